@@ -1,0 +1,83 @@
+// The one-way import rule of docs/architecture.md: data flows from sources to machines, and an import may only point
+// upstream. The table below is that page's table.
+
+const allowed = {
+  lib: [],
+  model: ["lib"],
+  kubernetes: ["model", "lib"],
+  directory: ["model", "lib"],
+  store: ["lib"],
+  render: ["model", "lib"],
+  sign: ["lib"],
+  controller: ["store", "render", "model", "lib"],
+  follow: ["model", "lib"],
+  boot: ["render", "model", "lib"],
+  http: ["boot", "render", "sign", "store", "model", "lib"],
+};
+
+// A package that only one place may know: everything else sees that place's own types.
+const owners = {
+  fastify: "^src/http/",
+  handlebars: "^src/render/template",
+  pino: "^src/lib/log\\.ts$",
+  "pino-pretty": "^src/lib/log\\.ts$",
+  "prom-client": "^src/lib/metrics\\.ts$",
+  ajv: "^src/directory/",
+  "@marcbachmann/cel-js": "^src/directory/",
+};
+
+const layers = Object.entries(allowed).map(([folder, targets]) => ({
+  name: `${folder}-imports-only-upstream`,
+  severity: "error",
+  from: { path: `^src/${folder}/` },
+  to: { path: "^src/", pathNot: `^src/(${[folder, ...targets].join("|")})/` },
+}));
+
+const owned = Object.entries(owners).map(([name, home]) => ({
+  name: `${name.replace(/[^a-z-]/g, "-")}-has-one-owner`,
+  severity: "error",
+  from: { path: "^src/", pathNot: home },
+  to: { path: `node_modules/${name}/` },
+}));
+
+export default {
+  forbidden: [
+    ...layers,
+    ...owned,
+    { name: "no-circular", severity: "error", from: {}, to: { circular: true } },
+    {
+      name: "no-orphans",
+      severity: "error",
+      from: { orphan: true, path: "^src/", pathNot: "^src/main\\.ts$" },
+      to: {},
+    },
+    {
+      name: "pure-files-do-no-io",
+      comment: "plain data and arithmetic: no clock, no disk, no network (record.ts has zlib, for its CRC)",
+      severity: "error",
+      from: {
+        path: "^src/(model/|render/|store/(node|tree|command|watch-hub|snapshot|refusal)\\.ts|controller/reconcile)",
+      },
+      to: { dependencyTypes: ["core"] },
+    },
+    { name: "nobody-imports-main", severity: "error", from: {}, to: { path: "^src/main\\.ts$" } },
+    {
+      name: "only-commands-import-app",
+      severity: "error",
+      from: { path: "^src/", pathNot: "^src/(commands/|main\\.ts$)" },
+      to: { path: "^src/(app\\.ts$|commands/)" },
+    },
+    {
+      name: "no-undeclared-packages",
+      severity: "error",
+      from: {},
+      to: { dependencyTypes: ["npm-no-pkg", "npm-unknown", "unknown", "undetermined"] },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    doNotFollow: { path: "node_modules" },
+    enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default"] },
+  },
+};

@@ -1,0 +1,116 @@
+/**
+ * The documents below `/davit` in the store: one JSON text each. The controller writes them, the boot index reads them,
+ * and both know them only through this file.
+ *
+ *   /davit/profiles/<namespace>/<name>                   ProfileDocument
+ *   /davit/groups/<namespace>/<name>                     GroupDocument
+ *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text, as it is
+ *   /davit/synced                                        SyncedDocument, written last of a first sync
+ */
+
+import type { GroupSpec } from "./group.ts";
+import { isJsonObject } from "./json.ts";
+import type { ProfileContent } from "./profile.ts";
+
+/** Root of everything that davit itself keeps in the store. */
+export const davitRoot = "/davit";
+export const syncedPath = `${davitRoot}/synced`;
+export const profilesRoot = `${davitRoot}/profiles`;
+export const groupsRoot = `${davitRoot}/groups`;
+export const secretsRoot = `${davitRoot}/_secrets`;
+
+/** Where an object was read. */
+interface Provenance {
+  /** File and document, or `cluster`: for people. */
+  readonly origin: string;
+  readonly uid: string;
+  /** `metadata.generation`; 1 for files, which have none. */
+  readonly generation: number;
+}
+
+export interface ProfileDocument extends Provenance {
+  /** Hash of the spec and every resolved reference: equal revisions boot alike. */
+  readonly revision: string;
+  readonly content: ProfileContent;
+}
+
+export interface GroupDocument extends Provenance {
+  readonly spec: GroupSpec;
+  /** The newest object was refused and there is no older one: it takes part in selection and answers 503. */
+  readonly refused?: boolean;
+}
+
+export interface SyncedDocument {
+  /** Which source filled the store: `directory` or `cluster`. */
+  readonly source: string;
+  /** When, RFC 3339. */
+  readonly at: string;
+  /** Hash over all revisions of that sync. */
+  readonly revision: string;
+  /**
+   * False while the source could never be read as a whole: some file may hold a machine's own group, so only groups
+   * that name a machine are answered (docs/decisions/0001-first-sync-with-a-broken-file.md).
+   */
+  readonly complete: boolean;
+}
+
+export function profilePath(namespace: string, name: string): string {
+  return `${profilesRoot}/${namespace}/${name}`;
+}
+
+export function groupPath(namespace: string, name: string): string {
+  return `${groupsRoot}/${namespace}/${name}`;
+}
+
+export function secretPath(namespace: string, profile: string, sha256: string): string {
+  return `${secretsRoot}/${namespace}/${profile}/${sha256}`;
+}
+
+/** What a path below `/davit` holds; undefined for a path that is no document. */
+export type DocumentAddress =
+  | { readonly kind: "profile" | "group"; readonly namespace: string; readonly name: string }
+  | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
+  | { readonly kind: "synced" };
+
+/** Reads a document's path; undefined for one that holds no document. */
+export function documentAddress(path: string): DocumentAddress | undefined {
+  if (path === syncedPath) return { kind: "synced" };
+  const [, root, folder, namespace, name, hash, ...rest] = path.split("/");
+  if (root !== "davit" || namespace === undefined || name === undefined || rest.length > 0) return undefined;
+  if (folder === "_secrets")
+    return hash === undefined ? undefined : { kind: "secret", namespace, profile: name, sha256: hash };
+  if (hash !== undefined) return undefined;
+  if (folder === "profiles") return { kind: "profile", namespace, name };
+  return folder === "groups" ? { kind: "group", namespace, name } : undefined;
+}
+
+export function encodeDocument(document: ProfileDocument | GroupDocument | SyncedDocument): string {
+  return JSON.stringify(document);
+}
+
+/** Reads back what `encodeDocument` wrote; undefined for any other text. Only davit writes below `/davit`. */
+export function decodeProfile(text: string): ProfileDocument | undefined {
+  return decode<ProfileDocument>(text, (value) => isJsonObject(value.content));
+}
+
+/** As `decodeProfile`. */
+export function decodeGroup(text: string): GroupDocument | undefined {
+  return decode<GroupDocument>(text, (value) => isJsonObject(value.spec));
+}
+
+/** As `decodeProfile`. */
+export function decodeSynced(text: string): SyncedDocument | undefined {
+  return decode<SyncedDocument>(text, (value) => typeof value.complete === "boolean");
+}
+
+function decode<Document>(
+  text: string,
+  fits: (value: Readonly<Record<string, unknown>>) => boolean,
+): Document | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) && fits(value) ? (value as unknown as Document) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,22 @@
+/** JSON values as types, and the two questions that parsing at a border asks. */
+
+export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
+export interface JsonObject {
+  readonly [name: string]: JsonValue;
+}
+
+/** Tells an object from null, arrays and scalars. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The parsed text when it is one JSON object, else undefined. It never throws. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    // JSON.parse quotes the text that it fails on; nobody gets to see it.
+    return undefined;
+  }
+}

@@ -1,0 +1,99 @@
+/**
+ * Labels: what a machine says of itself in the query of its request. They are claims, not proof of identity.
+ * Rules: docs/api-boot.md, "Labels". Bad input is dropped here, never an error: firmware cannot mend its query.
+ */
+
+/** Label name to value. A Map, so that `constructor` and `__proto__` are names like any other. */
+export type Labels = ReadonlyMap<string, string>;
+
+/** A MAC address in lower case with colons: 6, 8 (EUI-64) or 20 (InfiniBand) bytes. */
+export type MacAddress = string & { readonly brand: "MacAddress" };
+
+/** Names with a meaning of their own. Requests may write them in any letter case, selectors only like this. */
+export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain", "arch"]);
+
+/** Labels that name one machine, as against a role or a place. */
+export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
+
+/** More labels than this are not read: a query of 8 KiB cannot tell more about a machine. */
+const maxLabels = 256;
+
+/**
+ * Reads labels from a raw query (without the `?`), as boot-behaviour section 2 has it: the first value of a name
+ * counts, a part with a bad percent escape is dropped, reserved names match in any case, and an invalid MAC is no label.
+ */
+export function labelsFromQuery(rawQuery: string): Labels {
+  const labels = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const part of rawQuery.split("&")) {
+    if (part === "" || seen.size >= maxLabels) continue;
+    const pair = decodePair(part);
+    if (pair === undefined) continue;
+    const name = labelName(pair.name);
+    // A first value counts even when it is invalid: a second `mac` cannot replace a bad one.
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const value = normalizeLabel(name, pair.value);
+    if (value !== undefined) labels.set(name, value);
+  }
+  return labels;
+}
+
+/**
+ * The form in which a label's value is stored and compared: `mac` and `uuid` in lower case, anything else as it is.
+ * Used for requests and selectors alike.
+ * @returns undefined when the value cannot be one of that label (`mac` only).
+ */
+export function normalizeLabel(name: string, value: string): string | undefined {
+  if (name === "mac") return normalizeMac(value);
+  return name === "uuid" ? value.toLowerCase() : value;
+}
+
+/** Reads a MAC address in any form of boot-behaviour section 2.1; undefined when it is none. */
+export function normalizeMac(text: string): MacAddress | undefined {
+  if (!macForms.test(text)) return undefined;
+  const digits = text.replaceAll(/[:.-]/g, "").toLowerCase();
+  return digits.replaceAll(/..(?=.)/g, "$&:") as MacAddress;
+}
+
+// 6, 8 or 20 bytes by colons, hyphens or dotted groups of four digits (InfiniBand counts as 10 groups), or 12 or 16
+// bare digits. One separator throughout.
+const macForms = new RegExp(
+  `^(?:${[
+    ...[6, 8, 20].flatMap((bytes) => [":", "-"].map((mark) => `[0-9a-f]{2}(?:${mark}[0-9a-f]{2}){${bytes - 1}}`)),
+    ...[6, 8, 20].map((bytes) => `[0-9a-f]{4}(?:\\.[0-9a-f]{4}){${bytes / 2 - 1}}`),
+    "[0-9a-f]{12}",
+    "[0-9a-f]{16}",
+  ].join("|")})$`,
+  "i",
+);
+
+function labelName(name: string): string {
+  const lower = name.toLowerCase();
+  return reservedLabels.has(lower) ? lower : name;
+}
+
+function decodePair(part: string): { readonly name: string; readonly value: string } | undefined {
+  const equals = part.indexOf("=");
+  const name = decodeText(equals < 0 ? part : part.slice(0, equals));
+  const value = decodeText(equals < 0 ? "" : part.slice(equals + 1));
+  return name === undefined || value === undefined ? undefined : { name, value };
+}
+
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+const encoder = new TextEncoder();
+
+/** Percent-decodes; `+` is a space, bytes that are not UTF-8 become U+FFFD, a bad escape gives undefined. */
+function decodeText(text: string): string | undefined {
+  if (!/[%+]/.test(text)) return text;
+  if (/%(?![0-9a-f]{2})/i.test(text)) return undefined;
+  const spaced = text.replaceAll("+", " ");
+  const bytes = spaced
+    .split(/(%[0-9a-f]{2})/i)
+    .flatMap((piece) => (isEscape(piece) ? [Number.parseInt(piece.slice(1), 16)] : [...encoder.encode(piece)]));
+  return utf8.decode(Uint8Array.from(bytes));
+}
+
+function isEscape(piece: string): boolean {
+  return piece.length === 3 && piece.startsWith("%");
+}

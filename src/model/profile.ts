@@ -1,0 +1,48 @@
+/** A Profile: what a machine boots, and the templates of its configs. */
+
+/** Where the kernel comes from. Texts are templates over the group's metadata, its selector and `davit.url`. */
+export interface KernelBoot {
+  readonly kernel: string;
+  readonly initrd: readonly string[];
+  readonly args: readonly string[];
+  /** Append `initrd=<name>` for each initrd, which older UEFI iPXE needs. */
+  readonly efiInitrd: boolean;
+}
+
+/** Boot from the machine's own disk instead: end iPXE, hand over by sanboot, or answer 404. */
+export type LocalBoot = "exit" | "sanboot" | "notFound";
+
+export type Boot = ({ readonly kind: "kernel" } & KernelBoot) | { readonly kind: "local"; readonly local: LocalBoot };
+
+/** The configs of a Profile that are templates. */
+export const templateParts = ["ignition", "cloudConfig", "generic"] as const;
+export type TemplatePart = (typeof templateParts)[number];
+
+/** Where a template's text is, as the object says it. */
+export type TemplateSource =
+  | { readonly kind: "inline"; readonly text: string; readonly raw: boolean }
+  | { readonly kind: "configMap"; readonly name: string; readonly key: string; readonly raw: boolean }
+  | { readonly kind: "secret"; readonly name: string; readonly key: string; readonly raw: boolean };
+
+/** A Profile's spec after admission. */
+export interface ProfileSpec {
+  readonly displayName?: string;
+  readonly boot?: Boot;
+  readonly templates: Readonly<Partial<Record<TemplatePart, TemplateSource>>>;
+}
+
+/**
+ * A template as the store holds it: its text, the hash under which a secret's text lies, or `broken` when this Profile
+ * never had a usable one. A broken part is answered 500, so that a waiting machine goes on once it is repaired.
+ */
+export type ResolvedTemplate =
+  | { readonly kind: "text"; readonly text: string; readonly raw: boolean }
+  | { readonly kind: "secret"; readonly sha256: string; readonly raw: boolean }
+  | { readonly kind: "broken" };
+
+/** A Profile's content with every reference resolved: complete in itself, and served as a whole or not at all. */
+export interface ProfileContent {
+  readonly displayName: string;
+  readonly boot?: Boot | { readonly kind: "broken" };
+  readonly templates: Readonly<Partial<Record<TemplatePart, ResolvedTemplate>>>;
+}

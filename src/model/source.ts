@@ -1,0 +1,123 @@
+/**
+ * The ports to where objects come from and where their status goes. A cluster and a directory of files implement both;
+ * the controller knows nothing else of them. Like a watch cache, a source tells only which names changed, and the
+ * controller reads the view: what happened in between does not matter.
+ */
+
+import type { GroupSpec } from "./group.ts";
+import type { ProfileSpec } from "./profile.ts";
+
+export type ObjectKind = "Profile" | "Group" | "ConfigMap" | "Secret";
+
+export interface ObjectName {
+  readonly kind: ObjectKind;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+interface ObjectMeta {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  /** `metadata.generation`; 1 for files, which have none. */
+  readonly generation: number;
+  /** Where a person finds it: `web.yaml, document 2 (line 14)` or `cluster`. */
+  readonly origin: string;
+}
+
+export interface ProfileObject extends ObjectMeta {
+  readonly kind: "Profile";
+  readonly spec: ProfileSpec;
+}
+
+export interface GroupObject extends ObjectMeta {
+  readonly kind: "Group";
+  readonly spec: GroupSpec;
+  /**
+   * Set when the object was refused and no accepted version of it is known: its selector still takes part, so that its
+   * machines do not fall to a less specific group. The text says what is wrong.
+   */
+  readonly refusal?: string;
+}
+
+export interface ConfigMapObject extends ObjectMeta {
+  readonly kind: "ConfigMap";
+  readonly data: Readonly<Record<string, string>>;
+}
+
+export interface SecretObject extends ObjectMeta {
+  readonly kind: "Secret";
+  /** Decoded from base64. */
+  readonly data: Readonly<Record<string, string>>;
+  /** Carries the label `davit.dev/allow-template: "true"`. */
+  readonly allowsTemplate: boolean;
+}
+
+export type SourceObject = ProfileObject | GroupObject | ConfigMapObject | SecretObject;
+
+/** Something in the source that is no usable object: a broken file, a refused document. */
+export interface SourceProblem {
+  /** As `ObjectMeta.origin`. */
+  readonly origin: string;
+  /** What is wrong and what to do, in our own words: never a quote of the input. */
+  readonly message: string;
+}
+
+/** What a source holds now. */
+export interface SourceView {
+  /**
+   * False while part of the source cannot be read: an object that is missing may still exist, so nothing is deleted.
+   */
+  readonly complete: boolean;
+  readonly problems: readonly SourceProblem[];
+  get<Kind extends ObjectKind>(
+    kind: Kind,
+    namespace: string,
+    name: string,
+  ): Extract<SourceObject, { kind: Kind }> | undefined;
+  all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>>;
+}
+
+export interface SourceListener {
+  /** A full list ended; `view` shows it. A source whose list was empty lists again within a minute. */
+  listed(): void;
+  /** These names were added, changed or removed since they were last told. */
+  changed(names: readonly ObjectName[]): void;
+}
+
+export interface Source {
+  /** `directory` or `cluster`. */
+  readonly kind: string;
+  readonly view: SourceView;
+  /** Begins to list and follow; resolves at once, the first list comes to `listener.listed`. */
+  start(listener: SourceListener): Promise<void>;
+  /** Ends every timer, watch and thread; idempotent. */
+  stop(): Promise<void>;
+}
+
+/** `Unknown` is for what could not be found out. */
+export type ConditionStatus = "True" | "False" | "Unknown";
+
+/** As metav1.Condition, without the times, which whoever stores it adds. Texts hold no counters, times or indexes. */
+export interface Condition {
+  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Ready";
+  readonly status: ConditionStatus;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface ObjectStatus {
+  readonly observedGeneration: number;
+  readonly conditions: readonly Condition[];
+  /** Profiles: the configs it has, such as `ipxe,ignition`. */
+  readonly configs?: string;
+  /** Groups: the selector as text. */
+  readonly selector?: string;
+}
+
+export interface StatusSink {
+  /** Shows an object's status where its user looks for it. Equal statuses are written once. */
+  write(name: ObjectName, status: ObjectStatus): Promise<void>;
+  /** Forgets an object that is gone. */
+  forget(name: ObjectName): void;
+}

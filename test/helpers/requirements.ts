@@ -1,0 +1,54 @@
+/**
+ * What some suites need beyond Node. A suite whose program is missing is skipped and the run's end says so with the
+ * command that brings it; `DAVIT_REQUIRE=all` (or a list such as `qemu,etcd`) makes it fail instead.
+ */
+
+import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
+
+interface Requirement {
+  /** Found when any of these programs is on the PATH or any of these files exists. */
+  readonly anyOf: readonly string[];
+  readonly bringIt: string;
+}
+
+const requirements = {
+  qemu: { anyOf: ["qemu-system-x86_64"], bringIt: "apt-get install qemu-system-x86" },
+  "ipxe-rom": { anyOf: ["/usr/lib/ipxe/qemu/pxe-virtio.rom"], bringIt: "apt-get install ipxe-qemu" },
+  "boot-assets": { anyOf: ["/bin/busybox"], bringIt: "apt-get install busybox-static cpio" },
+  etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
+} as const satisfies Record<string, Requirement>;
+
+export type RequirementName = keyof typeof requirements;
+
+/** True when a suite that needs these has to be skipped. A missing one that `DAVIT_REQUIRE` names is an error. */
+export function missing(...names: readonly RequirementName[]): boolean {
+  const absent = names.filter((name) => !requirements[name].anyOf.some(isPresent));
+  const required = absent.filter(isRequired);
+  if (required.length > 0) throw new Error(`DAVIT_REQUIRE names what is missing: ${required.map(describe).join("; ")}`);
+  return absent.length > 0;
+}
+
+/** A line for each requirement that this machine does not meet. */
+export function describeMissing(): readonly string[] {
+  const names = Object.keys(requirements).filter((name): name is RequirementName => name in requirements);
+  return names
+    .filter((name) => !requirements[name].anyOf.some(isPresent))
+    .map((name) => `skipped for want of ${describe(name)}`);
+}
+
+function describe(name: RequirementName): string {
+  const { anyOf, bringIt } = requirements[name];
+  return `${name} (${anyOf.join(" or ")}): ${bringIt}`;
+}
+
+function isRequired(name: RequirementName): boolean {
+  const wanted = (process.env.DAVIT_REQUIRE ?? "").split(",");
+  return wanted.includes("all") || wanted.includes(name);
+}
+
+function isPresent(program: string): boolean {
+  if (program.startsWith("/")) return existsSync(program);
+  const folders = [...(process.env.PATH ?? "").split(delimiter), "/usr/sbin", "/sbin"];
+  return folders.some((folder) => folder !== "" && existsSync(join(folder, program)));
+}
