@@ -41,3 +41,16 @@ function timer(durationMs: number, signal: AbortSignal | undefined): Promise<voi
     signal?.addEventListener("abort", done, { once: true });
   });
 }
+
+/** A time as RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. */
+export function toRfc3339(unixMs: number): string {
+  return new Date(unixMs).toISOString();
+}
+
+/** The wait before retry number `attempt` (from 0): doubling from `firstMs`, never above `capMs`. */
+export function backoffMs(
+  attempt: number,
+  { firstMs, capMs }: { readonly firstMs: number; readonly capMs: number },
+): number {
+  return Math.min(firstMs * 2 ** attempt, capMs);
+}

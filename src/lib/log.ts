@@ -32,6 +32,7 @@ export function createLog({ level, format, destination }: LogOptions): Log {
   // Synchronous, so that the last line before an exit is not lost.
   const stream = pretty({
     sync: true,
+    singleLine: true,
     ignore: "pid,hostname",
     translateTime: "SYS:HH:MM:ss.l",
     ...(destination && { destination }),

@@ -40,6 +40,7 @@ export function createMetrics(version: string) {
       buckets: requestSecondsBuckets,
       registers,
     }),
+    assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
     storeSyncSeconds: new Histogram({
       name: "davit_store_sync_seconds",
       help: "Time of one write and fdatasync of a batch of the log.",
