@@ -75,10 +75,9 @@ export type DocumentAddress =
 /** Reads a document's path; undefined for one that holds no document. */
 export function documentAddress(path: string): DocumentAddress | undefined {
   if (path === syncedPath) return { kind: "synced" };
-  const [, root, folder, namespace, name, hash, ...rest] = path.split("/");
-  if (root !== "davit" || namespace === undefined || name === undefined || rest.length > 0) return undefined;
-  if (folder === "_secrets")
-    return hash === undefined ? undefined : { kind: "secret", namespace, profile: name, sha256: hash };
+  const [first, root, folder, namespace, name, hash, ...rest] = path.split("/");
+  if (first !== "" || root !== "davit" || !namespace || !name || rest.length > 0) return undefined;
+  if (folder === "_secrets") return hash ? { kind: "secret", namespace, profile: name, sha256: hash } : undefined;
   if (hash !== undefined) return undefined;
   if (folder === "profiles") return { kind: "profile", namespace, name };
   return folder === "groups" ? { kind: "group", namespace, name } : undefined;
@@ -90,12 +89,15 @@ export function encodeDocument(document: ProfileDocument | GroupDocument | Synce
 
 /** Reads back what `encodeDocument` wrote; undefined for any other text. Only davit writes below `/davit`. */
 export function decodeProfile(text: string): ProfileDocument | undefined {
-  return decode<ProfileDocument>(text, (value) => isJsonObject(value.content));
+  return decode<ProfileDocument>(text, ({ content }) => isJsonObject(content) && isJsonObject(content.templates));
 }
 
 /** As `decodeProfile`. */
 export function decodeGroup(text: string): GroupDocument | undefined {
-  return decode<GroupDocument>(text, (value) => isJsonObject(value.spec));
+  return decode<GroupDocument>(
+    text,
+    ({ spec }) => isJsonObject(spec) && isJsonObject(spec.selector) && typeof spec.profile === "string",
+  );
 }
 
 /** As `decodeProfile`. */

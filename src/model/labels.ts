@@ -24,19 +24,24 @@ const maxLabels = 256;
  */
 export function labelsFromQuery(rawQuery: string): Labels {
   const labels = new Map<string, string>();
-  const seen = new Set<string>();
+  const invalid = new Set<string>();
   for (const part of rawQuery.split("&")) {
-    if (part === "" || seen.size >= maxLabels) continue;
-    const pair = decodePair(part);
-    if (pair === undefined) continue;
-    const name = labelName(pair.name);
-    // A first value counts even when it is invalid: a second `mac` cannot replace a bad one.
-    if (seen.has(name)) continue;
-    seen.add(name);
-    const value = normalizeLabel(name, pair.value);
-    if (value !== undefined) labels.set(name, value);
+    if (part === "" || labels.size + invalid.size >= maxLabels) continue;
+    const equals = part.indexOf("=");
+    const name = decodeText(equals < 0 ? part : part.slice(0, equals));
+    const text = decodeText(equals < 0 ? "" : part.slice(equals + 1));
+    if (name === undefined || text === undefined) continue;
+    addLabel(labelName(name), text, labels, invalid);
   }
   return labels;
+}
+
+/** The first value counts even when it is invalid: a second `mac` cannot replace a bad one. */
+function addLabel(name: string, text: string, labels: Map<string, string>, invalid: Set<string>): void {
+  if (labels.has(name) || invalid.has(name)) return;
+  const value = normalizeLabel(name, text);
+  if (value === undefined) invalid.add(name);
+  else labels.set(name, value);
 }
 
 /**
@@ -52,8 +57,10 @@ export function normalizeLabel(name: string, value: string): string | undefined 
 /** Reads a MAC address in any form of boot-behaviour section 2.1; undefined when it is none. */
 export function normalizeMac(text: string): MacAddress | undefined {
   if (!macForms.test(text)) return undefined;
-  const digits = text.replaceAll(/[:.-]/g, "").toLowerCase();
-  return digits.replaceAll(/..(?=.)/g, "$&:") as MacAddress;
+  const lower = text.toLowerCase();
+  // What iPXE sends needs no more than other separators.
+  if (lower[2] === "-" || lower[2] === ":") return lower.replaceAll("-", ":") as MacAddress;
+  return lower.replaceAll(".", "").replaceAll(/..(?=.)/g, "$&:") as MacAddress;
 }
 
 // 6, 8 or 20 bytes by colons, hyphens or dotted groups of four digits (InfiniBand counts as 10 groups), or 12 or 16
@@ -71,13 +78,6 @@ const macForms = new RegExp(
 function labelName(name: string): string {
   const lower = name.toLowerCase();
   return reservedLabels.has(lower) ? lower : name;
-}
-
-function decodePair(part: string): { readonly name: string; readonly value: string } | undefined {
-  const equals = part.indexOf("=");
-  const name = decodeText(equals < 0 ? part : part.slice(0, equals));
-  const value = decodeText(equals < 0 ? "" : part.slice(equals + 1));
-  return name === undefined || value === undefined ? undefined : { name, value };
 }
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -37,8 +37,23 @@ export interface ProfileSpec {
  */
 export type ResolvedTemplate =
   | { readonly kind: "text"; readonly text: string; readonly raw: boolean }
-  | { readonly kind: "secret"; readonly sha256: string; readonly raw: boolean }
-  | { readonly kind: "broken" };
+  | SecretTemplate
+  | BrokenTemplate;
+
+/** `withdrawn`: its Secret was taken away from content that is good otherwise. */
+export interface BrokenTemplate {
+  readonly kind: "broken";
+  readonly withdrawn?: true;
+}
+
+/** A template that came from a Secret; its name and key tell later whether it is still allowed. */
+export interface SecretTemplate {
+  readonly kind: "secret";
+  readonly name: string;
+  readonly key: string;
+  readonly sha256: string;
+  readonly raw: boolean;
+}
 
 /** A Profile's content with every reference resolved: complete in itself, and served as a whole or not at all. */
 export interface ProfileContent {

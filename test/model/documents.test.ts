@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest";
+import {
+  decodeGroup,
+  decodeProfile,
+  decodeSynced,
+  documentAddress,
+  encodeDocument,
+  type GroupDocument,
+  groupPath,
+  type ProfileDocument,
+  profilePath,
+  type SyncedDocument,
+  secretPath,
+  syncedPath,
+} from "../../src/model/documents.ts";
+
+const provenance = { origin: "web.yaml, document 1 (line 1)", uid: "u", generation: 1 };
+const profile: ProfileDocument = { ...provenance, revision: "r", content: { displayName: "Web", templates: {} } };
+const group: GroupDocument = {
+  ...provenance,
+  spec: {
+    profile: "web",
+    selector: { mac: "m" },
+    matchAll: false,
+    priority: 0,
+    hold: false,
+    metadata: { a: [1, null] },
+  },
+};
+const synced: SyncedDocument = { source: "directory", at: "2026-01-01T00:00:00Z", revision: "r", complete: true };
+
+describe("documentAddress", () => {
+  it("reads the paths that this module makes", () => {
+    expect(documentAddress(profilePath("ns", "web"))).toEqual({ kind: "profile", namespace: "ns", name: "web" });
+    expect(documentAddress(groupPath("ns", "web"))).toEqual({ kind: "group", namespace: "ns", name: "web" });
+    expect(documentAddress(secretPath("ns", "web", "abc"))).toEqual({
+      kind: "secret",
+      namespace: "ns",
+      profile: "web",
+      sha256: "abc",
+    });
+    expect(documentAddress(syncedPath)).toEqual({ kind: "synced" });
+  });
+
+  it.each([
+    ["another root", "/other/groups/ns/web"],
+    ["no root", "x/davit/groups/ns/web"],
+    ["an unknown folder", "/davit/else/ns/web"],
+    ["a path that is too short", "/davit/groups/ns"],
+    ["a path that is too long", "/davit/groups/ns/web/more"],
+    ["a secret without hash", "/davit/_secrets/ns/web"],
+    ["a secret with more", "/davit/_secrets/ns/web/abc/more"],
+    ["something below synced", "/davit/synced/x"],
+    ["an empty name", "/davit/groups/ns/"],
+    ["an empty namespace", "/davit/groups//web"],
+  ])("knows no document at %s", (_name, path) => {
+    expect(documentAddress(path)).toBeUndefined();
+  });
+});
+
+describe("documents", () => {
+  it("come back as they were written", () => {
+    expect(decodeProfile(encodeDocument(profile))).toEqual(profile);
+    expect(decodeGroup(encodeDocument(group))).toEqual(group);
+    expect(decodeSynced(encodeDocument(synced))).toEqual(synced);
+  });
+
+  it.each([
+    ["no JSON", "{"],
+    ["nothing", ""],
+    ["a list", "[]"],
+    ["null", "null"],
+    ["an object of another kind", "{}"],
+    ["parts of the wrong type", '{"content":1,"spec":"x","complete":"yes"}'],
+    ["a spec without its fields", '{"content":{},"spec":{},"complete":null}'],
+  ])("are not read from %s", (_name, text) => {
+    expect(decodeProfile(text)).toBeUndefined();
+    expect(decodeGroup(text)).toBeUndefined();
+    expect(decodeSynced(text)).toBeUndefined();
+  });
+});
