@@ -1,0 +1,97 @@
+/** Paths, and the records that answers, events and history are made of: copies, which the tree never changes. */
+
+import { assert } from "../lib/errors.ts";
+
+declare const storePathBrand: unique symbol;
+
+/**
+ * The path of a node: `/`, or segments that each begin with a slash. No segment is empty, `.` or `..`, so that two
+ * paths name the same node only if they are equal.
+ */
+export type StorePath = string & { readonly [storePathBrand]: true };
+
+/** What every change of the store is called, in the protocol's words. */
+export type Action = "set" | "create" | "update" | "compareAndSwap" | "delete" | "compareAndDelete";
+
+/** A node at one moment. */
+export interface NodeRecord {
+  readonly path: StorePath;
+  readonly isDirectory: boolean;
+  /** Absent for directories and in the `node` of a delete. */
+  readonly value?: string;
+  readonly createdIndex: number;
+  readonly modifiedIndex: number;
+}
+
+/** A node with what is listed below it. */
+export interface NodeView extends NodeRecord {
+  /** Absent for files, for directories that were not to be listed, and when nothing below is visible. */
+  readonly nodes?: readonly NodeView[];
+}
+
+/** One change. Its index is `node.modifiedIndex`. */
+export interface StoreEvent {
+  readonly action: Action;
+  readonly node: NodeRecord;
+  /** The node before the change; absent when there was none. */
+  readonly prevNode?: NodeRecord;
+}
+
+/** Reads a path; undefined when it is not one in the form that `StorePath` describes. */
+export function parsePath(text: string): StorePath | undefined {
+  if (text === "/") return text as StorePath;
+  if (!text.startsWith("/")) return undefined;
+  const isPlain = text
+    .slice(1)
+    .split("/")
+    .every((segment) => segment !== "" && segment !== "." && segment !== "..");
+  return isPlain ? (text as StorePath) : undefined;
+}
+
+/**
+ * The path that our own code wrote or built.
+ * @throws {BugError} when it is none.
+ */
+export function storePath(text: string): StorePath {
+  const path = parsePath(text);
+  assert(path !== undefined, `Bad store path ${JSON.stringify(text)}`);
+  return path;
+}
+
+export const rootPath = storePath("/");
+
+/** The names from the root down; none for the root. */
+export function segmentsOf(path: StorePath): readonly string[] {
+  return path === rootPath ? [] : path.slice(1).split("/");
+}
+
+/** The path that these names lead to from the root. */
+export function pathOf(segments: readonly string[]): StorePath {
+  return storePath(`/${segments.join("/")}`);
+}
+
+/** The path of a directory's child. `name` was part of a path before, so it is one segment. */
+export function childPath(directory: StorePath, name: string): StorePath {
+  return (directory === rootPath ? `/${name}` : `${directory}/${name}`) as StorePath;
+}
+
+/** True for a path strictly below another. */
+export function isBelow(path: StorePath, ancestor: StorePath): boolean {
+  if (ancestor === rootPath) return path !== rootPath;
+  return path.length > ancestor.length && path.startsWith(ancestor) && path[ancestor.length] === "/";
+}
+
+/** True for a path itself and everything below it. */
+export function isAtOrBelow(path: StorePath, ancestor: StorePath): boolean {
+  return path === ancestor || isBelow(path, ancestor);
+}
+
+/** Hidden names are left out of listings, and of recursive watches from above. */
+export function isHiddenName(name: string): boolean {
+  return name.startsWith("_");
+}
+
+/** True when a name between `ancestor` and the end of `path`, a path below it, is hidden. */
+export function isHiddenBelow(path: StorePath, ancestor: StorePath): boolean {
+  return path.slice(ancestor === rootPath ? 0 : ancestor.length).includes("/_");
+}

@@ -1,0 +1,187 @@
+/**
+ * The format of the log, version 1. Pure: bytes to records and back. Numbers are little-endian.
+ *
+ * A directory holds segments `<first sequence, 16 digits>.log`. A segment is a head and then batches, without gaps:
+ *
+ *   head    0  8  "DAVITLOG"
+ *           8  4  format version; it rules the whole segment
+ *          12  4  CRC-32 of the rest of the head
+ *          16  8  segment id, random
+ *          24  8  cluster id      32  8  member id      40  8  term
+ *          48  8  number of the first batch      56  8  first sequence
+ *
+ *   batch   0  4  FF 64 76 74; no UTF-8 text holds the byte FF, so a value cannot pass for a batch
+ *           4  4  length of the body
+ *           8  8  segment id, so that a stale disk block of another file is no batch of this one
+ *          16  8  batch number      24  8  sequence of the first record
+ *          32  4  CRC-32 of bytes 0 to 31 and the body
+ *          36     body: records
+ *
+ *   record  0  1  kind: 1 term (8 bytes: the term), 2 command (opaque here), 3 seal (empty: a clean stop)
+ *           1  4  length of the content
+ *           5     content
+ *
+ * A batch is what one write and one fdatasync brought to disk. Batch n+1 is not written before the sync of n returned:
+ * so behind a damaged batch n a whole batch of a higher number proves that n was acknowledged, and the damage is real.
+ * Without one, n is a write that a crash tore, which nobody was told of.
+ */
+
+import { crc32 } from "node:zlib";
+
+export const formatVersion = 1;
+export const segmentHeadBytes = 64;
+export const batchHeadBytes = 36;
+const recordHeadBytes = 5;
+
+const segmentMagic = Buffer.from("DAVITLOG", "latin1");
+/** What every batch begins with. */
+export const batchMagic: Uint8Array = Uint8Array.of(0xff, 0x64, 0x76, 0x74);
+
+const kindNumbers = { term: 1, command: 2, seal: 3 } as const;
+
+/** A record. Only commands are handed to the state machine. */
+export type LogRecord =
+  | { readonly kind: "term"; readonly term: number }
+  | { readonly kind: "command"; readonly bytes: Uint8Array }
+  | { readonly kind: "seal" };
+
+export interface SegmentHead {
+  readonly segmentId: bigint;
+  readonly clusterId: bigint;
+  readonly memberId: bigint;
+  readonly term: number;
+  readonly firstBatch: number;
+  readonly firstSequence: number;
+}
+
+export interface BatchPosition {
+  readonly segmentId: bigint;
+  readonly batch: number;
+  readonly firstSequence: number;
+}
+
+/** A batch as it was found; `bytes` is its length in the file. */
+export interface DecodedBatch extends BatchPosition {
+  readonly records: readonly LogRecord[];
+  readonly bytes: number;
+}
+
+export type DecodedHead =
+  | { readonly kind: "head"; readonly head: SegmentHead }
+  | { readonly kind: "newerFormat"; readonly version: number }
+  | { readonly kind: "invalid" };
+
+export function encodeSegmentHead(head: SegmentHead): Uint8Array {
+  const bytes = Buffer.alloc(segmentHeadBytes);
+  segmentMagic.copy(bytes);
+  bytes.writeUInt32LE(formatVersion, 8);
+  bytes.writeBigUInt64LE(head.segmentId, 16);
+  bytes.writeBigUInt64LE(head.clusterId, 24);
+  bytes.writeBigUInt64LE(head.memberId, 32);
+  bytes.writeBigUInt64LE(BigInt(head.term), 40);
+  bytes.writeBigUInt64LE(BigInt(head.firstBatch), 48);
+  bytes.writeBigUInt64LE(BigInt(head.firstSequence), 56);
+  bytes.writeUInt32LE(headCrc(bytes), 12);
+  return bytes;
+}
+
+/** Reads the head that a segment begins with. A version that is not ours is believed: its own CRC may lie elsewhere. */
+export function decodeSegmentHead(segment: Buffer): DecodedHead {
+  if (segment.length < segmentHeadBytes || !segment.subarray(0, 8).equals(segmentMagic)) return { kind: "invalid" };
+  const version = segment.readUInt32LE(8);
+  if (version > formatVersion) return { kind: "newerFormat", version };
+  if (version !== formatVersion || segment.readUInt32LE(12) !== headCrc(segment)) return { kind: "invalid" };
+  return {
+    kind: "head",
+    head: {
+      segmentId: segment.readBigUInt64LE(16),
+      clusterId: segment.readBigUInt64LE(24),
+      memberId: segment.readBigUInt64LE(32),
+      term: Number(segment.readBigUInt64LE(40)),
+      firstBatch: Number(segment.readBigUInt64LE(48)),
+      firstSequence: Number(segment.readBigUInt64LE(56)),
+    },
+  };
+}
+
+/** The bytes of one batch. */
+export function encodeBatch({ segmentId, batch, firstSequence }: BatchPosition, records: readonly LogRecord[]): Buffer {
+  const contents = records.map(contentOf);
+  const bodyBytes = contents.reduce((sum, content) => sum + recordHeadBytes + content.length, 0);
+  const bytes = Buffer.allocUnsafe(batchHeadBytes + bodyBytes);
+  bytes.set(batchMagic);
+  bytes.writeUInt32LE(bodyBytes, 4);
+  bytes.writeBigUInt64LE(segmentId, 8);
+  bytes.writeBigUInt64LE(BigInt(batch), 16);
+  bytes.writeBigUInt64LE(BigInt(firstSequence), 24);
+  let at = batchHeadBytes;
+  for (const [number, { kind }] of records.entries()) {
+    const content = contents[number] ?? nothing;
+    bytes.writeUInt8(kindNumbers[kind], at);
+    bytes.writeUInt32LE(content.length, at + 1);
+    bytes.set(content, at + recordHeadBytes);
+    at += recordHeadBytes + content.length;
+  }
+  bytes.writeUInt32LE(batchCrc(bytes), 32);
+  return bytes;
+}
+
+/**
+ * Reads the batch at `position`; undefined when there is no whole and undamaged one. Contents are views of `segment`.
+ */
+export function decodeBatch(segment: Buffer, position: number): DecodedBatch | undefined {
+  const bodyAt = position + batchHeadBytes;
+  if (bodyAt > segment.length || !segment.subarray(position, position + 4).equals(batchMagic)) return undefined;
+  const endAt = bodyAt + segment.readUInt32LE(position + 4);
+  if (endAt > segment.length) return undefined;
+  const bytes = segment.subarray(position, endAt);
+  if (bytes.readUInt32LE(32) !== batchCrc(bytes)) return undefined;
+  const records = decodeRecords(bytes.subarray(batchHeadBytes));
+  if (records === undefined) return undefined;
+  return {
+    segmentId: bytes.readBigUInt64LE(8),
+    batch: Number(bytes.readBigUInt64LE(16)),
+    firstSequence: Number(bytes.readBigUInt64LE(24)),
+    records,
+    bytes: bytes.length,
+  };
+}
+
+function decodeRecords(body: Buffer): readonly LogRecord[] | undefined {
+  const records: LogRecord[] = [];
+  let at = 0;
+  while (at + recordHeadBytes <= body.length) {
+    const contentAt = at + recordHeadBytes;
+    const endAt = contentAt + body.readUInt32LE(at + 1);
+    const record = endAt > body.length ? undefined : recordFrom(body.readUInt8(at), body.subarray(contentAt, endAt));
+    if (record === undefined) return undefined;
+    records.push(record);
+    at = endAt;
+  }
+  return at === body.length && records.length > 0 ? records : undefined;
+}
+
+function recordFrom(kindNumber: number, content: Buffer): LogRecord | undefined {
+  if (kindNumber === kindNumbers.command) return { kind: "command", bytes: content };
+  if (kindNumber === kindNumbers.seal) return content.length === 0 ? { kind: "seal" } : undefined;
+  const isTerm = kindNumber === kindNumbers.term && content.length === 8;
+  return isTerm ? { kind: "term", term: Number(content.readBigUInt64LE(0)) } : undefined;
+}
+
+const nothing = new Uint8Array(0);
+
+function contentOf(record: LogRecord): Uint8Array {
+  if (record.kind === "command") return record.bytes;
+  if (record.kind === "seal") return nothing;
+  const content = Buffer.alloc(8);
+  content.writeBigUInt64LE(BigInt(record.term));
+  return content;
+}
+
+function headCrc(bytes: Buffer): number {
+  return crc32(bytes.subarray(16, segmentHeadBytes));
+}
+
+function batchCrc(bytes: Buffer): number {
+  return crc32(bytes.subarray(batchHeadBytes), crc32(bytes.subarray(0, 32)));
+}

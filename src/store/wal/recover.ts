@@ -1,0 +1,183 @@
+/**
+ * Reads a log back, one segment in memory at a time, and decides what a crash may have left behind.
+ *
+ * What is not a whole batch at the end of the newest segment is a torn write and is to be cut: nobody was told of it.
+ * Anything else that cannot be read was acknowledged once, so reading stops and says where, and nothing is changed.
+ */
+
+import { join } from "node:path";
+import type { Files } from "../../lib/files.ts";
+import { type CommittedListener, newerFormat, WalError } from "../log-port.ts";
+import {
+  batchHeadBytes,
+  batchMagic,
+  type DecodedBatch,
+  decodeBatch,
+  decodeSegmentHead,
+  formatVersion,
+  type SegmentHead,
+  segmentHeadBytes,
+} from "./record.ts";
+
+/** Where the log goes on. */
+export interface LogEnd {
+  readonly head: SegmentHead;
+  /** Name of the newest segment. */
+  readonly segment: string;
+  /** Bytes of it that are whole batches. */
+  readonly size: number;
+  /** Bytes behind them: a torn write. */
+  readonly tornBytes: number;
+  readonly lastBatch: number;
+  readonly lastSequence: number;
+  readonly term: number;
+  /** The log ends with a clean stop. */
+  readonly isSealed: boolean;
+}
+
+export interface RecoverOptions {
+  readonly directory: string;
+  readonly files: Files;
+  /** Sequence of the snapshot from which the state goes on; 0 for none. Records up to it are not delivered. */
+  readonly after: number;
+  readonly onCommand: CommittedListener;
+}
+
+/** What helps when the log cannot be read. */
+export const startOverAdvice = "restore a backup, or move the directory away to start empty from the sources";
+
+const segmentName = /^\d{16}\.log$/;
+
+/** Names of the segments in a directory, oldest first. */
+export async function listSegments(files: Files, directory: string): Promise<readonly string[]> {
+  return (await files.list(directory)).filter((name) => segmentName.test(name));
+}
+
+export function segmentNameOf(firstSequence: number): string {
+  return `${String(firstSequence).padStart(16, "0")}.log`;
+}
+
+/** The first sequence of a segment, from its name. */
+export function firstSequenceOf(segment: string): number {
+  return Number.parseInt(segment, 10);
+}
+
+/**
+ * Delivers every command behind `after`, in order.
+ * @returns undefined when there is no log yet.
+ * @throws {WalError} damaged, newerFormat.
+ */
+export async function recover(options: RecoverOptions): Promise<LogEnd | undefined> {
+  const segments = await listSegments(options.files, options.directory);
+  let end: LogEnd | undefined;
+  for (const [number, name] of segments.entries()) {
+    end = await readSegment(options, { name, isNewest: number === segments.length - 1, previous: end });
+  }
+  return end;
+}
+
+/** What one segment is read with. */
+interface SegmentContext {
+  readonly name: string;
+  readonly isNewest: boolean;
+  /** The end of the segment before it. */
+  readonly previous: LogEnd | undefined;
+}
+
+async function readSegment(options: RecoverOptions, { name, isNewest, previous }: SegmentContext): Promise<LogEnd> {
+  const path = join(options.directory, name);
+  const segment = await options.files.read(path);
+  const head = headOf(segment, path);
+  checkFollows(head, previous, options.after, path);
+  let end: LogEnd = {
+    head,
+    segment: name,
+    size: segmentHeadBytes,
+    tornBytes: 0,
+    lastBatch: head.firstBatch - 1,
+    lastSequence: head.firstSequence - 1,
+    term: head.term,
+    isSealed: previous?.isSealed ?? false,
+  };
+  for (;;) {
+    const batch = decodeBatch(segment, end.size);
+    if (batch === undefined || !follows(batch, end)) break;
+    deliver(batch, options);
+    end = endAfter(batch, end);
+  }
+  const tornBytes = segment.length - end.size;
+  if (tornBytes === 0) return end;
+  if (!isNewest || holdsLaterBatch(segment, end)) throw damaged(path, end.size);
+  return { ...end, tornBytes };
+}
+
+function headOf(segment: Buffer, path: string): SegmentHead {
+  const decoded = decodeSegmentHead(segment);
+  if (decoded.kind === "head") return decoded.head;
+  if (decoded.kind === "invalid") throw damaged(path, 0);
+  throw newerFormat(`"${path}"`, decoded.version, formatVersion);
+}
+
+/** Segments follow each other without a gap, and the first one begins where the snapshot ends or earlier. */
+function checkFollows(head: SegmentHead, previous: LogEnd | undefined, after: number, path: string): void {
+  const expectedSequence = (previous?.lastSequence ?? after) + 1;
+  const isGap = previous === undefined ? head.firstSequence > expectedSequence : !continues(head, previous);
+  if (!isGap) return;
+  const found = `it begins with record ${head.firstSequence} of cluster ${head.clusterId.toString(16)}`;
+  const advice = `bring back the missing file, ${startOverAdvice}`;
+  throw new WalError("damaged", `Reading "${path}": ${found}, but record ${expectedSequence} should follow; ${advice}`);
+}
+
+function continues(head: SegmentHead, previous: LogEnd): boolean {
+  return (
+    head.firstSequence === previous.lastSequence + 1 &&
+    head.firstBatch === previous.lastBatch + 1 &&
+    head.clusterId === previous.head.clusterId
+  );
+}
+
+function follows(batch: DecodedBatch, end: LogEnd): boolean {
+  return (
+    batch.segmentId === end.head.segmentId &&
+    batch.batch === end.lastBatch + 1 &&
+    batch.firstSequence === end.lastSequence + 1
+  );
+}
+
+function deliver(batch: DecodedBatch, { after, onCommand }: RecoverOptions): void {
+  for (const [number, record] of batch.records.entries()) {
+    const sequence = batch.firstSequence + number;
+    if (record.kind === "command" && sequence > after) onCommand(sequence, record.bytes);
+  }
+}
+
+function endAfter(batch: DecodedBatch, end: LogEnd): LogEnd {
+  const terms = batch.records.flatMap((record) => (record.kind === "term" ? [record.term] : []));
+  return {
+    ...end,
+    size: end.size + batch.bytes,
+    lastBatch: batch.batch,
+    lastSequence: end.lastSequence + batch.records.length,
+    term: Math.max(end.term, ...terms),
+    isSealed: batch.records.at(-1)?.kind === "seal",
+  };
+}
+
+/** Looks behind damage for a batch that was written later, which proves that what is damaged was on disk. */
+function holdsLaterBatch(segment: Buffer, end: LogEnd): boolean {
+  for (let at = nextMagic(segment, end.size); at >= 0; at = nextMagic(segment, at + 1)) {
+    const batch = decodeBatch(segment, at);
+    if (batch?.segmentId === end.head.segmentId && batch.batch > end.lastBatch + 1) return true;
+  }
+  return false;
+}
+
+function nextMagic(segment: Buffer, from: number): number {
+  const at = segment.indexOf(batchMagic, from);
+  return at + batchHeadBytes > segment.length ? -1 : at;
+}
+
+function damaged(path: string, position: number): WalError {
+  const what = `damaged at byte ${position}, before writes that were acknowledged`;
+  return new WalError("damaged", `Reading "${path}": ${what}; ${startOverAdvice}`);
+}

@@ -1,0 +1,314 @@
+/**
+ * The log in files: one writer, one directory.
+ *
+ * It promises that a proposal is answered only after its record is on disk, that a crash leaves every answered record
+ * and at most some of the unanswered ones, in order, and that damage is never taken for an end. Proposals that come
+ * while the disk is busy are written together: one write and one fdatasync for all that wait.
+ *
+ * It never looks into a command, and never repairs what it cannot explain: `recover.ts` says what a crash may leave,
+ * `record.ts` has the format.
+ */
+
+import { dirname, resolve } from "node:path";
+import type { Clock } from "../../lib/clock.ts";
+import { assert, codeOf, messageOf } from "../../lib/errors.ts";
+import type { Files } from "../../lib/files.ts";
+import type { Log } from "../../lib/log.ts";
+import {
+  type CommittedListener,
+  type LogIdentity,
+  type LogPort,
+  type LogStatus,
+  type Snapshot,
+  WalError,
+} from "../log-port.ts";
+import type { LockDirectory } from "./lock.ts";
+import { type LogRecord, segmentHeadBytes } from "./record.ts";
+import { firstSequenceOf, type LogEnd, listSegments, recover, startOverAdvice } from "./recover.ts";
+import { createSegment, SegmentWriter } from "./segment-writer.ts";
+import { loadSnapshotFile, type StoredSnapshot, saveSnapshotFile } from "./snapshots.ts";
+import { removeUnfinishedFiles } from "./whole-file.ts";
+
+export interface FileLogOptions {
+  readonly directory: string;
+  readonly files: Files;
+  readonly lock: LockDirectory;
+  readonly clock: Clock;
+  /** Random bytes from a source that does not repeat, such as `randomBytes` of node:crypto. */
+  readonly random: (bytes: number) => Uint8Array;
+  readonly log: Log;
+  /** Is told how long the write and sync of each batch took. */
+  readonly observeSyncSeconds?: (seconds: number) => void;
+  readonly maxSegmentBytes?: number;
+}
+
+// A segment is read into memory as a whole at the start, and released as a whole.
+const presetSegmentBytes = 64 * 1024 * 1024;
+// What one write takes at most, unless a single proposal is larger: more would only delay the first of them.
+const maxBatchBytes = 8 * 1024 * 1024;
+// Proposals beyond this are refused while others wait: then the disk is slower than the clients.
+const maxWaitingBytes = 256 * 1024 * 1024;
+
+// The first start of a log has term 2, as that of a single etcd 3.4 has.
+const termBeforeFirstStart = 1;
+
+interface Proposal {
+  readonly bytes: Uint8Array;
+  readonly resolve: (sequence: number) => void;
+  readonly reject: (error: WalError) => void;
+}
+
+/** What is known once the log was replayed. */
+interface Opened {
+  readonly writer: SegmentWriter;
+  readonly clusterId: bigint;
+  readonly identity: LogIdentity;
+  readonly listener: CommittedListener;
+}
+
+export class FileLog implements LogPort {
+  readonly #options: FileLogOptions;
+  readonly #unlock: () => void;
+  #opened: Opened | undefined;
+  #status: LogStatus = "closed";
+  /** The loaded one, without its bytes. */
+  #snapshot: Omit<StoredSnapshot, "bytes"> | undefined;
+  #waiting: Proposal[] = [];
+  #waitingBytes = 0;
+  #opening: Promise<void> | undefined;
+  #writing: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+  #isTermLogged = false;
+  /** The last batch failed: the log says so once, not for every batch of a full disk. */
+  #isFailing = false;
+
+  private constructor(options: FileLogOptions, unlock: () => void) {
+    this.#options = options;
+    this.#unlock = unlock;
+  }
+
+  /**
+   * Takes the directory, and makes it when it is missing. Nothing is read yet.
+   * @throws {WalError} locked, unusable.
+   */
+  static async open(options: FileLogOptions): Promise<FileLog> {
+    const { files, directory, lock } = options;
+    try {
+      await files.makeDirectory(directory);
+    } catch (error) {
+      throw new WalError("unusable", `Making the directory "${directory}": ${messageOf(error)}`, { cause: error });
+    }
+    return new FileLog(options, lock(directory));
+  }
+
+  get identity(): LogIdentity {
+    assert(this.#opened !== undefined, "The identity is in the log, which was not read yet");
+    return this.#opened.identity;
+  }
+
+  get status(): LogStatus {
+    return this.#status;
+  }
+
+  onCommitted(listener: CommittedListener): Promise<void> {
+    assert(this.#opening === undefined && this.#stopping === undefined, "A log is opened once");
+    this.#opening = this.#open(listener);
+    return this.#opening;
+  }
+
+  propose(bytes: Uint8Array): Promise<number> {
+    if (this.#status !== "writable") return Promise.reject(this.#refusal(this.#status));
+    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes.length > maxWaitingBytes) {
+      return Promise.reject(
+        new WalError("overloaded", "Writing the log: too much waits for the disk; try again later"),
+      );
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ bytes, resolve, reject });
+      this.#waitingBytes += bytes.length;
+      this.#writing ??= this.#writeWaiting();
+    });
+  }
+
+  async saveSnapshot(sequence: number, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
+    assert(this.#opened !== undefined, "A snapshot is of a log that was read");
+    const { files, directory } = this.#options;
+    await saveSnapshotFile(files, directory, { clusterId: this.#opened.clusterId, sequence }, pieces);
+  }
+
+  async loadSnapshot(): Promise<Snapshot | undefined> {
+    assert(this.#opened === undefined, "A snapshot is loaded before the log is read");
+    const snapshot = await loadSnapshotFile(this.#options.files, this.#options.directory);
+    if (snapshot !== undefined) this.#snapshot = { sequence: snapshot.sequence, clusterId: snapshot.clusterId };
+    return snapshot;
+  }
+
+  async releaseBefore(sequence: number): Promise<void> {
+    const { files, directory } = this.#options;
+    const segments = await listSegments(files, directory);
+    for (const [number, name] of segments.entries()) {
+      const next = segments[number + 1];
+      if (next === undefined || firstSequenceOf(next) > sequence) return;
+      await files.remove(resolve(directory, name));
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #open(listener: CommittedListener): Promise<void> {
+    const { directory, log } = this.#options;
+    const end = await this.#readOrCreate(listener);
+    const term = end.term + 1;
+    const writer = await SegmentWriter.resume({ ...this.#writerOptions(), term }, end);
+    const { clusterId, memberId } = end.head;
+    const identity = { clusterId: clusterId.toString(16), memberId: memberId.toString(16), term };
+    this.#opened = { writer, clusterId, identity, listener };
+    log.info({ directory, records: end.lastSequence, cutBytes: end.tornBytes, clean: end.isSealed }, "log opened");
+    // Only the term. On a full disk this fails, and the next batch that succeeds carries it.
+    await this.#write([]);
+    this.#status = writer.isBroken ? "readOnly" : "writable";
+  }
+
+  async #stop(): Promise<void> {
+    // Whoever opens the log is told why that failed.
+    await this.#opening?.catch(() => undefined);
+    const wasWritable = this.#status === "writable";
+    this.#status = "closed";
+    await this.#writing;
+    const writer = this.#opened?.writer;
+    if (writer !== undefined) {
+      if (wasWritable && !writer.isBroken) await this.#append(writer, [{ kind: "seal" }]);
+      await writer.close();
+    }
+    this.#unlock();
+  }
+
+  async #readOrCreate(listener: CommittedListener): Promise<LogEnd> {
+    const { files, directory } = this.#options;
+    await removeUnfinishedFiles(files, directory);
+    const after = this.#snapshot?.sequence ?? 0;
+    const end = await recover({ files, directory, after, onCommand: listener });
+    const isOther = this.#snapshot !== undefined && this.#snapshot.clusterId !== end?.head.clusterId;
+    if (isOther || (end?.lastSequence ?? 0) < after) {
+      const what = `its snapshot of record ${after} is not of this log`;
+      throw new WalError("damaged", `Reading "${directory}": ${what}; ${startOverAdvice}`);
+    }
+    return end ?? this.#create();
+  }
+
+  async #create(): Promise<LogEnd> {
+    const { files, directory } = this.#options;
+    const head = {
+      segmentId: this.#randomId(),
+      clusterId: this.#randomId(),
+      memberId: this.#randomId(),
+      term: termBeforeFirstStart,
+      firstBatch: 1,
+      firstSequence: 1,
+    };
+    const segment = await createSegment({ files, directory }, head);
+    await syncParent(files, directory);
+    return {
+      head,
+      segment,
+      size: segmentHeadBytes,
+      tornBytes: 0,
+      lastBatch: 0,
+      lastSequence: 0,
+      term: termBeforeFirstStart,
+      isSealed: true,
+    };
+  }
+
+  async #writeWaiting(): Promise<void> {
+    while (this.#waiting.length > 0) await this.#write(this.#takeBatch());
+    this.#writing = undefined;
+  }
+
+  #takeBatch(): readonly Proposal[] {
+    let bytes = 0;
+    let count = 0;
+    for (const proposal of this.#waiting) {
+      if (count > 0 && bytes + proposal.bytes.length > maxBatchBytes) break;
+      bytes += proposal.bytes.length;
+      count += 1;
+    }
+    this.#waitingBytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
+  async #write(proposals: readonly Proposal[]): Promise<void> {
+    assert(this.#opened !== undefined, "Nothing is written before the log was read");
+    const { writer, identity, listener } = this.#opened;
+    const commands = proposals.map(({ bytes }): LogRecord => ({ kind: "command", bytes }));
+    const records: LogRecord[] = this.#isTermLogged ? commands : [{ kind: "term", term: identity.term }, ...commands];
+    const result = await this.#append(writer, records);
+    if (result instanceof WalError) {
+      for (const { reject } of proposals) reject(result);
+      if (writer.isBroken) this.#giveUp();
+      return;
+    }
+    this.#isTermLogged = true;
+    const firstCommand = result + records.length - commands.length;
+    for (const [number, { bytes, resolve: done }] of proposals.entries()) {
+      listener(firstCommand + number, bytes);
+      done(firstCommand + number);
+    }
+  }
+
+  /** The first sequence, or what went wrong, which is logged here. */
+  async #append(writer: SegmentWriter, records: readonly LogRecord[]): Promise<number | WalError> {
+    const { clock, log, observeSyncSeconds } = this.#options;
+    const startMs = clock.monotonicMs();
+    try {
+      const sequence = await writer.append(records);
+      observeSyncSeconds?.((clock.monotonicMs() - startMs) / 1_000);
+      if (this.#isFailing) log.info({}, "log can be written again");
+      this.#isFailing = false;
+      return sequence;
+    } catch (error) {
+      if (!(error instanceof WalError)) throw error;
+      if (!this.#isFailing) log.error({ err: error, reason: error.reason }, "log cannot be written");
+      this.#isFailing = true;
+      return error;
+    }
+  }
+
+  /** Nothing can be written until a restart: everything that waits is told so. */
+  #giveUp(): void {
+    if (this.#status === "writable") this.#status = "readOnly";
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#refusal("readOnly"));
+    this.#waitingBytes = 0;
+  }
+
+  #refusal(status: Exclude<LogStatus, "writable">): WalError {
+    if (status === "closed") return new WalError("closed", "Writing the log: it is closed");
+    return new WalError(
+      "readOnly",
+      "Writing the log: a write failed for good; restart davit when the disk is well again",
+    );
+  }
+
+  #writerOptions() {
+    const { directory, files, maxSegmentBytes = presetSegmentBytes } = this.#options;
+    return { directory, files, maxSegmentBytes, randomId: () => this.#randomId() };
+  }
+
+  #randomId(): bigint {
+    const id = Buffer.from(this.#options.random(8)).readBigUInt64LE();
+    // Clients take an id of 0 for none.
+    return id === 0n ? 1n : id;
+  }
+}
+
+/** A new directory's own name is in its parent. A parent that may not be read is not one that we made. */
+async function syncParent(files: Files, directory: string): Promise<void> {
+  try {
+    await files.syncDirectory(dirname(resolve(directory)));
+  } catch (error) {
+    if (codeOf(error) !== "EACCES") throw error;
+  }
+}

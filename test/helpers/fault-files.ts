@@ -1,0 +1,188 @@
+/**
+ * A disk in memory that fails on purpose. Two kinds of trouble:
+ * - `failAt`: one call, counted from 1, is refused with a code; the process goes on.
+ * - `crashAt`: that call and every later one is refused: the power is gone. `afterCrash` is what the disk then holds.
+ *
+ * What a crash keeps: everything synced; of unsynced bytes any prefix, as `keep` says; a truncation or a directory
+ * entry that was not synced may or may not be there. A write that fails may have written any part of its bytes.
+ */
+
+import { basename, dirname } from "node:path";
+import type { AppendFile, Files } from "../../src/lib/files.ts";
+
+/** Picks from 0 to `count` - 1. */
+export type Pick = (count: number) => number;
+
+interface Inode {
+  content: Buffer;
+  synced: Buffer;
+}
+
+export interface FaultPlan {
+  readonly failAt?: number;
+  /** Only calls of this kind are counted by `failAt`. */
+  readonly failOnly?: FileCall;
+  readonly code?: string;
+  readonly crashAt?: number;
+}
+
+export type FileCall =
+  | "append"
+  | "sync"
+  | "truncate"
+  | "open"
+  | "rename"
+  | "remove"
+  | "syncDirectory"
+  | "read"
+  | "list";
+
+export class FaultFiles implements Files {
+  #names = new Map<string, Inode>();
+  #syncedNames = new Map<string, Inode>();
+  readonly #pick: Pick;
+  readonly #plan: FaultPlan;
+  #calls = 0;
+  #counted = 0;
+  /** How often the planned fault struck; a run with 0 was clean. */
+  faults = 0;
+  /** Numbers of bytes and of syncs, for tests of group commit. */
+  readonly log: FileCall[] = [];
+
+  constructor(pick: Pick, plan: FaultPlan = {}) {
+    this.#pick = pick;
+    this.#plan = plan;
+  }
+
+  /** The disk as the next start finds it. */
+  afterCrash(plan: FaultPlan = {}): FaultFiles {
+    const next = new FaultFiles(this.#pick, plan);
+    for (const path of new Set([...this.#names.keys(), ...this.#syncedNames.keys()])) {
+      const now = this.#names.get(path);
+      const before = this.#syncedNames.get(path);
+      const inode = now === before || this.#pick(2) === 0 ? now : before;
+      if (inode !== undefined) next.#put(path, this.#surviving(inode));
+    }
+    return next;
+  }
+
+  /** The disk after a clean end: nothing is lost. */
+  reopened(plan: FaultPlan = {}): FaultFiles {
+    const next = new FaultFiles(this.#pick, plan);
+    for (const [path, { content }] of this.#names) next.#put(path, content);
+    return next;
+  }
+
+  /** Changes a file, or makes it, behind everyone's back, as damage does. */
+  damage(path: string, change: (content: Buffer) => Buffer): void {
+    this.#put(path, change(this.contentOf(path)));
+  }
+
+  contentOf(path: string): Buffer {
+    return Buffer.from(this.#names.get(path)?.content ?? []);
+  }
+
+  async makeDirectory(): Promise<void> {}
+
+  async list(directory: string): Promise<readonly string[]> {
+    this.#call("list");
+    const paths = [...this.#names.keys()].filter((path) => dirname(path) === directory);
+    return paths.map((path) => basename(path)).toSorted();
+  }
+
+  async read(path: string): Promise<Buffer> {
+    this.#call("read");
+    const inode = this.#names.get(path);
+    if (inode === undefined) throw failure("ENOENT");
+    return Buffer.from(inode.content);
+  }
+
+  async openAppend(path: string): Promise<AppendFile> {
+    this.#call("open");
+    const inode = this.#names.get(path) ?? { content: Buffer.alloc(0), synced: Buffer.alloc(0) };
+    this.#names.set(path, inode);
+    return {
+      append: async (bytes) => {
+        try {
+          this.#call("append");
+        } catch (error) {
+          const part = bytes.subarray(0, this.#pick(bytes.length + 1));
+          inode.content = Buffer.concat([inode.content, part]);
+          throw error;
+        }
+        inode.content = Buffer.concat([inode.content, bytes]);
+      },
+      sync: async () => {
+        this.#call("sync");
+        inode.synced = inode.content;
+      },
+      truncate: async (size) => {
+        this.#call("truncate");
+        inode.content = inode.content.subarray(0, size);
+      },
+      close: async () => {},
+    };
+  }
+
+  async rename(from: string, to: string): Promise<void> {
+    this.#call("rename");
+    const inode = this.#names.get(from);
+    if (inode === undefined) throw failure("ENOENT");
+    this.#names.delete(from);
+    this.#names.set(to, inode);
+  }
+
+  async remove(path: string): Promise<void> {
+    this.#call("remove");
+    if (!this.#names.delete(path)) throw failure("ENOENT");
+  }
+
+  async syncDirectory(directory: string): Promise<void> {
+    this.#call("syncDirectory");
+    for (const path of [...this.#syncedNames.keys()]) if (dirname(path) === directory) this.#syncedNames.delete(path);
+    for (const [path, inode] of this.#names) if (dirname(path) === directory) this.#syncedNames.set(path, inode);
+  }
+
+  #put(path: string, content: Buffer): void {
+    const inode = { content, synced: content };
+    this.#names.set(path, inode);
+    this.#syncedNames.set(path, inode);
+  }
+
+  #surviving({ content, synced }: Inode): Buffer {
+    if (content.subarray(0, synced.length).equals(synced)) {
+      return content.subarray(0, synced.length + this.#pick(content.length - synced.length + 1));
+    }
+    return this.#pick(2) === 0 ? content : synced;
+  }
+
+  #call(kind: FileCall): void {
+    this.#calls += 1;
+    this.log.push(kind);
+    const { failAt, failOnly, crashAt, code = "EIO" } = this.#plan;
+    if (crashAt !== undefined && this.#calls >= crashAt) {
+      this.faults += 1;
+      throw failure("EIO");
+    }
+    if (failOnly !== undefined && failOnly !== kind) return;
+    this.#counted += 1;
+    if (this.#counted !== failAt) return;
+    this.faults += 1;
+    throw failure(code);
+  }
+}
+
+/** A sequence of picks that a seed repeats (mulberry32). */
+export function seededPick(seed: number): Pick {
+  let state = seed;
+  return (count) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % count;
+  };
+}
+
+function failure(code: string): Error {
+  return Object.assign(new Error(`${code}: planned fault`), { code });
+}

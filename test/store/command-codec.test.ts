@@ -1,0 +1,37 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { decodeRecord, encodeRecord } from "../../src/store/command-codec.ts";
+import { storePath } from "../../src/store/node.ts";
+import { anyCommand } from "../helpers/any-command.ts";
+
+it("every command comes back as it was", () => {
+  fc.assert(
+    fc.property(fc.nat(), anyCommand, (atMs, command) => {
+      expect(decodeRecord(encodeRecord({ atMs, command }))).toEqual({ atMs, command });
+    }),
+  );
+});
+
+it("no command holds the byte FF, on which the log relies", () => {
+  fc.assert(fc.property(anyCommand, (command) => !encodeRecord({ atMs: 0, command }).includes(0xff)));
+});
+
+it("the format of version 1 is what it was", () => {
+  const command = { kind: "compareAndSwap", path: storePath("/a"), value: "b", expected: { index: 7n } } as const;
+  expect(new TextDecoder().decode(encodeRecord({ atMs: 5, command }))).toBe(
+    '{"v":1,"atMs":5,"command":{"kind":"compareAndSwap","path":"/a","value":"b","expected":{"index":"7"}}}',
+  );
+});
+
+it.each([
+  { name: "a later version", text: '{"v":2}', reason: "newerFormat" },
+  { name: "no JSON", text: "secret", reason: "damaged" },
+  { name: "another kind", text: '{"v":1,"atMs":1,"command":{"kind":"x","path":"/a"}}', reason: "damaged" },
+  { name: "a bad path", text: '{"v":1,"atMs":1,"command":{"kind":"delete","path":"/a/../b"}}', reason: "damaged" },
+  { name: "no value", text: '{"v":1,"atMs":1,"command":{"kind":"set","path":"/a"}}', reason: "damaged" },
+  { name: "no commands", text: '{"v":1,"atMs":1,"command":{"kind":"batch"}}', reason: "damaged" },
+])("$name is refused without a quote of it", ({ text, reason }) => {
+  const decode = () => decodeRecord(new TextEncoder().encode(text));
+  expect(decode).toThrowError(expect.objectContaining({ reason }));
+  expect(decode).not.toThrowError(/secret/);
+});

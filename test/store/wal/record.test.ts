@@ -1,0 +1,120 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  decodeBatch,
+  decodeSegmentHead,
+  encodeBatch,
+  encodeSegmentHead,
+  type LogRecord,
+  segmentHeadBytes,
+} from "../../../src/store/wal/record.ts";
+
+const anyId = fc.bigInt({ min: 1n, max: 2n ** 64n - 1n });
+const anyNumber = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
+
+const anyRecord: fc.Arbitrary<LogRecord> = fc.oneof(
+  fc.record({ kind: fc.constant("command"), bytes: fc.uint8Array() }),
+  fc.record({ kind: fc.constant("term"), term: anyNumber }),
+  fc.constant({ kind: "seal" }),
+);
+
+const anyPosition = fc.record({ segmentId: anyId, batch: anyNumber, firstSequence: anyNumber });
+const anyRecords = fc.array(anyRecord, { minLength: 1, maxLength: 8 });
+
+const anyHead = fc.record({
+  segmentId: anyId,
+  clusterId: anyId,
+  memberId: anyId,
+  term: anyNumber,
+  firstBatch: anyNumber,
+  firstSequence: anyNumber,
+});
+
+/** Plain bytes, since a decoded command is a view of a Buffer. */
+function plain(records: readonly LogRecord[] | undefined) {
+  return records?.map((record) => (record.kind === "command" ? { ...record, bytes: [...record.bytes] } : record));
+}
+
+describe("a batch", () => {
+  it("comes back as it was, wherever it stands", () => {
+    fc.assert(
+      fc.property(anyPosition, anyRecords, fc.uint8Array(), fc.uint8Array(), (position, records, before, after) => {
+        const batch = encodeBatch(position, records);
+        const decoded = decodeBatch(Buffer.concat([before, batch, after]), before.length);
+        expect(decoded).toMatchObject({ ...position, bytes: batch.length });
+        expect(plain(decoded?.records)).toEqual(plain(records));
+      }),
+    );
+  });
+
+  it("is none when any part of its end is missing", () => {
+    fc.assert(
+      fc.property(
+        anyPosition,
+        anyRecords,
+        fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+        (at, records, part) => {
+          const batch = encodeBatch(at, records);
+          expect(decodeBatch(batch.subarray(0, Math.floor(batch.length * part)), 0)).toBeUndefined();
+        },
+      ),
+    );
+  });
+
+  it("is none when any bit of it differs", () => {
+    fc.assert(
+      fc.property(anyPosition, anyRecords, fc.nat(), (position, records, flip) => {
+        const batch = encodeBatch(position, records);
+        const bit = flip % (batch.length * 8);
+        batch[bit >> 3] = (batch[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        expect(decodeBatch(batch, 0)).toBeUndefined();
+      }),
+    );
+  });
+
+  it("has the bytes of format 1", () => {
+    const batch = encodeBatch({ segmentId: 1n, batch: 2, firstSequence: 3 }, [
+      { kind: "term", term: 2 },
+      { kind: "command", bytes: Buffer.from("hi") },
+      { kind: "seal" },
+    ]);
+    expect(batch.toString("hex").match(/.{1,16}/g)).toEqual([
+      "ff64767419000000",
+      "0100000000000000",
+      "0200000000000000",
+      "0300000000000000",
+      `${batch.subarray(32, 36).toString("hex")}01080000`,
+      "0002000000000000",
+      "0002020000006869",
+      "0300000000",
+    ]);
+  });
+});
+
+describe("a segment's head", () => {
+  it("comes back as it was", () => {
+    fc.assert(
+      fc.property(anyHead, (head) => {
+        expect(decodeSegmentHead(Buffer.from(encodeSegmentHead(head)))).toEqual({ kind: "head", head });
+      }),
+    );
+  });
+
+  it("is invalid when a bit behind its version differs, or when it is cut", () => {
+    fc.assert(
+      fc.property(anyHead, fc.integer({ min: 12 * 8, max: segmentHeadBytes * 8 - 1 }), (head, bit) => {
+        const bytes = Buffer.from(encodeSegmentHead(head));
+        bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+        expect(decodeSegmentHead(bytes)).toEqual({ kind: "invalid" });
+        expect(decodeSegmentHead(bytes.subarray(0, bit >> 3))).toEqual({ kind: "invalid" });
+      }),
+    );
+  });
+
+  it("of a later version says so", () => {
+    const bytes = Buffer.alloc(segmentHeadBytes);
+    bytes.write("DAVITLOG", "latin1");
+    bytes.writeUInt32LE(2, 8);
+    expect(decodeSegmentHead(bytes)).toEqual({ kind: "newerFormat", version: 2 });
+  });
+});
