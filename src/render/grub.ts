@@ -1,0 +1,102 @@
+/**
+ * GRUB configs, in a shape that boots every GRUB tried (2.06 and 2.12, BIOS and UEFI): the documented entry first, then
+ * functions for commands that a build may lack, and a line that makes plain paths mean the server that was asked. GRUB
+ * uses a function only where the command is missing, and runs an entry after the whole file is read.
+ *
+ * Every word is quoted. Data never becomes syntax, and one value is never two words.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import type { Labels } from "../model/labels.ts";
+import type { Boot, KernelBoot } from "../model/profile.ts";
+import { fillTokens, quote, wordsOf } from "./grub-words.ts";
+import { parseInitrd } from "./initrd.ts";
+import { plainText, type Rendered } from "./rendered.ts";
+
+/** Between device and address: only one old fork reads the documented semicolon, every GRUB reads the comma. */
+export type GrubSeparator = "auto" | "semicolon" | "comma";
+/** The command pair: `linuxefi` and `initrdefi`, or `linux` and `initrd`. */
+export type GrubCommands = "auto" | "efi" | "plain";
+
+export interface GrubInput {
+  readonly title: string;
+  /** A boot section that `renderBoot` has filled in. */
+  readonly boot: Boot;
+  readonly labels: Labels;
+  /** `host:port` that machines reach, from the configuration: GRUB's own Host header lacks the port. */
+  readonly authority: string;
+  readonly separator: GrubSeparator;
+  readonly commands: GrubCommands;
+  /** The User-Agent begins with `GRUB `. */
+  readonly isGrubClient: boolean;
+}
+
+/**
+ * Writes the config of a boot section.
+ * @returns undefined for local boot by `notFound`: no config is that answer.
+ */
+export function renderGrub(input: GrubInput): Rendered | undefined {
+  const { boot, title } = input;
+  if (boot.kind === "local") {
+    // GRUB has no sanboot: leaving it lets the firmware go on with its next device, most often the disk.
+    return boot.local === "notFound" ? undefined : rendered([...entry(title, ["exit"])]);
+  }
+  return rendered([...entry(title, kernelLines(boot, input)), ...recipe(input)]);
+}
+
+function rendered(lines: readonly string[]): Rendered {
+  return { body: `${lines.join("\n")}\n`, contentType: plainText };
+}
+
+function entry(title: string, lines: readonly string[]): readonly string[] {
+  return ["default=0", "timeout=1", `menuentry ${quote(title)} {`, ...lines, "}"];
+}
+
+function kernelLines({ kernel, initrd, args }: KernelBoot, input: GrubInput): readonly string[] {
+  const usesEfi = usesEfiCommands(input);
+  const fill = (text: string) => fillTokens(text, input.labels);
+  const location = (text: string) => quote(fill(locationOf(parseInitrd(text).location, input)));
+  const words = args.flatMap(wordsOf).map((word) => quote(fill(word)));
+  const lines = [`echo "Loading kernel"`, [usesEfi ? "linuxefi" : "linux", location(kernel), ...words].join(" ")];
+  // Without an initrd there is no line: GRUB refuses the bare command.
+  if (initrd.length === 0) return lines;
+  return [...lines, `echo "Loading initrd"`, [usesEfi ? "initrdefi" : "initrd", ...initrd.map(location)].join(" ")];
+}
+
+function usesEfiCommands({ commands, labels }: GrubInput): boolean {
+  switch (commands) {
+    case "efi":
+      return true;
+    case "plain":
+      return false;
+    case "auto":
+      // GRUB for arm64 never had the efi names.
+      return !["arm64", "aarch64"].includes(labels.get("arch") ?? "");
+    default:
+      return unreachable(commands);
+  }
+}
+
+/** A location as GRUB spells it; what begins with a device, or is no path or HTTP URL, stays as it is. */
+function locationOf(text: string, input: GrubInput): string {
+  if (text.startsWith("/")) return isPlain(input) ? text : `${deviceOf(input.authority, input)}${text}`;
+  const [, host, path = ""] = /^http:\/\/([^/]+)(.*)$/is.exec(text) ?? [];
+  return host === undefined ? text : `${deviceOf(host, input)}${path === "" ? "/" : path}`;
+}
+
+/** Real GRUB finds plain paths on the server that it asked, by the recipe's last line: no address can be wrong then. */
+function isPlain({ separator, isGrubClient }: GrubInput): boolean {
+  return separator === "auto" && isGrubClient;
+}
+
+function deviceOf(address: string, { separator, isGrubClient }: GrubInput): string {
+  const usesComma = separator === "auto" ? isGrubClient : separator === "comma";
+  return `(http${usesComma ? "," : ";"}${address})`;
+}
+
+function recipe(input: GrubInput): readonly string[] {
+  const functions = usesEfiCommands(input)
+    ? ["function linuxefi {", `linux "$@"`, "}", "function initrdefi {", `initrd "$@"`, "}"]
+    : [];
+  return [...functions, String.raw`regexp --set=1:root '^\((http.*)\)$' "$config_directory"`];
+}

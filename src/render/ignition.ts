@@ -1,0 +1,43 @@
+/**
+ * Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable; YAML that means the same
+ * object is served as JSON. Anything else is refused: half a config would install half a machine.
+ */
+
+import { isJsonObject, type JsonValue, parseJsonObject } from "../model/json.ts";
+import { RenderError } from "./render-error.ts";
+import { jsonText, type Rendered } from "./rendered.ts";
+import { yamlToJson } from "./yaml.ts";
+
+export interface IgnitionInput {
+  /** The rendered template, or the document itself when it is raw. */
+  readonly text: string;
+  /** A finished document: JSON only, since its bytes are the answer. */
+  readonly raw: boolean;
+}
+
+/**
+ * Checks an Ignition config.
+ * @throws {RenderError} for what is not an object with a text at `ignition.version`.
+ */
+export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
+  const json = parseJsonObject(text);
+  if (json !== undefined) return rendered(text, json);
+  const value = yamlToJson(text, raw ? "notRawJson" : "notJson");
+  const converted = rendered(`${JSON.stringify(value)}\n`, value);
+  if (raw) throw new RenderError("notRawJson");
+  return converted;
+}
+
+function rendered(body: string, value: JsonValue): Rendered {
+  if (!isIgnition(value)) throw new RenderError(isButane(value) ? "butane" : "notIgnition");
+  return { body, contentType: jsonText };
+}
+
+function isIgnition(value: JsonValue): boolean {
+  return isJsonObject(value) && isJsonObject(value.ignition) && typeof value.ignition.version === "string";
+}
+
+/** Butane documents name their dialect in `variant`; machines cannot read them. */
+function isButane(value: JsonValue): boolean {
+  return isJsonObject(value) && Object.hasOwn(value, "variant");
+}

@@ -1,0 +1,58 @@
+/** iPXE scripts. One item a line, and never a line that the Profile does not have: the whole of a script is commands. */
+
+import { assert, unreachable } from "../lib/errors.ts";
+import type { Boot, KernelBoot, LocalBoot } from "../model/profile.ts";
+import { parseInitrd } from "./initrd.ts";
+import { plainText, type Rendered } from "./rendered.ts";
+
+/**
+ * `/boot.ipxe`: makes the client tell its attributes and ask for its own script. The target is relative, so that it
+ * works below a prefix too; the client fills the `${...}` tokens.
+ */
+export const bootScript = `#!ipxe
+chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostname}&serial=\${serial}
+`;
+
+/**
+ * Writes the script of a boot section that `renderBoot` has filled in.
+ * @returns undefined for local boot by `notFound`: no script is that answer.
+ */
+export function renderIpxe(boot: Boot): Rendered | undefined {
+  const commands = boot.kind === "local" ? localCommands(boot.local) : kernelCommands(boot);
+  return commands && { body: script(commands), contentType: plainText };
+}
+
+function kernelCommands({ kernel, initrd, args, efiInitrd }: KernelBoot): readonly string[] {
+  const extra = efiInitrd ? initrdArguments(initrd, args) : [];
+  return [["kernel", kernel, ...args, ...extra].join(" "), ...initrd.map((text) => `initrd ${text}`), "boot"];
+}
+
+/** Older UEFI iPXE hands an initrd to the kernel only by this argument. One that is there already is not repeated. */
+function initrdArguments(initrd: readonly string[], args: readonly string[]): readonly string[] {
+  const words = new Set(args.flatMap((arg) => arg.split(/\s+/)));
+  const names = initrd.map((text) => parseInitrd(text).name).filter((name) => name !== "");
+  return names.map((name) => `initrd=${name}`).filter((arg) => !words.has(arg));
+}
+
+function localCommands(local: LocalBoot): readonly string[] | undefined {
+  switch (local) {
+    case "exit":
+      return ["exit"];
+    case "sanboot":
+      // 0x80 is the first disk of the BIOS. Where there is none, the firmware goes on with its next device.
+      return ["sanboot --no-describe --drive 0x80 || exit"];
+    case "notFound":
+      return undefined;
+    default:
+      return unreachable(local);
+  }
+}
+
+function script(commands: readonly string[]): string {
+  const lines = ["#!ipxe", ...commands];
+  assert(
+    lines.every((line) => !/[\r\n]/.test(line)),
+    "A boot section with a line break reached the iPXE renderer",
+  );
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,62 @@
+/**
+ * Why a template or its result cannot be used. The messages are all ours: they never quote a template, a value or what
+ * a library said, because templates and values may be secret and messages end in conditions and logs.
+ */
+
+/** The catalogue: every reason with the sentence that tells what to do. */
+export const renderReasons = {
+  templateTooLarge: "Parse template: larger than 1 MiB or more than 10,000 expressions",
+  templateTooDeep: "Parse template: blocks or sub-expressions are nested deeper than 100 levels",
+  syntax: "Parse template: this is not allowed here",
+  notClosed: "Parse template: an expression, a comment or a block is not closed",
+  blockMismatch: "Parse template: the closing tag does not belong to the block that is open",
+  tripleClose: "Parse template: }}} ends only what {{{ began, put a space before }",
+  tripleOpen: "Parse template: {{{ is ended only by }}}, put a space after {",
+  unsupported: "Parse template: partials, decorators, raw blocks and literals as names are not supported",
+  unknownHelper: "Parse template: no helper has this name",
+  unknownBlock: "Parse template: no block has this name, the blocks are if, unless, each and with",
+  unknownData: "Parse template: no such name, the names with @ are @root, @index, @key, @first and @last",
+  wrongArguments: "Parse template: wrong number or kind of arguments",
+  undefinedVariable: "Render template: variable is not defined",
+  badArgument: "Render template: this helper cannot use the value it was given",
+  budget: "Render template: stopped after 100,000 block steps or as much other work",
+  resultTooLarge: "Render template: result is larger than 8 MiB",
+  controlCharacter: "Render boot: kernel, initrd or argument has a control character",
+  emptyKernel: "Render boot: kernel is empty",
+  metadataTooDeep: "Render metadata: nested deeper than 64 levels",
+  notIgnition: "Read Ignition result: not an object with a text at ignition.version",
+  notJson: "Read Ignition result: neither JSON nor YAML, the position is in the result",
+  notRawJson: "Read raw Ignition document: not JSON",
+  butane: "Read Ignition result: a Butane document, convert it first: butane --strict FILE > FILE.ign",
+  ambiguousYaml: "Read Ignition result: YAML versions differ about this plain value, quote it or write plain decimal",
+  noCloudConfigLine: "Read cloud-config result: first line is neither #cloud-config nor begins with #!",
+  notYaml: "Read cloud-config result: not YAML, the position is in the result",
+  yamlTooLarge: "Read result: larger than 1 MiB and not JSON",
+} as const;
+
+export type RenderReason = keyof typeof renderReasons;
+
+/** A place in a text; both count from 1, columns in UTF-16 units. */
+export interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A template, or what it yields, cannot be used. */
+export class RenderError extends Error {
+  override readonly name = "RenderError";
+  readonly reason: RenderReason;
+  /** In the template, or in the result where the message says so; undefined when there is no one place. */
+  readonly position: TextPosition | undefined;
+
+  constructor(reason: RenderReason, position?: TextPosition) {
+    super(describe(reason, position));
+    this.reason = reason;
+    this.position = position;
+  }
+}
+
+function describe(reason: RenderReason, position: TextPosition | undefined): string {
+  const message = renderReasons[reason];
+  return position === undefined ? message : `${message} (line ${position.line}, column ${position.column})`;
+}

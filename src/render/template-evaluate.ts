@@ -1,0 +1,200 @@
+/**
+ * Walks a parsed template and writes its text. Printing an absent variable is an error at any depth; arguments of
+ * helpers and blocks may be absent. Values are data: nothing that comes out of one is ever parsed as a template.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { RenderError } from "./render-error.ts";
+import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
+import { RenderBudget, utf8Exceeds } from "./template-limits.ts";
+import type { Block, Expression, LoopName, Path, Program } from "./template-syntax.ts";
+import { isList, isTruthy, memberOf, sortedEntries, textOf } from "./values.ts";
+
+type Value = JsonValue | undefined;
+
+/** What names mean at one place. `each` and `with` open a scope, `if` and `unless` do not. */
+interface Scope {
+  readonly context: Value;
+  /** What `../` leads to. */
+  readonly outer: Scope | undefined;
+  readonly loop: Loop | undefined;
+  /** What the block named by `as |value key|`. */
+  readonly locals: ReadonlyMap<string, Value> | undefined;
+}
+
+/** The round of an `each`: what `@index` and its kin mean. */
+interface Loop extends Readonly<Record<LoopName, JsonValue>> {
+  readonly outerLoop: Loop | undefined;
+}
+
+/**
+ * Renders a program over its variables.
+ * @throws {RenderError} for an absent variable, a helper's bad argument, or more work or text than the budget has.
+ */
+export function evaluate(program: Program, variables: JsonObject, sha256: Sha256): string {
+  const evaluation = new Evaluation(variables, sha256);
+  evaluation.run(program, { context: variables, outer: undefined, loop: undefined, locals: undefined });
+  return evaluation.result();
+}
+
+class Evaluation {
+  readonly #variables: JsonObject;
+  readonly #budget = new RenderBudget();
+  readonly #tools: HelperTools;
+  #output = "";
+
+  constructor(variables: JsonObject, sha256: Sha256) {
+    this.#variables = variables;
+    this.#tools = { sha256, budget: this.#budget };
+  }
+
+  result(): string {
+    if (utf8Exceeds(this.#output, RenderBudget.maxResultBytes)) throw new RenderError("resultTooLarge");
+    return this.#output;
+  }
+
+  run(program: Program, scope: Scope): void {
+    for (const statement of program) {
+      switch (statement.kind) {
+        case "text":
+          this.#write(statement.text);
+          break;
+        case "print":
+          this.#write(textOf(this.#printed(statement.expression, scope)));
+          break;
+        case "block":
+          this.#budget.step();
+          this.#block(statement, scope);
+          break;
+        default:
+          unreachable(statement);
+      }
+    }
+  }
+
+  #write(text: string): void {
+    // A limit in UTF-16 units is reached no later than the same in bytes; result() looks at the bytes.
+    this.#budget.claim(this.#output.length + text.length, text.length);
+    this.#output += text;
+  }
+
+  #block(block: Block, scope: Scope): void {
+    const value = this.#value(block.argument, scope);
+    if (!holds(block, value)) {
+      this.run(block.otherwise, scope);
+      return;
+    }
+    switch (block.name) {
+      case "if":
+      case "unless":
+        this.run(block.body, scope);
+        break;
+      case "with":
+        this.run(block.body, { context: value, outer: scope, loop: scope.loop, locals: localsOf(block, [value]) });
+        break;
+      case "each":
+        this.#each(block, value, scope);
+        break;
+      default:
+        unreachable(block.name);
+    }
+  }
+
+  #each(block: Block, value: Value, scope: Scope): void {
+    const rounds = roundsOf(value);
+    for (const [index, [key, item]] of rounds.entries()) {
+      this.#budget.step();
+      const loop = { key, index, first: index === 0, last: index === rounds.length - 1, outerLoop: scope.loop };
+      this.run(block.body, { context: item, outer: scope, loop, locals: localsOf(block, [item, key]) });
+    }
+  }
+
+  /** The value of an expression that is printed: it must exist. */
+  #printed(expression: Expression, scope: Scope): Value {
+    const value = this.#value(expression, scope);
+    if (value === undefined && expression.kind === "path") throw new RenderError("undefinedVariable", expression.at);
+    return value;
+  }
+
+  /** The value of an expression; undefined for an absent variable. */
+  #value(expression: Expression, scope: Scope): Value {
+    this.#budget.work(0);
+    switch (expression.kind) {
+      case "literal":
+        return expression.value;
+      case "path":
+        return expression.members.reduce(reach, this.#start(expression, scope));
+      case "call": {
+        const args = expression.args.map((arg) => this.#value(arg, scope) ?? null);
+        const result = runHelper(expression.helper, args, this.#tools);
+        if (result === undefined) throw new RenderError("badArgument", expression.at);
+        return result;
+      }
+      default:
+        return unreachable(expression);
+    }
+  }
+
+  #start({ from }: Path, scope: Scope): Value {
+    switch (from.kind) {
+      case "root":
+        return this.#variables;
+      case "context":
+        return climb(scope, from.depth, (at) => at.outer)?.context;
+      case "local":
+        return localOf(scope, from.name);
+      case "loop":
+        return climb(scope.loop, from.depth, (at) => at.outerLoop)?.[from.name];
+      default:
+        return unreachable(from);
+    }
+  }
+}
+
+/** One member of a value. Names that every JavaScript object inherits are no variables, yet print as nothing. */
+function reach(value: Value, name: string): Value {
+  const member = memberOf(value, name);
+  if (member === undefined && isJsonObject(value) && name in Object.prototype) return null;
+  return member;
+}
+
+/** Whether a block shows its body, or what stands behind its else. */
+function holds({ name, includeZero }: Block, value: Value): boolean {
+  switch (name) {
+    case "if":
+      return isTruthy(value) || (includeZero && value === 0);
+    case "unless":
+      return !(isTruthy(value) || (includeZero && value === 0));
+    case "with":
+      // Zero is something to speak of here, as in Handlebars.
+      return isTruthy(value) || value === 0;
+    case "each":
+      return isList(value) ? value.length > 0 : isJsonObject(value) && Object.keys(value).length > 0;
+    default:
+      return unreachable(name);
+  }
+}
+
+function roundsOf(value: Value): readonly (readonly [key: JsonValue, item: JsonValue])[] {
+  if (!isList(value)) return isJsonObject(value) ? sortedEntries(value) : [];
+  // Said before the rounds are laid out: `split` can make lists of millions.
+  if (value.length > RenderBudget.maxSteps) throw new RenderError("budget");
+  return value.map((item, index) => [index, item]);
+}
+
+function localsOf({ names }: Block, values: readonly Value[]): ReadonlyMap<string, Value> | undefined {
+  return names.length === 0 ? undefined : new Map(names.map((name, at) => [name, values[at]]));
+}
+
+/** The value that the nearest block gave this name. */
+function localOf(scope: Scope | undefined, name: string): Value {
+  for (let at = scope; at !== undefined; at = at.outer) if (at.locals?.has(name)) return at.locals.get(name);
+  return undefined;
+}
+
+function climb<Level>(start: Level | undefined, depth: number, outer: (level: Level) => Level | undefined) {
+  let level = start;
+  for (let left = depth; left > 0 && level !== undefined; left--) level = outer(level);
+  return level;
+}

@@ -1,0 +1,55 @@
+/** A parsed template as plain data: what the parser makes and the evaluator walks. */
+
+import type { JsonValue } from "../model/json.ts";
+import type { TextPosition } from "./render-error.ts";
+import type { HelperName } from "./template-helpers.ts";
+
+/** A template or the inside of a block. */
+export type Program = readonly Statement[];
+
+export type Statement =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "print"; readonly expression: Expression }
+  | Block;
+
+export const blockNames = ["if", "unless", "each", "with"] as const;
+
+export interface Block {
+  readonly kind: "block";
+  readonly name: (typeof blockNames)[number];
+  readonly argument: Expression;
+  /** `{{#if 0 includeZero=true}}`: zero counts as true. */
+  readonly includeZero: boolean;
+  /** Names after `as |value key|`. */
+  readonly names: readonly string[];
+  readonly body: Program;
+  readonly otherwise: Program;
+}
+
+export type Expression =
+  | { readonly kind: "literal"; readonly value: JsonValue }
+  | {
+      readonly kind: "call";
+      readonly helper: HelperName;
+      readonly args: readonly Expression[];
+      readonly at: TextPosition;
+    }
+  | Path;
+
+/** A name and the members behind it. */
+export interface Path {
+  readonly kind: "path";
+  readonly from: PathStart;
+  readonly members: readonly string[];
+  readonly at: TextPosition;
+}
+
+/** Where a path begins; `depth` counts its `../`. */
+export type PathStart =
+  | { readonly kind: "context"; readonly depth: number }
+  | { readonly kind: "local"; readonly name: string }
+  | { readonly kind: "root" }
+  | { readonly kind: "loop"; readonly name: LoopName; readonly depth: number };
+
+export const loopNames = ["index", "key", "first", "last"] as const;
+export type LoopName = (typeof loopNames)[number];

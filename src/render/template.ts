@@ -1,0 +1,69 @@
+/**
+ * Templates: the language in which Profiles write configs. It is Handlebars' grammar with a small set of blocks and
+ * helpers (docs/templates.md), made for configs: nothing is escaped, and a variable that is absent is an error.
+ *
+ * It promises: the same text and variables yield the same result; only own members of variables are reached; parsing
+ * and rendering end within stated limits; an error never quotes the template or a value. It never turns a template into
+ * JavaScript, reads a clock, or writes anywhere.
+ */
+
+import type { JsonObject } from "../model/json.ts";
+import { RenderError, type RenderReason, renderReasons } from "./render-error.ts";
+import { evaluate } from "./template-evaluate.ts";
+import type { Sha256 } from "./template-helpers.ts";
+import { parseProgram } from "./template-parse.ts";
+
+/** What a template may print: made by `variables.ts`. */
+export type Variables = JsonObject;
+
+export interface Template {
+  /**
+   * Renders the template.
+   * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
+   */
+  render(variables: Variables): string;
+}
+
+/** The first mistake in a template's text. Safe to show to anyone. */
+export interface TemplateProblem {
+  readonly reason: RenderReason;
+  readonly message: string;
+  /** From 1; line 1, column 1 when the mistake is of the template as a whole. */
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface TemplateOptions {
+  readonly sha256: Sha256;
+}
+
+/** Looks for a mistake in a template's text, without variables. */
+export function parseTemplate(text: string): TemplateProblem | undefined {
+  try {
+    parseProgram(text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    const { line, column } = error.position ?? { line: 1, column: 1 };
+    return { reason: error.reason, message: renderReasons[error.reason], line, column };
+  }
+}
+
+/**
+ * Makes a template ready to render any number of times.
+ * @throws {RenderError} when the text has a mistake; `parseTemplate` tells the same beforehand.
+ */
+export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
+  const program = parseProgram(text);
+  return {
+    render: (variables) => {
+      try {
+        return evaluate(program, variables, sha256);
+      } catch (error) {
+        // The engine's own limits, of stack or text, are met only by values nested beyond all reason.
+        if (error instanceof RangeError) throw new RenderError("budget");
+        throw error;
+      }
+    },
+  };
+}

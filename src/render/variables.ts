@@ -1,0 +1,46 @@
+/** The variables that templates see. Later entries win: metadata, then the selector, then what davit itself provides. */
+
+import { compareBytes } from "../lib/order.ts";
+import type { Group } from "../model/group.ts";
+import type { JsonValue } from "../model/json.ts";
+import type { Labels } from "../model/labels.ts";
+import type { Variables } from "./template.ts";
+
+/** Where davit can be reached by machines, such as `http://192.0.2.1:8080`: from the configuration, never the request. */
+interface Place {
+  readonly davitUrl: string;
+}
+
+export interface TemplateScope extends Place {
+  readonly group: Group;
+  readonly labels: Labels;
+  /** As sent, without the `?`. */
+  readonly rawQuery: string;
+}
+
+/** Variables of the configs: metadata, the selector under lower-cased keys, `request` and `davit`. */
+export function templateVariables({ group, labels, rawQuery, davitUrl }: TemplateScope): Variables {
+  const request = { query: Object.fromEntries(labels), raw_query: rawQuery };
+  return Object.fromEntries([...groupEntries(group), ["request", request], davitEntry(davitUrl)]);
+}
+
+/**
+ * Variables of kernel, initrd and arguments: the same without the request, so that nothing a machine says of itself
+ * gets into a boot script. A metadata key `request` is no way around that.
+ */
+export function bootVariables({ group, davitUrl }: Place & { readonly group: Group }): Variables {
+  const entries = groupEntries(group).filter(([name]) => name !== "request");
+  return Object.fromEntries([...entries, davitEntry(davitUrl)]);
+}
+
+type Entry = readonly [name: string, value: JsonValue];
+
+function groupEntries({ metadata, selector }: Group): readonly Entry[] {
+  // Of two keys that differ in case only, the lower in byte order wins, as in /metadata.
+  const labels = [...selector].toSorted(([a], [b]) => compareBytes(b, a));
+  return [...Object.entries(metadata), ...labels.map(([label, value]): Entry => [label.toLowerCase(), value])];
+}
+
+function davitEntry(davitUrl: string): Entry {
+  return ["davit", { url: davitUrl }];
+}

@@ -1,0 +1,78 @@
+/** YAML as configs use it: version 1.2, one document, nothing but what JSON has. The package's messages stay here. */
+
+import { type Document, parseDocument, visit } from "yaml";
+import type { JsonValue } from "../model/json.ts";
+import { RenderError, type RenderReason, type TextPosition } from "./render-error.ts";
+import { utf8Exceeds } from "./template-limits.ts";
+
+/** Parsing takes about a second for each MiB: more is not worth it for a config. */
+const maxYamlBytes = 1024 * 1024;
+
+/**
+ * Parses a YAML text.
+ * @param reason what to throw for a text that is not YAML.
+ * @throws {RenderError} with the place of the first mistake.
+ */
+export function parseYaml(text: string, reason: RenderReason): Document.Parsed {
+  if (utf8Exceeds(text, maxYamlBytes)) throw new RenderError("yamlTooLarge");
+  const document = parseQuietly(text);
+  if (document === undefined) throw new RenderError(reason);
+  const [error] = document.errors;
+  if (error !== undefined) throw new RenderError(reason, startOf(error.linePos?.[0]));
+  return document;
+}
+
+/**
+ * The value of a YAML text as JSON has it.
+ * @throws {RenderError} `reason` for what is no YAML or uses tags of its own; ambiguousYaml for a plain value that
+ *   YAML 1.1 and 1.2 read differently, such as the file mode `0644`: the author meant one, the reader would take another.
+ */
+export function yamlToJson(text: string, reason: RenderReason): JsonValue {
+  const document = parseYaml(text, reason);
+  if (document.warnings.length > 0) throw new RenderError(reason);
+  const ambiguous = findAmbiguous(document);
+  if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", lineOf(text, ambiguous));
+  try {
+    // By way of JSON text: what JSON lacks, such as .inf, becomes null as everywhere else.
+    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null));
+  } catch {
+    // Unknown aliases, and those that multiply: the package's message quotes them.
+    throw new RenderError(reason);
+  }
+}
+
+function parseQuietly(text: string): Document.Parsed | undefined {
+  try {
+    // At level "warn" the package prints keys to the process's warnings; "silent" would drop errors.
+    return parseDocument(text, { logLevel: "error", resolveKnownTags: false, uniqueKeys: true });
+  } catch {
+    // Nesting beyond the stack.
+    return undefined;
+  }
+}
+
+/** Offset of the first plain scalar that the YAML versions read differently. */
+function findAmbiguous(document: Document.Parsed): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Scalar(_key, node) {
+      if (node.type !== "PLAIN" || !ambiguousScalar.test(node.source ?? "")) return undefined;
+      found = node.range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+// YAML 1.1's other words for true and false, its octal, grouped and base-60 numbers.
+const ambiguousScalar =
+  /^(?:y|n|yes|no|on|off|[-+]?0[0-7_]+|[-+]?\d[\d,]*_[\d_,.]*|[-+]?\d+(?::[0-5]?\d)+(?:\.\d*)?)$/i;
+
+function lineOf(text: string, offset: number): TextPosition | undefined {
+  const before = text.slice(0, offset).split("\n");
+  return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
+}
+
+function startOf(start: { readonly line: number; readonly col: number } | undefined): TextPosition | undefined {
+  return start && { line: start.line, column: start.col };
+}
