@@ -1,0 +1,169 @@
+/**
+ * From what a machine says of itself to the config it asked for: selection, then rendering. An answer is made from one
+ * state of the store and nothing else; equal requests get equal bytes while that state lasts. What does not depend on
+ * the request (kernel, initrds, arguments) is rendered once for each version of a group and its Profile.
+ */
+
+import { hash } from "node:crypto";
+import { unreachable } from "../lib/errors.ts";
+import type { Group } from "../model/group.ts";
+import type { Labels } from "../model/labels.ts";
+import type { Boot, TemplatePart } from "../model/profile.ts";
+import { renderBoot } from "../render/boot.ts";
+import { renderCloudConfig } from "../render/cloud-config.ts";
+import { renderGeneric } from "../render/generic.ts";
+import { type GrubCommands, type GrubSeparator, renderGrub } from "../render/grub.ts";
+import { renderIgnition } from "../render/ignition.ts";
+import { renderIpxe } from "../render/ipxe.ts";
+import { renderMetadata } from "../render/metadata.ts";
+import { RenderError } from "../render/render-error.ts";
+import type { Rendered } from "../render/rendered.ts";
+import { compileTemplate, type Template } from "../render/template.ts";
+import { bootVariables, templateVariables } from "../render/variables.ts";
+import { BootError } from "./boot-error.ts";
+import type { BootIndex, Machine } from "./boot-index.ts";
+import type { BootProfile } from "./known-documents.ts";
+import { TemplateCache } from "./template-cache.ts";
+
+/** Every config that a machine can ask for, named as its endpoint is. */
+export const configNames = ["ipxe", "grub", "ignition", "cloud", "generic", "metadata"] as const;
+export type ConfigName = (typeof configNames)[number];
+
+export interface BootConfigsOptions {
+  readonly index: BootIndex;
+  /** `host:port` that machines reach the boot service by: from the configuration, never from a request. */
+  readonly authority: string;
+  readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
+}
+
+export interface ConfigRequest {
+  readonly labels: Labels;
+  /** As sent, without the `?`. */
+  readonly rawQuery: string;
+  /** Empty when the client tells none. */
+  readonly userAgent: string;
+}
+
+/** A machine's config, and whose it is. */
+export interface Config {
+  readonly rendered: Rendered;
+  /** `namespace/name`. */
+  readonly group: string;
+  /** `namespace/name`; undefined where the Profile has no part in it. */
+  readonly profile: string | undefined;
+}
+
+/** The boot section of a Profile, filled in for one group. */
+interface FilledBoot {
+  readonly profile: BootProfile;
+  readonly boot: Boot;
+  /** Undefined where the answer is to have none. */
+  readonly script: Rendered | undefined;
+}
+
+export class BootConfigs {
+  readonly #index: BootIndex;
+  readonly #options: BootConfigsOptions;
+  readonly #davitUrl: string;
+  readonly #templates = new TemplateCache<Template>();
+  /** By group: an object that is replaced when the Group changes. */
+  readonly #boots = new WeakMap<Group, FilledBoot>();
+
+  constructor(options: BootConfigsOptions) {
+    this.#index = options.index;
+    this.#options = options;
+    this.#davitUrl = `http://${options.authority}`;
+  }
+
+  /**
+   * The config that a machine asks for.
+   * @throws {BootError} for every reason not to give one.
+   */
+  render(name: ConfigName, request: ConfigRequest): Config {
+    if (name === "metadata") {
+      const group = this.#index.selectGroup(request.labels);
+      const rendered = asBroken({ group: group.id }, () => renderMetadata(group, request.labels, request.rawQuery));
+      return { rendered, group: group.id, profile: undefined };
+    }
+    const machine = this.#index.select(request.labels);
+    const subject = { group: machine.group.id, profile: machine.profile.id };
+    const rendered = asBroken(subject, () => this.#renderFor(name, machine, request));
+    if (rendered === undefined) throw new BootError("noPart", subject);
+    return { rendered, ...subject };
+  }
+
+  #renderFor(name: Exclude<ConfigName, "metadata">, machine: Machine, request: ConfigRequest): Rendered | undefined {
+    switch (name) {
+      case "ipxe":
+        return this.#boot(machine).script;
+      case "grub":
+        return this.#grub(machine, request);
+      case "ignition":
+        return renderIgnition(this.#part("ignition", machine, request));
+      case "cloud":
+        return renderCloudConfig(this.#part("cloudConfig", machine, request).text);
+      case "generic":
+        return renderGeneric(this.#part("generic", machine, request).text);
+      default:
+        return unreachable(name);
+    }
+  }
+
+  #grub(machine: Machine, { labels, userAgent }: ConfigRequest): Rendered | undefined {
+    return renderGrub({
+      title: machine.profile.content.displayName,
+      boot: this.#boot(machine).boot,
+      labels,
+      authority: this.#options.authority,
+      isGrubClient: userAgent.startsWith("GRUB "),
+      ...this.#options.grub,
+    });
+  }
+
+  #boot({ group, profile }: Machine): FilledBoot {
+    const known = this.#boots.get(group);
+    if (known?.profile === profile) return known;
+    const boot = this.#fillBoot(group, profile);
+    const filled = { profile, boot, script: renderIpxe(boot) };
+    this.#boots.set(group, filled);
+    return filled;
+  }
+
+  #fillBoot(group: Group, profile: BootProfile): Boot {
+    const { boot } = profile.content;
+    const subject = { group: group.id, profile: profile.id };
+    if (boot === undefined) throw new BootError("noPart", subject);
+    if (boot.kind === "broken") throw new BootError("broken", subject);
+    if (boot.kind === "local") return boot;
+    return renderBoot(boot, bootVariables({ group, davitUrl: this.#davitUrl }), (text) => this.#compile(text));
+  }
+
+  /** The text of a part: rendered, or as it is when it is raw. */
+  #part(part: TemplatePart, machine: Machine, { labels, rawQuery }: ConfigRequest) {
+    const { text, raw } = this.#index.template(machine, part);
+    if (raw) return { text, raw };
+    const variables = templateVariables({ group: machine.group, labels, rawQuery, davitUrl: this.#davitUrl });
+    return { text: this.#compile(text).render(variables), raw };
+  }
+
+  #compile(text: string): Template {
+    return this.#templates.get(text, (source) => compileTemplate(source, { sha256 }));
+  }
+}
+
+function sha256(text: string): string {
+  return hash("sha256", text, "hex");
+}
+
+/** Turns a renderer's complaint into the reason that a machine is refused for. */
+function asBroken<Result>(
+  subject: { readonly group: string; readonly profile?: string },
+  render: () => Result,
+): Result {
+  try {
+    return render();
+  } catch (error) {
+    if (error instanceof RenderError) throw new BootError("broken", { ...subject, cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+/** Why a machine gets no config. `http/errors.ts` alone turns a reason into a status. */
+
+/** The reasons, each with the words that a machine's console shows: no names, no values, no paths. */
+export const bootRefusals = {
+  /** Nothing can be said yet: the store is not filled, or its source has not been heard in this run. */
+  notReady: "not ready",
+  noMatch: "no matching group",
+  /** The group's Profile does not exist. Never the next group: an explicit choice is not second-guessed. */
+  noProfile: "no profile",
+  /** The Profile has no such config, or says that the machine shall boot from its disk. */
+  noPart: "no such config",
+  held: "held",
+  /** The group's newest version was refused and there is no older one. */
+  refused: "group refused",
+  /** Part of the source is unreadable, and the answer could be one that the unreadable part overrides. */
+  withheld: "withheld until every object is readable",
+  /** A template, or what it yields, cannot be used. */
+  broken: "config broken",
+} as const;
+
+export type BootRefusal = keyof typeof bootRefusals;
+
+/** What is known of the asked config when it is refused; for logs. */
+export interface BootErrorSubject {
+  /** `namespace/name` of the group, when one was selected. */
+  readonly group?: string;
+  /** `namespace/name` of its Profile. */
+  readonly profile?: string;
+  readonly cause?: unknown;
+}
+
+/** A machine is refused a config. */
+export class BootError extends Error {
+  override readonly name = "BootError";
+  readonly reason: BootRefusal;
+  readonly group: string | undefined;
+  readonly profile: string | undefined;
+
+  constructor(reason: BootRefusal, { group, profile, cause }: BootErrorSubject = {}) {
+    super(bootRefusals[reason], { cause });
+    this.reason = reason;
+    this.group = group;
+    this.profile = profile;
+  }
+}

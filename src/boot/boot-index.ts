@@ -1,0 +1,129 @@
+/**
+ * The boot service's own view of the store: every Profile and Group in memory, ready for selection.
+ *
+ * It follows the documents below `/davit` and answers which group and Profile a machine gets. It promises that an
+ * answer comes from one state of the store, never from half a change, and costs the same whatever the number of groups.
+ * It answers nothing before the store holds a finished first sync and the app has called `open`. It never drops what it
+ * knows because of a document it cannot read, and it never waits: no disk, no network, no timer.
+ */
+
+import type { Log } from "../lib/log.ts";
+import type { DocumentChange, FeedListener } from "../model/feed.ts";
+import type { Group } from "../model/group.ts";
+import { identityLabels, type Labels } from "../model/labels.ts";
+import type { TemplatePart } from "../model/profile.ts";
+import { BootError } from "./boot-error.ts";
+import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
+import { SelectorIndex } from "./selector-index.ts";
+
+/** What a machine's labels lead to. */
+export interface Machine {
+  readonly group: Group;
+  readonly profile: BootProfile;
+}
+
+/** A template's text, as its object has it. */
+export interface TemplateText {
+  readonly text: string;
+  /** Served as it is, without rendering. */
+  readonly raw: boolean;
+}
+
+export class BootIndex implements FeedListener {
+  readonly #log: Log;
+  #known = new KnownDocuments();
+  #selectors = new SelectorIndex<BootGroup>();
+  #isOpen = false;
+
+  constructor({ log }: { readonly log: Log }) {
+    this.#log = log;
+  }
+
+  /** From now on the copy may be served: the source was heard in this run, or the grace time is over. */
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  /** True when machines are answered. */
+  get isReady(): boolean {
+    return this.#isOpen && this.#known.synced !== undefined;
+  }
+
+  get groupCount(): number {
+    return this.#known.groups.size;
+  }
+
+  replaced(documents: Iterable<readonly [path: string, text: string]>): void {
+    const known = new KnownDocuments();
+    for (const [path, text] of documents) {
+      if (known.learn(path, text)) continue;
+      this.#reportUnreadable(path);
+      known.inherit(path, this.#known);
+    }
+    this.#selectors = new SelectorIndex(known.groups.values());
+    this.#known = known;
+  }
+
+  changed(changes: readonly DocumentChange[]): void {
+    for (const { path, text } of changes) {
+      const before = this.#known.groupAt(path);
+      if (text === undefined) this.#known.forget(path);
+      else if (!this.#known.learn(path, text)) this.#reportUnreadable(path);
+      const after = this.#known.groupAt(path);
+      if (before === after) continue;
+      if (before !== undefined) this.#selectors.remove(before);
+      if (after !== undefined) this.#selectors.add(after);
+    }
+  }
+
+  /**
+   * The group that a machine with these labels gets.
+   * @throws {BootError} notReady, withheld, noMatch, refused or held.
+   */
+  selectGroup(labels: Labels): Group {
+    const { synced } = this.#known;
+    if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
+    const group = this.#selectors.find(labels);
+    // What cannot be read yet may hold this machine's own group.
+    if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
+    if (group === undefined) throw new BootError("noMatch");
+    if (group.isRefused) throw new BootError("refused", { group: group.id });
+    if (group.hold) throw new BootError("held", { group: group.id });
+    return group;
+  }
+
+  /**
+   * The group and Profile that a machine with these labels gets.
+   * @throws {BootError} as `selectGroup`, and noProfile.
+   */
+  select(labels: Labels): Machine {
+    const group = this.selectGroup(labels);
+    const profile = this.#known.profiles.get(group.profileId);
+    if (profile === undefined) throw new BootError("noProfile", { group: group.id, profile: group.profileId });
+    return { group, profile };
+  }
+
+  /**
+   * The text of one of a machine's templates.
+   * @throws {BootError} noPart when the Profile has no such template, broken when its text cannot be had.
+   */
+  template({ group, profile }: Machine, part: TemplatePart): TemplateText {
+    const template = profile.content.templates[part];
+    if (template === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
+    if (template.kind === "text") return template;
+    const text =
+      template.kind === "secret" ? this.#known.secrets.get(secretId(profile.id, template.sha256)) : undefined;
+    if (template.kind === "broken" || text === undefined)
+      throw new BootError("broken", { group: group.id, profile: profile.id });
+    return { text, raw: template.raw };
+  }
+
+  /** The path alone: a document holds what its user wrote. */
+  #reportUnreadable(path: string): void {
+    this.#log.error({ path }, "unreadable document in the store, the last readable one stays");
+  }
+}
+
+function namesMachine(group: Group | undefined): boolean {
+  return group !== undefined && identityLabels.some((label) => group.selector.has(label));
+}

@@ -1,0 +1,119 @@
+/** What the boot service knows of the store: its documents, decoded, by where they are. */
+
+import {
+  type DocumentAddress,
+  decodeGroup,
+  decodeProfile,
+  decodeSynced,
+  documentAddress,
+  type SyncedDocument,
+} from "../model/documents.ts";
+import { type Group, type GroupSpec, toGroup } from "../model/group.ts";
+import type { ProfileContent } from "../model/profile.ts";
+
+/** A Group as selection needs it. A changed Group is a new object, so caches may be keyed by it. */
+export interface BootGroup extends Group {
+  /** Its newest version was refused and there is no older one. */
+  readonly isRefused: boolean;
+}
+
+/** A Profile as machines get it. As with groups, a changed one is a new object. */
+export interface BootProfile {
+  /** `namespace/name`. */
+  readonly id: string;
+  readonly content: ProfileContent;
+}
+
+export class KnownDocuments {
+  /** By `namespace/name`. */
+  readonly groups = new Map<string, BootGroup>();
+  /** By `namespace/name`. */
+  readonly profiles = new Map<string, BootProfile>();
+  /** Texts of secret templates by `secretId`. */
+  readonly secrets = new Map<string, string>();
+  synced: SyncedDocument | undefined;
+
+  /**
+   * Takes a document in, replacing an older one at its path. A path that holds no document is passed over.
+   * @returns false when the text cannot be read; then nothing is changed.
+   */
+  learn(path: string, text: string): boolean {
+    const address = documentAddress(path);
+    switch (address?.kind) {
+      case undefined:
+        return true;
+      case "profile":
+        return this.#learnProfile(objectId(address), text);
+      case "group":
+        return this.#learnGroup(address.namespace, address.name, text);
+      case "secret":
+        this.secrets.set(addressedSecretId(address), text);
+        return true;
+      case "synced": {
+        const synced = decodeSynced(text);
+        this.synced = synced ?? this.synced;
+        return synced !== undefined;
+      }
+    }
+  }
+
+  /** Takes over the document at a path from an older view, if that has one. */
+  inherit(path: string, older: KnownDocuments): void {
+    const address = documentAddress(path);
+    if (address?.kind === "synced") this.synced = older.synced;
+    if (address?.kind === "profile") copy(older.profiles, this.profiles, objectId(address));
+    if (address?.kind === "group") copy(older.groups, this.groups, objectId(address));
+  }
+
+  /** Forgets the document at a path. */
+  forget(path: string): void {
+    const address = documentAddress(path);
+    if (address?.kind === "synced") this.synced = undefined;
+    if (address?.kind === "profile") this.profiles.delete(objectId(address));
+    if (address?.kind === "group") this.groups.delete(objectId(address));
+    if (address?.kind === "secret") this.secrets.delete(addressedSecretId(address));
+  }
+
+  /** The group whose document lies at a path; undefined too for a path that is no group's. */
+  groupAt(path: string): BootGroup | undefined {
+    const address = documentAddress(path);
+    return address?.kind === "group" ? this.groups.get(objectId(address)) : undefined;
+  }
+
+  #learnProfile(id: string, text: string): boolean {
+    const document = decodeProfile(text);
+    if (document !== undefined) this.profiles.set(id, { id, content: document.content });
+    return document !== undefined;
+  }
+
+  #learnGroup(namespace: string, name: string, text: string): boolean {
+    const document = decodeGroup(text);
+    if (document === undefined || !isSelectable(document.spec)) return false;
+    const group = toGroup(namespace, name, document.spec);
+    this.groups.set(group.id, { ...group, isRefused: document.refused === true });
+    return true;
+  }
+}
+
+/** The key of a secret template's text. */
+export function secretId(profileId: string, sha256: string): string {
+  return `${profileId}/${sha256}`;
+}
+
+/** An empty selector is a catch-all only where the object says so in as many words. */
+function isSelectable({ selector, matchAll }: GroupSpec): boolean {
+  return matchAll || Object.keys(selector).length > 0;
+}
+
+function objectId({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
+  return `${namespace}/${name}`;
+}
+
+function addressedSecretId(address: Extract<DocumentAddress, { kind: "secret" }>): string {
+  return secretId(`${address.namespace}/${address.profile}`, address.sha256);
+}
+
+function copy<Value>(from: ReadonlyMap<string, Value>, to: Map<string, Value>, id: string): void {
+  const value = from.get(id);
+  if (value !== undefined) to.set(id, value);
+}

@@ -1,0 +1,265 @@
+import { describe, expect, it } from "vitest";
+import { BootError, type BootRefusal } from "../../src/boot/boot-error.ts";
+import { BootIndex } from "../../src/boot/boot-index.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { groupPath, secretPath, syncedPath } from "../../src/model/documents.ts";
+import { labelsFromQuery } from "../../src/model/labels.ts";
+import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
+
+type Documents = readonly (readonly [string, string])[];
+
+const log = createLog({ level: "silent", format: "json" });
+
+const machineDocuments: Documents = [
+  profileDocument("lab/web"),
+  groupDocument("lab/node", { selector: { mac: "52:54:00:00:00:01" } }),
+  syncedDocument(),
+];
+
+function openIndex(documents: Documents): BootIndex {
+  const index = new BootIndex({ log });
+  index.replaced(documents);
+  index.open();
+  return index;
+}
+
+function selected(index: BootIndex, query: string): string {
+  const { group, profile } = index.select(labelsFromQuery(query));
+  return `${group.id} ${profile.id}`;
+}
+
+function refusal(index: BootIndex, query: string): BootRefusal | undefined {
+  try {
+    index.select(labelsFromQuery(query));
+    return undefined;
+  } catch (error) {
+    if (error instanceof BootError) return error.reason;
+    throw error;
+  }
+}
+
+describe("select", () => {
+  it("gives the group and its Profile", () => {
+    expect(selected(openIndex(machineDocuments), "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+  });
+
+  it("is not ready before anything is known", () => {
+    const index = new BootIndex({ log });
+    index.open();
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("notReady");
+  });
+
+  it("is not ready before the first sync is finished", () => {
+    const index = openIndex(machineDocuments.slice(0, 2));
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("notReady");
+    expect(index.isReady).toBe(false);
+    index.changed([{ path: syncedDocument()[0], text: syncedDocument()[1] }]);
+    expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+    expect(index.isReady).toBe(true);
+  });
+
+  it("is not ready before it is opened", () => {
+    const index = new BootIndex({ log });
+    index.replaced(machineDocuments);
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("notReady");
+    expect(index.isReady).toBe(false);
+  });
+
+  it.each<[name: string, documents: Documents, query: string, reason: BootRefusal]>([
+    ["no group matches", machineDocuments, "mac=52-54-00-00-00-02", "noMatch"],
+    ["the request has no labels", machineDocuments, "", "noMatch"],
+    ["the mac is invalid", machineDocuments, "mac=52-54-00-00-00", "noMatch"],
+    [
+      "the Profile does not exist, though a less specific group has one",
+      [
+        ...machineDocuments,
+        groupDocument("lab/own", { selector: { serial: "1" }, profile: "gone" }),
+        groupDocument("lab/all", { matchAll: true }),
+      ],
+      "serial=1",
+      "noProfile",
+    ],
+    [
+      "the Profile exists in another namespace only",
+      [profileDocument("other/web"), groupDocument("lab/g", { selector: { serial: "1" } }), syncedDocument()],
+      "serial=1",
+      "noProfile",
+    ],
+    [
+      "the group is held",
+      [...machineDocuments, groupDocument("lab/own", { selector: { serial: "1" }, hold: true })],
+      "serial=1",
+      "held",
+    ],
+    [
+      "the group was refused",
+      [...machineDocuments, groupDocument("lab/own", { selector: { serial: "1" } }, true)],
+      "serial=1",
+      "refused",
+    ],
+    [
+      "the group is no catch-all but its selector is empty",
+      [...machineDocuments, groupDocument("lab/emptied", {})],
+      "serial=1",
+      "noMatch",
+    ],
+  ])("refuses when %s", (_name, documents, query, reason) => {
+    expect(refusal(openIndex(documents), query)).toBe(reason);
+  });
+
+  it("gives the catch-all to whoever has no group of its own", () => {
+    const index = openIndex([...machineDocuments, groupDocument("lab/all", { matchAll: true })]);
+    expect(selected(index, "mac=52-54-00-00-00-02")).toBe("lab/all lab/web");
+    expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+  });
+
+  it("names group and Profile in its error", () => {
+    const index = openIndex([groupDocument("lab/g", { selector: { serial: "1" } }), syncedDocument()]);
+    expect(() => index.select(labelsFromQuery("serial=1"))).toThrow(
+      expect.objectContaining({ reason: "noProfile", group: "lab/g", profile: "lab/web" }),
+    );
+  });
+});
+
+describe("while part of the source was never readable", () => {
+  const index = openIndex([
+    profileDocument("lab/web"),
+    ...["uuid", "serial", "hostname"].map((label) => groupDocument(`lab/${label}`, { selector: { [label]: "1" } })),
+    groupDocument("lab/mac", { selector: { mac: "52:54:00:00:00:01", role: "web" } }),
+    groupDocument("lab/role", { selector: { role: "web" }, priority: 1 }),
+    groupDocument("lab/all", { matchAll: true }),
+    syncedDocument({ complete: false }),
+  ]);
+
+  it.each(["uuid=1", "serial=1", "hostname=1"])("a group that names the machine is answered for %s", (query) => {
+    expect(refusal(index, query)).toBeUndefined();
+  });
+
+  it.each([
+    ["a group of many machines wins", "role=web&mac=52-54-00-00-00-01"],
+    ["only the catch-all matches", "mac=52-54-00-00-00-09"],
+  ])("the answer is withheld when %s", (_name, query) => {
+    expect(refusal(index, query)).toBe("withheld");
+  });
+
+  it("the answer is withheld when nothing matches, since the unreadable part may hold the machine's group", () => {
+    const bare = openIndex([...machineDocuments.slice(0, 2), syncedDocument({ complete: false })]);
+    expect(refusal(bare, "serial=9")).toBe("withheld");
+    expect(refusal(bare, "mac=52-54-00-00-00-01")).toBeUndefined();
+  });
+});
+
+describe("changes", () => {
+  const [groupAt, groupText] = groupDocument("lab/node", { selector: { mac: "52:54:00:00:00:01" } });
+
+  it("take effect together", () => {
+    const index = openIndex(machineDocuments);
+    const [newPath, newText] = groupDocument("lab/new", { selector: { serial: "1" }, profile: "new" });
+    const [profileAt, profileText] = profileDocument("lab/new");
+    index.changed([
+      { path: newPath, text: newText },
+      { path: profileAt, text: profileText },
+      { path: groupAt, text: undefined },
+    ]);
+    expect(selected(index, "serial=1")).toBe("lab/new lab/new");
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("noMatch");
+    expect(index.groupCount).toBe(1);
+  });
+
+  it("of a selector move the group", () => {
+    const index = openIndex(machineDocuments);
+    const [path, text] = groupDocument("lab/node", { selector: { serial: "7" } });
+    index.changed([{ path, text }]);
+    expect(selected(index, "serial=7")).toBe("lab/node lab/web");
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("noMatch");
+  });
+
+  it("that delete a Profile lead to noProfile", () => {
+    const index = openIndex(machineDocuments);
+    index.changed([{ path: profileDocument("lab/web")[0], text: undefined }]);
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("noProfile");
+  });
+
+  it("that delete the sync mark make the index not ready", () => {
+    const index = openIndex(machineDocuments);
+    index.changed([{ path: syncedPath, text: undefined }]);
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("notReady");
+  });
+
+  it.each(["{", '{"spec":{}}', "", '{"spec":{"selector":{},"profile":"p","matchAll":false}}'])(
+    "to the unreadable text %j leave the last readable group",
+    (text) => {
+      const index = openIndex(machineDocuments);
+      index.changed([{ path: groupAt, text }]);
+      expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+      index.replaced(machineDocuments.map(([path, good]) => [path, path === groupAt ? text : good]));
+      expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+      index.changed([{ path: groupAt, text: groupText }]);
+      expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+    },
+  );
+
+  it("to other paths are passed over", () => {
+    const index = openIndex(machineDocuments);
+    index.changed([
+      { path: "/davit/tombstones/mac/x", text: "{}" },
+      { path: "/elsewhere", text: undefined },
+    ]);
+    expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+  });
+
+  it("that replace everything forget what is not in it", () => {
+    const index = openIndex(machineDocuments);
+    index.replaced([syncedDocument()]);
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("noMatch");
+    expect(index.groupCount).toBe(0);
+  });
+});
+
+describe("template", () => {
+  const index = openIndex([
+    profileDocument("lab/web", {
+      templates: {
+        ignition: { kind: "secret", name: "s", key: "k", sha256: "abc", raw: true },
+        cloudConfig: { kind: "broken" },
+      },
+    }),
+    profileDocument("lab/plain", { templates: { generic: { kind: "text", text: "hello", raw: false } } }),
+    groupDocument("lab/web", { selector: { serial: "1" } }),
+    groupDocument("lab/plain", { selector: { serial: "2" }, profile: "plain" }),
+    [secretPath("lab", "web", "abc"), "secret text"],
+    syncedDocument(),
+  ]);
+  const web = index.select(labelsFromQuery("serial=1"));
+  const plain = index.select(labelsFromQuery("serial=2"));
+
+  it("gives inline text", () => {
+    expect(index.template(plain, "generic")).toMatchObject({ text: "hello", raw: false });
+  });
+
+  it("gives a secret's text", () => {
+    expect(index.template(web, "ignition")).toEqual({ text: "secret text", raw: true });
+  });
+
+  it("refuses a part that the Profile lacks, and one that is broken", () => {
+    expect(() => index.template(web, "generic")).toThrow(expect.objectContaining({ reason: "noPart" }));
+    expect(() => index.template(web, "cloudConfig")).toThrow(expect.objectContaining({ reason: "broken" }));
+  });
+
+  it("is broken when the secret's text is gone", () => {
+    index.changed([{ path: secretPath("lab", "web", "abc"), text: undefined }]);
+    expect(() => index.template(web, "ignition")).toThrow(
+      expect.objectContaining({ reason: "broken", group: "lab/web", profile: "lab/web" }),
+    );
+  });
+});
+
+it("a group's path is logged when its document is unreadable, its text is not", () => {
+  const lines: string[] = [];
+  const watched = new BootIndex({
+    log: createLog({ level: "info", format: "json", destination: { write: (line) => void lines.push(line) } }),
+  });
+  watched.changed([{ path: groupPath("lab", "node"), text: "hunter2" }]);
+  expect(lines.join("")).toContain("/davit/groups/lab/node");
+  expect(lines.join("")).not.toContain("hunter2");
+});
