@@ -1,0 +1,63 @@
+/** Finds and opens files below the assets directory: regular files only, and never anything outside of it. */
+
+import { constants } from "node:fs";
+import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
+import { codeOf } from "../lib/errors.ts";
+
+/** An open asset. Everything is read from one descriptor, so that a file replaced meanwhile cannot mix with it. */
+export interface Asset {
+  readonly handle: FileHandle;
+  readonly sizeBytes: number;
+  /** Strong: changes whenever size or modification time do. */
+  readonly etag: string;
+  /** Last-Modified as HTTP writes it. */
+  readonly modified: string;
+}
+
+/**
+ * Opens the asset that a path names.
+ * @param root the assets directory; itself may be a symbolic link.
+ * @param path as sent, percent-encoded, what follows `/assets/`.
+ * @returns undefined when there is no such asset. Otherwise the caller closes the handle.
+ */
+export async function openAsset(root: string, path: string): Promise<Asset | undefined> {
+  const segments = path.split("/").map(decodeURIComponent);
+  if (!segments.every(isServedName)) return undefined;
+  try {
+    return await openBelow(root, segments);
+  } catch (error) {
+    if (absentCodes.has(codeOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}
+
+// What the file system says of a path that holds no file for us: absent, a file where a directory should be, a circle
+// of links, a name too long, a file that davit may not read, a link put there between two looks at it.
+const absentCodes: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "EACCES", "ENXIO"]);
+
+/** No empty names, no dot files, no way up, and no separator that was hidden by an escape. */
+function isServedName(name: string): boolean {
+  return name !== "" && !name.startsWith(".") && !/[/\0]/.test(name);
+}
+
+async function openBelow(root: string, segments: readonly string[]): Promise<Asset | undefined> {
+  const realRoot = await realpath(root);
+  const path = await realpath(join(realRoot, ...segments));
+  if (!path.startsWith(realRoot + sep)) return undefined;
+  // Looked at before it is opened, because opening a device can do something; opened without blocking and looked at
+  // again, because it may have been replaced by a FIFO in between.
+  if (!(await lstat(path)).isFile()) return undefined;
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  const stats = await handle.stat({ bigint: true });
+  if (!stats.isFile()) {
+    await handle.close();
+    return undefined;
+  }
+  return {
+    handle,
+    sizeBytes: Number(stats.size),
+    etag: `"${stats.mtimeNs.toString(16)}-${stats.size.toString(16)}"`,
+    modified: stats.mtime.toUTCString(),
+  };
+}

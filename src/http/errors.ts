@@ -1,0 +1,97 @@
+/**
+ * From what was thrown to what is answered: the one place, besides the store's own catalogue, that knows statuses.
+ * Bodies are short and say nothing of templates, values or paths. A 500 tells its reader nothing; the log has the rest.
+ */
+
+import { BootError, type BootRefusal } from "../boot/boot-error.ts";
+import { RenderError } from "../render/render-error.ts";
+
+/** What HTTP itself can be refused for, before any part of davit is asked. */
+const requestRefusals = {
+  badRequest: { status: 400, text: "bad request" },
+  notFound: { status: 404, text: "not found" },
+  methodNotAllowed: { status: 405, text: "method not allowed" },
+  timeout: { status: 408, text: "request timeout" },
+  bodyTooLarge: { status: 413, text: "body too large" },
+  targetTooLong: { status: 414, text: "target too long" },
+  unsupportedType: { status: 415, text: "unsupported content type" },
+  rangeNotSatisfiable: { status: 416, text: "range not satisfiable" },
+  headersTooLarge: { status: 431, text: "headers too large" },
+  overloaded: { status: 503, text: "too many downloads" },
+} as const;
+
+export type RequestRefusal = keyof typeof requestRefusals;
+
+/** A request is refused by the HTTP layer itself. */
+export class RequestError extends Error {
+  override readonly name = "RequestError";
+  readonly reason: RequestRefusal;
+  /** Headers that belong to this refusal, such as `Allow`. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(reason: RequestRefusal, headers: Readonly<Record<string, string>> = {}) {
+    super(requestRefusals[reason].text);
+    this.reason = reason;
+    this.headers = headers;
+  }
+}
+
+/** A whole answer to an error. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** What the log says of it, at level error; undefined for what needs no attention. */
+  readonly report?: object;
+}
+
+/** Makes an answer of anything thrown while `path` was asked for. Each listener has its own way. */
+export type AnswerError = (thrown: unknown, path: string) => ErrorAnswer;
+
+const bootStatuses: Readonly<Record<BootRefusal, number>> = {
+  notReady: 503,
+  noMatch: 404,
+  noProfile: 404,
+  noPart: 404,
+  held: 503,
+  refused: 503,
+  withheld: 503,
+  // Ignition asks again for ever after a 500, and ends in its emergency shell after anything below.
+  broken: 500,
+};
+
+// iPXE waits that long and asks again, as often as it is told: a brake, and soon enough for a person who watches.
+const retryAfterSeconds = 5;
+
+/** What a readiness probe that fails answers with. */
+export const notReadyStatus = bootStatuses.notReady;
+
+/** The errors of the boot and operations listeners: one line of plain text. */
+export const answerError: AnswerError = (thrown, path) => {
+  if (thrown instanceof BootError)
+    return plainAnswer(bootStatuses[thrown.reason], thrown.message, path, bootReport(thrown));
+  if (thrown instanceof RequestError) {
+    const { status, text } = requestRefusals[thrown.reason];
+    const answer = plainAnswer(status, text, path);
+    return { ...answer, headers: { ...answer.headers, ...thrown.headers } };
+  }
+  return plainAnswer(500, "internal error", path, { err: thrown });
+};
+
+function plainAnswer(status: number, text: string, path: string, report?: object): ErrorAnswer {
+  // GRUB runs the body of an error as a script: on its own path the line is a comment.
+  const body = `${path === "/grub" ? "# " : ""}${status} ${text}\n`;
+  const headers = {
+    "content-type": "text/plain; charset=utf-8",
+    "cache-control": "no-store",
+    ...(status === 503 && { "retry-after": String(retryAfterSeconds) }),
+  };
+  return { status, headers, body, ...(report && { report }) };
+}
+
+/** Only what is broken needs a person; the rest is a machine's ordinary day, and the access log has it. */
+function bootReport({ reason, group, profile, cause }: BootError): object | undefined {
+  if (reason !== "broken") return undefined;
+  // A renderer's messages are our own and quote nothing. Without one, the object's conditions tell what is broken.
+  return { group, profile, ...(cause instanceof RenderError && { reason: cause.reason, problem: cause.message }) };
+}

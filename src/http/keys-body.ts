@@ -1,0 +1,80 @@
+/**
+ * Bodies of the key API. Only the form of a PUT or POST is read; everything else is let through to nowhere, whatever
+ * its content type says. Fastify refuses content types that it cannot read, so they are taken out of its sight first.
+ */
+
+import type { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { StoreError } from "../store/refusal.ts";
+import { isForm } from "./keys-form.ts";
+
+// As many bytes as the reference reads (net/http, Request.ParseForm).
+const maxFormBytes = 10 * 1024 * 1024;
+
+/** What Fastify keeps as the body of a request. */
+export type ParsedBody = { readonly form: string } | "tooLarge" | undefined;
+
+export interface BodyReader {
+  /** Takes the content type from a request that begins. */
+  take(request: FastifyRequest): void;
+  /** Reads or skips a body; to be Fastify's only parser. Never rejects for what the client sent. */
+  read(request: FastifyRequest, payload: Readable): Promise<ParsedBody>;
+  /**
+   * The form, decoded as latin1; undefined when there is none.
+   * @throws {StoreError} invalidForm for a content type or a length that the protocol refuses.
+   */
+  formOf(request: FastifyRequest): string | undefined;
+}
+
+export function createBodyReader(): BodyReader {
+  const contentTypes = new WeakMap<FastifyRequest, string>();
+  const bodies = new WeakMap<FastifyRequest, ParsedBody>();
+  return {
+    take: (request) => {
+      const contentType = request.raw.headers["content-type"];
+      if (contentType === undefined) return;
+      contentTypes.set(request, contentType);
+      delete request.raw.headers["content-type"];
+    },
+    read: async (request, payload) => {
+      const body = isReadable(request, contentTypes.get(request)) ? await readForm(payload) : skip(payload);
+      bodies.set(request, body);
+      return body;
+    },
+    formOf: (request) => {
+      if (!hasForm(request) || !isForm(contentTypes.get(request))) return undefined;
+      const body = bodies.get(request);
+      if (body === "tooLarge") throw new StoreError("invalidForm", "http: POST too large", 0);
+      return body?.form;
+    },
+  };
+}
+
+function hasForm({ method }: FastifyRequest): boolean {
+  return method === "PUT" || method === "POST";
+}
+
+function isReadable(request: FastifyRequest, contentType: string | undefined): boolean {
+  try {
+    return hasForm(request) && isForm(contentType);
+  } catch {
+    // Told by `formOf`, when the request is answered.
+    return false;
+  }
+}
+
+async function readForm(payload: Readable): Promise<ParsedBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of payload) {
+    const buffer = Buffer.from(chunk);
+    bytes += buffer.length;
+    // The rest is read and dropped, so that the client gets to read the answer.
+    if (bytes <= maxFormBytes) chunks.push(buffer);
+  }
+  return bytes > maxFormBytes ? "tooLarge" : { form: Buffer.concat(chunks).toString("latin1") };
+}
+
+function skip(payload: Readable): undefined {
+  payload.resume();
+}

@@ -1,0 +1,95 @@
+/** Bodies of the key API, byte for byte as v2 clients know them: order of fields, escapes, one newline at the end. */
+
+import type { NodeRecord, NodeView, StoreEvent } from "../store/node.ts";
+import { rootPath } from "../store/node.ts";
+import { refusals, type StoreError } from "../store/refusal.ts";
+
+/** The answer to a read. */
+export function readBody(node: NodeView): string {
+  return `{"action":"get","node":${nodeJson(node)}}\n`;
+}
+
+// An event goes to its writer and to every watcher: it is written out once.
+const eventBodies = new WeakMap<StoreEvent, string>();
+
+/** A change, as its writer and its watchers get it. */
+export function eventBody(event: StoreEvent): string {
+  const known = eventBodies.get(event);
+  if (known !== undefined) return known;
+  const prevNode = event.prevNode === undefined ? "" : `,"prevNode":${nodeJson(event.prevNode)}`;
+  const body = `{"action":"${event.action}","node":${nodeJson(event.node)}${prevNode}}\n`;
+  eventBodies.set(event, body);
+  return body;
+}
+
+/** The answer to a write that asked for `noValueOnSuccess`. */
+export function actionBody(event: StoreEvent): string {
+  return `{"action":"${event.action}"}\n`;
+}
+
+export function errorBody(error: StoreError): string {
+  const { code, message } = refusals[error.refusal];
+  const cause = error.causeText === "" ? "" : `,"cause":${textJson(error.causeText)}`;
+  return `{"errorCode":${code},"message":${textJson(message)}${cause},"index":${error.index}}\n`;
+}
+
+interface OpenList {
+  readonly nodes: readonly NodeView[];
+  readonly end: string;
+  next: number;
+}
+
+// Lists wait in an array instead of on the call stack: a path may be thousands of names deep.
+function nodeJson(node: NodeView): string {
+  const parts: string[] = [];
+  const open: OpenList[] = [];
+  beginNode(node, parts, open);
+  for (let list = open.at(-1); list !== undefined; list = open.at(-1)) {
+    const next = list.nodes[list.next];
+    if (next === undefined) {
+      parts.push(list.end);
+      open.pop();
+      continue;
+    }
+    if (list.next > 0) parts.push(",");
+    list.next += 1;
+    beginNode(next, parts, open);
+  }
+  return parts.join("");
+}
+
+function beginNode(node: NodeView, parts: string[], open: OpenList[]): void {
+  const isRoot = node.path === rootPath;
+  const indexes = isRoot ? "" : `,"modifiedIndex":${node.modifiedIndex},"createdIndex":${node.createdIndex}`;
+  parts.push(`{${isRoot ? "" : `"key":${textJson(node.path)}`}${contentJson(node, isRoot)}`);
+  if (node.nodes === undefined) {
+    parts.push(`${indexes}}`);
+    return;
+  }
+  parts.push(',"nodes":[');
+  open.push({ nodes: node.nodes, end: `]${indexes}}`, next: 0 });
+}
+
+function contentJson({ isDirectory, value }: NodeRecord, isFirst: boolean): string {
+  if (isDirectory) return isFirst ? '"dir":true' : ',"dir":true';
+  return value === undefined ? "" : `,"value":${textJson(value)}`;
+}
+
+// What Go's encoding/json escapes and JSON.stringify does not, or writes in another way.
+const special = /[<>&\u2028\u2029\b\f]/;
+const escapes = /\\[bf\\]|[<>&\u2028\u2029]/g;
+const written: Readonly<Record<string, string>> = {
+  "\\\\": "\\\\",
+  "\\b": "\\u0008",
+  "\\f": "\\u000c",
+  "<": "\\u003c",
+  ">": "\\u003e",
+  "&": "\\u0026",
+  "\u2028": "\\u2028",
+  "\u2029": "\\u2029",
+};
+
+function textJson(text: string): string {
+  const json = JSON.stringify(text);
+  return special.test(text) ? json.replaceAll(escapes, (found) => written[found] ?? found) : json;
+}

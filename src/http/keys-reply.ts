@@ -1,0 +1,48 @@
+/** Answers of the key API: which headers they carry, and how a watch is answered. */
+
+import type { FastifyReply } from "fastify";
+import { refusals, type StoreError } from "../store/refusal.ts";
+import type { Store, StoreIndexes } from "../store/store.ts";
+import { errorBody } from "./keys-json.ts";
+
+/** On every answer of the listener, so that pages of other origins can read. */
+export const corsHeaders = {
+  "access-control-allow-origin": "*",
+  "access-control-allow-methods": "POST, GET, OPTIONS, PUT, DELETE",
+  "access-control-allow-headers": "accept, content-type, authorization",
+};
+
+/** Headers of a success; the `X-Etcd-*` twins are what existing clients read. */
+export function indexHeaders(store: Store, { storeIndex, raftIndex, raftTerm }: StoreIndexes): Record<string, string> {
+  return {
+    ...storeHeaders(store, storeIndex),
+    "x-raft-index": String(raftIndex),
+    "x-raft-term": String(raftTerm),
+  };
+}
+
+/** Answers with a JSON body. A buffer, since Fastify would add a charset to the type of a string. */
+export function sendJson(reply: FastifyReply, status: number, body: string): FastifyReply {
+  return reply.code(status).header("content-type", "application/json").send(Buffer.from(body));
+}
+
+/** Answers with a refusal. */
+export function sendRefusal(reply: FastifyReply, store: Store, error: StoreError): FastifyReply {
+  reply.headers(storeHeaders(store, error.index));
+  return sendJson(reply, refusals[error.refusal].status, errorBody(error));
+}
+
+/** Answers outside the API, as Go's net/http does. */
+export function sendPlain(reply: FastifyReply, status: number, text: string): FastifyReply {
+  reply.header("x-content-type-options", "nosniff");
+  return reply.code(status).type("text/plain; charset=utf-8").send(text);
+}
+
+function storeHeaders(store: Store, index: number): Record<string, string> {
+  return {
+    "x-store-index": String(index),
+    "x-etcd-index": String(index),
+    "x-store-cluster-id": store.identity.clusterId,
+    "x-etcd-cluster-id": store.identity.clusterId,
+  };
+}

@@ -1,0 +1,90 @@
+/** Beginning and ending to listen: errors that say what to do, and an end that cuts no answer short. */
+
+import type { Server } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import type { FastifyInstance } from "fastify";
+import type { Clock } from "../lib/clock.ts";
+import { assert, codeOf } from "../lib/errors.ts";
+import { StartError } from "../lib/start-error.ts";
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** The command line option that sets this address, for the error's advice. */
+  readonly option: string;
+}
+
+const listenRefusals: Readonly<Record<string, string>> = {
+  EADDRINUSE: "the port is in use, by another davit or another program",
+  EACCES: "the permission is missing (ports below 1024 need it)",
+  EADDRNOTAVAIL: "this machine has no such address",
+  EAFNOSUPPORT: "this machine does not speak that kind of address",
+  ENOTFOUND: "the host name is unknown",
+};
+
+/**
+ * Listens. Where IPv6 is off, `::` means every IPv4 address.
+ * @throws {StartError} with one sentence for the operator.
+ */
+export async function listen(app: FastifyInstance, options: ListenOptions): Promise<AddressInfo> {
+  const { host, port } = options;
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    if (host === "::" && codeOf(error) === "EAFNOSUPPORT") return await listen(app, { ...options, host: "0.0.0.0" });
+    throw listenError(options, error);
+  }
+  const address = app.server.address();
+  assert(address !== null && typeof address !== "string", "a server that listens on a port has an address");
+  return address;
+}
+
+function listenError({ host, port, option }: ListenOptions, cause: unknown): StartError {
+  const reason = listenRefusals[codeOf(cause) ?? ""] ?? "the system refuses";
+  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
+  return new StartError(`Cannot listen on "${address}": ${reason}; choose another with ${option}`, { cause });
+}
+
+/** How long requests in flight may go on after `close`. The whole process has 10 s to end. */
+const closeGraceMs = 5_000;
+/** How often connections are looked at meanwhile: an end is noticed soon, and 50 looks cost nothing. */
+const closeStepMs = 100;
+
+/** Follows a server's connections, to end each once its answer is out. */
+export class Connections {
+  readonly #sockets = new Set<Socket>();
+
+  constructor(server: Server) {
+    server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.once("close", () => this.#sockets.delete(socket));
+    });
+  }
+
+  /** Closes `app`; requests in flight finish within 5 s or are cut. */
+  async close(app: FastifyInstance, clock: Clock): Promise<void> {
+    const ended = new AbortController();
+    const closed = app.close().finally(() => ended.abort());
+    for (let waitedMs = 0; waitedMs < closeGraceMs && !ended.signal.aborted; waitedMs += closeStepMs) {
+      await clock.sleep(closeStepMs, ended.signal);
+      this.#endIdle();
+    }
+    app.server.closeAllConnections();
+    await closed;
+  }
+
+  /**
+   * Node's `closeIdleConnections` calls a connection idle once the answer's last byte is handed to the socket, and then
+   * destroys what the client has not fetched yet: a kernel would lose its end. So this waits for the bytes to be gone.
+   */
+  #endIdle(): void {
+    for (const socket of this.#sockets) if (answerOf(socket) === undefined) socket.end();
+  }
+}
+
+/** The answer that a connection waits for; Node keeps it on the socket until its last byte is out. */
+export function answerOf(socket: Socket): object | undefined {
+  const answer: unknown = Reflect.get(socket, "_httpMessage");
+  return typeof answer === "object" && answer !== null ? answer : undefined;
+}

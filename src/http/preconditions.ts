@@ -1,0 +1,60 @@
+/** What conditional and range headers ask for (RFC 9110 sections 13 and 14). Pure: headers in, a decision out. */
+
+import type { IncomingHttpHeaders } from "node:http";
+
+/** What a file's state can be told by. */
+export interface Validators {
+  readonly etag: string;
+  readonly modified: string;
+}
+
+/** Bytes `start` to `end`, both included, of a file. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export type Selection =
+  | { readonly kind: "whole" }
+  | { readonly kind: "part"; readonly range: ByteRange }
+  /** The range begins behind the end of the file. */
+  | { readonly kind: "none" };
+
+/** True when the client has the current file already: 304. */
+export function isUnchanged(headers: IncomingHttpHeaders, { etag, modified }: Validators): boolean {
+  const noneMatch = headers["if-none-match"];
+  if (noneMatch !== undefined) return noneMatch.trim() === "*" || entityTags(noneMatch).includes(etag);
+  const sinceMs = Date.parse(headers["if-modified-since"] ?? "");
+  return Date.parse(modified) <= sinceMs;
+}
+
+/**
+ * Which bytes are asked for. A header that is malformed, of an unknown unit, or asks for several ranges is ignored, and
+ * so is one whose If-Range no longer holds.
+ */
+export function selectRange(headers: IncomingHttpHeaders, sizeBytes: number, validators: Validators): Selection {
+  const [, first, last] = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(headers.range ?? "") ?? [];
+  if (first === undefined || last === undefined || !ifRangeHolds(headers, validators)) return { kind: "whole" };
+  if (first === "") return last === "" ? { kind: "whole" } : suffix(Number(last), sizeBytes);
+  const start = Number(first);
+  const end = last === "" ? Number.POSITIVE_INFINITY : Number(last);
+  if (end < start) return { kind: "whole" };
+  return start < sizeBytes ? { kind: "part", range: { start, end: Math.min(end, sizeBytes - 1) } } : { kind: "none" };
+}
+
+/** The last `count` bytes. */
+function suffix(count: number, sizeBytes: number): Selection {
+  if (count === 0 || sizeBytes === 0) return { kind: "none" };
+  return { kind: "part", range: { start: Math.max(0, sizeBytes - count), end: sizeBytes - 1 } };
+}
+
+/** A weak tag never holds here, and a date only when it is exactly the file's. */
+function ifRangeHolds(headers: IncomingHttpHeaders, { etag, modified }: Validators): boolean {
+  const condition = headers["if-range"];
+  return condition === undefined || condition === etag || condition === modified;
+}
+
+/** The tags of a list; weak and strong ones compare alike for If-None-Match. */
+function entityTags(list: string): string[] {
+  return list.match(/"[^"]*"/g) ?? [];
+}

@@ -1,0 +1,71 @@
+/**
+ * The response class of every listener: it spells header names in Title-Case, puts Content-Type first and
+ * Content-Length last.
+ *
+ * GRUB compares `Content-Length: ` byte by byte, and Fastify writes lower case: GRUB then waits 68 s for each file. On
+ * an error status GRUB swallows the first header line, so that line must not be the length (GRUB 2.06
+ * grub-core/net/http.c; measured with Debian 12). Node adds Date and Connection after these.
+ */
+
+import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
+
+type GivenHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
+export class WireResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+  override writeHead(statusCode: number, statusMessage?: string, headers?: GivenHeaders): this;
+  override writeHead(statusCode: number, headers?: GivenHeaders): this;
+  override writeHead(statusCode: number, second?: string | GivenHeaders, third?: GivenHeaders): this {
+    const ordered = new OrderedHeaders();
+    // What `setHeader` collected is taken away first, so that it is written in our order too.
+    for (const name of this.getHeaderNames()) {
+      ordered.add(name, this.getHeader(name));
+      this.removeHeader(name);
+    }
+    ordered.addAll(typeof second === "string" ? third : second);
+    return typeof second === "string"
+      ? super.writeHead(statusCode, second, ordered.toRaw())
+      : super.writeHead(statusCode, ordered.toRaw());
+  }
+}
+
+/** Headers in the form that costs Node least: name, value, name, value. */
+class OrderedHeaders {
+  #type: OutgoingHttpHeader | undefined;
+  #length: OutgoingHttpHeader | undefined;
+  readonly #others: OutgoingHttpHeader[] = [];
+
+  addAll(headers: GivenHeaders | undefined): void {
+    if (headers === undefined) return;
+    if (Array.isArray(headers)) {
+      for (let at = 0; at + 1 < headers.length; at += 2) this.add(String(headers[at]), headers[at + 1]);
+    } else {
+      for (const name in headers) this.add(name, headers[name]);
+    }
+  }
+
+  /** Of Content-Type and Content-Length the last one added counts. */
+  add(name: string, value: OutgoingHttpHeader | undefined): void {
+    if (value === undefined) return;
+    const spelling = titleCase(name);
+    if (spelling === "Content-Type") this.#type = value;
+    else if (spelling === "Content-Length") this.#length = value;
+    else this.#others.push(spelling, value);
+  }
+
+  toRaw(): OutgoingHttpHeader[] {
+    if (this.#type !== undefined) this.#others.unshift("Content-Type", this.#type);
+    if (this.#length !== undefined) this.#others.push("Content-Length", this.#length);
+    return this.#others;
+  }
+}
+
+// Header names come from our own code, so this stays as small as that code is.
+const spellings = new Map<string, string>();
+
+function titleCase(name: string): string {
+  const known = spellings.get(name);
+  if (known !== undefined) return known;
+  const spelling = name.toLowerCase().replaceAll(/(?:^|-)[a-z]/g, (start) => start.toUpperCase());
+  spellings.set(name, spelling);
+  return spelling;
+}

@@ -1,0 +1,202 @@
+/**
+ * One HTTP server, as all three listeners use it: explicit limits, header spelling for GRUB, and a single way from an
+ * error to bytes. What Node and Fastify would answer by themselves (bad escapes, unknown paths, oversized headers,
+ * unreadable requests) takes that way too. It never trusts `X-Forwarded-*` and never redirects.
+ */
+
+import { ServerResponse, STATUS_CODES } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import type { Clock } from "../lib/clock.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { type AnswerError, RequestError, type RequestRefusal } from "./errors.ts";
+import { answerOf, Connections, type ListenOptions, listen } from "./listen.ts";
+import { WireResponse } from "./response-headers.ts";
+
+export interface ServerLimits {
+  /** Longest path and query. 8 KiB holds 256 labels of ordinary size. */
+  readonly maxTargetBytes: number;
+  /** Largest request line and header block; Node answers 431 beyond. */
+  readonly maxHeaderBytes: number;
+  readonly maxBodyBytes: number;
+  /** A connection on which nothing moves for this long while an answer is due is cut; 0: never, for long polls. */
+  readonly stallTimeoutMs: number;
+}
+
+const defaultLimits: ServerLimits = {
+  maxTargetBytes: 8 * 1024,
+  maxHeaderBytes: 16 * 1024,
+  maxBodyBytes: 64 * 1024,
+  // Firmware that writes a kernel to slow memory pauses for seconds, not minutes.
+  stallTimeoutMs: 120_000,
+};
+
+/** A request's head must be whole within this time, against clients that dribble. */
+const headersTimeoutMs = 10_000;
+/** A whole request, with its body. */
+const requestTimeoutMs = 30_000;
+/** How often Node looks for requests past those two; its own 30 s would make them mere hints. */
+const connectionCheckMs = 2_000;
+/** iPXE unpacks an initrd between two requests of one connection, and takes a closed one for an error. */
+const keepAliveTimeoutMs = 75_000;
+export interface ServerOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly answerError: AnswerError;
+  /** True refuses every method but GET and HEAD: 405 on a path that has a route, else 404. Bodies are never read. */
+  readonly isReadOnly: boolean;
+  readonly limits?: Partial<ServerLimits>;
+  /** Where the router shall look for a request; handlers find what was sent in `originalUrl`. */
+  readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
+  /** Called first for each request that reached HTTP; it must not answer. */
+  readonly observe?: (request: FastifyRequest, reply: FastifyReply) => void;
+}
+
+export interface HttpServer {
+  /** Where routes are registered, before `listen`. */
+  readonly app: FastifyInstance;
+  /**
+   * @returns the address that is listened on.
+   * @throws {StartError} when it cannot be had.
+   */
+  listen(options: ListenOptions): Promise<AddressInfo>;
+  /**
+   * Takes no new connection, closes idle ones, lets requests in flight finish for 5 s, then cuts them. Idempotent.
+   * Long polls are ended by whoever holds them, in a `preClose` hook.
+   */
+  close(): Promise<void>;
+}
+
+/** Makes a server that does not listen yet. */
+export function createServer(options: ServerOptions): HttpServer {
+  const limits = { ...defaultLimits, ...options.limits };
+  const answer = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) =>
+    sendError(thrown, request, reply, options);
+  const app = fastify({
+    bodyLimit: limits.maxBodyBytes,
+    connectionTimeout: limits.stallTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    trustProxy: false,
+    // Requests in flight finish; `close` cuts what is left after its grace.
+    forceCloseConnections: "idle",
+    return503OnClosing: false,
+    // Routes for GET take HEAD too: Node leaves out the body, and the headers are the same.
+    exposeHeadRoutes: false,
+    logger: false,
+    // Labels and keys are read from the raw query, whose parsed form loses repeats and bad escapes: `request.query` is
+    // empty, and costs nothing.
+    routerOptions: { querystringParser: () => ({}) },
+    ...(options.rewriteUrl && { rewriteUrl: options.rewriteUrl }),
+    http: {
+      ServerResponse: WireResponse,
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: headersTimeoutMs,
+      connectionsCheckingInterval: connectionCheckMs,
+      // Checked below instead: Node's own answer would be chunked.
+      requireHostHeader: false,
+    },
+    frameworkErrors: (_error, request, reply) => {
+      options.observe?.(request, reply);
+      answer(new RequestError("badRequest"), request, reply);
+    },
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
+  });
+  // Node would answer 417 with chunks; an expectation that is not understood may be ignored (RFC 9110, 10.1.1).
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  app.setErrorHandler((error, request, reply) => answer(toRequestError(error), request, reply));
+  app.setNotFoundHandler(() => {
+    throw new RequestError("notFound");
+  });
+  addChecks(app, options, limits);
+  const connections = new Connections(app.server);
+  return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
+}
+
+/** The path of a request as sent, without its query. */
+export function pathOf(request: FastifyRequest): string {
+  const target = request.originalUrl;
+  const mark = target.indexOf("?");
+  return mark < 0 ? target : target.slice(0, mark);
+}
+
+/** What a request's target has after the first `?`, exactly as sent: ASCII, since Node refuses anything else. */
+export function rawQueryOf(request: FastifyRequest): string {
+  const target = request.originalUrl;
+  const mark = target.indexOf("?");
+  return mark < 0 ? "" : target.slice(mark + 1);
+}
+
+/** What every request passes before its route. */
+function addChecks(app: FastifyInstance, { isReadOnly, observe }: ServerOptions, limits: ServerLimits): void {
+  const exact = new Set<string>();
+  const prefixes: string[] = [];
+  app.addHook("onRoute", ({ url }) => {
+    if (url.endsWith("*")) prefixes.push(url.slice(0, -1));
+    else exact.add(url);
+  });
+  const hasRoute = (path: string) => exact.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
+  app.addHook("onRequest", (request, reply, done) => {
+    observe?.(request, reply);
+    const { method, headers, httpVersion } = request.raw;
+    if (request.originalUrl.length > limits.maxTargetBytes) return done(new RequestError("targetTooLong"));
+    if (headers.host === undefined && httpVersion === "1.1") return done(new RequestError("badRequest"));
+    if (!isReadOnly || method === "GET" || method === "HEAD") return done();
+    if (!hasRoute(pathOf(request))) return done(new RequestError("notFound"));
+    done(new RequestError("methodNotAllowed", { allow: "GET, HEAD" }));
+  });
+}
+
+function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply, options: ServerOptions): void {
+  const { status, headers, body, report } = options.answerError(thrown, pathOf(request));
+  if (report !== undefined) options.log.error({ path: pathOf(request), ...report }, "request failed");
+  // A Buffer, because Fastify completes the content type of JSON text.
+  reply.code(status).headers(headers).send(Buffer.from(body));
+}
+
+const refusalOfStatus: Readonly<Record<number, RequestRefusal>> = {
+  400: "badRequest",
+  404: "notFound",
+  408: "timeout",
+  413: "bodyTooLarge",
+  414: "targetTooLong",
+  415: "unsupportedType",
+};
+
+/** Fastify's own errors carry a status and quote the request: only the status is kept. */
+function toRequestError(thrown: unknown): unknown {
+  const isFastifys = codeOf(thrown)?.startsWith("FST_ERR_") === true;
+  if (!isFastifys || !(thrown instanceof Error) || !("statusCode" in thrown)) return thrown;
+  const refusal = refusalOfStatus[Number(thrown.statusCode)];
+  return refusal === undefined ? thrown : new RequestError(refusal);
+}
+
+/** Answers what never became a request: Node has only the socket and an error. */
+function answerClientError(error: Error, socket: Socket, { log, answerError }: ServerOptions): void {
+  const code = codeOf(error);
+  if (code === "ECONNRESET" || socket.destroyed) return;
+  log.debug({ code }, "unreadable request");
+  // Behind an answer that has begun, another one would end up in the middle of its bytes.
+  const current = answerOf(socket);
+  const isAnswering = current instanceof ServerResponse && current.headersSent;
+  if (socket.writable && !isAnswering) socket.write(rawAnswer(answerError(new RequestError(clientRefusal(code)), "")));
+  socket.destroy();
+}
+
+function clientRefusal(code: string | undefined): RequestRefusal {
+  if (code === "HPE_HEADER_OVERFLOW") return "headersTooLarge";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badRequest";
+}
+
+function rawAnswer({ status, headers, body }: ReturnType<AnswerError>): string {
+  const type = headers["content-type"] ?? "text/plain";
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Content-Type: ${type}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    "Connection: close",
+    "",
+    body,
+  ].join("\r\n");
+}

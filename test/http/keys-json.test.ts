@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { errorBody, eventBody, readBody } from "../../src/http/keys-json.ts";
+import { type NodeView, storePath } from "../../src/store/node.ts";
+import { StoreError } from "../../src/store/refusal.ts";
+
+const file = (path: string, value: string): NodeView => ({
+  path: storePath(path),
+  isDirectory: false,
+  value,
+  createdIndex: 1,
+  modifiedIndex: 2,
+});
+
+describe("texts", () => {
+  it.each([
+    { value: "<>&", json: "\\u003c\\u003e\\u0026" },
+    { value: "\u2028\u2029", json: "\\u2028\\u2029" },
+    { value: "\n\r\t\b\f\u0001", json: "\\n\\r\\t\\u0008\\u000c\\u0001" },
+    { value: 'a"b\\c/', json: 'a\\"b\\\\c/' },
+    { value: "\\b\\f<", json: "\\\\b\\\\f\\u003c" },
+    { value: "\u007f\u0080é😀", json: "\u007f\u0080é😀" },
+  ])("$json", ({ value, json }) => {
+    const body = `{"action":"get","node":{"key":"/a","value":"${json}","modifiedIndex":2,"createdIndex":1}}\n`;
+    expect(readBody(file("/a", value))).toBe(body);
+  });
+
+  it("come back from any JSON parser as they were", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        expect(JSON.parse(readBody(file("/a", text.toWellFormed()))).node.value).toBe(text.toWellFormed());
+      }),
+    );
+  });
+});
+
+it("the root has neither key nor indexes", () => {
+  const root = { path: storePath("/"), isDirectory: true, createdIndex: 0, modifiedIndex: 0 };
+  expect(readBody(root)).toBe('{"action":"get","node":{"dir":true}}\n');
+  expect(readBody({ ...root, nodes: [file("/a", "")] })).toBe(
+    '{"action":"get","node":{"dir":true,"nodes":[{"key":"/a","value":"","modifiedIndex":2,"createdIndex":1}]}}\n',
+  );
+});
+
+it("the node of a delete has no value", () => {
+  const { value, ...gone } = file("/a", "x");
+  expect(eventBody({ action: "delete", node: gone, prevNode: { ...gone, value: value ?? "" } })).toBe(
+    '{"action":"delete","node":{"key":"/a","modifiedIndex":2,"createdIndex":1},' +
+      '"prevNode":{"key":"/a","value":"x","modifiedIndex":2,"createdIndex":1}}\n',
+  );
+});
+
+it("an empty cause is left out", () => {
+  expect(errorBody(new StoreError("notFile", "", 7))).toBe('{"errorCode":102,"message":"Not a file","index":7}\n');
+});
+
+it("a listing may be thousands of directories deep", () => {
+  let node: NodeView = file("/f", "");
+  for (let depth = 0; depth < 20_000; depth++) {
+    node = { path: storePath("/d"), isDirectory: true, createdIndex: 1, modifiedIndex: 1, nodes: [node] };
+  }
+  expect(readBody(node).match(/"nodes":\[/g)).toHaveLength(20_000);
+});
