@@ -1,0 +1,146 @@
+/**
+ * Admission of one document: what the API server does when it takes an object. A document is accepted as a typed
+ * object, refused with all that is wrong with it, or ignored because it is none of davit's business.
+ *
+ * A refused Group whose selector parses still says which machines are its own, so that they are not handed to a less
+ * specific Group because of a mistake elsewhere.
+ */
+
+import { assert, unreachable } from "../lib/errors.ts";
+import type { GroupSpec } from "../model/group.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import type { ObjectKind, ObjectName, SourceObject } from "../model/source.ts";
+import { type Check, compileCheck, type Finding } from "./check.ts";
+import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
+import { identify, toObjectName } from "./identity.ts";
+import { textEntries, toGroupSpec, toProfileSpec } from "./objects.ts";
+import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
+import { readSecretData } from "./secret-data.ts";
+
+export type Verdict =
+  | { readonly kind: "ignored" }
+  | { readonly kind: "accepted"; readonly object: SourceObject }
+  | RefusedDocument;
+
+export interface RefusedDocument {
+  readonly kind: "refused";
+  readonly findings: readonly Finding[];
+  /** Undefined when the document does not say, or not rightly, which object it is. */
+  readonly name?: ObjectName;
+  /** What parses of a Group whose selector parses. */
+  readonly standIn?: GroupSpec;
+}
+
+/** What the reader of the text knows of a document. */
+export interface Place {
+  readonly origin: string;
+  /** With any of these the document is refused. */
+  readonly findings: readonly Finding[];
+}
+
+interface KindAdmission {
+  readonly schema: SchemaNode;
+  readonly check: Check;
+}
+
+/** Judges documents by the CRD files whose texts it is given. */
+export class Admission {
+  readonly #kinds: ReadonlyMap<string, KindAdmission>;
+  readonly #checkSelector: Check;
+
+  /** Throws when a CRD cannot be enforced in full, which is a bug of davit. */
+  constructor(crds: readonly string[]) {
+    const specs = new Map(crds.flatMap(readKindSchemas).map(({ kind, spec }) => [kind, spec]));
+    const kinds = {
+      Profile: documentSchema(specs.get("Profile") ?? null),
+      Group: documentSchema(specs.get("Group") ?? null),
+    };
+    const schemas = { ...kinds, ConfigMap: configMapSchema, Secret: secretSchema };
+    this.#kinds = new Map(
+      Object.entries(schemas).map(([kind, source]) => {
+        const schema = toSchemaNode(source);
+        return [kind, { schema, check: compileCheck(schema) }];
+      }),
+    );
+    const selector = this.#kinds.get("Group")?.schema.properties.get("spec")?.properties.get("selector");
+    assert(selector !== undefined, "The CRD of Group has a selector");
+    this.#checkSelector = compileCheck(selector);
+  }
+
+  /** Judges a document. */
+  admit(value: JsonValue, { origin, findings }: Place): Verdict {
+    const identity = identify(value);
+    if (identity.kind === "foreign") return { kind: "ignored" };
+    if (identity.kind === "unclear") return { kind: "refused", findings: [identity.finding, ...findings] };
+    const { objectKind, document } = identity;
+    const name = toObjectName(objectKind, document.metadata);
+    const checked = this.#kind(objectKind).check(document);
+    const all = [...findings, ...(checked.kind === "bad" ? checked.findings : [])];
+    if (checked.kind === "bad" || name === undefined || all.length > 0) {
+      return this.#refuse(all, name, document);
+    }
+    assert(isJsonObject(checked.value), "A checked document is an object");
+    const made = makeObject(name, origin, checked.value);
+    return "findings" in made ? this.#refuse(made.findings, name, document) : { kind: "accepted", object: made };
+  }
+
+  /** The schema of a document, by which a reader tells its fields from the names that users choose. */
+  schemaOf(value: JsonValue): SchemaNode | undefined {
+    const identity = identify(value);
+    return identity.kind === "known" ? this.#kind(identity.objectKind).schema : undefined;
+  }
+
+  #kind(kind: ObjectKind): KindAdmission {
+    const admission = this.#kinds.get(kind);
+    assert(admission !== undefined, "Every kind has a schema");
+    return admission;
+  }
+
+  #refuse(findings: readonly Finding[], name: ObjectName | undefined, document: JsonObject): RefusedDocument {
+    const standIn = name?.kind === "Group" && isJsonObject(document.spec) ? this.#standIn(document.spec) : undefined;
+    return { kind: "refused", findings, ...(name && { name }), ...(standIn && { standIn }) };
+  }
+
+  /** What parses of a refused Group: undefined unless it has either a valid selector or matchAll alone. */
+  #standIn({ selector, matchAll, profileRef, priority, hold }: JsonObject): GroupSpec | undefined {
+    const checked = this.#checkSelector(selector ?? {});
+    if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;
+    const isSelecting = Object.keys(textEntries(checked.value.matchLabels)).length > 0;
+    if (isSelecting === (matchAll === true)) return undefined;
+    const profile = isJsonObject(profileRef) ? profileRef.name : undefined;
+    const isPriority = typeof priority === "number" && Number.isInteger(priority) && priority >= 0 && priority <= 1000;
+    return toGroupSpec({
+      selector: checked.value,
+      matchAll: matchAll === true,
+      profileRef: { name: typeof profile === "string" && isObjectName(profile) ? profile : "" },
+      priority: isPriority ? priority : 0,
+      hold: hold === true,
+    });
+  }
+}
+
+type Refusal = { readonly findings: readonly Finding[] };
+
+function makeObject(name: ObjectName, origin: string, document: JsonObject): SourceObject | Refusal {
+  const { kind, namespace } = name;
+  const uid = `directory/${kind}/${namespace}/${name.name}`;
+  const meta = { namespace, name: name.name, uid, generation: 1, origin };
+  const spec = isJsonObject(document.spec) ? document.spec : {};
+  switch (kind) {
+    case "Profile":
+      return { kind, ...meta, spec: toProfileSpec(spec) };
+    case "Group":
+      return { kind, ...meta, spec: toGroupSpec(spec) };
+    case "ConfigMap":
+      return { kind, ...meta, data: textEntries(document.data) };
+    case "Secret": {
+      const secret = readSecretData(document);
+      if (secret.kind === "bad") return secret;
+      const { labels } = isJsonObject(document.metadata) ? document.metadata : {};
+      const allowsTemplate = textEntries(labels)["davit.dev/allow-template"] === "true";
+      return { kind, ...meta, data: secret.data, allowsTemplate };
+    }
+    default:
+      return unreachable(kind);
+  }
+}

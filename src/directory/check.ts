@@ -1,0 +1,157 @@
+/**
+ * Checks a value against a schema node as the API server does: nulls of declared fields are pruned, defaults filled in,
+ * then the schema is checked, and only if that holds the CEL rules. What is wrong comes in davit's own words: messages
+ * of ajv and CEL never leave this file, because they may quote the value.
+ */
+
+import { Environment } from "@marcbachmann/cel-js";
+import { Ajv, type ErrorObject } from "ajv";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import type { SchemaNode } from "./schema.ts";
+
+/** One thing that is wrong with a document. */
+export interface Finding {
+  /** Names and list positions from the document's root to the place. */
+  readonly path: readonly string[];
+  /** The place is a field that should not be there: its name is the user's text and is not shown. */
+  readonly isUnknownField?: boolean;
+  /** What is wrong and what to do. */
+  readonly text: string;
+}
+
+/** The value with its defaults, or what is wrong with it. */
+export type Checked =
+  | { readonly kind: "good"; readonly value: JsonValue }
+  | { readonly kind: "bad"; readonly findings: readonly Finding[] };
+
+export type Check = (value: JsonValue) => Checked;
+
+/** Compiles a schema node. A rule that does not compile is a bug of davit and throws. */
+export function compileCheck(node: SchemaNode): Check {
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, ownProperties: true, verbose: true });
+  const validate = ajv.compile(node.json);
+  const rules = compileRules(node);
+  return (value) => {
+    const pruned = pruneNulls(node, value);
+    if (!validate(pruned)) {
+      return { kind: "bad", findings: (validate.errors ?? []).map((error) => toFinding(error)) };
+    }
+    const findings = rules(pruned, []);
+    return findings.length === 0 ? { kind: "good", value: pruned } : { kind: "bad", findings };
+  };
+}
+
+/** The patterns of the CRDs in words; a test holds this table against the CRD files. */
+export const patternTexts: Readonly<Record<string, string>> = {
+  "^[^\\x00-\\x1f\\x7f]+$": "has a control character, such as a line break: remove it",
+  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$":
+    "is no name of an object: write lower-case letters, digits, hyphens and dots, with a letter or digit at both ends",
+  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$":
+    "is no namespace: write lower-case letters, digits and hyphens, with a letter or digit at both ends",
+  "^[-._a-zA-Z0-9]+$": "is no key: write letters, digits, hyphens, underscores and dots",
+};
+
+const typeTexts: Readonly<Record<string, string>> = {
+  string: "must be text: write it in quotes",
+  integer: "must be a whole number",
+  boolean: "must be true or false",
+  array: 'must be a list: begin each entry with "- "',
+  object: "must be an object: write its fields below it, indented",
+};
+
+function toFinding(error: ErrorObject): Finding {
+  const path = error.instancePath.split("/").slice(1).map(unescapePointer);
+  const limit = String(error.params.limit);
+  switch (error.keyword) {
+    case "required":
+      return { path: [...path, String(error.params.missingProperty)], text: "is missing: add it" };
+    case "additionalProperties":
+      return {
+        path: [...path, String(error.params.additionalProperty)],
+        isUnknownField: true,
+        text: unknownFieldText(error),
+      };
+    case "type":
+      return { path, text: typeTexts[String(error.params.type)] ?? otherText };
+    case "enum":
+      return { path, text: `must be one of ${error.params.allowedValues.join(", ")}` };
+    case "pattern":
+      return { path, text: patternTexts[String(error.params.pattern)] ?? otherText };
+    case "minLength":
+      return { path, text: "is empty: write a value, or remove the field" };
+    case "maxLength":
+      return { path, text: `is longer than ${limit} characters: shorten it` };
+    case "maxItems":
+      return { path, text: `has more than ${limit} entries: shorten the list` };
+    case "maxProperties":
+      return { path, text: `has more than ${limit} names: remove some` };
+    case "minimum":
+      return { path, text: `must be ${limit} or more` };
+    case "maximum":
+      return { path, text: `must be ${limit} or less` };
+    default:
+      return { path, text: otherText };
+  }
+}
+
+const otherText = "is not valid here: compare it with the field's description in docs/crds";
+
+function unknownFieldText({ parentSchema }: ErrorObject): string {
+  const names = Object.keys(parentSchema?.properties ?? {}).toSorted();
+  return `has a field that does not exist: remove it or correct its name to one of ${names.join(", ")}`;
+}
+
+function unescapePointer(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+type RuleCheck = (value: JsonValue, path: readonly string[]) => readonly Finding[];
+
+const environment = new Environment().registerVariable("self", "dyn");
+
+function compileRules(node: SchemaNode): RuleCheck {
+  const own = node.rules.map(({ rule, message }) => ({ holds: environment.parse(rule), message }));
+  const properties = new Map([...node.properties].map(([name, child]) => [name, compileRules(child)]));
+  const values = node.values && compileRules(node.values);
+  const items = node.items && compileRules(node.items);
+  return (value, path) => {
+    const failed = own.filter(({ holds }) => !isTrue(holds, value)).map(({ message }) => ({ path, text: message }));
+    return [...failed, ...children(value).flatMap(([name, child]) => below(name)?.(child, [...path, name]) ?? [])];
+  };
+
+  function below(name: string): RuleCheck | undefined {
+    return properties.get(name) ?? values ?? items;
+  }
+}
+
+function isTrue(holds: (context: { readonly self: JsonValue }) => unknown, self: JsonValue): boolean {
+  try {
+    return holds({ self }) === true;
+  } catch {
+    // A rule that cannot be evaluated refuses the object, as on the API server; its text quotes values.
+    return false;
+  }
+}
+
+function children(value: JsonValue): readonly (readonly [string, JsonValue])[] {
+  return typeof value === "object" && value !== null ? Object.entries(value) : [];
+}
+
+/** Removes null from declared fields, as the API server does before defaulting. The result is a copy. */
+function pruneNulls(node: SchemaNode, value: JsonValue): JsonValue {
+  const { items } = node;
+  if (Array.isArray(value)) return items === undefined ? value : value.map((entry) => pruneNulls(items, entry));
+  if (!isJsonObject(value)) return value;
+  return pruneObject(node, value);
+}
+
+function pruneObject({ properties, values }: SchemaNode, value: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, child]) => child !== null || !properties.has(name))
+      .map(([name, child]) => {
+        const schema = properties.get(name) ?? values;
+        return [name, schema === undefined ? child : pruneNulls(schema, child)];
+      }),
+  );
+}

@@ -1,0 +1,76 @@
+/**
+ * The parts of a document that no CRD of davit describes: metadata, ConfigMaps and Secrets, in the schema language of
+ * the CRDs, after the Kubernetes API.
+ */
+
+const controlFree = "^[^\\x00-\\x1f\\x7f]+$";
+const subdomain = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+const dnsLabel = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+
+const text = { type: "string" };
+const texts = { type: "object", additionalProperties: text };
+// What `kubectl get -o yaml` prints besides; davit has no use for it.
+const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+const anyList = { type: "array", items: anything };
+
+const metadata = {
+  type: "object",
+  required: ["name"],
+  properties: {
+    name: { type: "string", minLength: 1, maxLength: 253, pattern: subdomain },
+    namespace: { type: "string", minLength: 1, maxLength: 63, pattern: dnsLabel },
+    labels: texts,
+    annotations: texts,
+    uid: { type: "string", pattern: controlFree },
+    resourceVersion: { type: "string", pattern: controlFree },
+    generation: { type: "integer" },
+    creationTimestamp: { type: "string", pattern: controlFree },
+    selfLink: text,
+    finalizers: { type: "array", items: text },
+    managedFields: anyList,
+    ownerReferences: anyList,
+  },
+};
+
+const envelope = { apiVersion: text, kind: text, metadata };
+
+const keyedTexts = {
+  ...texts,
+  "x-kubernetes-validations": [
+    {
+      rule: 'self.all(k, k.matches("^[-._a-zA-Z0-9]{1,253}$"))',
+      message: "keys are 1 to 253 letters, digits, hyphens, underscores and dots",
+    },
+  ],
+};
+
+/** The schema of a whole document of a kind with this spec. */
+export function documentSchema<Schema>(spec: Schema) {
+  return {
+    type: "object",
+    required: ["metadata", "spec"],
+    properties: { ...envelope, spec, status: anything },
+  };
+}
+
+export const configMapSchema = {
+  type: "object",
+  required: ["metadata"],
+  properties: { ...envelope, data: keyedTexts, binaryData: keyedTexts, immutable: { type: "boolean" } },
+};
+
+export const secretSchema = {
+  type: "object",
+  required: ["metadata"],
+  properties: { ...envelope, type: text, data: keyedTexts, stringData: keyedTexts, immutable: { type: "boolean" } },
+};
+
+/** True for a DNS-1123 subdomain, which the name of an object is. */
+export function isObjectName(name: string): boolean {
+  return name.length <= 253 && new RegExp(subdomain).test(name);
+}
+
+/** True for a DNS-1123 label, which a namespace is. */
+export function isNamespace(namespace: string): boolean {
+  return namespace.length <= 63 && new RegExp(dnsLabel).test(namespace);
+}

@@ -1,0 +1,186 @@
+/**
+ * The directory source: Profiles, Groups, ConfigMaps and Secrets from files, followed. A look lists the files, has the
+ * changed ones parsed in a worker thread, and takes over what they define; the next look comes when a watch stirs, or
+ * after a while.
+ *
+ * It promises that a mistake in one file touches no object of another, that nothing is removed on a half view (the rules
+ * are in holdings.ts), that a file is read only once it has come to rest, and that neither a problem nor a log line
+ * quotes a file. It never writes a file and never talks to the store.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { compareBytes } from "../lib/order.ts";
+import type { Source, SourceListener, SourceProblem, SourceView } from "../model/source.ts";
+import { packagedCrdsDirectory, readCrds } from "./crds.ts";
+import { Holdings } from "./holdings.ts";
+import { type ListedFile, type Listing, listFiles } from "./list-files.ts";
+import { Parser } from "./parser.ts";
+import { maxFileBytes, type ReadFile, unusableFile } from "./read-file.ts";
+import { Watches } from "./watches.ts";
+
+export interface DirectorySourceOptions {
+  /** Each one may go and come back: meanwhile everything in it is kept. */
+  readonly directories: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Where the CRD files are; the package's own by default. */
+  readonly crdsDirectory?: string;
+}
+
+// Without a watch, as on some network file systems, this is how late a change is seen.
+const rescanMs = 30_000;
+// While nothing was found or something is amiss, the next look is worth more.
+const anxiousRescanMs = 5_000;
+// Writers need a moment: looks for one burst of events, and for files that were still changing, come this much later.
+const settleMs = 100;
+// Longer than it takes an editor or a tool to put a file in the place of another.
+const confirmMs = 1_000;
+// One mistake can break thousands of files; the view has all problems, the log some.
+const maxLoggedProblems = 20;
+
+interface KnownFile extends ReadFile {
+  readonly signature: string;
+}
+
+export class DirectorySource implements Source {
+  readonly kind = "directory";
+  readonly #options: DirectorySourceOptions;
+  readonly #holdings = new Holdings(confirmMs);
+  readonly #watches: Watches;
+  readonly #ended = new AbortController();
+  #files = new Map<string, KnownFile>();
+  /** Signatures at the last look: a file is at rest when it has the same one again. */
+  #lastSignatures: ReadonlyMap<string, string> | undefined;
+  #looks = 0;
+  #isStirred = false;
+  #pause = new AbortController();
+  #parser: Parser | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: DirectorySourceOptions) {
+    this.#options = options;
+    this.#watches = new Watches(options.log, () => this.#stir());
+  }
+
+  get view(): SourceView {
+    return this.#holdings;
+  }
+
+  /** @throws {Error} when the CRD files cannot be read. */
+  async start(listener: SourceListener): Promise<void> {
+    this.#parser = new Parser(await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory));
+    this.#running = this.#run(this.#parser, listener);
+  }
+
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    this.#pause.abort();
+    this.#watches.stop();
+    await this.#parser?.stop();
+    await this.#running;
+    this.#watches.stop();
+  }
+
+  async #run(parser: Parser, listener: SourceListener): Promise<void> {
+    while (!this.#ended.signal.aborted) {
+      this.#isStirred = false;
+      const nextMs = await this.#look(parser, listener);
+      await this.#wait(nextMs);
+    }
+  }
+
+  /** Waits for a while, or until a watch stirs and its burst of events is over. */
+  async #wait(durationMs: number): Promise<void> {
+    const { clock } = this.#options;
+    if (!this.#isStirred) await clock.sleep(durationMs, this.#pause.signal);
+    if (this.#isStirred) await clock.sleep(settleMs, this.#ended.signal);
+    if (!this.#ended.signal.aborted) this.#pause = new AbortController();
+  }
+
+  #stir(): void {
+    this.#isStirred = true;
+    this.#pause.abort();
+  }
+
+  /** One look at everything; returns after how many milliseconds the next one is due. */
+  async #look(parser: Parser, listener: SourceListener): Promise<number> {
+    const { clock, directories, log } = this.#options;
+    const listing = await listFiles(directories);
+    const { resting, restlessCount } = this.#sift(listing);
+    const parsedCount = await this.#read(resting, parser);
+    if (this.#ended.signal.aborted) return 0;
+    this.#watches.follow(listing.directories);
+    this.#dropGone(listing);
+    const files = [...this.#files.keys()].toSorted(compareBytes).flatMap((path) => this.#files.get(path) ?? []);
+    const before = this.#holdings.problems;
+    const isAtRest = restlessCount === 0;
+    const { problems } = listing;
+    const change = this.#holdings.take({ files, problems, isAtRest, atMs: clock.monotonicMs() });
+    this.#looks++;
+    this.#logProblems(before);
+    const isEmpty = this.#holdings.size === 0;
+    log.debug({ files: listing.files.length, parsed: parsedCount, changed: change.names.length }, "directories read");
+    if (change.names.length > 0) listener.changed(change.names);
+    if (change.differs || this.#looks <= 2 || isEmpty) listener.listed();
+    if (!isAtRest) return settleMs;
+    if (this.#holdings.isUnconfirmed) return files.length === 0 ? anxiousRescanMs : confirmMs + settleMs;
+    return isEmpty || !this.#holdings.complete ? anxiousRescanMs : rescanMs;
+  }
+
+  /** The files that have to be read. One that changed since the last look is still being written, perhaps. */
+  #sift(listing: Listing): { readonly resting: readonly ListedFile[]; readonly restlessCount: number } {
+    const last = this.#lastSignatures;
+    this.#lastSignatures = new Map(listing.files.map(({ path, signature }) => [path, signature]));
+    const changed = listing.files.filter(({ path, signature }) => this.#files.get(path)?.signature !== signature);
+    const resting = changed.filter(({ path, signature }) => last === undefined || last.get(path) === signature);
+    return { resting, restlessCount: changed.length - resting.length };
+  }
+
+  /** Reads files and keeps what they hold; returns how many were parsed. */
+  async #read(listed: readonly ListedFile[], parser: Parser): Promise<number> {
+    const large = listed.filter(({ sizeBytes }) => sizeBytes > maxFileBytes);
+    for (const { path, label, signature } of large) {
+      const file = unusableFile(label, `The file is larger than ${maxFileBytes / 2 ** 20} MiB: split it`);
+      this.#files.set(path, { ...file, signature });
+    }
+    const requests = listed.filter(({ sizeBytes }) => sizeBytes <= maxFileBytes);
+    const parsed = await parser.parse(requests);
+    for (const [position, { signature: readSignature, ...file }] of parsed.entries()) {
+      const request = requests[position];
+      if (request === undefined) continue;
+      // Bytes of another version than the one listed: the next look sees that version, too, and reads it at rest.
+      if (readSignature !== undefined && readSignature !== request.signature) continue;
+      this.#files.set(request.path, { ...file, signature: readSignature ?? "" });
+      if (file.ignoredCount > 0) {
+        this.#options.log.debug({ path: request.label, count: file.ignoredCount }, "documents of other groups ignored");
+      }
+    }
+    return parsed.length;
+  }
+
+  /** Forgets files that are gone; what cannot be looked at keeps all that was known below it. */
+  #dropGone(listing: Listing): void {
+    const listed = new Set(listing.files.map(({ path }) => path));
+    const isKept = (path: string) =>
+      listed.has(path) || listing.unreadable.some((lost) => path === lost || path.startsWith(`${lost}/`));
+    this.#files = new Map([...this.#files].filter(([path]) => isKept(path)));
+  }
+
+  #logProblems(before: readonly SourceProblem[]): void {
+    const { log } = this.#options;
+    const known = new Set(before.map(problemText));
+    const now = this.#holdings.problems;
+    const fresh = now.filter((problem) => !known.has(problemText(problem)));
+    for (const { origin, message } of fresh.slice(0, maxLoggedProblems)) {
+      log.warn({ origin, problem: message }, "part of the manifests cannot be used");
+    }
+    if (fresh.length > maxLoggedProblems)
+      log.warn({ count: fresh.length }, "many parts of the manifests cannot be used");
+    if (before.length > 0 && now.length === 0) log.info({}, "all manifests can be used again");
+  }
+}
+
+function problemText({ origin, message }: SourceProblem): string {
+  return `${origin}\n${message}`;
+}

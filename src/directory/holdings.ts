@@ -1,0 +1,209 @@
+/**
+ * What the directory source holds: the view that the controller reads, and the rules by which it follows the files.
+ *
+ *   - An object whose new version is refused keeps its last accepted one.
+ *   - While anything cannot be read or is refused, the view is not complete and nothing leaves it.
+ *   - An object leaves only when two complete looks, apart in time, did not find it: a file that is being replaced is
+ *     gone for a moment.
+ *   - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
+ *   - A refused Group without an accepted version is held with its refusal as long as its selector parses.
+ *
+ * It does no I/O and reads no clock.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import { unreachable } from "../lib/errors.ts";
+import type { GroupObject, ObjectKind, ObjectName, SourceObject, SourceProblem, SourceView } from "../model/source.ts";
+import type { Definition, ReadFile } from "./read-file.ts";
+
+/** What one look at the directories found. */
+export interface Look {
+  /** Every file that counts, in byte order of its path. */
+  readonly files: Iterable<ReadFile>;
+  /** What is wrong beyond the files. */
+  readonly problems: readonly SourceProblem[];
+  /** False while a file is still being written: what is missing may be in it. */
+  readonly isAtRest: boolean;
+  /** Monotonic time of the look. */
+  readonly atMs: number;
+}
+
+export interface Change {
+  /** Objects that were added, changed or removed. */
+  readonly names: readonly ObjectName[];
+  /** The view is not what it was: an object, a problem, or whether it is complete. */
+  readonly differs: boolean;
+}
+
+type Objects = { readonly [Kind in ObjectKind]: Map<string, Extract<SourceObject, { kind: Kind }>> };
+
+export class Holdings implements SourceView {
+  readonly #confirmMs: number;
+  readonly #objects: Objects = { Profile: new Map(), Group: new Map(), ConfigMap: new Map(), Secret: new Map() };
+  /** Objects that the last complete looks did not find, with the time of the first such look. */
+  #missingSinceMs = new Map<string, number>();
+  #problems: readonly SourceProblem[] = [];
+  #hasLooked = false;
+
+  /** @param confirmMs how long an object has to be missing before it leaves. */
+  constructor(confirmMs: number) {
+    this.#confirmMs = confirmMs;
+  }
+
+  get complete(): boolean {
+    return this.#hasLooked && this.#problems.length === 0;
+  }
+
+  get problems(): readonly SourceProblem[] {
+    return this.#problems;
+  }
+
+  /** True while an object that was not found waits for a second look. */
+  get isUnconfirmed(): boolean {
+    return this.#missingSinceMs.size > 0;
+  }
+
+  get size(): number {
+    return Object.values(this.#objects).reduce((sum, objects) => sum + objects.size, 0);
+  }
+
+  get<Kind extends ObjectKind>(
+    kind: Kind,
+    namespace: string,
+    name: string,
+  ): Extract<SourceObject, { kind: Kind }> | undefined {
+    return this.#objects[kind].get(`${namespace}/${name}`);
+  }
+
+  all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
+    return this.#objects[kind].values();
+  }
+
+  /** Takes over what a look found. */
+  take(look: Look): Change {
+    this.#hasLooked = true;
+    const files = [...look.files];
+    const definitions = groupByName(files.flatMap((file) => file.definitions));
+    const resolved = [...definitions.values()].map((same) => this.#resolve(same));
+    const problems = [
+      ...look.problems,
+      ...files.flatMap((file) => file.problems),
+      ...resolved.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
+    ];
+    const differs = !isDeepStrictEqual(problems, this.#problems);
+    this.#problems = problems;
+    const names: ObjectName[] = [];
+    for (const { object } of resolved) {
+      if (object !== undefined && this.#put(object)) names.push(nameOf(object));
+    }
+    names.push(...this.#removeMissing(definitions, look));
+    return { names, differs: differs || names.length > 0 };
+  }
+
+  /** What to hold under a name, from everything that defines it. */
+  #resolve(same: readonly Definition[]): { readonly object?: SourceObject; readonly problem?: SourceProblem } {
+    const [first, second] = same;
+    if (first === undefined) return {};
+    if (second === undefined && first.kind === "accepted") return { object: first.object };
+    const held = this.#held(nameOfDefinition(first));
+    const problem = second === undefined ? undefined : duplicateProblem(first, second);
+    const refusal = problem?.message ?? (first.kind === "refused" ? first.text : "");
+    const object =
+      held !== undefined && !isRefused(held) ? held : refusedGroup([...same, ...asDefinition(held)], refusal);
+    return { ...(object && { object }), ...(problem && { problem }) };
+  }
+
+  #held({ kind, namespace, name }: ObjectName): SourceObject | undefined {
+    return this.get(kind, namespace, name);
+  }
+
+  /** Puts an object in its place; true when it is not the one that was there. */
+  #put(object: SourceObject): boolean {
+    const held = this.#held(nameOf(object));
+    if (held === object || isDeepStrictEqual(held, object)) return false;
+    const key = `${object.namespace}/${object.name}`;
+    switch (object.kind) {
+      case "Profile":
+        this.#objects.Profile.set(key, object);
+        break;
+      case "Group":
+        this.#objects.Group.set(key, object);
+        break;
+      case "ConfigMap":
+        this.#objects.ConfigMap.set(key, object);
+        break;
+      case "Secret":
+        this.#objects.Secret.set(key, object);
+        break;
+      default:
+        unreachable(object);
+    }
+    return true;
+  }
+
+  /** Removes what was missing for long enough; on a half view, nothing. */
+  #removeMissing(found: ReadonlyMap<string, unknown>, { atMs, isAtRest }: Look): readonly ObjectName[] {
+    const before = this.#missingSinceMs;
+    this.#missingSinceMs = new Map();
+    if (!this.complete || !isAtRest) return [];
+    const removed: ObjectName[] = [];
+    for (const objects of Object.values(this.#objects)) {
+      for (const [id, object] of objects) {
+        const name = nameOf(object);
+        const key = keyOf(name);
+        if (found.has(key)) continue;
+        const sinceMs = before.get(key) ?? atMs;
+        if (atMs - sinceMs < this.#confirmMs) {
+          this.#missingSinceMs.set(key, sinceMs);
+          continue;
+        }
+        objects.delete(id);
+        removed.push(name);
+      }
+    }
+    return removed;
+  }
+}
+
+function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {
+  return Map.groupBy(definitions, (definition) => keyOf(nameOfDefinition(definition)));
+}
+
+function duplicateProblem(first: Definition, second: Definition): SourceProblem {
+  const { kind, namespace, name } = nameOfDefinition(second);
+  const message = `${kind} ${namespace}/${name} is defined a second time, first in ${originOf(first)}: remove or rename one`;
+  return { origin: originOf(second), message };
+}
+
+/** The first of several definitions of a Group that says which machines are its own, as a refused one. */
+function refusedGroup(same: readonly Definition[], refusal: string): GroupObject | undefined {
+  for (const definition of same) {
+    const object = definition.kind === "accepted" ? definition.object : definition.standIn;
+    if (object?.kind === "Group") return { ...object, refusal };
+  }
+  return undefined;
+}
+
+function asDefinition(held: SourceObject | undefined): readonly Definition[] {
+  return held === undefined ? [] : [{ kind: "accepted", object: held }];
+}
+
+function isRefused(object: SourceObject): boolean {
+  return object.kind === "Group" && object.refusal !== undefined;
+}
+
+function nameOfDefinition(definition: Definition): ObjectName {
+  return definition.kind === "accepted" ? nameOf(definition.object) : definition.name;
+}
+
+function originOf(definition: Definition): string {
+  return definition.kind === "accepted" ? definition.object.origin : definition.origin;
+}
+
+function nameOf({ kind, namespace, name }: SourceObject): ObjectName {
+  return { kind, namespace, name };
+}
+
+function keyOf({ kind, namespace, name }: ObjectName): string {
+  return `${kind}/${namespace}/${name}`;
+}

@@ -1,0 +1,87 @@
+/** Admitted JSON as the typed objects of `model/source.ts`. What is read here has passed its schema and its rules. */
+
+import { assert } from "../lib/errors.ts";
+import { type GroupSpec, normalizeSelector } from "../model/group.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import {
+  type Boot,
+  type LocalBoot,
+  type ProfileSpec,
+  type TemplatePart,
+  type TemplateSource,
+  templateParts,
+} from "../model/profile.ts";
+
+/** The spec of a Profile. */
+export function toProfileSpec(spec: JsonObject): ProfileSpec {
+  const templates: Partial<Record<TemplatePart, TemplateSource>> = {};
+  for (const part of templateParts) {
+    const template = spec[part];
+    if (isJsonObject(template)) templates[part] = toTemplate(template);
+  }
+  const boot = isJsonObject(spec.boot) ? toBoot(spec.boot) : undefined;
+  return { ...displayName(spec), ...(boot && { boot }), templates };
+}
+
+/** The spec of a Group. Its rules let no label pass that cannot be normalised. */
+export function toGroupSpec(spec: JsonObject): GroupSpec {
+  const normalized = normalizeSelector(textEntries(objectOf(spec.selector).matchLabels));
+  assert("selector" in normalized, "The rules of matchLabels admit what normalizeSelector takes");
+  const matchAll = spec.matchAll === true;
+  return {
+    ...displayName(spec),
+    profile: textOf(objectOf(spec.profileRef).name),
+    selector: normalized.selector,
+    matchAll,
+    priority: matchAll || typeof spec.priority !== "number" ? 0 : spec.priority,
+    hold: spec.hold === true,
+    metadata: objectOf(spec.metadata),
+  };
+}
+
+/** The entries of an object whose values are texts; an absent one has none. */
+export function textEntries(value: JsonValue | undefined): Readonly<Record<string, string>> {
+  const entries = Object.entries(objectOf(value));
+  return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
+}
+
+function toBoot(boot: JsonObject): Boot {
+  if (boot.local !== undefined) return { kind: "local", local: toLocalBoot(boot.local) };
+  return {
+    kind: "kernel",
+    kernel: textOf(boot.kernel),
+    initrd: textsOf(boot.initrd),
+    args: textsOf(boot.args),
+    efiInitrd: boot.efiInitrd === true,
+  };
+}
+
+function toLocalBoot(local: JsonValue): LocalBoot {
+  assert(local === "exit" || local === "sanboot" || local === "notFound", "The schema names the local boots");
+  return local;
+}
+
+function toTemplate(template: JsonObject): TemplateSource {
+  const raw = template.raw === true;
+  if (template.inline !== undefined) return { kind: "inline", text: textOf(template.inline), raw };
+  const { configMapKeyRef, secretKeyRef } = objectOf(template.templateFrom);
+  const kind = configMapKeyRef === undefined ? "secret" : "configMap";
+  const { name, key } = objectOf(configMapKeyRef ?? secretKeyRef);
+  return { kind, name: textOf(name), key: textOf(key), raw };
+}
+
+function displayName({ displayName: name }: JsonObject): { readonly displayName?: string } {
+  return typeof name === "string" ? { displayName: name } : {};
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+function textsOf(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === "string") : [];
+}

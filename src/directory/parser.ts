@@ -1,0 +1,107 @@
+/**
+ * The main thread's side of the parser: sends files to the worker thread in batches, and starts a new thread when one
+ * dies. A file that kills the thread becomes a file that cannot be parsed; the others of its batch are read again.
+ */
+
+import { Worker } from "node:worker_threads";
+import type { ListedFile } from "./list-files.ts";
+import type { ParsedFile, WorkerAnswer } from "./parse-worker.ts";
+import { unusableFile } from "./read-file.ts";
+
+// Few enough that one message stays small, enough that 10,000 files cost few of them.
+const maxFilesPerBatch = 256;
+
+// Type stripping runs the sources as they are; a build has the same file compiled.
+const workerUrl = new URL(`./parse-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+export class Parser {
+  readonly #crds: readonly string[];
+  readonly #maxHeapMegabytes: number;
+  #worker: Worker | undefined;
+  #isStopped = false;
+
+  /**
+   * @param crds texts of the CRD files.
+   * @param options.maxHeapMegabytes what the thread may use: an alias bomb must not take the process with it.
+   */
+  constructor(crds: readonly string[], { maxHeapMegabytes = 512 } = {}) {
+    this.#crds = crds;
+    this.#maxHeapMegabytes = maxHeapMegabytes;
+  }
+
+  /**
+   * Parses files; the answers are in their order. One call at a time.
+   * @throws {Error} when the worker thread cannot be started at all.
+   */
+  async parse(files: readonly ListedFile[]): Promise<readonly ParsedFile[]> {
+    const parsed: ParsedFile[] = [];
+    for (let at = 0; at < files.length; at += maxFilesPerBatch) {
+      parsed.push(...(await this.#parseBatch(files.slice(at, at + maxFilesPerBatch))));
+    }
+    return parsed;
+  }
+
+  /** Ends the thread; idempotent. A call under way is answered as if its files could not be parsed. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#worker?.terminate();
+  }
+
+  async #parseBatch(batch: readonly ListedFile[]): Promise<readonly ParsedFile[]> {
+    if (this.#isStopped) return batch.map(unparsable);
+    this.#worker ??= await this.#startWorker();
+    const answer = await ask(this.#worker, batch);
+    if (answer !== undefined) return answer;
+    if (batch.length <= 1) return batch.map(unparsable);
+    const parsed: ParsedFile[] = [];
+    for (const file of batch) parsed.push(...(await this.#parseBatch([file])));
+    return parsed;
+  }
+
+  async #startWorker(): Promise<Worker> {
+    const worker = await startWorker(this.#crds, this.#maxHeapMegabytes);
+    worker.on("exit", () => {
+      this.#worker = undefined;
+    });
+    if (this.#isStopped) await worker.terminate();
+    return worker;
+  }
+}
+
+function unparsable({ label, signature }: ListedFile): ParsedFile {
+  const text = "The file cannot be parsed: it needs more memory than a manifest may, split it";
+  return { ...unusableFile(label, text), signature };
+}
+
+function startWorker(crds: readonly string[], maxHeapMegabytes: number): Promise<Worker> {
+  const worker = new Worker(workerUrl, {
+    workerData: crds,
+    resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes },
+  });
+  return new Promise((resolve, reject) => {
+    let cause: unknown;
+    // Its death is told by `exit`, later to whoever waits for an answer; an error nobody listens to ends the process.
+    worker.on("error", (error) => {
+      cause = error;
+    });
+    const died = () => reject(new Error("Start the parser's thread: it ended at once", { cause }));
+    worker.once("exit", died);
+    worker.once("message", () => {
+      worker.off("exit", died);
+      resolve(worker);
+    });
+  });
+}
+
+/** One request's answer; undefined when the thread died over it. */
+function ask(worker: Worker, batch: readonly ListedFile[]): Promise<readonly ParsedFile[] | undefined> {
+  return new Promise((resolve) => {
+    const died = () => resolve(undefined);
+    worker.once("exit", died);
+    worker.once("message", (answer: WorkerAnswer) => {
+      worker.off("exit", died);
+      resolve(answer.kind === "parsed" ? answer.files : undefined);
+    });
+    worker.postMessage(batch);
+  });
+}

@@ -1,0 +1,156 @@
+/**
+ * One file's bytes to what it defines: accepted objects, refused ones, and problems. Pure, and run in the worker
+ * thread; what comes out is plain data that can be sent to another thread. No message holds a text of the file.
+ */
+
+import { isJsonObject, type JsonValue } from "../model/json.ts";
+import type { GroupObject, ObjectName, SourceObject, SourceProblem } from "../model/source.ts";
+import type { Admission, RefusedDocument } from "./admission.ts";
+import type { Finding } from "./check.ts";
+import type { SchemaNode } from "./schema.ts";
+import { decodeUtf8 } from "./secret-data.ts";
+import { readDocuments, type TextDocument } from "./yaml-documents.ts";
+
+/** A document that names an object. */
+export type Definition =
+  | { readonly kind: "accepted"; readonly object: SourceObject }
+  | {
+      readonly kind: "refused";
+      readonly name: ObjectName;
+      readonly origin: string;
+      /** What is wrong, in one sentence. */
+      readonly text: string;
+      /** A Group that can at least say which machines are its own. */
+      readonly standIn?: GroupObject;
+    };
+
+/** What a file holds. */
+export interface ReadFile {
+  readonly definitions: readonly Definition[];
+  readonly problems: readonly SourceProblem[];
+  /** Documents of groups that davit does not read. */
+  readonly ignoredCount: number;
+}
+
+/** More is no manifest; a larger one would hold the parser for seconds. */
+export const maxFileBytes = 8 * 1024 * 1024;
+
+// One mistake, such as a wrong indentation, can show in every field below it: the first ones tell enough.
+const maxFindingsPerDocument = 8;
+
+/** A file that cannot be used as a whole. */
+export function unusableFile(origin: string, message: string): ReadFile {
+  return { definitions: [], problems: [{ origin, message }], ignoredCount: 0 };
+}
+
+/**
+ * Reads a file's bytes.
+ * @param path how people call the file; its ending tells JSON from YAML.
+ */
+export function readFileBytes(path: string, bytes: Uint8Array, admission: Admission): ReadFile {
+  const text = decodeUtf8(bytes);
+  if (text === undefined || text.includes("\0")) {
+    return unusableFile(path, "The file is not UTF-8 text: save it as UTF-8, or move it out of the directory");
+  }
+  const documents = readDocuments(text, path.endsWith(".json") ? "json" : "yaml");
+  if ("text" in documents) {
+    const { number, line, column, text: what } = documents;
+    const origin = `${path}, document ${number} (line ${line})`;
+    return unusableFile(origin, `The file cannot be read at line ${line}, column ${column}: ${what}`);
+  }
+  const found = documents.flatMap(unfoldList).map((item) => readItem(path, item, admission));
+  return {
+    definitions: found.flatMap(({ definition }) => (definition === undefined ? [] : [definition])),
+    problems: found.flatMap(({ problems }) => problems),
+    ignoredCount: found.filter(({ isIgnored }) => isIgnored).length,
+  };
+}
+
+/** An object in a document: the document itself, or an item of a `kind: List`. */
+interface Item {
+  readonly document: TextDocument;
+  readonly path: readonly string[];
+  readonly value: JsonValue;
+}
+
+interface ReadItem {
+  readonly definition?: Definition;
+  readonly problems: readonly SourceProblem[];
+  readonly isIgnored: boolean;
+}
+
+function unfoldList(document: TextDocument): readonly Item[] {
+  const { value } = document;
+  const isList = isJsonObject(value) && value.apiVersion === "v1" && value.kind === "List";
+  if (!isList || !Array.isArray(value.items)) return [{ document, path: [], value }];
+  return value.items.map((item: JsonValue, index) => ({ document, path: ["items", String(index)], value: item }));
+}
+
+function readItem(path: string, item: Item, admission: Admission): ReadItem {
+  const { document, value } = item;
+  const origin = `${path}, document ${document.number} (line ${document.lineOf(item.path)})`;
+  const verdict = admission.admit(value, { origin, findings: findingsIn(item) });
+  switch (verdict.kind) {
+    case "ignored":
+      return { problems: [], isIgnored: true };
+    case "accepted":
+      return { definition: verdict, problems: [], isIgnored: false };
+    case "refused": {
+      const texts = describe(verdict, item, admission.schemaOf(value));
+      const problems = texts.map((message) => ({ origin, message }));
+      const definition = toDefinition(verdict, origin, texts[0] ?? "");
+      return { ...(definition && { definition }), problems, isIgnored: false };
+    }
+  }
+}
+
+/** The findings of the text's reader that lie inside an item, with paths from the item on. */
+function findingsIn({ document, path }: Item): readonly Finding[] {
+  return document
+    .findings()
+    .filter((finding) => path.every((segment, depth) => finding.path[depth] === segment))
+    .map((finding) => ({ ...finding, path: finding.path.slice(path.length) }));
+}
+
+/** A sentence for each place that is wrong: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
+function describe({ findings, name }: RefusedDocument, item: Item, schema: SchemaNode | undefined): readonly string[] {
+  const who = name === undefined ? "Document" : `${name.kind} ${name.namespace}/${name.name}`;
+  const places = new Map<string, { readonly line: number; readonly text: string }>();
+  for (const finding of findings) {
+    const key = finding.path.join("\0");
+    // The reader's finding comes first and explains what the schema makes of the same place.
+    if (places.has(key)) continue;
+    const line = item.document.lineOf([...item.path, ...finding.path]);
+    const where = shownPath(finding, schema);
+    places.set(key, { line, text: `${who}${where && `, ${where}`} (line ${line}): ${finding.text}` });
+  }
+  const sorted = [...places.values()].toSorted((a, b) => a.line - b.line).map(({ text }) => text);
+  return sorted.slice(0, maxFindingsPerDocument);
+}
+
+// Keys of labels and data are part of what an object is called by; other names of the user's choice are not shown.
+const shownKey = /^[-._a-zA-Z0-9]{1,63}$/;
+
+/** A path as far as it consists of declared fields, list positions and keys of labels and data. */
+function shownPath({ path, isUnknownField }: Finding, schema: SchemaNode | undefined): string {
+  const shown: string[] = [];
+  let node = schema;
+  for (const segment of isUnknownField === true ? path.slice(0, -1) : path) {
+    const child = node?.properties.get(segment) ?? (shownKey.test(segment) ? (node?.values ?? node?.items) : undefined);
+    if (child === undefined && !(schema === undefined && envelopeFields.has(segment))) break;
+    shown.push(segment);
+    node = child;
+  }
+  return shown.join(".");
+}
+
+const envelopeFields: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
+
+function toDefinition({ name, standIn }: RefusedDocument, origin: string, text: string): Definition | undefined {
+  if (name === undefined) return undefined;
+  const refused = { kind: "refused", name, origin, text } as const;
+  if (standIn === undefined) return refused;
+  const uid = `directory/Group/${name.namespace}/${name.name}`;
+  const meta = { namespace: name.namespace, name: name.name, uid, generation: 1, origin };
+  return { ...refused, standIn: { kind: "Group", ...meta, spec: standIn, refusal: text } };
+}

@@ -1,0 +1,116 @@
+/**
+ * The structural schemas of CRDs, read into what checking needs: a strict JSON schema for ajv, and the tree of rules
+ * for CEL. Strict means that a field which is not declared is refused, as the API server does for `kubectl apply`.
+ */
+
+import { parse } from "yaml";
+import { assert } from "../lib/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+
+export interface Rule {
+  /** A CEL expression over `self`. */
+  readonly rule: string;
+  /** What to tell when it is false. */
+  readonly message: string;
+}
+
+/** One place of a schema. */
+export interface SchemaNode {
+  /** The JSON schema of this place and everything below it. */
+  readonly json: JsonObject;
+  readonly rules: readonly Rule[];
+  readonly properties: ReadonlyMap<string, SchemaNode>;
+  /** Elements of a list. */
+  readonly items?: SchemaNode;
+  /** Values of a map whose keys are free. */
+  readonly values?: SchemaNode;
+}
+
+/** The spec of one kind of the group `davit.dev`. */
+export interface KindSchema {
+  readonly kind: string;
+  /** The structural schema of its spec, as it stands in the CRD. */
+  readonly spec: JsonValue;
+}
+
+/** Reads the text of a CRD file. A CRD that davit cannot enforce in full is a bug of davit. */
+export function readKindSchemas(crd: string): readonly KindSchema[] {
+  const { spec } = objectOf(parse(crd), "CRD");
+  const { names, versions } = objectOf(spec, "CRD spec");
+  const kind = textOf(objectOf(names, "names").kind);
+  assert(Array.isArray(versions), "A CRD has a list of versions");
+  return versions.map((version: unknown) => {
+    const { schema } = objectOf(version, "version");
+    const { properties } = objectOf(objectOf(schema, "schema").openAPIV3Schema, "openAPIV3Schema");
+    return { kind, spec: objectOf(properties, "properties").spec ?? null };
+  });
+}
+
+/** Reads one structural schema. */
+export function toSchemaNode(schema: JsonValue): SchemaNode {
+  const source = objectOf(schema, "schema");
+  const unknown = Object.keys(source).find((key) => !(key in enforcedKeywords || ignoredKeywords.has(key)));
+  assert(unknown === undefined, `The keyword ${unknown} of a schema is not enforced`);
+  const properties = new Map(
+    Object.entries(objectOf(source.properties ?? {}, "properties")).map(([name, child]) => [name, toSchemaNode(child)]),
+  );
+  const items = source.items === undefined ? undefined : toSchemaNode(source.items);
+  const values = source.additionalProperties === undefined ? undefined : toSchemaNode(source.additionalProperties);
+  const isOpen = source["x-kubernetes-preserve-unknown-fields"] === true;
+  const kept = Object.entries(source).filter(([key]) => enforcedKeywords[key] === "as it is");
+  const json: Record<string, JsonValue> = Object.fromEntries(kept);
+  if (source.type === "object" && !isOpen) {
+    json.properties = Object.fromEntries([...properties].map(([name, child]) => [name, child.json]));
+    json.additionalProperties = values?.json ?? false;
+  }
+  if (items !== undefined) json.items = items.json;
+  return { json, rules: rulesOf(source), properties, ...(items && { items }), ...(values && { values }) };
+}
+
+/** What ajv or CEL enforce; everything else has to be named below. */
+const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
+  type: "as it is",
+  required: "as it is",
+  enum: "as it is",
+  default: "as it is",
+  pattern: "as it is",
+  minLength: "as it is",
+  maxLength: "as it is",
+  minimum: "as it is",
+  maximum: "as it is",
+  maxItems: "as it is",
+  maxProperties: "as it is",
+  properties: "rewritten",
+  items: "rewritten",
+  additionalProperties: "rewritten",
+  "x-kubernetes-validations": "rewritten",
+  "x-kubernetes-preserve-unknown-fields": "rewritten",
+};
+
+/** For people, or for how the API server merges: nothing to check. int32 fields carry their own bounds. */
+const ignoredKeywords: ReadonlySet<string> = new Set([
+  "description",
+  "format",
+  "x-kubernetes-list-type",
+  "x-kubernetes-list-map-keys",
+  "x-kubernetes-map-type",
+]);
+
+function rulesOf(source: JsonObject): readonly Rule[] {
+  const rules = source["x-kubernetes-validations"] ?? [];
+  assert(Array.isArray(rules), "Rules are a list");
+  return rules.map((entry: unknown) => {
+    const { rule, message } = objectOf(entry, "rule");
+    return { rule: textOf(rule), message: textOf(message) };
+  });
+}
+
+function objectOf(value: unknown, what: string): JsonObject {
+  assert(isJsonObject(value), `A CRD's ${what} is an object`);
+  return value;
+}
+
+function textOf(value: unknown): string {
+  assert(typeof value === "string", "A name in a CRD is text");
+  return value;
+}

@@ -1,0 +1,62 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+import { isAmbiguous } from "../../src/directory/ambiguous.ts";
+
+it.each([
+  ...["y", "Y", "yes", "NO", "off", "On", "n", "0123", "-017", "089", "00", "1_000", "1_0.5", "0x_1", "-0x1F", "0b101"],
+  ...["0o17", "52:54:00:12:34:56", "1:30", "190:20:30.15", "1e3", "12E+4", "1.5e3", ".5e10", "+1_0"],
+])("`%s` is ambiguous", (plain) => {
+  expect(isAmbiguous(plain)).toBe(true);
+});
+
+it.each([
+  ...[
+    "true",
+    "null",
+    "~",
+    "",
+    "0",
+    "7",
+    "-12",
+    "1.5",
+    ".5",
+    "1.5e+3",
+    "0x1F",
+    ".inf",
+    "yes please",
+    "nope",
+    "2026-01-02",
+  ],
+  ...["52:54:00:a1:9c:ae", "99:99", "a_b", "v1_0", "_1", "1.2.3", "http://a:80", "e3", "0x", "-", "10.0.0.1", "12:60"],
+])("`%s` is not ambiguous", (plain) => {
+  expect(isAmbiguous(plain)).toBe(false);
+});
+
+it("what the two versions of YAML read differently is ambiguous", () => {
+  const characters = [..."0123456789abcdefxoXyYnNtTsSeEfF_+-.:"];
+  const word = fc.string({ unit: fc.constantFrom(...characters), minLength: 1, maxLength: 8 });
+  const number = fc.string({ unit: fc.constantFrom(..."0123_+-.:exo"), minLength: 1, maxLength: 9 });
+  fc.assert(
+    fc.property(fc.oneof(word, number), (text) => {
+      fc.pre(readsAsScalar(text) && !isAmbiguous(text));
+      expect(read(text, "1.1")).toEqual(read(text, "1.2"));
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+function read(text: string, version: "1.1" | "1.2"): unknown {
+  const value: unknown = parse(text, { version, logLevel: "silent" });
+  // A timestamp ends as text in JSON; and this parser takes `.` and `e0` for numbers of 1.1, which they are not.
+  return value instanceof Date || Number.isNaN(value) ? text : value;
+}
+
+function readsAsScalar(text: string): boolean {
+  try {
+    return ["string", "number", "boolean"].includes(typeof parse(text, { version: "1.2", logLevel: "silent" }));
+  } catch {
+    // Not a scalar in YAML at all, such as `- -`.
+    return false;
+  }
+}

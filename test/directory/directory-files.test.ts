@@ -1,0 +1,190 @@
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { DirectorySource } from "../../src/directory/directory.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { groupText, stream } from "./manifests.ts";
+import { SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
+
+const disposals: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  while (disposals.length > 0) await disposals.pop()?.();
+});
+
+async function directoryWith(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
+  const root = await temporaryDirectory(disposals);
+  await writeFiles(root, files);
+  return root;
+}
+
+async function follow(...directories: readonly string[]): Promise<SourceUnderTest> {
+  const tested = await SourceUnderTest.start({ directories });
+  disposals.push(() => tested.source.stop());
+  return tested;
+}
+
+describe("a directory", () => {
+  it("that vanishes keeps everything, and goes on when it returns", async () => {
+    const root = await directoryWith({ "here/a.yaml": groupText("a") });
+    const tested = await follow(join(root, "here"));
+    await rename(join(root, "here"), join(root, "away"));
+    await tested.look(3);
+    expect(tested.names("Group")).toEqual(["default/a"]);
+    expect(tested.source.view.complete).toBe(false);
+    expect(tested.problems()).toEqual([
+      `${join(root, "here")}: The directory cannot be read (ENOENT): restore it, or correct its permissions`,
+    ]);
+    await mkdir(join(root, "here"));
+    await writeFile(join(root, "here/b.yaml"), groupText("b"));
+    await tested.look(3);
+    expect(tested.names("Group")).toEqual(["default/b"]);
+    expect(tested.source.view.complete).toBe(true);
+  });
+
+  it("that is a file keeps everything, too", async () => {
+    const root = await directoryWith({ "here/a.yaml": groupText("a") });
+    const tested = await follow(join(root, "here"));
+    await rm(join(root, "here"), { recursive: true });
+    await writeFile(join(root, "here"), "");
+    await tested.look(3);
+    expect(tested.names("Group")).toEqual(["default/a"]);
+    expect(tested.problems()[0]).toContain("ENOTDIR");
+  });
+
+  it("that is a mounted ConfigMap follows the swap of its versions", async () => {
+    const root = await directoryWith({
+      "..2026_1/a.yaml": groupText("a"),
+      "..2026_1/sub/b.yaml": groupText("b"),
+      "..2026_2/a.yaml": groupText("a", "  matchAll: true"),
+      "..2026_2/sub/b.yaml": groupText("b", "  selector: {matchLabels: {role: new}}"),
+    });
+    await symlink("..2026_1", join(root, "..data"));
+    await symlink("..data/a.yaml", join(root, "a.yaml"));
+    await symlink("..data/sub", join(root, "sub"));
+    const tested = await follow(root);
+    expect(tested.names("Group")).toEqual(["default/a", "default/b"]);
+    await symlink("..2026_2", join(root, "..tmp"));
+    await rename(join(root, "..tmp"), join(root, "..data"));
+    await rm(join(root, "..2026_1"), { recursive: true });
+    await tested.look(2);
+    expect(tested.group("a")?.spec.matchAll).toBe(true);
+    expect(tested.group("b")?.spec.selector).toEqual({ role: "new" });
+    expect(tested.changes).toHaveLength(2);
+  });
+
+  it("that links to itself is read once", async () => {
+    const root = await directoryWith({ "sub/a.yaml": groupText("a") });
+    await symlink("..", join(root, "sub/loop"));
+    const tested = await follow(root);
+    expect(tested.names("Group")).toEqual(["default/a"]);
+    expect(tested.problems()).toEqual([]);
+  });
+});
+
+describe("a file", () => {
+  it("over 8 MiB is refused without being parsed", async () => {
+    const root = await directoryWith({ "big.yaml": `# ${"x".repeat(8 * 1024 * 1024)}\n${groupText("a")}` });
+    const tested = await follow(root);
+    expect(tested.problems()).toEqual(["big.yaml: The file is larger than 8 MiB: split it"]);
+    expect(tested.parsedCount()).toBe(0);
+  });
+
+  it("of 7 MiB is read", async () => {
+    const tested = await follow(
+      await directoryWith({ "a.yaml": `# ${"x".repeat(7 * 1024 * 1024)}\n${groupText("a")}` }),
+    );
+    expect(tested.names("Group")).toEqual(["default/a"]);
+  });
+
+  it("that is a link to nothing keeps the list incomplete", async () => {
+    const root = await directoryWith({ "a.yaml": groupText("a") });
+    await symlink("nowhere.yaml", join(root, "lost.yaml"));
+    const tested = await follow(root);
+    expect(tested.problems()).toEqual(["lost.yaml: The link leads to nothing: restore what it leads to, or remove it"]);
+    expect(tested.names("Group")).toEqual(["default/a"]);
+  });
+
+  it("that is a directory by name is entered", async () => {
+    const tested = await follow(await directoryWith({ "odd.yaml/a.yaml": groupText("a") }));
+    expect(tested.names("Group")).toEqual(["default/a"]);
+  });
+
+  it("of endless brackets is refused, and others are read", async () => {
+    const root = await directoryWith({ "deep.yaml": "[".repeat(200_000), "a.yaml": groupText("a") });
+    const tested = await follow(root);
+    expect(tested.problems()).toHaveLength(1);
+    expect(tested.names("Group")).toEqual(["default/a"]);
+  });
+
+  it("that cannot be looked at is a problem", async () => {
+    const root = await directoryWith({});
+    await symlink("a.yaml", join(root, "a.yaml"));
+    const tested = await follow(root);
+    expect(tested.problems()).toEqual(["a.yaml: The file cannot be read (ELOOP): check its permissions"]);
+  });
+});
+
+describe("the log", () => {
+  it("names each problem once, tells when all are mended, and counts ignored documents", async () => {
+    const foreign = "apiVersion: apps/v1\nkind: Deployment\n";
+    const root = await directoryWith({ "a.yaml": stream("kind: Group\n", foreign) });
+    const tested = await follow(root);
+    await tested.look(2);
+    await writeFile(join(root, "a.yaml"), stream(groupText("a"), foreign));
+    await tested.look(2);
+    const count = (text: string) => tested.logLines.filter((line) => line.includes(text)).length;
+    expect(count("part of the manifests cannot be used")).toBe(1);
+    expect(count("all manifests can be used again")).toBe(1);
+    expect(count("documents of other groups ignored")).toBe(2);
+  });
+
+  it("shows no more than some of many new problems", async () => {
+    const root = await directoryWith({ "a.yaml": stream(...Array.from({ length: 50 }, () => "just: text\n")) });
+    const tested = await follow(root);
+    expect(tested.problems()).toHaveLength(50);
+    expect(tested.logLines.filter((line) => line.includes('"level":40'))).toHaveLength(21);
+  });
+});
+
+describe("`stop()`", () => {
+  it("leaves no thread, watch or timer, and may be called again", async () => {
+    const clock = new StepClock();
+    const before = process.getActiveResourcesInfo().filter(isOurs).length;
+    const tested = await SourceUnderTest.start({
+      directories: [await directoryWith({ "a.yaml": groupText("a") })],
+      clock,
+    });
+    await tested.source.stop();
+    await tested.source.stop();
+    expect(clock.sleepingMs).toEqual([]);
+    expect(process.getActiveResourcesInfo().filter(isOurs)).toHaveLength(before);
+  });
+
+  it("before `start()` is harmless", async () => {
+    const log = createLog({ level: "silent", format: "json" });
+    const source = new DirectorySource({ directories: [], clock: new StepClock(), log });
+    await expect(source.stop()).resolves.toBeUndefined();
+  });
+
+  it("during the first look ends it", async () => {
+    const files = Array.from({ length: 600 }, (_, at) => [`${at}.yaml`, groupText(`g${at}`)] as const);
+    const root = await directoryWith(Object.fromEntries(files));
+    const log = createLog({ level: "silent", format: "json" });
+    const source = new DirectorySource({ directories: [root], clock: new StepClock(), log });
+    let told = 0;
+    disposals.push(() => source.stop());
+    await source.start({ listed: () => told++, changed: () => told++ });
+    await source.stop();
+    expect(told).toBe(0);
+  });
+});
+
+it("a CRD directory that is not there fails the start", async () => {
+  const directories = [await directoryWith({})];
+  await expect(SourceUnderTest.start({ directories, crdsDirectory: "/nonexistent" })).rejects.toThrow("ENOENT");
+});
+
+function isOurs(resource: string): boolean {
+  return /Worker|MessagePort|FSEvent/.test(resource);
+}

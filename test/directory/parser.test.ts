@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import { afterEach, expect, it } from "vitest";
+import { packagedCrdsDirectory, readCrds } from "../../src/directory/crds.ts";
+import { listFiles } from "../../src/directory/list-files.ts";
+import { Parser } from "../../src/directory/parser.ts";
+import { groupText } from "./manifests.ts";
+import { temporaryDirectory, writeFiles } from "./source-under-test.ts";
+
+const crds = await readCrds(packagedCrdsDirectory);
+const disposals: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  while (disposals.length > 0) await disposals.pop()?.();
+});
+
+function startParser(texts = crds, maxHeapMegabytes?: number): Parser {
+  const parser = new Parser(texts, ...(maxHeapMegabytes === undefined ? [] : [{ maxHeapMegabytes }]));
+  disposals.push(() => parser.stop());
+  return parser;
+}
+
+async function listed(files: Readonly<Record<string, string>>) {
+  const root = await temporaryDirectory(disposals);
+  await writeFiles(root, files);
+  return { root, files: (await listFiles([root])).files };
+}
+
+it("answers are in the order of the files, over several batches", async () => {
+  const { files } = await listed(
+    Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`${at}.yaml`, groupText(`g${at}`)])),
+  );
+  const parsed = await startParser().parse(files);
+  expect(parsed.map(({ signature }) => signature)).toEqual(files.map(({ signature }) => signature));
+  expect(parsed.map(({ definitions }) => definitions.length)).toEqual(files.map(() => 1));
+});
+
+it("a file that cannot be read is a problem without a version, so that it is tried again", async () => {
+  const { root } = await listed({});
+  const gone = { path: join(root, "gone.yaml"), label: "gone.yaml", sizeBytes: 1, signature: "1" };
+  expect(await startParser().parse([gone])).toEqual([
+    {
+      definitions: [],
+      problems: [
+        { origin: "gone.yaml", message: "The file cannot be read (ENOENT): check its permissions and its disk" },
+      ],
+      ignoredCount: 0,
+      signature: undefined,
+    },
+  ]);
+});
+
+it("a file that kills the thread is a problem, and the others of its batch are read", async () => {
+  const heavy = `a: [${"{b: [c, d]},".repeat(400_000)}]`;
+  const { files } = await listed({ "a.yaml": groupText("a"), "heavy.yaml": heavy, "z.yaml": groupText("z") });
+  const parsed = await startParser(crds, 64).parse(files);
+  expect(parsed.map(({ definitions }) => definitions.length)).toEqual([1, 0, 1]);
+  expect(parsed[1]?.problems).toEqual([
+    { origin: "heavy.yaml", message: "The file cannot be parsed: it needs more memory than a manifest may, split it" },
+  ]);
+});
+
+it("CRDs that cannot be enforced fail loudly", async () => {
+  const { files } = await listed({ "a.yaml": groupText("a") });
+  await expect(startParser(["spec: {}"]).parse(files)).rejects.toThrow("Start the parser's thread");
+});
+
+it("nothing is parsed after `stop()`, which may be called twice", async () => {
+  const { files } = await listed({ "a.yaml": groupText("a") });
+  const parser = startParser();
+  await parser.stop();
+  await parser.stop();
+  const [file] = await parser.parse(files);
+  expect(file?.definitions).toEqual([]);
+});

@@ -1,0 +1,79 @@
+import { beforeEach, expect, it } from "vitest";
+import { StatusLog } from "../../src/directory/status-log.ts";
+import { createLog } from "../../src/lib/log.ts";
+import type { ConditionStatus, ObjectName, ObjectStatus } from "../../src/model/source.ts";
+
+const web: ObjectName = { kind: "Group", namespace: "default", name: "web" };
+
+let lines: string[] = [];
+let sink: StatusLog;
+
+beforeEach(() => {
+  lines = [];
+  const write = (line: string) => lines.push(line);
+  sink = new StatusLog({ log: createLog({ level: "info", format: "json", destination: { write } }) });
+});
+
+function ready(status: ConditionStatus, reason = "Synced", message = ""): ObjectStatus {
+  const type = "Ready";
+  return {
+    observedGeneration: 1,
+    conditions: [
+      { type: "Accepted", status: "True", reason, message },
+      { type, status, reason, message },
+    ],
+  };
+}
+
+function logged(): readonly object[] {
+  return lines.map((line) => {
+    const { time: _, ...data } = JSON.parse(line);
+    return data;
+  });
+}
+
+it("transitions to and from Ready are one line each, and equal statuses none", async () => {
+  await sink.write(web, ready("True"));
+  await sink.write(web, ready("False", "ProfileNotFound", "Profile default/p does not exist: add it"));
+  await sink.write(web, ready("False", "ProfileNotFound", "Profile default/p does not exist: add it"));
+  await sink.write(web, ready("True"));
+  await sink.write(web, ready("True"));
+  const name = { kind: "Group", namespace: "default", name: "web" };
+  expect(logged()).toEqual([
+    {
+      level: 40,
+      ...name,
+      reason: "ProfileNotFound",
+      message: "Profile default/p does not exist: add it",
+      msg: "object is not ready",
+    },
+    { level: 30, ...name, reason: "Synced", message: "", msg: "object is ready" },
+  ]);
+});
+
+it("another reason for not being ready is told, too", async () => {
+  await sink.write(web, ready("False", "ProfileNotFound"));
+  await sink.write(web, ready("Unknown", "StoreUnavailable"));
+  expect(logged()).toMatchObject([{ reason: "ProfileNotFound" }, { reason: "StoreUnavailable" }]);
+});
+
+it("what is not ready can be listed, in order, until it is ready or gone", async () => {
+  const other: ObjectName = { ...web, name: "a" };
+  const third: ObjectName = { ...web, kind: "Profile" };
+  await sink.write(third, ready("False", "X", "x"));
+  await sink.write(web, ready("False", "X", "x"));
+  await sink.write(other, ready("Unknown", "Y", "y"));
+  expect(sink.notReady()).toEqual([
+    { name: other, reason: "Y", message: "y" },
+    { name: web, reason: "X", message: "x" },
+    { name: third, reason: "X", message: "x" },
+  ]);
+  await sink.write(web, ready("True"));
+  sink.forget(other);
+  expect(sink.notReady().map(({ name }) => name)).toEqual([third]);
+});
+
+it("a status without Ready says nothing", async () => {
+  await sink.write(web, { observedGeneration: 1, conditions: [] });
+  expect([sink.notReady(), lines]).toEqual([[], []]);
+});
