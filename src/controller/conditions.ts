@@ -1,0 +1,77 @@
+/** Conditions: what a reconcile found, in the words that a user reads. Equal findings give equal texts, always. */
+
+import type { DocumentChange } from "../model/feed.ts";
+import type { Condition, ObjectStatus } from "../model/source.ts";
+
+/** Something wrong with an object, and the condition under which it is told. */
+export interface Finding {
+  readonly type: "Accepted" | "ResolvedRefs";
+  readonly reason: "InvalidTemplate" | "TooLarge" | "Refused" | RefReason;
+  readonly message: string;
+}
+
+export type RefReason = "ProfileNotFound" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
+
+/** How far this generation got into the store. */
+export type SyncState = "synced" | "servingLastGood" | "storeUnavailable";
+
+/** What a reconcile wants: documents to change in one step, in this order, and what to tell the user. */
+export interface Outcome {
+  readonly changes: readonly DocumentChange[];
+  /** Undefined for an object that is gone. */
+  readonly status: ObjectStatus | undefined;
+}
+
+/** The four conditions of an object; `Ready` copies the first one that fails. */
+export function conditionsFor(findings: readonly Finding[], sync: SyncState): readonly Condition[] {
+  const summed = [
+    findingCondition("Accepted", "Valid", "The spec is valid", findings),
+    findingCondition("ResolvedRefs", "Resolved", "Every reference is resolved", findings),
+    syncConditions[sync],
+  ];
+  const failing = summed.find((condition) => condition.status !== "True");
+  const ready: Condition =
+    failing === undefined
+      ? { type: "Ready", status: "True", reason: "Ready", message: "Machines are answered from this object" }
+      : { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
+  return [...summed, ready];
+}
+
+/** The same status for an object whose write failed. */
+export function asStoreUnavailable(status: ObjectStatus): ObjectStatus {
+  const failing = syncConditions.storeUnavailable;
+  const conditions = status.conditions.map((condition): Condition => {
+    if (condition.type === "Synced") return failing;
+    if (condition.type !== "Ready" || condition.status !== "True") return condition;
+    return { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
+  });
+  return { ...status, conditions };
+}
+
+const syncConditions: Readonly<Record<SyncState, Condition>> = {
+  synced: { type: "Synced", status: "True", reason: "Synced", message: "This generation is in the store" },
+  servingLastGood: {
+    type: "Synced",
+    status: "False",
+    reason: "ServingLastGood",
+    message: "Machines still get the last good version, until this one is repaired",
+  },
+  storeUnavailable: {
+    type: "Synced",
+    status: "False",
+    reason: "StoreUnavailable",
+    message: "The store does not take writes now; davit tries again by itself",
+  },
+};
+
+function findingCondition(
+  type: Finding["type"],
+  goodReason: string,
+  goodMessage: string,
+  findings: readonly Finding[],
+): Condition {
+  const own = findings.filter((finding) => finding.type === type);
+  const [first] = own;
+  if (first === undefined) return { type, status: "True", reason: goodReason, message: goodMessage };
+  return { type, status: "False", reason: first.reason, message: own.map((finding) => finding.message).join("; ") };
+}

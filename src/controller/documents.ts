@@ -1,0 +1,113 @@
+/** The controller's view of its own documents in the store: it follows them and writes them, a step at a time. */
+
+import {
+  davitRoot,
+  decodeGroup,
+  decodeProfile,
+  decodeSynced,
+  documentAddress,
+  type GroupDocument,
+  groupPath,
+  profilePath,
+  type SyncedDocument,
+  syncedPath,
+} from "../model/documents.ts";
+import type { DocumentChange, FeedListener } from "../model/feed.ts";
+import type { ObjectName } from "../model/source.ts";
+import type { SingleCommand } from "../store/command.ts";
+import { storePath } from "../store/node.ts";
+import type { Store } from "../store/store.ts";
+import type { StoredProfile } from "./reconcile-profile.ts";
+
+export class Documents implements FeedListener {
+  readonly #store: Store;
+  readonly #texts = new Map<string, string>();
+  /** Hashes of the stored secret texts, by namespace/profile. */
+  readonly #secrets = new Map<string, Set<string>>();
+  #unfollow: (() => void) | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  start(): void {
+    this.#unfollow = this.#store.follow(davitRoot, this);
+  }
+
+  stop(): void {
+    this.#unfollow?.();
+  }
+
+  replaced(documents: Iterable<readonly [path: string, text: string]>): void {
+    this.#texts.clear();
+    this.#secrets.clear();
+    for (const [path, text] of documents) this.#take(path, text);
+  }
+
+  changed(changes: readonly DocumentChange[]): void {
+    for (const { path, text } of changes) this.#take(path, text);
+  }
+
+  profile(namespace: string, name: string): StoredProfile {
+    const text = this.#texts.get(profilePath(namespace, name));
+    const secrets = [...(this.#secrets.get(`${namespace}/${name}`) ?? [])];
+    return { document: text === undefined ? undefined : decodeProfile(text), secrets };
+  }
+
+  group(namespace: string, name: string): GroupDocument | undefined {
+    const text = this.#texts.get(groupPath(namespace, name));
+    return text === undefined ? undefined : decodeGroup(text);
+  }
+
+  synced(): SyncedDocument | undefined {
+    const text = this.#texts.get(syncedPath);
+    return text === undefined ? undefined : decodeSynced(text);
+  }
+
+  /** Every Profile and Group that has a document. */
+  *names(): Iterable<ObjectName> {
+    for (const path of this.#texts.keys()) {
+      const address = documentAddress(path);
+      if (address?.kind === "profile") yield { kind: "Profile", namespace: address.namespace, name: address.name };
+      if (address?.kind === "group") yield { kind: "Group", namespace: address.namespace, name: address.name };
+    }
+  }
+
+  /** Every document's path and text except secrets and the sync mark, sorted by path: what a sync's revision covers. */
+  contents(): readonly (readonly [path: string, text: string])[] {
+    const own = [...this.#texts].filter(([path]) => path !== syncedPath);
+    return own.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  }
+
+  /**
+   * Writes all changes as one step, and resolves once they are on disk and applied.
+   * @throws {StoreError} when the store takes no writes now.
+   */
+  async write(changes: readonly DocumentChange[]): Promise<void> {
+    if (changes.length > 0) await this.#store.submit({ kind: "batch", commands: changes.map(toCommand) });
+  }
+
+  #take(path: string, text: string | undefined): void {
+    const address = documentAddress(path);
+    if (address?.kind === "secret") {
+      this.#takeSecret(`${address.namespace}/${address.profile}`, address.sha256, text !== undefined);
+    } else if (text === undefined) {
+      this.#texts.delete(path);
+    } else {
+      this.#texts.set(path, text);
+    }
+  }
+
+  #takeSecret(profile: string, sha256: string, isThere: boolean): void {
+    const hashes = this.#secrets.get(profile) ?? new Set();
+    if (isThere) hashes.add(sha256);
+    else hashes.delete(sha256);
+    if (hashes.size === 0) this.#secrets.delete(profile);
+    else this.#secrets.set(profile, hashes);
+  }
+}
+
+function toCommand({ path: text, text: value }: DocumentChange): SingleCommand {
+  const path = storePath(text);
+  return value === undefined ? { kind: "delete", path } : { kind: "set", path, value };
+}

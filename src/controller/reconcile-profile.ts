@@ -1,0 +1,99 @@
+/**
+ * From a Profile to its documents in the store, keeping the last good content where the new one is not usable.
+ * Pure: it reads the world through `ProfileWorld` and tells what should change.
+ */
+
+import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../model/documents.ts";
+import type { DocumentChange } from "../model/feed.ts";
+import { type ProfileContent, type ResolvedTemplate, type TemplatePart, templateParts } from "../model/profile.ts";
+import type { ProfileObject } from "../model/source.ts";
+import { conditionsFor, type Outcome } from "./conditions.ts";
+import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
+
+/** What the store holds of a Profile now. */
+export interface StoredProfile {
+  readonly document: ProfileDocument | undefined;
+  /** Hashes of the secret texts that are stored for it. */
+  readonly secrets: readonly string[];
+}
+
+/** Brings a Profile's documents in line with its object. */
+export function reconcileProfile(object: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
+  const { content, findings, secretTexts } = resolveProfile(object, world);
+  const { origin, uid, generation, namespace } = object;
+  const lastGood = stored.document !== undefined && isWhole(stored.document.content) ? stored.document : undefined;
+  const keepsLastGood = findings.length > 0 && lastGood !== undefined;
+  const document = keepsLastGood
+    ? withoutWithdrawn(lastGood, namespace, world)
+    : { origin, uid, generation, revision: world.sha256(JSON.stringify([object.spec, content])), content };
+  const conditions = conditionsFor(findings, keepsLastGood ? "servingLastGood" : "synced");
+  return {
+    changes: documentChanges(object, document, stored, secretTexts),
+    status: { observedGeneration: generation, conditions, configs: configsText(object) },
+  };
+}
+
+/** Removes everything that is stored of a Profile that is gone. */
+export function removeProfile(namespace: string, name: string, stored: StoredProfile): Outcome {
+  const secrets = stored.secrets.map((sha256) => ({ path: secretPath(namespace, name, sha256), text: undefined }));
+  const document = { path: profilePath(namespace, name), text: undefined };
+  return { changes: stored.document === undefined ? secrets : [document, ...secrets], status: undefined };
+}
+
+/** A secret's text is written before the document that names it, and removed after no document names it any more. */
+function documentChanges(
+  { namespace, name }: ProfileObject,
+  document: ProfileDocument,
+  stored: StoredProfile,
+  secretTexts: ReadonlyMap<string, string>,
+): readonly DocumentChange[] {
+  const wanted = secretHashes(document.content);
+  const changes: DocumentChange[] = [];
+  for (const sha256 of wanted) {
+    const text = secretTexts.get(sha256);
+    if (text !== undefined && !stored.secrets.includes(sha256)) {
+      changes.push({ path: secretPath(namespace, name, sha256), text });
+    }
+  }
+  const text = encodeDocument(document);
+  if (stored.document === undefined || encodeDocument(stored.document) !== text) {
+    changes.push({ path: profilePath(namespace, name), text });
+  }
+  for (const sha256 of stored.secrets) {
+    if (!wanted.has(sha256)) changes.push({ path: secretPath(namespace, name, sha256), text: undefined });
+  }
+  return changes;
+}
+
+/** The last good content, less the parts whose Secret was taken away meanwhile. */
+function withoutWithdrawn(document: ProfileDocument, namespace: string, world: ProfileWorld): ProfileDocument {
+  const templates = { ...document.content.templates };
+  for (const part of templateParts) {
+    const template = templates[part];
+    if (template?.kind === "secret" && "fault" in readSecret(template, namespace, world)) {
+      templates[part] = { kind: "broken", withdrawn: true };
+    }
+  }
+  return { ...document, content: { ...document.content, templates } };
+}
+
+/** True for content that was valid when it was written. */
+function isWhole({ boot, templates }: ProfileContent): boolean {
+  const spoilt = (template: ResolvedTemplate) => template.kind === "broken" && template.withdrawn !== true;
+  return boot?.kind !== "broken" && !Object.values(templates).some(spoilt);
+}
+
+function secretHashes({ templates }: ProfileContent): ReadonlySet<string> {
+  return new Set(Object.values(templates).flatMap((template) => (template.kind === "secret" ? [template.sha256] : [])));
+}
+
+const partNames: Readonly<Record<TemplatePart, string>> = {
+  ignition: "ignition",
+  cloudConfig: "cloud",
+  generic: "generic",
+};
+
+function configsText({ spec }: ProfileObject): string {
+  const parts = templateParts.filter((part) => spec.templates[part] !== undefined).map((part) => partNames[part]);
+  return (spec.boot === undefined ? parts : ["boot", ...parts]).join(",");
+}

@@ -1,0 +1,146 @@
+/** A Profile's spec made complete: every reference replaced by what it names, every template parsed once. Pure. */
+
+import { unreachable } from "../lib/errors.ts";
+import type { Boot, ProfileContent, ResolvedTemplate, TemplatePart, TemplateSource } from "../model/profile.ts";
+import { templateParts } from "../model/profile.ts";
+import type { ConfigMapObject, ProfileObject, SecretObject } from "../model/source.ts";
+import type { Finding, RefReason } from "./conditions.ts";
+
+// A longer template is refused: boot-behaviour section 11.4.
+const maxTemplateBytes = 1024 * 1024;
+
+/** What resolving may ask. */
+export interface ProfileWorld {
+  readonly configMap: (namespace: string, name: string) => ConfigMapObject | undefined;
+  readonly secret: (namespace: string, name: string) => SecretObject | undefined;
+  /** Parses a template; the problem is in our own words, with its place. */
+  readonly checkTemplate: (text: string) => TemplateFault | undefined;
+  /** Lower-case hex. */
+  readonly sha256: (text: string) => string;
+}
+
+interface TemplateFault {
+  readonly message: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A Profile's content; parts with a finding are broken in it. */
+export interface ResolvedProfile {
+  readonly content: ProfileContent;
+  readonly findings: readonly Finding[];
+  /** Texts of its secret templates by their hash. */
+  readonly secretTexts: ReadonlyMap<string, string>;
+}
+
+/** Resolves and checks everything that a Profile says. */
+export function resolveProfile(object: ProfileObject, world: ProfileWorld): ResolvedProfile {
+  const { spec, name } = object;
+  const bootFindings = spec.boot === undefined ? [] : checkBoot(spec.boot, world);
+  const boot = bootFindings.length > 0 ? ({ kind: "broken" } as const) : spec.boot;
+  const { templates, findings, secretTexts } = resolveTemplates(object, world);
+  const content = { displayName: spec.displayName ?? name, ...(boot && { boot }), templates };
+  return { content, findings: [...bootFindings, ...findings], secretTexts };
+}
+
+function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorld) {
+  const findings: Finding[] = [];
+  const secretTexts = new Map<string, string>();
+  const templates: Partial<Record<TemplatePart, ResolvedTemplate>> = {};
+  for (const part of templateParts) {
+    const source = spec.templates[part];
+    if (source === undefined) continue;
+    const found = readTemplate(source, namespace, world);
+    if ("fault" in found) {
+      findings.push({ ...found.fault, message: `spec.${part}: ${found.fault.message}` });
+      templates[part] = { kind: "broken" };
+    } else {
+      const template = resolvedTemplate(source, found.text, world);
+      templates[part] = template;
+      if (template.kind === "secret") secretTexts.set(template.sha256, found.text);
+    }
+  }
+  return { templates, findings, secretTexts };
+}
+
+/** Reads one key of a Secret that allows it; the fault tells why not. */
+export function readSecret(
+  { name, key }: { readonly name: string; readonly key: string },
+  namespace: string,
+  world: Pick<ProfileWorld, "secret">,
+): Found {
+  const secret = world.secret(namespace, name);
+  if (secret === undefined) return refFault("TemplateNotFound", `Secret "${name}" does not exist`);
+  if (!secret.allowsTemplate) {
+    return refFault("RefNotPermitted", `Secret "${name}" needs the label davit.dev/allow-template: "true"`);
+  }
+  return ownKey(secret, key);
+}
+
+type Found = { readonly text: string } | { readonly fault: Finding };
+
+function readTemplate(source: TemplateSource, namespace: string, world: ProfileWorld): Found {
+  const found = findText(source, namespace, world);
+  if ("fault" in found) return found;
+  if (byteLength(found.text) > maxTemplateBytes) {
+    return { fault: { type: "Accepted", reason: "TooLarge", message: "Template is longer than 1 MiB" } };
+  }
+  const fault = source.raw ? undefined : world.checkTemplate(found.text);
+  return fault === undefined ? found : { fault: templateFinding(fault) };
+}
+
+function findText(source: TemplateSource, namespace: string, world: ProfileWorld): Found {
+  switch (source.kind) {
+    case "inline":
+      return source;
+    case "configMap": {
+      const configMap = world.configMap(namespace, source.name);
+      if (configMap === undefined) return refFault("TemplateNotFound", `ConfigMap "${source.name}" does not exist`);
+      return ownKey(configMap, source.key);
+    }
+    case "secret":
+      return readSecret(source, namespace, world);
+    default:
+      return unreachable(source);
+  }
+}
+
+function ownKey(holder: ConfigMapObject | SecretObject, key: string): Found {
+  const text = Object.hasOwn(holder.data, key) ? holder.data[key] : undefined;
+  return text === undefined ? refFault("KeyNotFound", `${holder.kind} "${holder.name}" has no key "${key}"`) : { text };
+}
+
+function resolvedTemplate(source: TemplateSource, text: string, world: ProfileWorld): ResolvedTemplate {
+  const { raw } = source;
+  if (source.kind !== "secret") return { kind: "text", text, raw };
+  return { kind: "secret", name: source.name, key: source.key, sha256: world.sha256(text), raw };
+}
+
+function checkBoot(boot: Boot, world: ProfileWorld): Finding[] {
+  if (boot.kind === "local") return [];
+  const texts: [path: string, text: string][] = [
+    ["kernel", boot.kernel],
+    ...boot.initrd.map((text, at): [string, string] => [`initrd[${at}]`, text]),
+    ...boot.args.map((text, at): [string, string] => [`args[${at}]`, text]),
+  ];
+  return texts.flatMap(([path, text]) => {
+    const fault = world.checkTemplate(text);
+    if (fault === undefined) return [];
+    const finding = templateFinding(fault);
+    return [{ ...finding, message: `spec.boot.${path}: ${finding.message}` }];
+  });
+}
+
+function templateFinding({ message, line, column }: TemplateFault): Finding {
+  return { type: "Accepted", reason: "InvalidTemplate", message: `line ${line}, column ${column}: ${message}` };
+}
+
+function refFault(reason: RefReason, message: string): Found {
+  return { fault: { type: "ResolvedRefs", reason, message } };
+}
+
+const encoder = new TextEncoder();
+
+function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}

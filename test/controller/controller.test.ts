@@ -1,0 +1,291 @@
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { Controller } from "../../src/controller/controller.ts";
+import { type AppendFile, diskFiles, type Files } from "../../src/lib/files.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
+import { decodeSynced } from "../../src/model/documents.ts";
+import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
+import { Store } from "../../src/store/store.ts";
+import { lockDirectory } from "../../src/store/wal/lock.ts";
+import { FileLog } from "../../src/store/wal/wal.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+import { FakeSource } from "./fake-source.ts";
+import { configMapObject, groupObject, profileObject } from "./objects.ts";
+
+const log = createLog({ level: "silent", format: "json" });
+const profile: ObjectName = { kind: "Profile", namespace: "default", name: "web" };
+const group: ObjectName = { kind: "Group", namespace: "default", name: "node1" };
+const configMap: ObjectName = { kind: "ConfigMap", namespace: "default", name: "templates" };
+
+class Statuses implements StatusSink {
+  readonly #byName = new Map<string, ObjectStatus>();
+  writes = 0;
+
+  write({ kind, name }: ObjectName, status: ObjectStatus): Promise<void> {
+    this.writes++;
+    this.#byName.set(`${kind}/${name}`, status);
+    return Promise.resolve();
+  }
+
+  forget({ kind, name }: ObjectName): void {
+    this.#byName.delete(`${kind}/${name}`);
+  }
+
+  ready(name: string): string | undefined {
+    const ready = this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready");
+    return ready === undefined ? undefined : ready.reason;
+  }
+}
+
+describe("the controller", () => {
+  let directory: string;
+  let clock: FakeClock;
+  let source: FakeSource;
+  let statuses: Statuses;
+  let store: Store;
+  let controller: Controller;
+  let synced: Promise<void>;
+  let diskIsFull = false;
+  /** Every step that the store took, as lists of paths. */
+  let steps: string[][];
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), "davit-controller-"));
+    clock = new FakeClock();
+    source = new FakeSource();
+    diskIsFull = false;
+    await start();
+  });
+
+  afterEach(async () => {
+    await stop();
+    await rm(directory, { recursive: true });
+  });
+
+  async function start(): Promise<void> {
+    statuses = new Statuses();
+    steps = [];
+    const files = fullDisk(() => diskIsFull);
+    const wal = await FileLog.open({ directory, files, lock: lockDirectory, clock, random: randomBytes, log });
+    store = await Store.open({ log: wal, clock });
+    let synchronised = () => {};
+    synced = new Promise((resolve) => {
+      synchronised = resolve;
+    });
+    controller = new Controller({
+      source,
+      store,
+      statusSink: statuses,
+      clock,
+      log,
+      metrics: createMetrics("test"),
+      sha256: (text) => createHash("sha256").update(text).digest("hex"),
+      checkTemplate: (text) => (text.includes("broken") ? { message: "No", line: 1, column: 1 } : undefined),
+      onSynced: synchronised,
+    });
+    await controller.start();
+    store.follow("/davit", {
+      replaced: () => {},
+      changed: (changes) => steps.push(changes.map(({ path }) => path)),
+    });
+  }
+
+  async function stop(): Promise<void> {
+    await controller.stop();
+    await store.stop();
+  }
+
+  function texts(): ReadonlyMap<string, string> {
+    let files = new Map<string, string>();
+    store.follow("/davit", {
+      replaced: (entries) => {
+        files = new Map(entries);
+      },
+      changed: () => {},
+    })();
+    return files;
+  }
+
+  const paths = () => [...texts().keys()].filter((path) => path !== "/davit/synced").toSorted();
+  const mark = () => decodeSynced(texts().get("/davit/synced") ?? "");
+  const webAndNode = ["/davit/groups/default/node1", "/davit/profiles/default/web"];
+
+  /** Waits until the store took `count` steps. */
+  async function stepsTaken(count: number): Promise<void> {
+    while (steps.length < count) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async function firstSync(): Promise<void> {
+    source.put(profileObject(), groupObject());
+    source.tellListed();
+    await synced;
+  }
+
+  it("writes the first list as one step, and the mark after it", async () => {
+    await firstSync();
+    expect(steps.map((step) => step.toSorted())).toEqual([webAndNode, ["/davit/synced"]]);
+    expect(mark()).toMatchObject({ source: "fake", complete: true, at: "2026-01-01T00:00:00.000Z" });
+    expect(statuses.ready("Profile/web")).toBe("Ready");
+    expect(statuses.ready("Group/node1")).toBe("Ready");
+  });
+
+  it("writes nothing before the first list", async () => {
+    source.put(profileObject());
+    source.tellChanged(profile);
+    await clock.advance(1_000);
+    expect(steps).toEqual([]);
+  });
+
+  it("writes what changes together as one step", async () => {
+    await firstSync();
+    source.put(profileObject({ displayName: "Web" }), groupObject({ priority: 5 }));
+    source.tellChanged(profile, group);
+    await stepsTaken(3);
+    expect(steps[2]?.toSorted()).toEqual(webAndNode);
+  });
+
+  it("looks at a Profile again when its ConfigMap changes", async () => {
+    const ignition = { kind: "configMap", name: "templates", key: "ign", raw: false } as const;
+    source.put(profileObject({ templates: { ignition } }), configMapObject({ ign: "one" }));
+    source.tellListed();
+    await synced;
+    source.put(configMapObject({ ign: "two" }));
+    source.tellChanged(configMap);
+    await stepsTaken(3);
+    expect(texts().get("/davit/profiles/default/web")).toContain('"two"');
+  });
+
+  it("looks at a Group again when its Profile comes or goes", async () => {
+    source.put(groupObject());
+    source.tellListed();
+    await synced;
+    expect(statuses.ready("Group/node1")).toBe("ProfileNotFound");
+    source.put(profileObject()).tellChanged(profile);
+    await stepsTaken(3);
+    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
+    source.drop(profile).tellChanged(profile);
+    await stepsTaken(4);
+    await expect.poll(() => statuses.ready("Group/node1")).toBe("ProfileNotFound");
+  });
+
+  it("removes what is gone, and only while the whole source can be read", async () => {
+    await firstSync();
+    source.complete = false;
+    source.drop(group).tellChanged(group);
+    source.put(profileObject({ displayName: "new" })).tellChanged(profile);
+    await stepsTaken(3);
+    expect(paths()).toEqual(webAndNode);
+    source.complete = true;
+    source.tellChanged(group);
+    await stepsTaken(4);
+    expect(paths()).toEqual(["/davit/profiles/default/web"]);
+    expect(statuses.ready("Group/node1")).toBeUndefined();
+  });
+
+  it("removes after a restart what went meanwhile", async () => {
+    await firstSync();
+    await stop();
+    source.drop(group);
+    await start();
+    source.tellListed();
+    await synced;
+    expect(paths()).toEqual(["/davit/profiles/default/web"]);
+  });
+
+  it("removes nothing after a restart on a half view", async () => {
+    await firstSync();
+    await stop();
+    source.drop(group);
+    source.complete = false;
+    await start();
+    source.tellListed();
+    await synced;
+    expect(paths()).toEqual(webAndNode);
+    expect(mark()?.complete).toBe(true);
+  });
+
+  it("does not believe a first list that is empty, until a second one confirms it", async () => {
+    await firstSync();
+    await stop();
+    source.drop(group, profile);
+    await start();
+    source.tellListed();
+    await clock.advance(1_000);
+    expect(paths()).toEqual(webAndNode);
+    source.tellListed();
+    await synced;
+    expect(paths()).toEqual([]);
+  });
+
+  it("is synced at once by an empty list over an empty store", async () => {
+    source.tellListed();
+    await synced;
+    expect(mark()?.complete).toBe(true);
+  });
+
+  it("marks a first sync of a half view as incomplete, until one is whole", async () => {
+    source.complete = false;
+    await firstSync();
+    expect(mark()?.complete).toBe(false);
+    source.complete = true;
+    source.tellListed();
+    await stepsTaken(3);
+    expect(mark()?.complete).toBe(true);
+  });
+
+  it("writes nothing when a restart finds everything as it was, and tells each status once", async () => {
+    await firstSync();
+    await stop();
+    await start();
+    source.tellListed();
+    await synced;
+    expect(steps).toEqual([]);
+    source.tellChanged(profile, group);
+    await clock.advance(1_000);
+    expect(statuses.writes).toBe(2);
+  });
+
+  it("keeps last good content over a restart", async () => {
+    source.put(profileObject({ templates: { generic: { kind: "inline", text: "good", raw: false } } }));
+    source.tellListed();
+    await synced;
+    await stop();
+    source.put(profileObject({ templates: { generic: { kind: "inline", text: "broken", raw: false } } }));
+    await start();
+    source.tellListed();
+    await synced;
+    expect(texts().get("/davit/profiles/default/web")).toContain('"good"');
+    expect(statuses.ready("Profile/web")).toBe("InvalidTemplate");
+  });
+
+  it("tries again while the disk is full, and says so in the status", async () => {
+    await firstSync();
+    diskIsFull = true;
+    source.put(profileObject({ displayName: "new" })).tellChanged(profile);
+    await expect.poll(() => statuses.ready("Profile/web")).toBe("StoreUnavailable");
+    diskIsFull = false;
+    await clock.advance(60_000);
+    await stepsTaken(3);
+    await expect.poll(() => statuses.ready("Profile/web")).toBe("Ready");
+    expect(texts().get("/davit/profiles/default/web")).toContain('"new"');
+  });
+});
+
+/** The machine's disk, on which appending fails while it is full. */
+function fullDisk(isFull: () => boolean): Files {
+  return {
+    ...diskFiles,
+    openAppend: async (path) => {
+      const file = await diskFiles.openAppend(path);
+      const append: AppendFile["append"] = (bytes) => {
+        if (!isFull()) return file.append(bytes);
+        return Promise.reject(Object.assign(new Error("No space left on device"), { code: "ENOSPC" }));
+      };
+      return { ...file, append };
+    },
+  };
+}

@@ -1,0 +1,63 @@
+import type {
+  ObjectKind,
+  ObjectName,
+  Source,
+  SourceListener,
+  SourceObject,
+  SourceProblem,
+  SourceView,
+} from "../../src/model/source.ts";
+
+/** A source that a test fills: it tells what changed when it is told to. */
+export class FakeSource implements Source, SourceView {
+  readonly kind = "fake";
+  readonly view = this;
+  readonly problems: readonly SourceProblem[] = [];
+  complete = true;
+  readonly #objects = new Map<string, SourceObject>();
+  #listener: SourceListener | undefined;
+
+  start(listener: SourceListener): Promise<void> {
+    this.#listener = listener;
+    return Promise.resolve();
+  }
+
+  stop(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  get<Kind extends ObjectKind>(kind: Kind, namespace: string, name: string) {
+    return [...this.all(kind)].find((object) => object.namespace === namespace && object.name === name);
+  }
+
+  *all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
+    for (const object of this.#objects.values()) if (isOf(kind, object)) yield object;
+  }
+
+  /** Holds an object without telling. */
+  put(...objects: readonly SourceObject[]): this {
+    for (const object of objects) this.#objects.set(`${object.kind}/${object.namespace}/${object.name}`, object);
+    return this;
+  }
+
+  /** Drops an object without telling. */
+  drop(...names: readonly ObjectName[]): this {
+    for (const { kind, namespace, name } of names) this.#objects.delete(`${kind}/${namespace}/${name}`);
+    return this;
+  }
+
+  tellListed(): void {
+    this.#listener?.listed();
+  }
+
+  tellChanged(...names: readonly ObjectName[]): void {
+    this.#listener?.changed(names);
+  }
+}
+
+function isOf<Kind extends ObjectKind>(
+  kind: Kind,
+  object: SourceObject,
+): object is Extract<SourceObject, { kind: Kind }> {
+  return object.kind === kind;
+}

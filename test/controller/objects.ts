@@ -1,0 +1,36 @@
+import type { GroupSpec } from "../../src/model/group.ts";
+import type { Boot, ProfileSpec } from "../../src/model/profile.ts";
+import type { ConfigMapObject, GroupObject, ProfileObject, SecretObject } from "../../src/model/source.ts";
+
+/** Objects as a source hands them out, with what a test leaves unsaid filled in. */
+
+const meta = { namespace: "default", uid: "uid-1", generation: 1, origin: "web.yaml, document 1 (line 1)" };
+
+export const kernelBoot = {
+  kind: "kernel",
+  kernel: "/assets/vmlinuz",
+  initrd: [],
+  args: [],
+  efiInitrd: false,
+} as const satisfies Boot;
+
+export function profileObject(spec: Partial<ProfileSpec> = {}, name = "web"): ProfileObject {
+  return { kind: "Profile", ...meta, name, spec: { boot: kernelBoot, templates: {}, ...spec } };
+}
+
+export function groupSpec(spec: Partial<GroupSpec> = {}): GroupSpec {
+  const selector = { mac: "52:54:00:a1:9c:ae" };
+  return { profile: "web", selector, matchAll: false, priority: 0, hold: false, metadata: {}, ...spec };
+}
+
+export function groupObject(spec: Partial<GroupSpec> = {}, name = "node1"): GroupObject {
+  return { kind: "Group", ...meta, name, spec: groupSpec(spec) };
+}
+
+export function configMapObject(data: Record<string, string>, name = "templates"): ConfigMapObject {
+  return { kind: "ConfigMap", ...meta, name, data };
+}
+
+export function secretObject(data: Record<string, string>, allowsTemplate = true): SecretObject {
+  return { kind: "Secret", ...meta, name: "secrets", data, allowsTemplate };
+}

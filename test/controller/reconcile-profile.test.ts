@@ -1,0 +1,191 @@
+import { createHash } from "node:crypto";
+import { describe, expect, it } from "vitest";
+import { reconcileProfile, removeProfile, type StoredProfile } from "../../src/controller/reconcile-profile.ts";
+import type { ProfileWorld } from "../../src/controller/resolve-profile.ts";
+import { decodeProfile, type ProfileDocument } from "../../src/model/documents.ts";
+import type { TemplateSource } from "../../src/model/profile.ts";
+import type { ConfigMapObject, ProfileObject, SecretObject } from "../../src/model/source.ts";
+import { configMapObject, kernelBoot, profileObject, secretObject } from "./objects.ts";
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+const nothingStored: StoredProfile = { document: undefined, secrets: [] };
+const inline = (text: string): TemplateSource => ({ kind: "inline", text, raw: false });
+const fromSecret: TemplateSource = { kind: "secret", name: "secrets", key: "ign", raw: false };
+
+/** A world in which a template is broken when it says so. */
+function world(objects: { configMap?: ConfigMapObject; secret?: SecretObject } = {}): ProfileWorld {
+  return {
+    sha256,
+    configMap: (_namespace, name) => (objects.configMap?.name === name ? objects.configMap : undefined),
+    secret: (_namespace, name) => (objects.secret?.name === name ? objects.secret : undefined),
+    checkTemplate: (text) => (text.includes("broken") ? { message: "Unclosed block", line: 2, column: 7 } : undefined),
+  };
+}
+
+function condition(outcome: ReturnType<typeof reconcileProfile>, type: string) {
+  return outcome.status?.conditions.find((candidate) => candidate.type === type);
+}
+
+/** Reconciles and keeps what was written, as the store would. */
+function store(object: ProfileObject, before: StoredProfile, in_: ProfileWorld): StoredProfile {
+  let document: ProfileDocument | undefined = before.document;
+  const secrets = new Set(before.secrets);
+  for (const { path, text } of reconcileProfile(object, before, in_).changes) {
+    if (path.startsWith("/davit/profiles/")) document = text === undefined ? undefined : decodeProfile(text);
+    else if (text === undefined) secrets.delete(path.split("/").at(-1) ?? "");
+    else secrets.add(path.split("/").at(-1) ?? "");
+  }
+  return { document, secrets: [...secrets] };
+}
+
+describe("a valid Profile", () => {
+  it("is written whole, with its references resolved", () => {
+    const ignition: TemplateSource = { kind: "configMap", name: "templates", key: "ign", raw: true };
+    const object = profileObject({ templates: { ignition } });
+    const outcome = reconcileProfile(object, nothingStored, world({ configMap: configMapObject({ ign: "{}" }) }));
+    expect(outcome.changes).toHaveLength(1);
+    expect(JSON.parse(outcome.changes[0]?.text ?? "")).toMatchObject({
+      origin: object.origin,
+      content: {
+        displayName: "web",
+        boot: kernelBoot,
+        templates: { ignition: { kind: "text", text: "{}", raw: true } },
+      },
+    });
+    expect(condition(outcome, "Ready")).toMatchObject({ status: "True" });
+    expect(outcome.status?.configs).toBe("boot,ignition");
+  });
+
+  it("is not written again when nothing changed", () => {
+    const object = profileObject({ templates: { generic: inline("a") } });
+    const stored = store(object, nothingStored, world());
+    expect(reconcileProfile(object, stored, world()).changes).toEqual([]);
+  });
+
+  it("has another revision when a reference's text changed", () => {
+    const object = profileObject({
+      templates: { generic: { kind: "configMap", name: "templates", key: "g", raw: false } },
+    });
+    const before = store(object, nothingStored, world({ configMap: configMapObject({ g: "one" }) }));
+    const after = store(object, before, world({ configMap: configMapObject({ g: "two" }) }));
+    expect(after.document?.revision).not.toBe(before.document?.revision);
+  });
+});
+
+describe("a Profile that was never valid", () => {
+  it.each([
+    { name: "template", templates: { ignition: inline("broken") }, reason: "InvalidTemplate", type: "Accepted" },
+    {
+      name: "template over 1 MiB",
+      templates: { ignition: inline("é".repeat(600_000)) },
+      reason: "TooLarge",
+      type: "Accepted",
+    },
+    {
+      name: "missing ConfigMap",
+      templates: { ignition: { kind: "configMap", name: "absent", key: "k", raw: false } as const },
+      reason: "TemplateNotFound",
+      type: "ResolvedRefs",
+    },
+    {
+      name: "missing ConfigMap key",
+      templates: { ignition: { kind: "configMap", name: "templates", key: "constructor", raw: false } as const },
+      reason: "KeyNotFound",
+      type: "ResolvedRefs",
+    },
+    { name: "missing Secret", templates: { ignition: fromSecret }, reason: "TemplateNotFound", type: "ResolvedRefs" },
+  ])("tells $reason and breaks only that part: $name", ({ templates, reason, type }) => {
+    const object = profileObject({ templates: { ...templates, generic: inline("fine") } });
+    const outcome = reconcileProfile(object, nothingStored, world({ configMap: configMapObject({ a: "b" }) }));
+    expect(condition(outcome, type)).toMatchObject({ status: "False", reason });
+    expect(condition(outcome, type)?.message).toMatch(/^spec\.ignition: /);
+    expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason });
+    const { content } = JSON.parse(outcome.changes[0]?.text ?? "");
+    expect(content.templates).toEqual({
+      ignition: { kind: "broken" },
+      generic: { kind: "text", text: "fine", raw: false },
+    });
+    expect(content.boot).toEqual(kernelBoot);
+  });
+
+  it("tells the place of a template mistake in a kernel argument", () => {
+    const object = profileObject({ boot: { ...kernelBoot, args: ["quiet", "{{broken"] } });
+    const outcome = reconcileProfile(object, nothingStored, world());
+    expect(condition(outcome, "Accepted")?.message).toBe("spec.boot.args[1]: line 2, column 7: Unclosed block");
+    expect(JSON.parse(outcome.changes[0]?.text ?? "").content.boot).toEqual({ kind: "broken" });
+  });
+});
+
+describe("a Profile that was valid before", () => {
+  const good = profileObject({ templates: { generic: inline("good") } });
+  const stored = store(good, nothingStored, world());
+
+  it("keeps its last good content whole when the new one is not usable", () => {
+    const bad = profileObject({ boot: { ...kernelBoot, kernel: "/new" }, templates: { generic: inline("broken") } });
+    const outcome = reconcileProfile({ ...bad, generation: 2 }, stored, world());
+    expect(outcome.changes).toEqual([]);
+    expect(condition(outcome, "Synced")).toMatchObject({ status: "False", reason: "ServingLastGood" });
+    expect(outcome.status?.observedGeneration).toBe(2);
+  });
+
+  it("takes the next valid content", () => {
+    const next = profileObject({ templates: { generic: inline("better") } });
+    expect(store(next, stored, world()).document?.content.templates.generic).toMatchObject({ text: "better" });
+  });
+});
+
+describe("a Secret's template", () => {
+  const object = profileObject({ templates: { ignition: fromSecret } });
+  const allowed = world({ secret: secretObject({ ign: "password" }) });
+  const hash = sha256("password");
+
+  it("is stored under its hash, before the document that names it", () => {
+    const { changes } = reconcileProfile(object, nothingStored, allowed);
+    expect(changes.map(({ path }) => path)).toEqual([
+      `/davit/_secrets/default/web/${hash}`,
+      "/davit/profiles/default/web",
+    ]);
+    expect(changes[1]?.text).not.toContain("password");
+  });
+
+  it("needs the label on the Secret", () => {
+    const outcome = reconcileProfile(
+      object,
+      nothingStored,
+      world({ secret: secretObject({ ign: "password" }, false) }),
+    );
+    expect(condition(outcome, "ResolvedRefs")).toMatchObject({ reason: "RefNotPermitted" });
+    expect(JSON.stringify(outcome)).not.toContain("password");
+  });
+
+  it("is replaced when the Secret changes, and its old text is removed last", () => {
+    const stored = store(object, nothingStored, allowed);
+    const { changes } = reconcileProfile(object, stored, world({ secret: secretObject({ ign: "new" }) }));
+    expect(changes.map(({ text }) => text === undefined)).toEqual([false, false, true]);
+    expect(changes[2]?.path).toBe(`/davit/_secrets/default/web/${hash}`);
+  });
+
+  it.each([
+    { name: "deleted", after: world() },
+    { name: "no longer allowed", after: world({ secret: secretObject({ ign: "password" }, false) }) },
+    { name: "without the key", after: world({ secret: secretObject({}) }) },
+  ])("is erased and its part broken once the Secret is $name, and the rest goes on", ({ after }) => {
+    const stored = store(object, nothingStored, allowed);
+    const gone = store(object, stored, after);
+    expect(gone.secrets).toEqual([]);
+    expect(gone.document?.content.templates.ignition).toEqual({ kind: "broken", withdrawn: true });
+    expect(gone.document?.content.boot).toEqual(kernelBoot);
+    expect(reconcileProfile(object, gone, after).changes).toEqual([]);
+    expect(store(object, gone, allowed).document?.content).toEqual(stored.document?.content);
+  });
+});
+
+it("A Profile that is gone leaves nothing behind", () => {
+  const object = profileObject({ templates: { ignition: fromSecret } });
+  const stored = store(object, nothingStored, world({ secret: secretObject({ ign: "x" }) }));
+  const paths = removeProfile("default", "web", stored).changes.map(({ path, text }) => [path, text]);
+  expect(paths).toEqual([
+    ["/davit/profiles/default/web", undefined],
+    [`/davit/_secrets/default/web/${sha256("x")}`, undefined],
+  ]);
+});
