@@ -1,0 +1,22 @@
+/** What a command may ask of the process it runs in. */
+export interface Host {
+  /** Command line without the program: the command's name first. */
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly outputIsTerminal: boolean;
+  readonly write: (text: string) => void;
+  readonly writeError: (text: string) => void;
+  /** Aborts at the first SIGINT or SIGTERM. */
+  readonly stop: AbortSignal;
+  /** Ends the process at once. */
+  readonly exit: (code: number) => void;
+}
+
+/** One word of the command line. */
+export interface Command {
+  readonly name: string;
+  /** Half a sentence for the list of commands. */
+  readonly summary: string;
+  /** Runs to the end and gives the exit code: 0 done, 1 failed, 2 the command line is wrong. */
+  readonly run: (args: readonly string[], host: Host) => Promise<number>;
+}

@@ -1,0 +1,25 @@
+/** The command line: finds the command that the first word names. */
+
+import type { Command, Host } from "./host.ts";
+import { serve } from "./serve.ts";
+import { version } from "./version.ts";
+
+const commands: readonly Command[] = [serve, version];
+
+/** Runs one command line and gives the exit code. */
+export async function run(host: Host): Promise<number> {
+  const [name, ...args] = host.args;
+  const command = commands.find((candidate) => candidate.name === name);
+  if (command !== undefined) return await command.run(args, host);
+  if (name === undefined || name === "help" || name === "--help" || name === "-h") {
+    host.write(help());
+    return name === undefined ? 2 : 0;
+  }
+  host.writeError(`Unknown command "${name}": see davit --help\n`);
+  return 2;
+}
+
+function help(): string {
+  const rows = commands.map(({ name, summary }) => `  davit ${name.padEnd(9)}${summary}`);
+  return ["Usage: davit COMMAND [options]", "", ...rows, "", "davit COMMAND --help tells its options.", ""].join("\n");
+}
