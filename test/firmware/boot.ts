@@ -1,0 +1,63 @@
+/**
+ * `make boot`: boots a virtual machine from the davit that `make run` serves, on this terminal.
+ * PORT names davit's boot port (8080), ACCEL what runs the machine (auto, kvm or tcg).
+ */
+
+import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import {
+  type Accelerator,
+  hostSeenByMachine,
+  ipxeRom,
+  qemuArguments,
+  qemuProgram,
+  quickstartMachine,
+} from "./machine.ts";
+
+const port = process.env.PORT ?? "8080";
+const problem = (await davitProblem(`http://127.0.0.1:${port}`)) ?? romProblem();
+if (problem === undefined) boot(accelerator(process.env.ACCEL));
+else fail(problem);
+
+/** What keeps a machine from booting, and the cure; undefined when all is there. */
+async function davitProblem(url: string): Promise<string | undefined> {
+  const script = await statusOf(`${url}/boot.ipxe`);
+  if (script === undefined) return `No davit at ${url}: run "make run" in another terminal`;
+  if (script !== 200) return `What answers at ${url} is not davit, or it is not ready: "make run" shows its log`;
+  if ((await statusOf(`${url}/assets/quickstart/vmlinuz`)) === 200) return undefined;
+  return `davit at ${url} has no kernel: run "make boot-assets", and "make run" again if it was started before`;
+}
+
+async function statusOf(url: string): Promise<number | undefined> {
+  try {
+    const response = await fetch(url, { method: "HEAD", signal: AbortSignal.timeout(5_000) });
+    return response.status;
+  } catch {
+    // Refused or silent: nobody is there.
+    return undefined;
+  }
+}
+
+function romProblem(): string | undefined {
+  return existsSync(ipxeRom) ? undefined : `No iPXE in ${ipxeRom}: apt-get install ipxe-qemu`;
+}
+
+function accelerator(text: string | undefined): Accelerator {
+  return text === "kvm" || text === "tcg" ? text : "auto";
+}
+
+function boot(accelerator: Accelerator): void {
+  process.stdout.write("Booting a machine. Ctrl-A X switches it off.\n");
+  const bootfile = `http://${hostSeenByMachine}:${port}/boot.ipxe`;
+  const machine = { ...quickstartMachine, bootfile, accelerator };
+  const qemu = spawn(qemuProgram, [...qemuArguments(machine), "-serial", "mon:stdio"], { stdio: "inherit" });
+  qemu.on("error", () => fail(`Cannot start ${qemuProgram}: apt-get install qemu-system-x86`));
+  qemu.on("exit", (code) => {
+    process.exitCode = code ?? 1;
+  });
+}
+
+function fail(sentence: string): void {
+  process.stderr.write(`${sentence}\n`);
+  process.exitCode = 1;
+}
