@@ -15,7 +15,20 @@ interface Requirement {
 const requirements = {
   qemu: { anyOf: ["qemu-system-x86_64"], bringIt: "apt-get install qemu-system-x86" },
   "ipxe-rom": { anyOf: ["/usr/lib/ipxe/qemu/pxe-virtio.rom"], bringIt: "apt-get install ipxe-qemu" },
-  "boot-assets": { anyOf: ["/bin/busybox"], bringIt: "apt-get install busybox-static cpio" },
+  // Installed, or unpacked by an earlier `make boot-assets`.
+  "cloud-kernel": {
+    anyOf: ["/var/lib/dpkg/info/linux-image-cloud-amd64.list", bootAssetsCache("boot")],
+    bringIt: "apt-get install linux-image-cloud-amd64, or without root: make boot-assets",
+  },
+  "busybox-static": {
+    anyOf: [
+      "/var/lib/dpkg/info/busybox-static.list",
+      bootAssetsCache("bin/busybox"),
+      bootAssetsCache("usr/bin/busybox"),
+    ],
+    bringIt: "apt-get install busybox-static, or without root: make boot-assets",
+  },
+  grub: { anyOf: ["grub-script-check"], bringIt: "apt-get install grub-common" },
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
 } as const satisfies Record<string, Requirement>;
 
@@ -35,6 +48,10 @@ export function describeMissing(): readonly string[] {
   return names
     .filter((name) => !requirements[name].anyOf.some(isPresent))
     .map((name) => `skipped for want of ${describe(name)}`);
+}
+
+function bootAssetsCache(path: string): string {
+  return join(import.meta.dirname, "../../.cache/boot-assets", path);
 }
 
 function describe(name: RequirementName): string {

@@ -1,0 +1,43 @@
+# davit: what a person types. Logic lives in npm scripts and tested .ts files.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Node 24 comes with the lockfile, so only npm is needed. `npm ci` runs when the lockfile changed since the last one.
+node_modules/.installed: package-lock.json package.json
+	@npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+.PHONY: help install run test check fix build bench boot boot-assets clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: node_modules/.installed ## install what the lockfile names, Node 24 included
+
+run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379, operations on 8081
+	@npm --silent start
+
+test: install ## run every suite that this machine can run
+	@npm --silent test
+
+check: install ## format, lint, types, import layers, dead code
+	@npm --silent run check
+
+fix: install ## format, and mend what the linter can
+	@npm --silent run fix
+
+build: install ## compile src/ to dist/
+	@npm --silent run build
+
+bench: install ## the cost of selection at 10 and at 100,000 groups, beside bare node:http
+	@npm --silent run bench
+
+boot-assets: install ## build assets/quickstart/ from Debian's cloud kernel and busybox
+	@npm --silent run boot-assets
+
+boot: install ## boot a QEMU machine from the running quickstart (make run in another terminal)
+	@npm --silent run boot
+
+clean: ## remove what was built, installed and stored
+	rm -rf node_modules dist coverage data assets

@@ -1,0 +1,60 @@
+/** Talks between a benchmark and its processes: one question at a time, by Node's own channel. */
+
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+/** A process of a benchmark that answers questions. */
+export class Child {
+  readonly #process: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#process = child;
+  }
+
+  /** Starts a file of this folder; its output goes nowhere, as a server's would go to a collector. */
+  static start(file: string): Child {
+    const path = fileURLToPath(new URL(file, import.meta.url));
+    return new Child(fork(path, { stdio: ["ignore", "ignore", "inherit", "ipc"] }));
+  }
+
+  /** Asks and waits for the answer; an end of the process instead of one is an error. */
+  async ask<Answer>(question: object, read: (answer: unknown) => Answer): Promise<Answer> {
+    const ended = new AbortController();
+    const exit = once(this.#process, "exit", { signal: ended.signal }).then(([code]) => {
+      throw new Error(`a process of the benchmark ended with ${code}`);
+    });
+    const answer = once(this.#process, "message", { signal: ended.signal });
+    this.#process.send(question);
+    try {
+      return read((await Promise.race([answer, exit]))[0]);
+    } finally {
+      ended.abort();
+      await Promise.allSettled([answer, exit]);
+    }
+  }
+
+  /** Ends the process. */
+  async stop(): Promise<void> {
+    if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
+    const exit = once(this.#process, "exit");
+    this.#process.kill();
+    await exit;
+  }
+}
+
+/** In a child: answers every question by this function, until the parent goes away. */
+export function answerQuestions(
+  answer: (question: Readonly<Record<string, unknown>>) => Promise<object> | object,
+): void {
+  process.on("message", async (question: Readonly<Record<string, unknown>>) => {
+    process.send?.(await answer(question));
+  });
+  process.once("disconnect", () => process.exit());
+}
+
+/** Processor time that this process has used, in microseconds. */
+export function cpuMicroseconds(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}

@@ -1,0 +1,97 @@
+/** Servers of the key API for tests: davit's, in this process, and the reference. Both on loopback, on free ports. */
+
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { type FastifyInstance, fastify } from "fastify";
+import { keysRoutes } from "../../src/http/keys-routes.ts";
+import { keysRewriteUrl } from "../../src/http/keys-target.ts";
+import type { Store } from "../../src/store/store.ts";
+import { openStore } from "./test-store.ts";
+
+export interface TestServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+export interface DavitKeys extends TestServer {
+  readonly store: Store;
+  readonly app: FastifyInstance;
+}
+
+/** The routes on a bare Fastify instance, over a store in memory. */
+export async function startDavitKeys(options: { readonly maxValueBytes?: number } = {}): Promise<DavitKeys> {
+  const store = await openStore();
+  const app = fastify({ forceCloseConnections: true, rewriteUrl: keysRewriteUrl });
+  await app.register(keysRoutes, { store, ...options });
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  const address = app.server.address();
+  return {
+    port: typeof address === "object" ? (address?.port ?? 0) : 0,
+    store,
+    app,
+    stop: async () => {
+      await app.close();
+      await store.stop();
+    },
+  };
+}
+
+/** The reference: etcd 3.4 with its v2 API, and a data directory that goes with it. */
+export async function startEtcd(): Promise<TestServer> {
+  const directory = await mkdtemp(join(tmpdir(), "davit-etcd-"));
+  const [port, peerPort] = await freePorts();
+  const client = `http://127.0.0.1:${port}`;
+  const peer = `http://127.0.0.1:${peerPort}`;
+  const etcd = spawn(
+    "etcd",
+    [
+      ["--enable-v2=true", "--data-dir", directory],
+      ["--listen-client-urls", client, "--advertise-client-urls", client],
+      ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer],
+      ["--initial-cluster", `default=${peer}`],
+    ].flat(),
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
+  const exited = once(etcd, "exit");
+  await isReady(etcd.stderr);
+  return {
+    port,
+    stop: async () => {
+      etcd.kill("SIGKILL");
+      await exited;
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+/** Resolves once the reference says on its log that it serves; rejects when that ends first. */
+async function isReady(log: Readable): Promise<void> {
+  let text = "";
+  const isServing = await new Promise<boolean>((resolve) => {
+    log.on("data", (chunk) => {
+      if (text.includes("ready to serve client requests")) return;
+      text += String(chunk);
+      if (text.includes("ready to serve client requests")) resolve(true);
+    });
+    log.on("end", () => resolve(false));
+  });
+  if (!isServing) throw new Error(`The reference does not serve:\n${text}`);
+}
+
+async function freePorts(): Promise<readonly [number, number]> {
+  const servers = [createServer(), createServer()];
+  const ports: number[] = [];
+  for (const server of servers) {
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    if (address !== null && typeof address === "object") ports.push(address.port);
+  }
+  for (const server of servers) server.close();
+  return [ports[0] ?? 0, ports[1] ?? 0];
+}

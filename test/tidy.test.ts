@@ -1,0 +1,93 @@
+/** The house rules that no linter knows. Each ban names what to use instead. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+
+const root = new URL("..", import.meta.url);
+
+interface Ban {
+  readonly name: string;
+  readonly pattern: RegExp;
+  /** Files that are the replacement. */
+  readonly except?: RegExp;
+  readonly instead: string;
+}
+
+const bans: readonly Ban[] = [
+  { name: "Date.now", pattern: /\bDate\.now\(/, except: /^src\/lib\/clock\.ts$/, instead: "Clock.nowMs" },
+  { name: "new Date", pattern: /\bnew Date\(/, except: /^src\/lib\/clock\.ts$/, instead: "toRfc3339 of lib/clock.ts" },
+  { name: "setTimeout", pattern: /\bset(Timeout|Interval)\(/, except: /^src\/lib\/clock\.ts$/, instead: "Clock.sleep" },
+  {
+    name: "performance.now",
+    pattern: /\bperformance\./,
+    except: /^src\/lib\/clock\.ts$/,
+    instead: "Clock.monotonicMs",
+  },
+  { name: "process", pattern: /\bprocess\.(?!\w+\/)/, except: /^src\/main\.ts$/, instead: "Host, or an option" },
+  { name: "console", pattern: /\bconsole\./, instead: "Log" },
+  { name: "Math.random", pattern: /\bMath\.random\b/, instead: "an injected source of randomness" },
+  { name: "any", pattern: /\bas any\b|:\s*any\b|<any>/, instead: "unknown, parsed at the border" },
+  {
+    name: "switched-off checks",
+    pattern: /@ts-(ignore|expect-error|nocheck)|biome-ignore/,
+    instead: "mending the code",
+  },
+  { name: "default exports", pattern: /^export default\b/, instead: "a named export" },
+  { name: "notes to oneself", pattern: /\b(TODO(?!\(#\d+\):)|FIXME|XXX|HACK)\b/, instead: "TODO(#12): with an issue" },
+  { name: "long lines", pattern: /^.{121,}$/, instead: "lines of 120 columns" },
+];
+
+const vagueNames = /(^|\/)(utils?|helpers?|common|misc|index)(\.ts|\/)/;
+
+describe("every file of src/", () => {
+  const files = sourceFiles("src");
+
+  it("there are some", () => {
+    expect(files.length).toBeGreaterThan(20);
+  });
+
+  it.each(bans)("has no $name", ({ pattern, except, instead }) => {
+    const found = files
+      .filter((file) => except?.test(file) !== true)
+      .flatMap((file) => linesOf(file).flatMap((line, at) => (pattern.test(code(line)) ? [`${file}:${at + 1}`] : [])));
+    expect(found, `use ${instead}`).toEqual([]);
+  });
+
+  it("is named for what it holds", () => {
+    expect(files.filter((file) => vagueNames.test(file))).toEqual([]);
+  });
+
+  it("has at most 400 lines", () => {
+    expect(files.filter((file) => linesOf(file).length > 400)).toEqual([]);
+  });
+});
+
+describe("every test", () => {
+  const files = sourceFiles("test").filter((file) => file.endsWith(".test.ts"));
+
+  it("runs: none is skipped, focused or left for later", () => {
+    const pattern = /\b(it|test|describe)\.(skip|only|todo)\b/;
+    const found = files.filter((file) => file !== "test/tidy.test.ts" && pattern.test(linesOf(file).join("\n")));
+    expect(found, "use missing() of helpers/requirements.ts for a program that may be absent").toEqual([]);
+  });
+
+  it("asserts something", () => {
+    const found = files.filter((file) => !/\bexpect\b|\bassert\b/.test(linesOf(file).join("\n")));
+    expect(found).toEqual([]);
+  });
+});
+
+/** A line without what stands in a comment: rules are about code. */
+function code(line: string): string {
+  return /^\s*(\*|\/\*|\/\/)/.test(line) && !/biome-ignore|@ts-|TODO|FIXME/.test(line) ? "" : line;
+}
+
+function sourceFiles(folder: string): readonly string[] {
+  return readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => `${folder}/${name}`);
+}
+
+function linesOf(file: string): readonly string[] {
+  return readFileSync(new URL(file, root), "utf8").trimEnd().split("\n");
+}
