@@ -20,7 +20,7 @@ export interface Finding {
 }
 
 /** The value with its defaults, or what is wrong with it. */
-export type Checked =
+type Checked =
   | { readonly kind: "good"; readonly value: JsonValue }
   | { readonly kind: "bad"; readonly findings: readonly Finding[] };
 

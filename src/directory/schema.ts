@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { assert } from "../lib/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 
-export interface Rule {
+interface Rule {
   /** A CEL expression over `self`. */
   readonly rule: string;
   /** What to tell when it is false. */

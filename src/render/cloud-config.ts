@@ -11,7 +11,8 @@ import { parseYaml } from "./yaml.ts";
 export function renderCloudConfig(text: string): Rendered {
   if (!text.startsWith("#!")) {
     if (!/^#cloud-config[ \t]*(?:\r?\n|$)/.test(text)) throw new RenderError("noCloudConfigLine");
-    parseYaml(text, "notYaml");
+    // cloud-init itself takes the last of a key given twice.
+    parseYaml(text, "notYaml", false);
   }
   return { body: text, contentType: plainText };
 }

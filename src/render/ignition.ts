@@ -22,9 +22,12 @@ export interface IgnitionInput {
 export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   const json = parseJsonObject(text);
   if (json !== undefined) return rendered(text, json);
-  const value = yamlToJson(text, raw ? "notRawJson" : "notJson");
+  const reason = raw ? "notRawJson" : "notJson";
+  const value = yamlToJson(text, reason);
+  // What begins like JSON is meant as JSON: as YAML, a value whose quotes were forgotten would pass unseen.
+  if (/^\s*\{/.test(text)) throw new RenderError(reason);
   const converted = rendered(`${JSON.stringify(value)}\n`, value);
-  if (raw) throw new RenderError("notRawJson");
+  if (raw) throw new RenderError(reason);
   return converted;
 }
 

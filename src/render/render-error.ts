@@ -25,12 +25,12 @@ export const renderReasons = {
   emptyKernel: "Render boot: kernel is empty",
   metadataTooDeep: "Render metadata: nested deeper than 64 levels",
   notIgnition: "Read Ignition result: not an object with a text at ignition.version",
-  notJson: "Read Ignition result: neither JSON nor YAML, the position is in the result",
+  notJson: "Read Ignition result: neither JSON nor YAML without outer braces, a position is one in the result",
   notRawJson: "Read raw Ignition document: not JSON",
   butane: "Read Ignition result: a Butane document, convert it first: butane --strict FILE > FILE.ign",
   ambiguousYaml: "Read Ignition result: YAML versions differ about this plain value, quote it or write plain decimal",
   noCloudConfigLine: "Read cloud-config result: first line is neither #cloud-config nor begins with #!",
-  notYaml: "Read cloud-config result: not YAML, the position is in the result",
+  notYaml: "Read cloud-config result: not YAML, a position is one in the result",
   yamlTooLarge: "Read result: larger than 1 MiB and not JSON",
 } as const;
 

@@ -8,6 +8,8 @@ import { RenderError, type RenderReason, type TextPosition } from "./render-erro
 
 const tokenReasons = new Map<string, RenderReason>([
   ["CLOSE_UNESCAPED", "tripleClose"],
+  // Four of them: `{"a": {"b":{{json x}}}}`.
+  ["CLOSE_RAW_BLOCK", "tripleClose"],
   ["EOF", "notClosed"],
 ]);
 

@@ -11,11 +11,12 @@ const maxYamlBytes = 1024 * 1024;
 /**
  * Parses a YAML text.
  * @param reason what to throw for a text that is not YAML.
+ * @param uniqueKeys whether a key given twice is a mistake.
  * @throws {RenderError} with the place of the first mistake.
  */
-export function parseYaml(text: string, reason: RenderReason): Document.Parsed {
+export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolean): Document.Parsed {
   if (utf8Exceeds(text, maxYamlBytes)) throw new RenderError("yamlTooLarge");
-  const document = parseQuietly(text);
+  const document = parseQuietly(text, uniqueKeys);
   if (document === undefined) throw new RenderError(reason);
   const [error] = document.errors;
   if (error !== undefined) throw new RenderError(reason, startOf(error.linePos?.[0]));
@@ -28,7 +29,7 @@ export function parseYaml(text: string, reason: RenderReason): Document.Parsed {
  *   YAML 1.1 and 1.2 read differently, such as the file mode `0644`: the author meant one, the reader would take another.
  */
 export function yamlToJson(text: string, reason: RenderReason): JsonValue {
-  const document = parseYaml(text, reason);
+  const document = parseYaml(text, reason, true);
   if (document.warnings.length > 0) throw new RenderError(reason);
   const ambiguous = findAmbiguous(document);
   if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", lineOf(text, ambiguous));
@@ -41,10 +42,10 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
   }
 }
 
-function parseQuietly(text: string): Document.Parsed | undefined {
+function parseQuietly(text: string, uniqueKeys: boolean): Document.Parsed | undefined {
   try {
     // At level "warn" the package prints keys to the process's warnings; "silent" would drop errors.
-    return parseDocument(text, { logLevel: "error", resolveKnownTags: false, uniqueKeys: true });
+    return parseDocument(text, { logLevel: "error", resolveKnownTags: false, uniqueKeys });
   } catch {
     // Nesting beyond the stack.
     return undefined;
@@ -68,7 +69,7 @@ function findAmbiguous(document: Document.Parsed): number | undefined {
 const ambiguousScalar =
   /^(?:y|n|yes|no|on|off|[-+]?0[0-7_]+|[-+]?\d[\d,]*_[\d_,.]*|[-+]?\d+(?::[0-5]?\d)+(?:\.\d*)?)$/i;
 
-function lineOf(text: string, offset: number): TextPosition | undefined {
+function lineOf(text: string, offset: number): TextPosition {
   const before = text.slice(0, offset).split("\n");
   return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
 }

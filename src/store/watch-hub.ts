@@ -3,7 +3,7 @@
  *
  * A watcher has a cursor into the history. It begins paused; `resume` replays what it missed, and from then on it gets
  * each event as it happens, until its listener pauses it or, without `stream`, after its first event. The history is
- * bounded, so a watcher that pauses for too long is overtaken: it is closed, never served with a gap.
+ * bounded, so a watcher that pauses for too long is overtaken: it is closed at once, never served with a gap.
  *
  * Who gets an event (etcd v3.4.23 v2store/watcher_hub.go):
  * - those who watch its path;
@@ -12,6 +12,7 @@
  *   everyone below.
  */
 
+import { assert } from "../lib/errors.ts";
 import { EventRing } from "./event-ring.ts";
 import { childPath, isBelow, isHiddenBelow, rootPath, type StoreEvent, type StorePath, segmentsOf } from "./node.ts";
 import { StoreError } from "./refusal.ts";
@@ -51,7 +52,7 @@ export interface WatchHandle {
 interface Watcher {
   readonly options: WatchOptions;
   readonly listener: WatchListener;
-  /** First index that was not looked at while it was paused. */
+  /** While it is paused, the first index that was not looked at. */
   cursor: number;
   isFlowing: boolean;
 }
@@ -59,6 +60,8 @@ interface Watcher {
 export class WatchHub {
   readonly #ring: EventRing;
   readonly #watchers = new Map<StorePath, Set<Watcher>>();
+  /** Those who do not flow: few, since a watcher is resumed as soon as its answer has begun. */
+  readonly #paused = new Set<Watcher>();
   #count = 0;
 
   constructor(ring: EventRing = new EventRing()) {
@@ -83,6 +86,7 @@ export class WatchHub {
     }
     const watcher: Watcher = { options, listener, cursor, isFlowing: false };
     this.#add(watcher);
+    this.#paused.add(watcher);
     return { resume: () => this.#resume(watcher), close: () => this.#remove(watcher) };
   }
 
@@ -95,6 +99,7 @@ export class WatchHub {
   publish({ event, removed }: Change): void {
     this.#ring.add(event);
     if (this.#count === 0) return;
+    for (const watcher of this.#paused) if (watcher.cursor < this.#ring.oldestIndex) this.#end(watcher, "overtaken");
     for (const path of pathsTo(event.node.path)) {
       for (const watcher of this.#watchers.get(path) ?? []) {
         if (reaches(event, watcher.options)) this.#deliver(watcher, event);
@@ -121,24 +126,24 @@ export class WatchHub {
   #deliver(watcher: Watcher, event: StoreEvent): void {
     const { cursor, isFlowing, options } = watcher;
     if (!isFlowing || event.node.modifiedIndex < cursor || options.accepts?.(event) === false) return;
+    // Everything up to now was looked at: should it pause, it must not seem to have missed what it passed over.
+    watcher.cursor = this.#ring.nextIndex;
     this.#hand(watcher, event);
-    // Everything up to now was looked at; a paused watcher must not seem to have missed what it skipped before.
-    if (!watcher.isFlowing) watcher.cursor = Math.max(cursor, this.#ring.nextIndex);
   }
 
   #hand(watcher: Watcher, event: StoreEvent): void {
     if (watcher.options.stream !== true) this.#remove(watcher);
-    if (!watcher.listener.event(event)) watcher.isFlowing = false;
+    if (watcher.listener.event(event) || !this.#isRegistered(watcher)) return;
+    watcher.isFlowing = false;
+    this.#paused.add(watcher);
   }
 
   #resume(watcher: Watcher): void {
     watcher.isFlowing = true;
+    this.#paused.delete(watcher);
     while (watcher.isFlowing && this.#isRegistered(watcher) && watcher.cursor < this.#ring.nextIndex) {
       const event = this.#ring.at(watcher.cursor);
-      if (event === undefined) {
-        this.#end(watcher, "overtaken");
-        return;
-      }
+      assert(event !== undefined, "An overtaken watcher was closed");
       watcher.cursor += 1;
       const isWanted = reaches(event, watcher.options) || takesAway(event, watcher.options.path);
       if (isWanted && watcher.options.accepts?.(event) !== false) this.#hand(watcher, event);
@@ -165,6 +170,7 @@ export class WatchHub {
     const { path } = watcher.options;
     const watchers = this.#watchers.get(path);
     if (watchers?.delete(watcher) !== true) return;
+    this.#paused.delete(watcher);
     if (watchers.size === 0) this.#watchers.delete(path);
     this.#count -= 1;
   }

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startDavitKeys, startEtcd, type TestServer } from "../helpers/keys-servers.ts";
-import { agentFor, type RawAnswer, sendRaw } from "../helpers/raw-request.ts";
+import { agentFor, type BegunAnswer, type RawAnswer, sendRaw } from "../helpers/raw-request.ts";
 import { missing } from "../helpers/requirements.ts";
 import { parseStory, type StoryAnswer, type StoryRequest } from "./exchange.ts";
 
@@ -37,11 +37,11 @@ describe.each(servers)("$server", ({ server, start, isMissing }) => {
     const send = ({ method, target, headers, body }: StoryRequest) =>
       sendRaw({ port: running.port, agent, method, target, headers, body });
     const { steps } = parseStory(text, await emptiedIndex(running.port));
-    let open: Promise<RawAnswer> | undefined;
+    let open: BegunAnswer | undefined;
     for (const step of steps) {
-      if (step.kind === "exchange") expectAnswer(await (await send(step.request)).answer, step.answer);
-      else if (step.kind === "begin") open = (await send(step.request)).answer;
-      else expectAnswer(await open, step.answer);
+      if (step.kind === "exchange") expectAnswer(await (await send(step.request)).whole(), step.answer);
+      else if (step.kind === "begin") open = await send(step.request);
+      else expectAnswer(await open?.whole(), step.answer);
     }
   });
 });
@@ -50,7 +50,7 @@ describe.each(servers)("$server", ({ server, start, isMissing }) => {
 async function emptiedIndex(port: number): Promise<number> {
   const agent = agentFor();
   const ask = async (method: string, target: string) =>
-    (await sendRaw({ port, agent, method, target, headers: {}, body: undefined })).answer;
+    (await sendRaw({ port, agent, method, target, headers: {}, body: undefined })).whole();
   const keys = [...(await ask("GET", "/v2/keys/")).body.matchAll(/"key":("(?:[^"\\]|\\.)*")/g)];
   for (const [, key = '""'] of keys) {
     await ask("DELETE", `/v2/keys/${encodeURIComponent(String(JSON.parse(key)).slice(1))}?recursive=true`);

@@ -37,7 +37,7 @@ describe("a directory", () => {
     ]);
     await mkdir(join(root, "here"));
     await writeFile(join(root, "here/b.yaml"), groupText("b"));
-    await tested.look(3);
+    await tested.lookUntil(() => tested.group("a") === undefined);
     expect(tested.names("Group")).toEqual(["default/b"]);
     expect(tested.source.view.complete).toBe(true);
   });
@@ -137,6 +137,22 @@ describe("the log", () => {
     expect(count("part of the manifests cannot be used")).toBe(1);
     expect(count("all manifests can be used again")).toBe(1);
     expect(count("documents of other groups ignored")).toBe(2);
+  });
+
+  it("and the problems hold no word of the files", async () => {
+    const word = "xyzzySecret42";
+    const root = await directoryWith({
+      "a.yaml": `a: "${word}`,
+      "b.json": `{"${word}": ${word}}`,
+      "c.yaml": groupText("c", `  selector: {matchLabels: {mac: ${word}}}\n  metadata: {? [${word}] : yes}`),
+      "d.yaml": `apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {a: "${word}!"}\nstringData: {b: [${word}]}`,
+      "e.yaml": groupText("e", `  selector: {matchLabels: {role: e}}\n  metadata: {${word}: 0123}`),
+      "f.yaml": `apiVersion: ${word}/v1\nkind: ${word}`,
+    });
+    const tested = await follow(root);
+    expect(tested.problems().length).toBeGreaterThan(4);
+    expect(JSON.stringify([tested.problems(), tested.logLines])).not.toContain(word);
+    expect(tested.group("c")?.refusal ?? "").not.toContain(word);
   });
 
   it("shows no more than some of many new problems", async () => {

@@ -149,7 +149,7 @@ describe("an object that is gone", () => {
     await unlink(join(root, "a.yaml"));
     await tested.look();
     expect(tested.names("Group")).toEqual(["default/a", "default/b"]);
-    await tested.look();
+    await tested.lookUntil(() => tested.changes.length > 1);
     expect(tested.names("Group")).toEqual(["default/b"]);
     expect(tested.changes.at(-1)).toEqual(["Group/default/a"]);
   });
@@ -194,7 +194,7 @@ describe("an object that is gone", () => {
     expect(tested.problems().length).toBeGreaterThan(0);
     expect(tested.names("Group")).toEqual(expect.arrayContaining(["default/a", "default/other"]));
     await writeFile(join(root, "other.yaml"), groupText("other"));
-    await tested.look(4);
+    await tested.lookUntil(() => tested.group("a") === undefined);
     expect(tested.source.view.complete).toBe(true);
     expect(tested.names("Group")).toEqual(["default/other"]);
   });

@@ -125,6 +125,11 @@ export class SourceUnderTest {
     }
   }
 
+  /** Lets the source look until a fact holds: a late event of a watch may bring a look before its time. */
+  async lookUntil(seen: () => boolean): Promise<void> {
+    for (let count = 0; count < 20 && !seen(); count++) await this.look();
+  }
+
   /** Waits until a fact holds; it is asked whenever the source told something. */
   until(seen: () => boolean): Promise<void> {
     return seen() ? Promise.resolve() : new Promise((resolve) => this.#waiting.push({ seen, resolve }));

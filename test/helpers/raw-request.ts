@@ -23,20 +23,21 @@ export function agentFor(): Agent {
   return new Agent({ keepAlive: true });
 }
 
-/** Resolves when the head of the answer is there; `answer` when its body is. */
-export async function sendRaw(raw: RawRequest): Promise<{ response: IncomingMessage; answer: Promise<RawAnswer> }> {
+/** An answer that has begun; `whole` reads it to its end. */
+export interface BegunAnswer {
+  readonly response: IncomingMessage;
+  whole(): Promise<RawAnswer>;
+}
+
+/** Resolves when the head of the answer is there. */
+export async function sendRaw(raw: RawRequest): Promise<BegunAnswer> {
   const { port, agent, method, target, headers, body } = raw;
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const length = body === undefined ? {} : { "content-length": Buffer.byteLength(body) };
     const sent = request({ host: "127.0.0.1", port, agent, method, path: target, headers: { ...headers, ...length } });
     sent.on("response", resolve).on("error", reject).end(body);
   });
-  return { response, answer: answerOf(response) };
-}
-
-/** Sends a request and reads its whole answer. */
-export async function ask(raw: RawRequest): Promise<RawAnswer> {
-  return (await sendRaw(raw)).answer;
+  return { response, whole: () => answerOf(response) };
 }
 
 async function answerOf(response: IncomingMessage): Promise<RawAnswer> {

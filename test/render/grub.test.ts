@@ -1,0 +1,157 @@
+import { execFileSync } from "node:child_process";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Boot } from "../../src/model/profile.ts";
+import { type GrubInput, renderGrub } from "../../src/render/grub.ts";
+import { fillTokens, quote, wordsOf } from "../../src/render/grub-words.ts";
+import { missing } from "../helpers/requirements.ts";
+
+const labels = new Map([
+  ["uuid", "a1b2c3d4-0000-4000-8000-00000000abcd"],
+  ["mac", "52:54:00:a1:9c:ae"],
+  ["serial", "VMware-56 4d"],
+]);
+
+function input(part: Partial<GrubInput>): GrubInput {
+  return {
+    title: "Debian 12",
+    boot: kernel({}),
+    labels,
+    authority: "192.0.2.1:8080",
+    separator: "auto",
+    commands: "auto",
+    isGrubClient: false,
+    ...part,
+  };
+}
+
+function kernel(part: Partial<Extract<Boot, { kind: "kernel" }>>): Boot {
+  return {
+    kind: "kernel",
+    kernel: "/assets/vmlinuz",
+    initrd: ["/assets/initrd"],
+    args: ["quiet"],
+    efiInitrd: false,
+    ...part,
+  };
+}
+
+const tokens = `config=http://192.0.2.1:8080/ignition?uuid=\${uuid}&mac=\${mac:hexhyp}`;
+const cases: readonly { name: string; part: Partial<GrubInput> }[] = [
+  { name: "documented", part: {} },
+  { name: "grub-client", part: { isGrubClient: true } },
+  { name: "comma", part: { separator: "comma" } },
+  { name: "semicolon-for-grub-client", part: { separator: "semicolon", isGrubClient: true } },
+  { name: "plain-commands", part: { commands: "plain" } },
+  { name: "arm64", part: { labels: new Map([["arch", "arm64"]]) } },
+  { name: "arm64-efi-commands", part: { commands: "efi", labels: new Map([["arch", "aarch64"]]) } },
+  { name: "no-initrd", part: { boot: kernel({ initrd: [] }) } },
+  {
+    name: "two-initrds",
+    part: { boot: kernel({ initrd: ["--name main /assets/a", "/assets/b?v=1"], efiInitrd: true }) },
+  },
+  { name: "tokens", part: { boot: kernel({ args: [tokens, `s=\${serial} h=\${hostname} n=\${net0/mac} u=\${x`] }) } },
+  {
+    name: "words",
+    part: { boot: kernel({ args: ["console=tty0 console=ttyS0", `opt="two words" end`, String.raw`a\b$c`] }) },
+  },
+  {
+    name: "locations",
+    part: {
+      isGrubClient: true,
+      boot: kernel({
+        kernel: "http://198.51.100.7/vmlinuz",
+        initrd: ["(http,198.51.100.7)/a", "HTTP://198.51.100.7:81/b?c", "http://198.51.100.7", "tftp-relative"],
+      }),
+    },
+  },
+  { name: "title-quoted", part: { title: `Rack "A" $5 \\ \n} é` } },
+  { name: "local-exit", part: { boot: { kind: "local", local: "exit" } } },
+  { name: "local-sanboot", part: { boot: { kind: "local", local: "sanboot" } } },
+];
+
+describe("renderGrub", () => {
+  it.each(cases)("$name", async ({ name, part }) => {
+    const rendered = renderGrub(input(part));
+    expect(rendered?.contentType).toBe("text/plain; charset=utf-8");
+    await expect(rendered?.body).toMatchFileSnapshot(`../golden/grub/${name}.cfg`);
+  });
+
+  it("has no config for a machine that shall find nothing", () => {
+    expect(renderGrub(input({ boot: { kind: "local", local: "notFound" } }))).toBeUndefined();
+  });
+
+  const text = fc.string({ unit: "grapheme", maxLength: 30 });
+  const hostile = fc.string({
+    unit: fc.constantFrom('"', "\\", "$", "{", "}", "'", "`", ";", "&", "|", "#", "\n", " ", "<", "(", "x"),
+    maxLength: 20,
+  });
+  const any = fc.oneof(text, hostile);
+  const anyInput = fc.record({
+    title: any,
+    boot: fc.record({ kernel: any, initrd: fc.array(any, { maxLength: 3 }), args: fc.array(any, { maxLength: 4 }) }),
+    serial: any,
+    isGrubClient: fc.boolean(),
+    commands: fc.constantFrom<GrubInput["commands"]>("auto", "efi", "plain"),
+  });
+  interface AnyInput extends Pick<GrubInput, "title" | "isGrubClient" | "commands"> {
+    readonly boot: { readonly kernel: string; readonly initrd: readonly string[]; readonly args: readonly string[] };
+    readonly serial: string;
+  }
+  const renderAny = ({ title, boot, serial, isGrubClient, commands }: AnyInput) =>
+    renderGrub(
+      input({
+        title,
+        isGrubClient,
+        commands,
+        labels: new Map([["serial", serial]]),
+        boot: kernel({ ...boot, args: [...boot.args, `s=\${serial}`] }),
+      }),
+    )?.body ?? "";
+
+  it("always has the same number of lines for the same number of initrds", () => {
+    fc.assert(
+      fc.property(anyInput, (value) => {
+        const expected = 7 + (value.boot.initrd.length > 0 ? 2 : 0) + (value.commands === "plain" ? 1 : 7);
+        expect(renderAny(value).split("\n")).toHaveLength(expected);
+      }),
+    );
+  });
+
+  it.skipIf(missing("grub"))("GRUB's own parser takes whatever the arguments are", () => {
+    const samples = fc.sample(anyInput, { numRuns: 500, seed: 42 }).map(renderAny);
+    const golden = cases.map(({ part }) => renderGrub(input(part))?.body ?? "");
+    // All in one run of the program: configs follow each other as in one file.
+    const check = () => execFileSync("grub-script-check", { input: [...golden, ...samples].join(""), stdio: "pipe" });
+    expect(check).not.toThrow();
+    expect(() => execFileSync("grub-script-check", { input: "linux a&b\n", stdio: "pipe" })).toThrow();
+  });
+});
+
+describe("words, tokens and quotes", () => {
+  it.each([
+    { argument: "a  b\tc", words: ["a", "b", "c"] },
+    { argument: `opt="two words"`, words: ["opt=two words"] },
+    { argument: `a"b c"d"e f" g`, words: ["ab cde f", "g"] },
+    { argument: `open="never ends here`, words: ["open=never ends here"] },
+    { argument: `"" x`, words: ["x"] },
+    { argument: "", words: [] },
+  ])("`$argument` is $words", ({ argument, words }) => {
+    expect(wordsOf(argument)).toEqual(words);
+  });
+
+  it("a filled value is not filled again, and never two words", () => {
+    const odd = new Map([["serial", `\${uuid} x`]]);
+    expect(fillTokens(`a=\${serial}`, odd)).toBe(`a=\${uuid} x`);
+  });
+
+  it("a quoted text reads back without its control characters", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const quoted = quote(text);
+        expect(quoted.slice(1, -1).replaceAll(/\\(.)/gsu, "$1")).toBe(text.replaceAll(/\p{Cc}/gu, ""));
+        expect(quoted.slice(1, -1)).not.toMatch(/(?<!\\)(?:\\\\)*["$]/);
+      }),
+    );
+  });
+});

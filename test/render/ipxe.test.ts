@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { BugError } from "../../src/lib/errors.ts";
+import type { Boot } from "../../src/model/profile.ts";
+import { bootScript, renderIpxe } from "../../src/render/ipxe.ts";
+
+const documented = [
+  "coreos.first_boot=1",
+  "coreos.autologin",
+  `coreos.config.url=http://192.0.2.1:8080/ignition?uuid=\${uuid}&mac=\${mac:hexhyp}`,
+];
+
+const cases: readonly { name: string; boot: Boot }[] = [
+  { name: "documented", boot: kernel({ initrd: ["/assets/coreos/1.0/initrd"], args: documented }) },
+  { name: "bare-kernel", boot: kernel({}) },
+  { name: "two-initrds", boot: kernel({ initrd: ["/assets/a.img", "--name extra http://192.0.2.1/b.img?v=1"] }) },
+  {
+    name: "efi-initrd",
+    boot: kernel({
+      initrd: ["/assets/a.img", "--name extra http://192.0.2.1/b.img?v=1", "/assets/here.img", "/assets/"],
+      args: ["quiet", "initrd=here.img"],
+      efiInitrd: true,
+    }),
+  },
+  {
+    name: "quotes-kept",
+    boot: kernel({ args: [`opt="two words"`, String.raw`path=\\host\share`, "console=tty0 quiet"] }),
+  },
+  { name: "local-exit", boot: { kind: "local", local: "exit" } },
+  { name: "local-sanboot", boot: { kind: "local", local: "sanboot" } },
+];
+
+function kernel(part: Partial<Extract<Boot, { kind: "kernel" }>>): Boot {
+  return { kind: "kernel", kernel: "/assets/vmlinuz", initrd: [], args: [], efiInitrd: false, ...part };
+}
+
+describe("renderIpxe", () => {
+  it.each(cases)("$name", async ({ name, boot }) => {
+    const rendered = renderIpxe(boot);
+    expect(rendered?.contentType).toBe("text/plain; charset=utf-8");
+    await expect(rendered?.body).toMatchFileSnapshot(`../golden/ipxe/${name}.ipxe`);
+  });
+
+  it("has no script for a machine that shall find nothing", () => {
+    expect(renderIpxe({ kind: "local", local: "notFound" })).toBeUndefined();
+  });
+
+  it("treats a line break that got this far as a bug", () => {
+    expect(() => renderIpxe(kernel({ args: ["a\nshell"] }))).toThrow(BugError);
+  });
+});
+
+describe("bootScript", () => {
+  it("is the contract's two lines, 104 bytes", () => {
+    expect(bootScript).toBe(
+      [
+        "#!ipxe",
+        `chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostname}&serial=\${serial}`,
+        "",
+      ].join("\n"),
+    );
+    expect(Buffer.byteLength(bootScript)).toBe(104);
+  });
+});
