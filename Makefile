@@ -33,11 +33,11 @@ build: install ## compile src/ to dist/
 bench: install ## the cost of selection at 10 and at 100,000 groups, beside bare node:http
 	@npm --silent run bench
 
-boot-assets: install ## build assets/quickstart/ from Debian's cloud kernel and busybox
+boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox
 	@npm --silent run boot-assets
 
 boot: install ## boot a QEMU machine from the running quickstart (make run in another terminal)
 	@npm --silent run boot
 
 clean: ## remove what was built, installed and stored
-	rm -rf node_modules dist coverage data assets
+	rm -rf node_modules dist coverage data assets .cache

@@ -6,6 +6,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { advertisedAuthority } from "./advertise.ts";
 import { BootConfigs } from "./boot/boot-configs.ts";
+import { BootError } from "./boot/boot-error.ts";
 import { BootIndex } from "./boot/boot-index.ts";
 import type { Address, ServeConfig } from "./config.ts";
 import { Controller } from "./controller/controller.ts";
@@ -20,7 +21,6 @@ import { keysRewriteUrl } from "./http/keys-target.ts";
 import { opsRoutes } from "./http/ops-routes.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
 import type { Clock } from "./lib/clock.ts";
-import { assert } from "./lib/errors.ts";
 import { diskFiles } from "./lib/files.ts";
 import type { Log } from "./lib/log.ts";
 import { createMetrics, type Metrics } from "./lib/metrics.ts";
@@ -232,8 +232,8 @@ export class App {
   }
 
   #bootConfigs(): BootConfigs {
-    // The gap between listening and knowing the port is one step of the event loop; the index is not ready by then.
-    assert(this.#configs !== undefined, "Configs are made before the index is open");
+    // The port is known only after listening: a request may come in between.
+    if (this.#configs === undefined) throw new BootError("notReady");
     return this.#configs;
   }
 }

@@ -1,4 +1,4 @@
-/** Where the CRD files are, and their texts: the same files that a cluster gets, so that both sources admit the same. */
+/** Where the CRD files are, and their texts: the files that a cluster gets, so that both sources admit the same. */
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -3,9 +3,9 @@
  * changed ones parsed in a worker thread, and takes over what they define; the next look comes when a watch stirs, or
  * after a while.
  *
- * It promises that a mistake in one file touches no object of another, that nothing is removed on a half view (the rules
- * are in holdings.ts), that a file is read only once it has come to rest, and that neither a problem nor a log line
- * quotes a file. It never writes a file and never talks to the store.
+ * It promises that a mistake in one file touches no object of another, that nothing is removed on a half view (the
+ * rules are in holdings.ts), that a changed file is read only once it has come to rest, and that neither a problem nor
+ * a log line quotes a file. It never writes a file and never talks to the store.
  */
 
 import type { Clock } from "../lib/clock.ts";

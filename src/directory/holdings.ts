@@ -171,7 +171,8 @@ function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, re
 
 function duplicateProblem(first: Definition, second: Definition): SourceProblem {
   const { kind, namespace, name } = nameOfDefinition(second);
-  const message = `${kind} ${namespace}/${name} is defined a second time, first in ${originOf(first)}: remove or rename one`;
+  const place = originOf(first);
+  const message = `${kind} ${namespace}/${name} is defined a second time, first in ${place}: remove or rename one`;
   return { origin: originOf(second), message };
 }
 

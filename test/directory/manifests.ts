@@ -5,7 +5,8 @@ export function profileText(name: string, spec = "  generic: {inline: hello}"): 
 }
 
 export function groupText(name: string, spec = `  selector: {matchLabels: {role: ${name}}}`): string {
-  return `apiVersion: davit.dev/v1alpha1\nkind: Group\nmetadata: {name: ${name}}\nspec:\n  profileRef: {name: web}\n${spec}\n`;
+  const head = `apiVersion: davit.dev/v1alpha1\nkind: Group\nmetadata: {name: ${name}}\n`;
+  return `${head}spec:\n  profileRef: {name: web}\n${spec}\n`;
 }
 
 export function stream(...documents: readonly string[]): string {

@@ -3,8 +3,8 @@
  * - `failAt`: one call, counted from 1, is refused with a code; the process goes on.
  * - `crashAt`: that call and every later one is refused: the power is gone. `afterCrash` is what the disk then holds.
  *
- * What a crash keeps: everything synced; of unsynced bytes any prefix, as `keep` says; a truncation or a directory
- * entry that was not synced may or may not be there. A write that fails may have written any part of its bytes.
+ * What a crash keeps: everything synced; of unsynced bytes any prefix; a truncation or a directory entry that was not
+ * synced may or may not be there. A write that fails may have written any part of its bytes.
  */
 
 import { basename, dirname } from "node:path";
@@ -16,6 +16,8 @@ export type Pick = (count: number) => number;
 interface Inode {
   content: Buffer;
   synced: Buffer;
+  /** What the file was since the last sync: any of it may have reached the disk. */
+  versions: Buffer[];
 }
 
 export interface FaultPlan {
@@ -99,26 +101,31 @@ export class FaultFiles implements Files {
 
   async openAppend(path: string): Promise<AppendFile> {
     this.#call("open");
-    const inode = this.#names.get(path) ?? { content: Buffer.alloc(0), synced: Buffer.alloc(0) };
+    const inode = this.#names.get(path) ?? newInode(Buffer.alloc(0));
     this.#names.set(path, inode);
+    const change = (content: Buffer) => {
+      inode.content = content;
+      inode.versions.push(content);
+    };
     return {
       append: async (bytes) => {
         try {
           this.#call("append");
         } catch (error) {
           const part = bytes.subarray(0, this.#pick(bytes.length + 1));
-          inode.content = Buffer.concat([inode.content, part]);
+          change(Buffer.concat([inode.content, part]));
           throw error;
         }
-        inode.content = Buffer.concat([inode.content, bytes]);
+        change(Buffer.concat([inode.content, bytes]));
       },
       sync: async () => {
         this.#call("sync");
         inode.synced = inode.content;
+        inode.versions = [];
       },
       truncate: async (size) => {
         this.#call("truncate");
-        inode.content = inode.content.subarray(0, size);
+        change(inode.content.subarray(0, size));
       },
       close: async () => {},
     };
@@ -144,16 +151,15 @@ export class FaultFiles implements Files {
   }
 
   #put(path: string, content: Buffer): void {
-    const inode = { content, synced: content };
+    const inode = newInode(content);
     this.#names.set(path, inode);
     this.#syncedNames.set(path, inode);
   }
 
-  #surviving({ content, synced }: Inode): Buffer {
-    if (content.subarray(0, synced.length).equals(synced)) {
-      return content.subarray(0, synced.length + this.#pick(content.length - synced.length + 1));
-    }
-    return this.#pick(2) === 0 ? content : synced;
+  #surviving({ synced, versions }: Inode): Buffer {
+    const version = versions[this.#pick(versions.length + 1)] ?? synced;
+    if (!version.subarray(0, synced.length).equals(synced)) return version;
+    return version.subarray(0, synced.length + this.#pick(version.length - synced.length + 1));
   }
 
   #call(kind: FileCall): void {
@@ -181,6 +187,10 @@ export function seededPick(seed: number): Pick {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) % count;
   };
+}
+
+function newInode(content: Buffer): Inode {
+  return { content, synced: content, versions: [] };
 }
 
 function failure(code: string): Error {

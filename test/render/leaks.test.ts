@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { renderBoot } from "../../src/render/boot.ts";
 import { renderCloudConfig } from "../../src/render/cloud-config.ts";
@@ -49,6 +49,13 @@ it.each([
 ])("an unusable result %j is told without quoting it", (text) => {
   for (const raw of [true, false]) expectNoLeak(() => renderIgnition({ text, raw }));
   expectNoLeak(() => renderCloudConfig(`#cloud-config\n${secret}: ${secret}: x\n${text}`));
+});
+
+it("keys that are no texts are not printed as a warning of the process", () => {
+  const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+  expectNoLeak(() => renderIgnition({ text: `? [${secret}]\n: x`, raw: false }));
+  expect(warn).not.toHaveBeenCalled();
+  warn.mockRestore();
 });
 
 it("an unusable boot section is told without quoting it", () => {

@@ -106,7 +106,10 @@ describe("damage", () => {
   it("is refused at the end of a segment that is not the newest", async () => {
     const files = await writtenLog(["a", "b"], segmentHeadBytes + 1);
     files.damage(firstSegment, (content) => content.subarray(0, -1));
-    await expect(readBack(files)).rejects.toMatchObject({ reason: "damaged" });
+    await expect(readBack(files)).rejects.toMatchObject({
+      reason: "damaged",
+      message: expect.stringContaining(`"${firstSegment}": damaged at byte ${segmentHeadBytes}`),
+    });
   });
 
   it("is refused when the head of the newest segment is not whole: it was renamed there as a whole", async () => {
