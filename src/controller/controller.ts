@@ -54,6 +54,8 @@ export class Controller implements SourceListener {
   readonly #world: ProfileWorld;
   #isListed = false;
   #isSynced = false;
+  /** A sync of this run saw the whole source: from then on whatever goes is told by its name. */
+  #sawWholeView = false;
   #emptyLists = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -89,7 +91,8 @@ export class Controller implements SourceListener {
     metrics.sourceProblems.set(source.view.problems.length);
     this.#isListed = true;
     this.#emptyLists = isEmpty(source) ? this.#emptyLists + 1 : 0;
-    const completes = source.view.complete && this.#documents.synced()?.complete === false;
+    // What is in the store but was out of view has no name until the whole view is there.
+    const completes = source.view.complete && !this.#sawWholeView;
     if (!this.#isSynced || completes) this.#add({ kind: "everything" });
   }
 
@@ -127,8 +130,10 @@ export class Controller implements SourceListener {
       log.warn({}, "the source is empty but the store is not, waiting for a second list to confirm it");
       return;
     }
+    const isWhole = source.view.complete;
     const done = (await this.#step([...names.values()])) && (await this.#markSynced());
     if (!done) this.#queue.retryLater({ kind: "everything" });
+    else this.#sawWholeView ||= isWhole;
     if (!done || this.#isSynced) return;
     this.#isSynced = true;
     this.#options.onSynced();

@@ -208,6 +208,19 @@ describe("the controller", () => {
     expect(mark()?.complete).toBe(true);
   });
 
+  it("removes what was out of view since before the start, once the whole source can be read", async () => {
+    await firstSync();
+    await stop();
+    source.drop(group);
+    source.complete = false;
+    await start();
+    source.tellListed();
+    await synced;
+    source.complete = true;
+    source.tellListed();
+    await expect.poll(paths).toEqual(["/davit/profiles/default/web"]);
+  });
+
   it("does not believe a first list that is empty, until a second one confirms it", async () => {
     await firstSync();
     await stop();

@@ -40,14 +40,16 @@ export interface FileLogOptions {
   /** Is told how long the write and sync of each batch took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
   readonly maxSegmentBytes?: number;
+  /** Proposals beyond this are refused while others wait: then the disk is slower than the clients. */
+  readonly maxWaitingBytes?: number;
 }
 
 // A segment is read into memory as a whole at the start, and released as a whole.
 const presetSegmentBytes = 64 * 1024 * 1024;
 // What one write takes at most, unless a single proposal is larger: more would only delay the first of them.
 const maxBatchBytes = 8 * 1024 * 1024;
-// Proposals beyond this are refused while others wait: then the disk is slower than the clients.
-const maxWaitingBytes = 256 * 1024 * 1024;
+// A first sync of 10,000 objects is one proposal of some 50 MiB, and clients go on writing beside it.
+const presetWaitingBytes = 256 * 1024 * 1024;
 
 // The first start of a log has term 2, as that of a single etcd 3.4 has.
 const termBeforeFirstStart = 1;
@@ -118,6 +120,7 @@ export class FileLog implements LogPort {
 
   propose(bytes: Uint8Array): Promise<number> {
     if (this.#status !== "writable") return Promise.reject(this.#refusal(this.#status));
+    const { maxWaitingBytes = presetWaitingBytes } = this.#options;
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes.length > maxWaitingBytes) {
       return Promise.reject(
         new WalError("overloaded", "Writing the log: too much waits for the disk; try again later"),
