@@ -131,7 +131,7 @@ export class Controller implements SourceListener {
       return;
     }
     const isWhole = source.view.complete;
-    const done = (await this.#step([...names.values()])) && (await this.#markSynced());
+    const done = (await this.#step([...names.values()])) && (await this.#markSynced(isWhole));
     if (!done) this.#queue.retryLater({ kind: "everything" });
     else this.#sawWholeView ||= isWhole;
     if (!done || this.#isSynced) return;
@@ -199,11 +199,11 @@ export class Controller implements SourceListener {
   }
 
   /** Writes the key that lets machines be answered; false when the store did not take it. */
-  async #markSynced(): Promise<boolean> {
+  async #markSynced(sawWholeView: boolean): Promise<boolean> {
     const { source, clock, sha256 } = this.#options;
     const before = this.#documents.synced();
     const revision = sha256(JSON.stringify(this.#documents.contents()));
-    const complete = source.view.complete || before?.complete === true;
+    const complete = sawWholeView || before?.complete === true;
     if (before?.revision === revision && before.complete === complete && before.source === source.kind) return true;
     const mark: SyncedDocument = { source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete };
     return await this.#write([{ path: syncedPath, text: encodeDocument(mark) }]);
