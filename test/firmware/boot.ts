@@ -1,6 +1,6 @@
 /**
  * `make boot`: boots a virtual machine from the davit that `make run` serves, on this terminal.
- * PORT names davit's boot port (8080), ACCEL what runs the machine (auto, kvm or tcg).
+ * PORT names davit's boot port (8080), FIRMWARE the machine's (bios or uefi), ACCEL what runs it (auto, kvm or tcg).
  */
 
 import { spawn } from "node:child_process";
@@ -9,6 +9,7 @@ import {
   type Accelerator,
   hostSeenByMachine,
   ipxeRom,
+  type Machine,
   qemuArguments,
   qemuProgram,
   quickstartMachine,
@@ -48,8 +49,9 @@ function accelerator(text: string | undefined): Accelerator {
 
 function boot(accelerator: Accelerator): void {
   process.stdout.write("Booting a machine. Ctrl-A X switches it off.\n");
-  const bootfile = `http://${hostSeenByMachine}:${port}/boot.ipxe`;
-  const machine = { ...quickstartMachine, bootfile, accelerator };
+  const url = `http://${hostSeenByMachine}:${port}/boot.ipxe`;
+  const firmware = process.env.FIRMWARE === "uefi" ? "uefi" : "bios";
+  const machine: Machine = { ...quickstartMachine, firmware, loader: { kind: "ipxe", url }, accelerator };
   const qemu = spawn(qemuProgram, [...qemuArguments(machine), "-serial", "mon:stdio"], { stdio: "inherit" });
   qemu.on("error", () => fail(`Cannot start ${qemuProgram}: apt-get install qemu-system-x86`));
   qemu.on("exit", (code) => {

@@ -1,13 +1,15 @@
 /**
- * A virtual machine with BIOS and Debian's iPXE in its network card, booting from the network alone. It has no disk.
+ * A virtual machine with BIOS or UEFI, booting from the network alone by iPXE or by what it gets over TFTP. It has no
+ * disk.
  *
- * QEMU's user network needs no root: it answers the machine's DHCP itself, names `bootfile` there, and what the machine
- * sends to 10.0.2.2 arrives at this computer's loopback.
+ * QEMU's user network needs no root: it answers the machine's DHCP and TFTP itself, names the boot file there, and what
+ * the machine sends to 10.0.2.2 arrives at this computer's loopback.
  */
 
 import { spawn } from "node:child_process";
 import { accessSync, constants, readFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
+import { unreachable } from "../../src/lib/errors.ts";
 
 /** This computer's loopback, as a machine sees it. */
 export const hostSeenByMachine = "10.0.2.2";
@@ -20,15 +22,28 @@ export const quickstartMachine = {
 
 export const qemuProgram = "qemu-system-x86_64";
 export const ipxeRom = "/usr/lib/ipxe/qemu/pxe-virtio.rom";
+const ipxeEfiRom = "/usr/lib/ipxe/qemu/efi-virtio.rom";
+const uefiCode = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+const uefiVariables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
 
 /** What runs the guest's instructions: `auto` is KVM where this user may use it, else QEMU's own translator (TCG). */
 export type Accelerator = "auto" | "kvm" | "tcg";
 
+/** SeaBIOS, or EDK II's OVMF. */
+export type Firmware = "bios" | "uefi";
+
+/** What the firmware starts. */
+export type Loader =
+  /** iPXE from the network card's ROM; DHCP gives it the URL to boot from. */
+  | { readonly kind: "ipxe"; readonly url: string }
+  /** A file below a directory that QEMU serves by TFTP, loaded by the PXE of the firmware (of a BIOS: of the card). */
+  | { readonly kind: "tftp"; readonly directory: string; readonly file: string };
+
 export interface Machine {
   readonly mac: string;
   readonly uuid: string;
-  /** URL that DHCP gives the machine to boot from. */
-  readonly bootfile: string;
+  readonly firmware: Firmware;
+  readonly loader: Loader;
   readonly accelerator?: Accelerator;
 }
 
@@ -39,16 +54,16 @@ export interface Typist {
 }
 
 /** The options of QEMU for a machine, but for where its serial line goes. */
-export function qemuArguments({ mac, uuid, bootfile, accelerator = "auto" }: Machine): readonly string[] {
+export function qemuArguments(machine: Machine): readonly string[] {
+  const { mac, uuid, accelerator = "auto" } = machine;
   return [
-    // Without a screen SeaBIOS and iPXE write to the serial line.
-    ...["-nodefaults", "-display", "none", "-machine", "pc,graphics=off"],
+    ...["-nodefaults", "-display", "none"],
+    ...firmwareArguments(machine.firmware),
     ...accelerators(accelerator).flatMap((name) => ["-accel", name]),
     ...["-m", "512", "-uuid", uuid, "-no-reboot"],
-    // A comma ends a value in QEMU's options unless it is doubled.
-    ...["-netdev", `user,id=net0,bootfile=${bootfile.replaceAll(",", ",,")}`],
+    ...["-netdev", `user,id=net0,${networkOptions(machine.loader)}`],
     // Without its legacy half the card has the PCI id for which the ROM was built; QEMU mends only ROMs of its own choice.
-    ...["-device", `virtio-net-pci,netdev=net0,mac=${mac},romfile=${ipxeRom},disable-legacy=on,bootindex=0`],
+    ...["-device", `virtio-net-pci,netdev=net0,mac=${mac},romfile=${cardRom(machine)},disable-legacy=on,bootindex=0`],
   ];
 }
 
@@ -93,6 +108,44 @@ export function bootMachine(
 /** The last lines of a transcript: enough to see where a boot stopped. */
 export function tail(transcript: string): string {
   return transcript.split("\n").slice(-40).join("\n");
+}
+
+function firmwareArguments(firmware: Firmware): readonly string[] {
+  switch (firmware) {
+    case "bios":
+      // Without a screen SeaBIOS and what it starts write to the serial line.
+      return ["-machine", "pc,graphics=off"];
+    case "uefi": {
+      const flash = "if=pflash,format=raw";
+      // The variables are written in a copy that QEMU throws away: every boot is the machine's first.
+      const drives = [`${flash},readonly=on,file=${uefiCode}`, `${flash},snapshot=on,file=${uefiVariables}`];
+      return ["-machine", "q35", ...drives.flatMap((drive) => ["-drive", drive])];
+    }
+    default:
+      return unreachable(firmware);
+  }
+}
+
+function networkOptions(loader: Loader): string {
+  switch (loader.kind) {
+    case "ipxe":
+      return `bootfile=${escaped(loader.url)}`;
+    case "tftp":
+      return `tftp=${escaped(loader.directory)},bootfile=${escaped(loader.file)}`;
+    default:
+      return unreachable(loader);
+  }
+}
+
+/** A comma ends a value in QEMU's options unless it is doubled. */
+function escaped(value: string): string {
+  return value.replaceAll(",", ",,");
+}
+
+/** A BIOS has no network of its own: there iPXE is also the PXE that loads a file. UEFI has one, without any ROM. */
+function cardRom({ firmware, loader }: Machine): string {
+  if (firmware === "bios") return ipxeRom;
+  return loader.kind === "ipxe" ? ipxeEfiRom : "";
 }
 
 function accelerators(wanted: Accelerator): readonly string[] {

@@ -15,6 +15,7 @@ interface Requirement {
 const requirements = {
   qemu: { anyOf: ["qemu-system-x86_64"], bringIt: "apt-get install qemu-system-x86" },
   "ipxe-rom": { anyOf: ["/usr/lib/ipxe/qemu/pxe-virtio.rom"], bringIt: "apt-get install ipxe-qemu" },
+  ovmf: { anyOf: ["/usr/share/OVMF/OVMF_CODE_4M.fd"], bringIt: "apt-get install ovmf" },
   // Installed, or unpacked by an earlier `make boot-assets`.
   "cloud-kernel": {
     anyOf: ["/var/lib/dpkg/info/linux-image-cloud-amd64.list", bootAssetsCache("boot")],
@@ -29,7 +30,10 @@ const requirements = {
     bringIt: "apt-get install busybox-static, or without root: make boot-assets",
   },
   grub: { anyOf: ["grub-script-check"], bringIt: "apt-get install grub-common" },
+  "grub-bios": { anyOf: ["/usr/lib/grub/i386-pc/moddep.lst"], bringIt: "apt-get install grub-pc-bin" },
+  "grub-uefi": { anyOf: ["/usr/lib/grub/x86_64-efi/moddep.lst"], bringIt: "apt-get install grub-efi-amd64-bin" },
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
+  openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
 } as const satisfies Record<string, Requirement>;
 
 export type RequirementName = keyof typeof requirements;

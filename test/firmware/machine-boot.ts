@@ -1,0 +1,64 @@
+/** A davit with its boot assets, and machines that boot from it, one after the other. */
+
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFailed } from "vitest";
+import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { bootMachine, hostSeenByMachine, type Machine, type Typist, tail } from "./machine.ts";
+
+// A boot takes 10 to 15 seconds without hardware virtualisation, and several times that beside busy neighbours.
+const bootLimitMs = 180_000;
+/** For a test that boots one machine. */
+export const bootTestLimitMs = bootLimitMs + 30_000;
+/** For the hook that calls `startBootServer`. */
+export const startLimitMs = 90_000;
+
+export interface BootServer {
+  /** `host:port` of the boot service, on this computer and as a machine sees it. */
+  readonly authority: string;
+  readonly authoritySeenByMachine: string;
+  /** A new directory, which goes when the server stops. */
+  makeDirectory(): string;
+  /**
+   * Boots a machine until it powers itself off. When the test fails, the last lines of the screen are printed.
+   * @returns what was on its screen.
+   */
+  boot(machine: Machine, typist?: Typist): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Builds the assets and starts a davit.
+ * @param manifests directory of what it serves.
+ */
+export async function startBootServer(manifests: string): Promise<BootServer> {
+  const folder = mkdtempSync(join(tmpdir(), "davit-firmware-"));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const davit = await startIn(folder, manifests).catch((cause: unknown) => {
+    remove();
+    throw cause;
+  });
+  const { host, port } = new URL(davit.bootUrl);
+  return {
+    authority: host,
+    authoritySeenByMachine: `${hostSeenByMachine}:${port}`,
+    makeDirectory: () => mkdtempSync(join(folder, "more-")),
+    boot: async (machine, typist) => {
+      const transcript = await bootMachine(machine, { timeoutMs: bootLimitMs, ...(typist && { typist }) });
+      onTestFailed(() => void process.stderr.write(`${tail(transcript)}\n`));
+      return transcript;
+    },
+    stop: async () => {
+      await davit.stop();
+      remove();
+    },
+  };
+}
+
+async function startIn(folder: string, manifests: string): Promise<DavitProcess> {
+  const assets = join(folder, "assets");
+  execFileSync(join(import.meta.dirname, "boot-assets.sh"), [join(assets, "quickstart")]);
+  return await startDavit({ manifests, dataDir: join(folder, "data"), args: ["--assets-dir", assets] });
+}

@@ -1,0 +1,34 @@
+import { join } from "node:path";
+import { beforeAll, describe, expect, it } from "vitest";
+import { missing } from "../helpers/requirements.ts";
+import { quickstartMachine } from "./machine.ts";
+import { type BootServer, bootTestLimitMs, startBootServer, startLimitMs } from "./machine-boot.ts";
+
+const manifests = join(import.meta.dirname, "../../manifests/quickstart");
+
+describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("the quickstart", () => {
+  let server: BootServer;
+
+  beforeAll(async () => {
+    server = await startBootServer(manifests);
+    return () => server.stop();
+  }, startLimitMs);
+
+  it(
+    "boots to a shell prompt",
+    async () => {
+      const url = `http://${server.authoritySeenByMachine}/boot.ipxe`;
+      const typist = { waitsFor: "davit:/# ", types: "uname -o; exit\n" };
+
+      const transcript = await server.boot(
+        { ...quickstartMachine, firmware: "bios", loader: { kind: "ipxe", url } },
+        typist,
+      );
+
+      expect(transcript).toContain("booted by davit");
+      expect(transcript).toContain(`  MAC=${quickstartMachine.mac}\n`);
+      expect(transcript).toContain("davit:/# uname -o; exit\nGNU/Linux\n");
+    },
+    bootTestLimitMs,
+  );
+});
