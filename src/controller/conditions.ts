@@ -22,10 +22,20 @@ export interface Outcome {
   readonly status: ObjectStatus | undefined;
 }
 
+/** What a reconcile found. */
+export interface Findings {
+  readonly findings: readonly Finding[];
+  readonly sync: SyncState;
+  /** Sentences on what is allowed and hardly meant. */
+  readonly advice: readonly string[];
+}
+
 /** The four conditions of an object; `Ready` copies the first one that fails. */
-export function conditionsFor(findings: readonly Finding[], sync: SyncState): readonly Condition[] {
+export function conditionsFor({ findings, sync, advice }: Findings): readonly Condition[] {
   const summed = [
-    findingCondition("Accepted", "Valid", "The spec is valid", findings),
+    findings.some(({ type }) => type === "Accepted") || advice.length === 0
+      ? findingCondition("Accepted", "Valid", "The spec is valid", findings)
+      : acceptedWithAdvice(advice),
     findingCondition("ResolvedRefs", "Resolved", "Every reference is resolved", findings),
     syncConditions[sync],
   ];
@@ -35,6 +45,11 @@ export function conditionsFor(findings: readonly Finding[], sync: SyncState): re
       ? { type: "Ready", status: "True", reason: "Ready", message: "Machines are answered from this object" }
       : { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
   return [...summed, ready];
+}
+
+function acceptedWithAdvice(advice: readonly string[]): Condition {
+  const message = `The spec is valid, but look at this: ${advice.join("; ")}`;
+  return { type: "Accepted", status: "True", reason: "ValidWithAdvice", message };
 }
 
 /** The same status for an object whose write failed. */

@@ -176,7 +176,14 @@ export class Controller implements SourceListener {
     if (object === undefined && !view.complete) return nothing;
     this.#dependents.update(id, object);
     if (object === undefined) return removeGroup(namespace, name, stored);
-    return reconcileGroup(object, stored, (ns, profile) => view.get("Profile", ns, profile) !== undefined);
+    return reconcileGroup(object, stored, (ns, profile) => this.#profileExists(ns, profile));
+  }
+
+  /** In view, or out of view for now and still served from the store. */
+  #profileExists(namespace: string, name: string): boolean {
+    const { view } = this.#options.source;
+    if (view.get("Profile", namespace, name) !== undefined) return true;
+    return !view.complete && this.#documents.profile(namespace, name).document !== undefined;
   }
 
   async #write(changes: readonly DocumentChange[]): Promise<boolean> {
@@ -190,12 +197,15 @@ export class Controller implements SourceListener {
     }
   }
 
-  async #tell(name: ObjectName, { status }: Outcome, written: boolean): Promise<void> {
-    const { kind } = name;
+  async #tell(id: ObjectName, { status, changes }: Outcome, written: boolean): Promise<void> {
+    const { kind, namespace, name } = id;
     const result = written ? "done" : "retry";
     this.#options.metrics.controllerReconciles.inc({ kind, result });
-    if (status === undefined) this.#statuses.forget(name);
-    else await this.#statuses.tell(name, written ? status : asStoreUnavailable(status));
+    // A removal changes what machines get, and its file is no longer there to tell of it.
+    const isRemoved = status === undefined && changes.length > 0 && written;
+    if (isRemoved) this.#options.log.info({ kind, namespace, name }, "object removed");
+    if (status === undefined) this.#statuses.forget(id);
+    else await this.#statuses.tell(id, written ? status : asStoreUnavailable(status));
   }
 
   /** Writes the key that lets machines be answered; false when the store did not take it. */

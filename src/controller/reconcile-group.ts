@@ -6,6 +6,7 @@
 import { encodeDocument, type GroupDocument, groupPath } from "../model/documents.ts";
 import { toGroup } from "../model/group.ts";
 import type { GroupObject } from "../model/source.ts";
+import { groupAdvice } from "./advice.ts";
 import { conditionsFor, type Finding, type Outcome } from "./conditions.ts";
 
 /** Brings a Group's document in line with its object. */
@@ -16,6 +17,7 @@ export function reconcileGroup(
 ): Outcome {
   const { namespace, name, generation } = object;
   const findings = findingsOf(object, profileExists);
+  const advice = groupAdvice(object.spec);
   // A refused object replaces nothing that was accepted before.
   const keepsLastGood = object.refusal !== undefined && stored !== undefined && stored.refused !== true;
   const document = keepsLastGood ? stored : toDocument(object);
@@ -26,7 +28,7 @@ export function reconcileGroup(
     changes: changed ? [{ path: groupPath(namespace, name), text }] : [],
     status: {
       observedGeneration: generation,
-      conditions: conditionsFor(findings, keepsLastGood ? "servingLastGood" : "synced"),
+      conditions: conditionsFor({ findings, sync: keepsLastGood ? "servingLastGood" : "synced", advice }),
       selector: document.spec.matchAll ? "<all>" : selectorText,
     },
   };

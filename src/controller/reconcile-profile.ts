@@ -7,6 +7,7 @@ import { encodeDocument, type ProfileDocument, profilePath, secretPath } from ".
 import type { DocumentChange } from "../model/feed.ts";
 import { type ProfileContent, type ResolvedTemplate, type TemplatePart, templateParts } from "../model/profile.ts";
 import type { ProfileObject } from "../model/source.ts";
+import { profileAdvice } from "./advice.ts";
 import { conditionsFor, type Outcome } from "./conditions.ts";
 import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
 
@@ -26,7 +27,8 @@ export function reconcileProfile(object: ProfileObject, stored: StoredProfile, w
   const document = keepsLastGood
     ? withoutWithdrawn(lastGood, namespace, world)
     : { origin, uid, generation, revision: world.sha256(JSON.stringify([object.spec, content])), content };
-  const conditions = conditionsFor(findings, keepsLastGood ? "servingLastGood" : "synced");
+  const sync = keepsLastGood ? "servingLastGood" : "synced";
+  const conditions = conditionsFor({ findings, sync, advice: profileAdvice(object.spec) });
   return {
     changes: documentChanges(object, document, stored, secretTexts),
     status: { observedGeneration: generation, conditions, configs: configsText(object) },
@@ -95,5 +97,5 @@ const partNames: Readonly<Record<TemplatePart, string>> = {
 
 function configsText({ spec }: ProfileObject): string {
   const parts = templateParts.filter((part) => spec.templates[part] !== undefined).map((part) => partNames[part]);
-  return (spec.boot === undefined ? parts : ["boot", ...parts]).join(",");
+  return (spec.boot === undefined ? parts : ["ipxe", ...parts]).join(",");
 }

@@ -4,6 +4,9 @@ import { unreachable } from "../lib/errors.ts";
 import type { Boot, ProfileContent, ResolvedTemplate, TemplatePart, TemplateSource } from "../model/profile.ts";
 import { templateParts } from "../model/profile.ts";
 import type { ConfigMapObject, ProfileObject, SecretObject } from "../model/source.ts";
+import { renderCloudConfig } from "../render/cloud-config.ts";
+import { renderIgnition } from "../render/ignition.ts";
+import { RenderError } from "../render/render-error.ts";
 import type { Finding, RefReason } from "./conditions.ts";
 
 // A longer template is refused: boot-behaviour section 11.4.
@@ -50,7 +53,7 @@ function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorl
   for (const part of templateParts) {
     const source = spec.templates[part];
     if (source === undefined) continue;
-    const found = readTemplate(source, namespace, world);
+    const found = readTemplate(part, source, { namespace, world });
     if ("fault" in found) {
       findings.push({ ...found.fault, message: `spec.${part}: ${found.fault.message}` });
       templates[part] = { kind: "broken" };
@@ -79,14 +82,32 @@ export function readSecret(
 
 type Found = { readonly text: string } | { readonly fault: Finding };
 
-function readTemplate(source: TemplateSource, namespace: string, world: ProfileWorld): Found {
+interface Place {
+  readonly namespace: string;
+  readonly world: ProfileWorld;
+}
+
+function readTemplate(part: TemplatePart, source: TemplateSource, { namespace, world }: Place): Found {
   const found = findText(source, namespace, world);
   if ("fault" in found) return found;
   if (byteLength(found.text) > maxTemplateBytes) {
     return { fault: { type: "Accepted", reason: "TooLarge", message: "Template is longer than 1 MiB" } };
   }
-  const fault = source.raw ? undefined : world.checkTemplate(found.text);
+  if (source.raw) return checkRaw(part, found.text);
+  const fault = world.checkTemplate(found.text);
   return fault === undefined ? found : { fault: templateFinding(fault) };
+}
+
+/** A finished document is the answer itself, so what its machines would be refused for is known already. */
+function checkRaw(part: TemplatePart, text: string): Found {
+  try {
+    if (part === "ignition") renderIgnition({ text, raw: true });
+    if (part === "cloudConfig") renderCloudConfig(text);
+    return { text };
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    return { fault: { type: "Accepted", reason: "InvalidTemplate", message: error.message } };
+  }
 }
 
 function findText(source: TemplateSource, namespace: string, world: ProfileWorld): Found {

@@ -115,7 +115,8 @@ function compileRules(node: SchemaNode): RuleCheck {
   const values = node.values && compileRules(node.values);
   const items = node.items && compileRules(node.items);
   return (value, path) => {
-    const failed = own.filter(({ holds }) => !isTrue(holds, value)).map(({ message }) => ({ path, text: message }));
+    const self = own.length === 0 ? undefined : celValue(node, value);
+    const failed = own.filter(({ holds }) => !isTrue(holds, self)).map(({ message }) => ({ path, text: message }));
     return [...failed, ...children(value).flatMap(([name, child]) => below(name)?.(child, [...path, name]) ?? [])];
   };
 
@@ -124,7 +125,22 @@ function compileRules(node: SchemaNode): RuleCheck {
   }
 }
 
-function isTrue(holds: (context: { readonly self: JsonValue }) => unknown, self: JsonValue): boolean {
+/**
+ * A value as rules see it, which is declared fields alone. Objects become Maps: the evaluator tells an object's kind by
+ * its `constructor`, and that is a name that a label may have.
+ */
+function celValue(node: SchemaNode, value: JsonValue): unknown {
+  const { properties, items, values } = node;
+  if (Array.isArray(value)) return items === undefined ? value : value.map((entry) => celValue(items, entry));
+  if (!isJsonObject(value)) return value;
+  const fields = Object.entries(value).flatMap(([name, child]): [string, unknown][] => {
+    const schema = properties.get(name) ?? values;
+    return schema === undefined ? [] : [[name, celValue(schema, child)]];
+  });
+  return new Map(fields);
+}
+
+function isTrue(holds: (context: { readonly self: unknown }) => unknown, self: unknown): boolean {
   try {
     return holds({ self }) === true;
   } catch {

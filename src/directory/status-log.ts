@@ -7,8 +7,8 @@ import type { Log } from "../lib/log.ts";
 import { compareBytes } from "../lib/order.ts";
 import type { Condition, ObjectName, ObjectStatus, StatusSink } from "../model/source.ts";
 
-/** An object that is not ready, and why. */
-export interface NotReady {
+/** An object that a person should look at, and why. */
+export interface Attention {
   readonly name: ObjectName;
   readonly reason: string;
   readonly message: string;
@@ -16,7 +16,8 @@ export interface NotReady {
 
 interface Told {
   readonly name: ObjectName;
-  readonly ready: Condition;
+  /** Ready, or the advice on an object that is. */
+  readonly shown: Condition;
 }
 
 export class StatusLog implements StatusSink {
@@ -30,10 +31,12 @@ export class StatusLog implements StatusSink {
   write(name: ObjectName, { conditions }: ObjectStatus): Promise<void> {
     const ready = conditions.find(({ type }) => type === "Ready");
     if (ready === undefined) return Promise.resolve();
+    const advice = ready.status === "True" ? conditions.find(isAdvice) : undefined;
+    const shown = advice ?? ready;
     const key = keyOf(name);
-    const before = this.#told.get(key)?.ready;
-    this.#told.set(key, { name, ready });
-    if (before === undefined || !isSame(before, ready)) this.#tell(name, ready, before);
+    const before = this.#told.get(key)?.shown;
+    this.#told.set(key, { name, shown });
+    if (before === undefined || !isSame(before, shown)) this.#tell(name, shown, before);
     return Promise.resolve();
   }
 
@@ -41,21 +44,28 @@ export class StatusLog implements StatusSink {
     this.#told.delete(keyOf(name));
   }
 
-  /** Everything that is not ready now, sorted by kind, namespace and name. */
-  notReady(): readonly NotReady[] {
+  /** Everything that is not ready now or has advice, sorted by kind, namespace and name. */
+  attention(): readonly Attention[] {
     return [...this.#told]
-      .filter(([, { ready }]) => ready.status !== "True")
+      .filter(([, { shown }]) => shown.status !== "True" || isAdvice(shown))
       .toSorted(([a], [b]) => compareBytes(a, b))
-      .map(([, { name, ready }]) => ({ name, reason: ready.reason, message: ready.message }));
+      .map(([, { name, shown }]) => ({ name, reason: shown.reason, message: shown.message }));
   }
 
   /** The first status of an object that is ready is no transition: 10,000 of them would drown the rest. */
   #tell({ kind, namespace, name }: ObjectName, { status, reason, message }: Condition, before?: Condition): void {
     const data = { kind, namespace, name, reason, message };
     if (status !== "True") this.#log.warn(data, "object is not ready");
+    else if (reason === adviceReason) this.#log.info(data, "object is ready, with advice");
     else if (before === undefined) this.#log.debug(data, "object is ready");
     else if (before.status !== "True") this.#log.info(data, "object is ready");
   }
+}
+
+const adviceReason = "ValidWithAdvice";
+
+function isAdvice({ reason }: Condition): boolean {
+  return reason === adviceReason;
 }
 
 function isSame(a: Condition, b: Condition): boolean {

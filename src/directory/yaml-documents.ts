@@ -124,7 +124,8 @@ function scalarText(scalar: Scalar, format: TextFormat): string | undefined {
   if (format === "yaml" && isAmbiguous(source)) return "reads differently in YAML 1.1 and 1.2: quote it";
   if (typeof value !== "number") return undefined;
   if (!Number.isFinite(value)) return "is no number that JSON has: quote it";
-  const losesDigits = Number.isInteger(value) && !Number.isSafeInteger(value) && /^[-+]?[0-9]+$/.test(source);
+  const losesDigits =
+    Number.isInteger(value) && !Number.isSafeInteger(value) && /^(?:[-+]?[0-9]+|0x[0-9a-fA-F]+)$/.test(source);
   return losesDigits ? "is a whole number beyond 2^53, which would lose digits: quote it" : undefined;
 }
 

@@ -37,6 +37,12 @@ export function renderMetadata(group: Group, labels: Labels, rawQuery: string): 
   return { body: lines.join(""), contentType: plainText };
 }
 
+/** Names that several values of a Group's metadata would have, sorted; `/metadata` shows one value each. */
+export function sharedNames(metadata: JsonObject): readonly string[] {
+  const names = flatten(metadata).map(({ path }) => nameOf(path));
+  return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))].toSorted(compareBytes);
+}
+
 /** A scalar and the keys that lead to it. */
 interface Leaf {
   readonly path: readonly string[];

@@ -186,6 +186,17 @@ describe("the controller", () => {
     expect(statuses.ready("Group/node1")).toBeUndefined();
   });
 
+  it("tells a Group that its Profile is there while it is out of view", async () => {
+    await firstSync();
+    await stop();
+    source.drop(profile);
+    source.complete = false;
+    await start();
+    source.tellListed();
+    await synced;
+    expect(statuses.ready("Group/node1")).toBe("Ready");
+  });
+
   it("removes after a restart what went meanwhile", async () => {
     await firstSync();
     await stop();

@@ -9,6 +9,7 @@ import { configMapObject, kernelBoot, profileObject, secretObject } from "./obje
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 const nothingStored: StoredProfile = { document: undefined, secrets: [] };
+const rawIgnition = '{"ignition": {"version": "3.4.0"}}';
 const inline = (text: string): TemplateSource => ({ kind: "inline", text, raw: false });
 const fromSecret: TemplateSource = { kind: "secret", name: "secrets", key: "ign", raw: false };
 
@@ -42,18 +43,22 @@ describe("a valid Profile", () => {
   it("is written whole, with its references resolved", () => {
     const ignition: TemplateSource = { kind: "configMap", name: "templates", key: "ign", raw: true };
     const object = profileObject({ templates: { ignition } });
-    const outcome = reconcileProfile(object, nothingStored, world({ configMap: configMapObject({ ign: "{}" }) }));
+    const outcome = reconcileProfile(
+      object,
+      nothingStored,
+      world({ configMap: configMapObject({ ign: rawIgnition }) }),
+    );
     expect(outcome.changes).toHaveLength(1);
     expect(JSON.parse(outcome.changes[0]?.text ?? "")).toMatchObject({
       origin: object.origin,
       content: {
         displayName: "web",
         boot: kernelBoot,
-        templates: { ignition: { kind: "text", text: "{}", raw: true } },
+        templates: { ignition: { kind: "text", text: rawIgnition, raw: true } },
       },
     });
     expect(condition(outcome, "Ready")).toMatchObject({ status: "True" });
-    expect(outcome.status?.configs).toBe("boot,ignition");
+    expect(outcome.status?.configs).toBe("ipxe,ignition");
   });
 
   it("is not written again when nothing changed", () => {
@@ -92,6 +97,12 @@ describe("a Profile that was never valid", () => {
       templates: { ignition: { kind: "configMap", name: "templates", key: "constructor", raw: false } as const },
       reason: "KeyNotFound",
       type: "ResolvedRefs",
+    },
+    {
+      name: "finished Ignition document that is none",
+      templates: { ignition: { kind: "inline", text: "{}", raw: true } as const },
+      reason: "InvalidTemplate",
+      type: "Accepted",
     },
     { name: "missing Secret", templates: { ignition: fromSecret }, reason: "TemplateNotFound", type: "ResolvedRefs" },
   ])("tells $reason and breaks only that part: $name", ({ templates, reason, type }) => {

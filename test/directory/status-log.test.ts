@@ -63,17 +63,31 @@ it("what is not ready can be listed, in order, until it is ready or gone", async
   await sink.write(third, ready("False", "X", "x"));
   await sink.write(web, ready("False", "X", "x"));
   await sink.write(other, ready("Unknown", "Y", "y"));
-  expect(sink.notReady()).toEqual([
+  expect(sink.attention()).toEqual([
     { name: other, reason: "Y", message: "y" },
     { name: web, reason: "X", message: "x" },
     { name: third, reason: "X", message: "x" },
   ]);
   await sink.write(web, ready("True"));
   sink.forget(other);
-  expect(sink.notReady().map(({ name }) => name)).toEqual([third]);
+  expect(sink.attention().map(({ name }) => name)).toEqual([third]);
 });
 
 it("a status without Ready says nothing", async () => {
   await sink.write(web, { observedGeneration: 1, conditions: [] });
-  expect([sink.notReady(), lines]).toEqual([[], []]);
+  expect([sink.attention(), lines]).toEqual([[], []]);
+});
+
+it("advice on a ready object is told once, and shown to people", async () => {
+  const advised: ObjectStatus = {
+    observedGeneration: 1,
+    conditions: [
+      { type: "Accepted", status: "True", reason: "ValidWithAdvice", message: "look at this" },
+      { type: "Ready", status: "True", reason: "Ready", message: "ready" },
+    ],
+  };
+  await sink.write(web, advised);
+  await sink.write(web, advised);
+  expect(logged()).toMatchObject([{ msg: "object is ready, with advice", message: "look at this" }]);
+  expect(sink.attention()).toEqual([{ name: web, reason: "ValidWithAdvice", message: "look at this" }]);
 });

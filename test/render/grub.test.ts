@@ -140,6 +140,34 @@ describe("words, tokens and quotes", () => {
     expect(wordsOf(argument)).toEqual(words);
   });
 
+  it.each([
+    { text: `\${uuid}`, filled: "a1b2c3d4-0000-4000-8000-00000000abcd" },
+    { text: `\${mac} \${mac:hexhyp}`, filled: "52:54:00:a1:9c:ae 52-54-00-a1-9c-ae" },
+    { text: `\${serial}`, filled: "VMware-56 4d" },
+    { text: `[\${hostname}\${domain}]`, filled: "[]" },
+    { text: `[\${arch}\${mac:hex}\${next-server}\${}]`, filled: "[]" },
+    { text: `\${uuid $uuid $`, filled: `\${uuid $uuid $` },
+  ])("the tokens of `$text` are filled", ({ text, filled }) => {
+    expect(fillTokens(text, labels)).toBe(filled);
+    expect(
+      fillTokens(
+        `\${hostname}.\${domain}`,
+        new Map([
+          ["hostname", "n1"],
+          ["domain", "lab"],
+        ]),
+      ),
+    ).toBe("n1.lab");
+  });
+
+  it("tokens of kernel and initrd are filled and escaped, too", () => {
+    const boot = kernel({ kernel: `/k/\${mac:hexhyp}`, initrd: [`/i/\${serial}`] });
+    const odd = new Map([...labels, ["serial", `a"$b`]]);
+    const body = renderGrub(input({ boot, labels: odd }))?.body;
+    expect(body).toContain('linuxefi "(http;192.0.2.1:8080)/k/52-54-00-a1-9c-ae"');
+    expect(body).toContain(String.raw`initrdefi "(http;192.0.2.1:8080)/i/a\"\$b"`);
+  });
+
   it("a filled value is not filled again, and never two words", () => {
     const odd = new Map([["serial", `\${uuid} x`]]);
     expect(fillTokens(`a=\${serial}`, odd)).toBe(`a=\${uuid} x`);

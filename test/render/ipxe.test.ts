@@ -44,6 +44,16 @@ describe("renderIpxe", () => {
     expect(renderIpxe({ kind: "local", local: "notFound" })).toBeUndefined();
   });
 
+  it.each([
+    { initrd: "/assets/a/b.img", name: "b.img" },
+    { initrd: "http://192.0.2.1/a/b.img?v=1/2", name: "b.img" },
+    { initrd: "--name main http://192.0.2.1/a.img?v=1", name: "main" },
+    { initrd: "b.img", name: "b.img" },
+  ])("efiInitrd calls `$initrd` $name", ({ initrd, name }) => {
+    const body = renderIpxe(kernel({ initrd: [initrd, "/x"], args: ["quiet"], efiInitrd: true }))?.body;
+    expect(body).toContain(`kernel /assets/vmlinuz quiet initrd=${name} initrd=x\n`);
+  });
+
   it("treats a line break that got this far as a bug", () => {
     expect(() => renderIpxe(kernel({ args: ["a\nshell"] }))).toThrow(BugError);
   });

@@ -1,0 +1,63 @@
+import { describe, expect, it } from "vitest";
+import { groupAdvice, profileAdvice } from "../../src/controller/advice.ts";
+import { reconcileProfile } from "../../src/controller/reconcile-profile.ts";
+import type { KernelBoot } from "../../src/model/profile.ts";
+import { groupSpec, kernelBoot, profileObject } from "./objects.ts";
+
+function ofBoot(boot: Partial<KernelBoot>): readonly string[] {
+  return profileAdvice({ boot: { ...kernelBoot, ...boot }, templates: {} });
+}
+
+describe("advice on a Profile", () => {
+  it.each([
+    ["an argument that iPXE takes for a comment", { args: ["quiet", "#debug"] }, "boot.args[1] begins with #"],
+    ["an argument ||", { args: ["||"] }, "boot.args[0] is ||"],
+    ["an argument &&", { args: ["&&"] }, "boot.args[0] is &&"],
+    ["an argument ;", { args: [";"] }, "boot.args[0] is ;"],
+    ["initrds that no argument names", { initrd: ["/i"] }, "set boot.efiInitrd"],
+  ])("tells of %s", (_name, boot, said) => {
+    expect(ofBoot(boot)).toEqual([expect.stringContaining(said)]);
+  });
+
+  it.each([
+    ["such words inside an argument", { args: ["a#b", "a||b", "x;"] }],
+    ["efiInitrd", { initrd: ["/i"], efiInitrd: true }],
+    ["an initrd= argument", { initrd: ["/i"], args: ["quiet initrd=i"] }],
+  ])("is silent on %s", (_name, boot) => {
+    expect(ofBoot(boot)).toEqual([]);
+  });
+
+  it("is silent on local boot", () => {
+    expect(profileAdvice({ boot: { kind: "local", local: "exit" }, templates: {} })).toEqual([]);
+  });
+});
+
+describe("advice on a Group", () => {
+  it("tells of the uuid of zeros", () => {
+    const selector = { uuid: "00000000-0000-0000-0000-000000000000" };
+    expect(groupAdvice(groupSpec({ selector }))).toEqual([expect.stringContaining("all zeros")]);
+  });
+
+  it("tells of metadata names that fall together in /metadata", () => {
+    const metadata = { a_b: 1, "a.b": 2, c: 3 };
+    expect(groupAdvice(groupSpec({ metadata }))).toEqual([expect.stringContaining("more than one A_B")]);
+  });
+
+  it("is silent on an ordinary Group", () => {
+    expect(groupAdvice(groupSpec({ metadata: { a: { b: 1 }, c: [1, 2] } }))).toEqual([]);
+  });
+});
+
+it("Advice is in the Accepted condition, and the object is ready all the same", () => {
+  const object = profileObject({ boot: { ...kernelBoot, args: ["#"] } });
+  const world = { sha256: (text: string) => text, configMap: () => undefined, secret: () => undefined };
+  const { status } = reconcileProfile(
+    object,
+    { document: undefined, secrets: [] },
+    { ...world, checkTemplate: () => undefined },
+  );
+  const [accepted] = status?.conditions ?? [];
+  expect(accepted).toMatchObject({ type: "Accepted", status: "True", reason: "ValidWithAdvice" });
+  expect(accepted?.message).toContain("boot.args[0] begins with #");
+  expect(status?.conditions.at(-1)).toMatchObject({ type: "Ready", status: "True" });
+});
