@@ -49,6 +49,11 @@ export class BootIndex implements FeedListener {
     return this.#isOpen && this.#known.synced !== undefined;
   }
 
+  /** True while no sync has been complete yet, and only groups that name a machine are answered. */
+  get isWithholding(): boolean {
+    return this.#known.synced?.complete === false;
+  }
+
   get groupCount(): number {
     return this.#known.groups.size;
   }
@@ -99,7 +104,9 @@ export class BootIndex implements FeedListener {
   select(labels: Labels): Machine {
     const group = this.selectGroup(labels);
     const profile = this.#known.profiles.get(group.profileId);
-    if (profile === undefined) throw new BootError("noProfile", { group: group.id, profile: group.profileId });
+    const subject = { group: group.id, profile: group.profileId };
+    // What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device.
+    if (profile === undefined) throw new BootError(this.isWithholding ? "withheld" : "noProfile", subject);
     return { group, profile };
   }
 

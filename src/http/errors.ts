@@ -4,6 +4,7 @@
  */
 
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
+import { LabelError } from "../model/labels.ts";
 import { RenderError } from "../render/render-error.ts";
 
 /** What HTTP itself can be refused for, before any part of davit is asked. */
@@ -70,6 +71,7 @@ export const notReadyStatus = bootStatuses.notReady;
 export const answerError: AnswerError = (thrown, path) => {
   if (thrown instanceof BootError)
     return plainAnswer(bootStatuses[thrown.reason], thrown.message, path, bootReport(thrown));
+  if (thrown instanceof LabelError) return plainAnswer(requestRefusals.badRequest.status, "too many labels", path);
   if (thrown instanceof RequestError) {
     const { status, text } = requestRefusals[thrown.reason];
     const answer = plainAnswer(status, text, path);

@@ -15,21 +15,29 @@ export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "host
 /** Labels that name one machine, as against a role or a place. */
 export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
 
-/** More labels than this are not read: a query of 8 KiB cannot tell more about a machine. */
+/** More labels than this are refused: whoever read only the first ones might miss the one that names the machine. */
 const maxLabels = 256;
+
+/** A query from which no labels can be taken. Firmware does not send such a one. */
+export class LabelError extends Error {
+  override readonly name = "LabelError";
+}
 
 /**
  * Reads labels from a raw query (without the `?`), as boot-behaviour section 2 has it: the first value of a name
  * counts, a part with a bad percent escape is dropped, reserved names match in any case, and an invalid MAC is no label.
+ * @throws {LabelError} for more than 256 names.
  */
 export function labelsFromQuery(rawQuery: string): Labels {
   const labels = new Map<string, string>();
   const invalid = new Set<string>();
+  // Most machines send nothing that is escaped, and are asked for that only once.
+  const decode = /[%+]/.test(rawQuery) ? decodeText : asItIs;
   for (const part of rawQuery.split("&")) {
-    if (part === "" || labels.size + invalid.size >= maxLabels) continue;
+    if (part === "") continue;
     const equals = part.indexOf("=");
-    const name = decodeText(equals < 0 ? part : part.slice(0, equals));
-    const text = decodeText(equals < 0 ? "" : part.slice(equals + 1));
+    const name = decode(equals < 0 ? part : part.slice(0, equals));
+    const text = decode(equals < 0 ? "" : part.slice(equals + 1));
     if (name === undefined || text === undefined) continue;
     addLabel(labelName(name), text, labels, invalid);
   }
@@ -39,6 +47,7 @@ export function labelsFromQuery(rawQuery: string): Labels {
 /** The first value counts even when it is invalid: a second `mac` cannot replace a bad one. */
 function addLabel(name: string, text: string, labels: Map<string, string>, invalid: Set<string>): void {
   if (labels.has(name) || invalid.has(name)) return;
+  if (labels.size + invalid.size >= maxLabels) throw new LabelError(`More than ${maxLabels} labels`);
   const value = normalizeLabel(name, text);
   if (value === undefined) invalid.add(name);
   else labels.set(name, value);
@@ -76,8 +85,13 @@ const macForms = new RegExp(
 );
 
 function labelName(name: string): string {
+  if (reservedLabels.has(name)) return name;
   const lower = name.toLowerCase();
   return reservedLabels.has(lower) ? lower : name;
+}
+
+function asItIs(text: string): string {
+  return text;
 }
 
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { labelsFromQuery, normalizeLabel, normalizeMac } from "../../src/model/labels.ts";
+import { LabelError, labelsFromQuery, normalizeLabel, normalizeMac } from "../../src/model/labels.ts";
 
 describe("labelsFromQuery", () => {
   it.each<[name: string, query: string, labels: Record<string, string>]>([
@@ -62,9 +62,12 @@ describe("labelsFromQuery", () => {
     ]);
   });
 
-  it("reads at most 256 labels", () => {
-    const query = Array.from({ length: 1000 }, (_, at) => `l${at}=x`).join("&");
-    expect(labelsFromQuery(query).size).toBe(256);
+  it("reads 256 labels, and refuses a query with more, whatever comes last", () => {
+    const query = (count: number) => Array.from({ length: count }, (_, at) => `l${at}=${at}`).join("&");
+    expect(labelsFromQuery(query(256)).size).toBe(256);
+    expect(() => labelsFromQuery(`${query(256)}&mac=52:54:00:a1:9c:ae`)).toThrow(LabelError);
+    expect(() => labelsFromQuery(`${query(256)}&mac=no`)).toThrow(LabelError);
+    expect(labelsFromQuery(`${query(256)}&l0=again`).get("l0")).toBe("0");
   });
 
   it("never fails, and reads back what was encoded", () => {
