@@ -9,7 +9,7 @@ import { renderIgnition } from "../render/ignition.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Finding, RefReason } from "./conditions.ts";
 
-// A longer template is refused: boot-behaviour section 11.4.
+// Parsing takes about 1 s per MiB in the worst case; a config of that size is a mistake.
 const maxTemplateBytes = 1024 * 1024;
 
 /** What resolving may ask. */

@@ -24,7 +24,7 @@ export class LabelError extends Error {
 }
 
 /**
- * Reads labels from a raw query (without the `?`), as boot-behaviour section 2 has it: the first value of a name
+ * Reads labels from a raw query (without the `?`), as matchbox v0.9.0 does: the first value of a name
  * counts, a part with a bad percent escape is dropped, reserved names match in any case, and an invalid MAC is no label.
  * @throws {LabelError} for more than 256 names.
  */
@@ -63,7 +63,7 @@ export function normalizeLabel(name: string, value: string): string | undefined 
   return name === "uuid" ? value.toLowerCase() : value;
 }
 
-/** Reads a MAC address in any form of boot-behaviour section 2.1; undefined when it is none. */
+/** Reads a MAC address in any of the forms below; undefined when it is none. */
 export function normalizeMac(text: string): MacAddress | undefined {
   if (!macForms.test(text)) return undefined;
   const lower = text.toLowerCase();

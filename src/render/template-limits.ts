@@ -5,7 +5,7 @@
 
 import { RenderError } from "./render-error.ts";
 
-/** boot-behaviour section 11.4. */
+/** Longer ones are a mistake, and parsing them would hold up others. */
 export const maxTemplateBytes = 1024 * 1024;
 /** Parsing takes some 10 µs for each. */
 const maxExpressions = 10_000;
@@ -50,7 +50,7 @@ function blockStep(tag: string): "open" | "close" | "else" | "other" {
 
 /** What one render may use up; every limit throws a RenderError. */
 export class RenderBudget {
-  /** Blocks entered and rounds of loops: boot-behaviour 11.4 and design section 5. */
+  /** Blocks entered and rounds of loops. */
   static readonly maxSteps = 100_000;
   /** UTF-8 bytes of a result. */
   static readonly maxResultBytes = 8 * 1024 * 1024;
