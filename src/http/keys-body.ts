@@ -1,6 +1,6 @@
 /**
- * Bodies of the key API. Only the form of a PUT or POST is read; everything else is let through to nowhere, whatever
- * its content type says. Fastify refuses content types that it cannot read, so they are taken out of its sight first.
+ * Bodies of the key API. Only the form of a PUT or POST is read, and all that is sent to a route that says so;
+ * everything else is let through to nowhere, whatever its content type says. Fastify refuses content types that it cannot read, so they are taken out of its sight first.
  */
 
 import type { Readable } from "node:stream";
@@ -12,7 +12,7 @@ import { isForm } from "./keys-form.ts";
 const maxFormBytes = 10 * 1024 * 1024;
 
 /** What Fastify keeps as the body of a request. */
-export type ParsedBody = { readonly form: string } | "tooLarge" | undefined;
+export type ParsedBody = Buffer | "tooLarge" | undefined;
 
 export interface BodyReader {
   /** Takes the content type from a request that begins. */
@@ -24,9 +24,14 @@ export interface BodyReader {
    * @throws {StoreError} invalidForm for a content type or a length that the protocol refuses.
    */
   formOf(request: FastifyRequest): string | undefined;
+  /** As it was sent, before it was taken. */
+  contentTypeOf(request: FastifyRequest): string | undefined;
+  /** What was read, decoded as UTF-8; empty when nothing was, or too much. */
+  textOf(request: FastifyRequest): string;
 }
 
-export function createBodyReader(): BodyReader {
+/** @param readsAny tells requests of which any body is read. */
+export function createBodyReader(readsAny: (request: FastifyRequest) => boolean): BodyReader {
   const contentTypes = new WeakMap<FastifyRequest, string>();
   const bodies = new WeakMap<FastifyRequest, ParsedBody>();
   return {
@@ -37,7 +42,8 @@ export function createBodyReader(): BodyReader {
       delete request.raw.headers["content-type"];
     },
     read: async (request, payload) => {
-      const body = isReadable(request, contentTypes.get(request)) ? await readForm(payload) : skip(payload);
+      const isRead = readsAny(request) || isReadable(request, contentTypes.get(request));
+      const body = isRead ? await readBody(payload) : skip(payload);
       bodies.set(request, body);
       return body;
     },
@@ -45,7 +51,12 @@ export function createBodyReader(): BodyReader {
       if (!hasForm(request) || !isForm(contentTypes.get(request))) return undefined;
       const body = bodies.get(request);
       if (body === "tooLarge") throw new StoreError("invalidForm", "http: POST too large", 0);
-      return body?.form;
+      return body?.toString("latin1");
+    },
+    contentTypeOf: (request) => contentTypes.get(request),
+    textOf: (request) => {
+      const body = bodies.get(request);
+      return body === undefined || body === "tooLarge" ? "" : body.toString();
     },
   };
 }
@@ -63,7 +74,7 @@ function isReadable(request: FastifyRequest, contentType: string | undefined): b
   }
 }
 
-async function readForm(payload: Readable): Promise<ParsedBody> {
+async function readBody(payload: Readable): Promise<ParsedBody> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of payload) {
@@ -72,7 +83,7 @@ async function readForm(payload: Readable): Promise<ParsedBody> {
     // The rest is read and dropped, so that the client gets to read the answer.
     if (bytes <= maxFormBytes) chunks.push(buffer);
   }
-  return bytes > maxFormBytes ? "tooLarge" : { form: Buffer.concat(chunks).toString("latin1") };
+  return bytes > maxFormBytes ? "tooLarge" : Buffer.concat(chunks);
 }
 
 function skip(payload: Readable): undefined {

@@ -1,5 +1,6 @@
 /** Bodies of the key API, byte for byte as v2 clients know them: order of fields, escapes, one newline at the end. */
 
+import { toRfc3339 } from "../lib/clock.ts";
 import type { NodeRecord, NodeView, StoreEvent } from "../store/node.ts";
 import { rootPath } from "../store/node.ts";
 import { refusals, type StoreError } from "../store/refusal.ts";
@@ -70,9 +71,16 @@ function beginNode(node: NodeView, parts: string[], open: OpenList[]): void {
   open.push({ nodes: node.nodes, end: `]${indexes}}`, next: 0 });
 }
 
-function contentJson({ isDirectory, value }: NodeRecord, isFirst: boolean): string {
-  if (isDirectory) return isFirst ? '"dir":true' : ',"dir":true';
-  return value === undefined ? "" : `,"value":${textJson(value)}`;
+function contentJson({ isDirectory, value, expiresAtMs, ttlSeconds }: NodeRecord, isFirst: boolean): string {
+  const expiration = expiresAtMs === undefined ? "" : `,"expiration":"${timeJson(expiresAtMs)}"`;
+  const end = ttlSeconds === undefined ? expiration : `${expiration},"ttl":${ttlSeconds}`;
+  if (isDirectory) return `${isFirst ? "" : ","}"dir":true${end}`;
+  return value === undefined ? end : `,"value":${textJson(value)}${end}`;
+}
+
+/** A time as Go writes it: a fraction of a second has no zeros at its end. */
+function timeJson(unixMs: number): string {
+  return toRfc3339(unixMs).replace(/\.?0+Z$/, "Z");
 }
 
 // What Go's encoding/json escapes and JSON.stringify does not, or writes in another way.
@@ -89,7 +97,8 @@ const written: Readonly<Record<string, string>> = {
   "\u2029": "\\u2029",
 };
 
-function textJson(text: string): string {
+/** A text as Go writes it in JSON. */
+export function textJson(text: string): string {
   const json = JSON.stringify(text);
   return special.test(text) ? json.replaceAll(escapes, (found) => written[found] ?? found) : json;
 }

@@ -1,7 +1,7 @@
 /** Answers of the key API: which headers they carry, and how a watch is answered. */
 
-import type { FastifyReply } from "fastify";
-import { refusals, type StoreError } from "../store/refusal.ts";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Refusal, refusals, type StoreError } from "../store/refusal.ts";
 import type { Store, StoreIndexes } from "../store/store.ts";
 import { errorBody } from "./keys-json.ts";
 
@@ -28,8 +28,10 @@ export function sendJson(reply: FastifyReply, status: number, body: string): Fas
 
 /** Answers with a refusal. */
 export function sendRefusal(reply: FastifyReply, store: Store, error: StoreError): FastifyReply {
+  const { status, retryAfterSeconds }: Refusal = refusals[error.refusal];
   reply.headers(storeHeaders(store, error.index));
-  return sendJson(reply, refusals[error.refusal].status, errorBody(error));
+  if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
+  return sendJson(reply, status, errorBody(error));
 }
 
 /** Answers outside the API, as Go's net/http does. */
@@ -38,11 +40,24 @@ export function sendPlain(reply: FastifyReply, status: number, text: string): Fa
   return reply.code(status).type("text/plain; charset=utf-8").send(text);
 }
 
+/** Answers what is not there; an OPTIONS is fine anywhere. */
+export function sendOutside(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (request.method === "OPTIONS") return reply.code(200).send();
+  return sendPlain(reply, 404, "404 page not found\n");
+}
+
+/** @param allowed the methods that the path knows, in the reference's order; undefined leaves out the header. */
+export function sendNotAllowed(reply: FastifyReply, allowed: readonly string[] | undefined): FastifyReply {
+  if (allowed !== undefined) reply.header("allow", allowed.join(","));
+  return sendPlain(reply, 405, "Method Not Allowed\n");
+}
+
+/** On answers that know no index. */
+export function clusterHeaders(store: Store): Record<string, string> {
+  const { clusterId } = store.identity;
+  return { "x-store-cluster-id": clusterId, "x-etcd-cluster-id": clusterId };
+}
+
 function storeHeaders(store: Store, index: number): Record<string, string> {
-  return {
-    "x-store-index": String(index),
-    "x-etcd-index": String(index),
-    "x-store-cluster-id": store.identity.clusterId,
-    "x-etcd-cluster-id": store.identity.clusterId,
-  };
+  return { "x-store-index": String(index), "x-etcd-index": String(index), ...clusterHeaders(store) };
 }

@@ -45,7 +45,7 @@ export function parseKeysRequest({ method, path, query, form }: RawKeysRequest):
     case "POST":
       return {
         kind: "write",
-        command: { kind: "createInOrder", path, value: fields.value, dir: fields.dir },
+        command: { kind: "createInOrder", path, ...written(fields), dir: fields.dir },
         hidesNode: fields.noValueOnSuccess,
       };
     case "DELETE":
@@ -66,6 +66,9 @@ interface CheckedFields {
   readonly noValueOnSuccess: boolean;
   readonly prevExist: boolean | undefined;
   readonly value: string;
+  /** Undefined for none, also when it was given as empty. */
+  readonly ttlSeconds: number | undefined;
+  readonly refresh: boolean;
 }
 
 /** The field table, in the order of the reference (etcd v3.4.23 v2http/client.go, parseKeyRequest). */
@@ -82,12 +85,12 @@ function checkedFields(fields: Fields, method: KeysMethod): CheckedFields {
   const prevValue = fields.get("prevValue");
   if (prevValue === "") throw refuse("prevValueRequired", '"prevValue" cannot be empty');
   const noValueOnSuccess = isSet(fields, "noValueOnSuccess");
-  const hasTtl = hasTtlIn(fields);
+  const ttlSeconds = ttlIn(fields);
   const prevExist = flagIn(fields, "prevExist", "prevExist");
   const value = fields.get("value") ?? "";
-  checkRefresh(isSet(fields, "refresh", "refresh"), value, hasTtl);
-  // TODO(#5): keys that expire. Until then a ttl must not be taken for granted.
-  if (hasTtl) throw refuse("ttlNotNumber", "ttl is not supported yet");
+  const refresh = isSet(fields, "refresh", "refresh");
+  if (refresh && value !== "") throw refuse("valueOnRefresh", "A value was provided on a refresh");
+  if (refresh && ttlSeconds === undefined) throw refuse("ttlRequired", "No TTL value set");
   return {
     prevIndex,
     waitIndex,
@@ -101,12 +104,9 @@ function checkedFields(fields: Fields, method: KeysMethod): CheckedFields {
     noValueOnSuccess,
     prevExist,
     value,
+    ttlSeconds,
+    refresh,
   };
-}
-
-function checkRefresh(refresh: boolean, value: string, hasTtl: boolean): void {
-  if (refresh && value !== "") throw refuse("valueOnRefresh", "A value was provided on a refresh");
-  if (refresh && !hasTtl) throw refuse("ttlRequired", "No TTL value set");
 }
 
 function readRequest(path: StorePath, fields: CheckedFields): KeysRequest {
@@ -118,11 +118,18 @@ function readRequest(path: StorePath, fields: CheckedFields): KeysRequest {
 }
 
 function putCommand(path: StorePath, fields: CheckedFields): SingleCommand {
-  const { value, dir, prevExist } = fields;
-  if (prevExist === false) return { kind: "create", path, value, dir };
+  const { dir, prevExist } = fields;
+  // A create has nothing to refresh: it is an ordinary one.
+  if (prevExist === false) return { kind: "create", path, ...written(fields), dir };
+  const refresh = fields.refresh ? { refresh: true } : {};
   const expected = expectedIn(fields);
-  if (expected !== undefined) return { kind: "compareAndSwap", path, value, expected };
-  return prevExist === true ? { kind: "update", path, value } : { kind: "set", path, value, dir };
+  if (expected !== undefined) return { kind: "compareAndSwap", path, expected, ...written(fields), ...refresh };
+  if (prevExist === true) return { kind: "update", path, ...written(fields), ...refresh };
+  return { kind: "set", path, ...written(fields), dir, ...refresh };
+}
+
+function written({ value, ttlSeconds }: CheckedFields) {
+  return { value, ...(ttlSeconds !== undefined && { ttlSeconds }) };
 }
 
 function deleteCommand(path: StorePath, fields: CheckedFields): SingleCommand {
@@ -155,9 +162,10 @@ function numberIn(fields: Fields, name: string, refusal: RefusalName): bigint | 
 const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const falseTexts = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 
-/** An empty ttl is none. */
-function hasTtlIn(fields: Fields): boolean {
-  return (fields.get("ttl") ?? "") !== "" && numberIn(fields, "ttl", "ttlNotNumber") !== undefined;
+/** An empty ttl is none. One beyond 2^53 loses digits here, and ends later than any clock can tell. */
+function ttlIn(fields: Fields): number | undefined {
+  const ttl = fields.get("ttl") === "" ? undefined : numberIn(fields, "ttl", "ttlNotNumber");
+  return ttl === undefined ? undefined : Number(ttl);
 }
 
 function isSet(fields: Fields, name: string, shown?: string): boolean {

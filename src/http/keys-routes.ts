@@ -1,27 +1,40 @@
 /**
- * The key API of the store, `/v2/keys`, with `/version` and `/health`: a plugin for a listener of its own, where it
+ * The key API of the store, `/v2/keys`, with what clients ask beside it: a plugin for a listener of its own, where it
  * also answers what is unknown. It reads targets and bodies by the protocol's rules, not by Fastify's, and keeps no
  * state: everything is in the store, and in the answers that wait for it.
  *
  * The listener must be made with `rewriteUrl: keysRewriteUrl`, see there.
  */
 
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, METHODS } from "node:http";
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import type { Clock } from "../lib/clock.ts";
 import { unreachable } from "../lib/errors.ts";
 import type { StorePath } from "../store/node.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
 import { type BodyReader, createBodyReader } from "./keys-body.ts";
+import { type Endpoint, type EndpointContext, endpointsOf, membersPrefix } from "./keys-endpoints.ts";
 import { isSecret, refuseReserved, refuseSecret } from "./keys-guard.ts";
 import { actionBody, eventBody, readBody } from "./keys-json.ts";
-import { corsHeaders, indexHeaders, sendJson, sendPlain, sendRefusal } from "./keys-reply.ts";
+import {
+  corsHeaders,
+  indexHeaders,
+  sendJson,
+  sendNotAllowed,
+  sendOutside,
+  sendPlain,
+  sendRefusal,
+} from "./keys-reply.ts";
 import { type KeysMethod, type KeysRequest, keysMethods, parseKeysRequest } from "./keys-request.ts";
 import { keyOf, keysPrefix, parseTarget } from "./keys-target.ts";
 import { OpenWatches } from "./keys-watches.ts";
 
 export interface KeysRoutesOptions {
   readonly store: Store;
+  readonly clock: Clock;
+  /** What members and machines tell clients to use; asked for each answer. */
+  readonly advertiseUrl: () => string;
   /** Longest value that a client may write; 1 MiB unless given. */
   readonly maxValueBytes?: number;
 }
@@ -29,9 +42,7 @@ export interface KeysRoutesOptions {
 const presetMaxValueBytes = 1024 * 1024;
 // The stated limit of the API; the reference has none but that of its request line.
 const maxKeyBytes = 32 * 1024;
-
-// What clients take for the version of the protocol: the last line of servers that speak it.
-const versionBody = '{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}';
+const memberName = "davit";
 
 interface Context {
   readonly store: Store;
@@ -42,25 +53,51 @@ interface Context {
 
 export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, options) => {
   const { store, maxValueBytes = presetMaxValueBytes } = options;
-  const context: Context = { store, maxValueBytes, watches: new OpenWatches(store), bodies: createBodyReader() };
+  const bodies = createBodyReader(({ routeOptions }) => routeOptions.url?.startsWith(membersPrefix) === true);
+  const context: Context = { store, maxValueBytes, watches: new OpenWatches(store), bodies };
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(corsHeaders);
-    context.bodies.take(request);
+    bodies.take(request);
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) =>
-    context.bodies.read(request, payload),
-  );
+  app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) => bodies.read(request, payload));
   app.addHook("preClose", async () => context.watches.endAll());
 
-  const everyMethod = app.supportedMethods;
+  const method = everyMethod(app);
   const keys = (request: FastifyRequest, reply: FastifyReply) => answerKeys(context, request, reply);
-  app.route({ method: everyMethod, url: keysPrefix, handler: keys });
-  app.route({ method: everyMethod, url: `${keysPrefix}/*`, handler: keys });
-  addGetOnly(app, "/version", (reply) => sendJson(reply, 200, versionBody));
-  addGetOnly(app, "/health", (reply) => sendHealth(reply, store));
-  app.route({ method: everyMethod, url: "*", handler: async (request, reply) => sendOutside(request, reply) });
+  app.route({ method, url: keysPrefix, handler: keys });
+  app.route({ method, url: `${keysPrefix}/*`, handler: keys });
+  for (const endpoint of endpointsOf(endpointContext(options, bodies))) addEndpoint(app, method, endpoint);
+  app.route({ method, url: "*", handler: async (request, reply) => sendOutside(request, reply) });
 };
+
+function endpointContext({ store, clock, advertiseUrl }: KeysRoutesOptions, bodies: BodyReader): EndpointContext {
+  const startedAtMs = clock.nowMs();
+  const startMs = clock.monotonicMs();
+  const id = store.identity.memberId;
+  return {
+    store,
+    bodies,
+    member: () => ({ id, name: memberName, peerURLs: [], clientURLs: [advertiseUrl()] }),
+    uptime: () => ({ startedAtMs, upMs: clock.monotonicMs() - startMs }),
+  };
+}
+
+/** What Node reads, Fastify's own or not: a path that is known answers 405 to a method that is not. */
+function everyMethod(app: FastifyInstance): string[] {
+  // CONNECT asks for a tunnel and never becomes a request.
+  const unknown = METHODS.filter((method) => method !== "CONNECT" && !app.supportedMethods.includes(method));
+  for (const method of unknown) app.addHttpMethod(method);
+  return app.supportedMethods;
+}
+
+function addEndpoint(app: FastifyInstance, method: string[], { urls, methods, answer }: Endpoint): void {
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (request.method === "OPTIONS") return sendOutside(request, reply);
+    return methods.includes(request.method) ? answer(request, reply) : sendNotAllowed(reply, methods);
+  };
+  for (const url of urls) app.route({ method, url, handler });
+}
 
 /** Where the target leads: away, nowhere, or to a key. */
 async function answerKeys(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -71,7 +108,7 @@ async function answerKeys(context: Context, request: FastifyRequest, reply: Fast
   const path = keyOf(target.path);
   if (path === undefined) return sendOutside(request, reply);
   const method = keysMethods.find((each) => each === request.method);
-  if (method === undefined) return sendNotAllowed(reply, keysMethods.join(","));
+  if (method === undefined) return sendNotAllowed(reply, keysMethods);
   try {
     const form = context.bodies.formOf(request);
     return await answerKey(context, { method, path, query: target.query, ...(form !== undefined && { form }) }, reply);
@@ -130,35 +167,6 @@ async function sendWritten(
   const isNew = event.action === "create" || (event.action === "set" && event.prevNode === undefined);
   reply.headers(indexHeaders(store, indexes));
   return sendJson(reply, isNew ? 201 : 200, hidesNode ? actionBody(event) : eventBody(event));
-}
-
-function addGetOnly(app: FastifyInstance, url: string, send: (reply: FastifyReply) => FastifyReply): void {
-  app.route({
-    method: app.supportedMethods,
-    url,
-    handler: async (request, reply) => {
-      if (request.method === "OPTIONS") return sendOutside(request, reply);
-      return request.method === "GET" ? send(reply) : sendNotAllowed(reply, "GET");
-    },
-  });
-}
-
-function sendHealth(reply: FastifyReply, { status }: Store): FastifyReply {
-  const isHealthy = status === "writable";
-  const body = isHealthy ? '{"health":"true"}' : '{"health":"false"}\n';
-  return reply
-    .code(isHealthy ? 200 : 503)
-    .type("text/plain; charset=utf-8")
-    .send(body);
-}
-
-function sendOutside(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (request.method === "OPTIONS") return reply.code(200).send();
-  return sendPlain(reply, 404, "404 page not found\n");
-}
-
-function sendNotAllowed(reply: FastifyReply, allow: string): FastifyReply {
-  return sendPlain(reply.header("allow", allow), 405, "Method Not Allowed\n");
 }
 
 // A link for people, on GET only, as Go's http.Redirect writes it.

@@ -47,6 +47,15 @@ export function toRfc3339(unixMs: number): string {
   return new Date(unixMs).toISOString();
 }
 
+/**
+ * The wall clock as it was at this call, carried on by the monotonic one: it never steps.
+ * @returns the way to read it, in whole Unix milliseconds.
+ */
+export function steadyClock(clock: Clock): () => number {
+  const offsetMs = clock.nowMs() - clock.monotonicMs();
+  return () => Math.floor(offsetMs + clock.monotonicMs());
+}
+
 /** The wait before retry number `attempt` (from 0): doubling from `firstMs`, never above `capMs`. */
 export function backoffMs(
   attempt: number,

@@ -7,7 +7,7 @@
  * string, since it may have more digits than a JSON number keeps. No text holds the byte FF, on which the log relies.
  */
 
-import type { Command, CommandRecord, Expected, SingleCommand } from "./command.ts";
+import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
 import { newerFormat, WalError } from "./log-port.ts";
 import { parsePath, type StorePath } from "./node.ts";
 
@@ -42,34 +42,51 @@ function commandFrom(fields: Fields): Command {
   return { kind: "batch", commands: fields.commands.map((single: unknown) => singleFrom(objectFrom(single))) };
 }
 
-function singleFrom(fields: Fields): SingleCommand {
+function singleFrom(fields: Fields): SingleCommand | ExpireCommand {
   const path = pathFrom(fields.path);
   switch (fields.kind) {
     case "set":
+      return {
+        kind: "set",
+        path,
+        ...writtenFrom(fields),
+        ...flagsFrom(fields, "dir"),
+        ...flagsFrom(fields, "refresh"),
+      };
     case "create":
     case "createInOrder":
-      return {
-        kind: fields.kind,
-        path,
-        value: textFrom(fields.value),
-        ...(fields.dir !== undefined && { dir: flagFrom(fields.dir) }),
-      };
+      return { kind: fields.kind, path, ...writtenFrom(fields), ...flagsFrom(fields, "dir") };
     case "update":
-      return { kind: "update", path, value: textFrom(fields.value) };
-    case "compareAndSwap":
-      return { kind: "compareAndSwap", path, value: textFrom(fields.value), expected: expectedFrom(fields.expected) };
+      return { kind: "update", path, ...writtenFrom(fields), ...flagsFrom(fields, "refresh") };
+    case "compareAndSwap": {
+      const expected = expectedFrom(fields.expected);
+      return { kind: "compareAndSwap", path, expected, ...writtenFrom(fields), ...flagsFrom(fields, "refresh") };
+    }
     case "delete":
-      return {
-        kind: "delete",
-        path,
-        ...(fields.dir !== undefined && { dir: flagFrom(fields.dir) }),
-        ...(fields.recursive !== undefined && { recursive: flagFrom(fields.recursive) }),
-      };
+      return { kind: "delete", path, ...flagsFrom(fields, "dir"), ...flagsFrom(fields, "recursive") };
     case "compareAndDelete":
       return { kind: "compareAndDelete", path, expected: expectedFrom(fields.expected) };
+    case "expire":
+      return { kind: "expire", path, expiresAtMs: numberFrom(fields.expiresAtMs) };
     default:
       throw unreadable("kind");
   }
+}
+
+function writtenFrom({ value, ttlSeconds }: Fields) {
+  return { value: textFrom(value), ...(ttlSeconds !== undefined && { ttlSeconds: numberFrom(ttlSeconds) }) };
+}
+
+/** The flag of a name, if it is there. */
+function flagsFrom(fields: Fields, name: "dir" | "recursive" | "refresh"): FlagFields {
+  const value = fields[name];
+  return value === undefined ? {} : { [name]: flagFrom(value) };
+}
+
+interface FlagFields {
+  readonly dir?: boolean;
+  readonly recursive?: boolean;
+  readonly refresh?: boolean;
 }
 
 function expectedFrom(value: unknown): Expected {

@@ -4,19 +4,27 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
+import type { Change } from "./change.ts";
 import type { StorePath } from "./node.ts";
 import { StoreError } from "./refusal.ts";
-import type { Change, Tree } from "./tree.ts";
+import type { Tree } from "./tree.ts";
 import type { FileNode } from "./tree-node.ts";
 
 interface Written {
   readonly path: StorePath;
   readonly value: string;
+  /** How long the node is to live, from the time of the record on; absent for ever. 0 is due at once. */
+  readonly ttlSeconds?: number;
 }
 
 interface Created extends Written {
   /** Makes an empty directory instead of a file; the value is dropped. */
   readonly dir?: boolean;
+}
+
+interface Refreshing {
+  /** Keeps the value that is there, instead of the given one, and tells nobody who watches. */
+  readonly refresh?: boolean;
 }
 
 /** What must hold for a compare command. At least one of them is given. */
@@ -28,59 +36,93 @@ export interface Expected {
 
 /** One change of one node. */
 export type SingleCommand =
-  | ({ readonly kind: "set" } & Created)
+  | ({ readonly kind: "set" } & Created & Refreshing)
   | ({ readonly kind: "create" } & Created)
   /** Makes a child of the directory `path`, named by the index of this change. */
   | ({ readonly kind: "createInOrder" } & Created)
   /** On a directory, only with an empty value. */
-  | ({ readonly kind: "update" } & Written)
-  | ({ readonly kind: "compareAndSwap"; readonly expected: Expected } & Written)
+  | ({ readonly kind: "update" } & Written & Refreshing)
+  | ({ readonly kind: "compareAndSwap"; readonly expected: Expected } & Written & Refreshing)
   /** `dir` allows an empty directory, `recursive` any. */
   | { readonly kind: "delete"; readonly path: StorePath; readonly dir?: boolean; readonly recursive?: boolean }
   | { readonly kind: "compareAndDelete"; readonly path: StorePath; readonly expected: Expected };
 
-/** `batch`: all of them or, if one is refused, none. Each takes an index of its own. It is not empty. */
-export type Command = SingleCommand | { readonly kind: "batch"; readonly commands: readonly SingleCommand[] };
+/** Ends the node at `path`, unless it is no longer the one that was to end at `expiresAtMs`: then it is void. */
+export interface ExpireCommand {
+  readonly kind: "expire";
+  readonly path: StorePath;
+  readonly expiresAtMs: number;
+}
+
+/** All of them or, if one is refused, none. Each takes an index of its own, unless it is void. Not empty. */
+interface Batch<Each> {
+  readonly kind: "batch";
+  readonly commands: readonly Each[];
+}
+
+/** What may be asked of the store. */
+export type Submission = SingleCommand | Batch<SingleCommand>;
+
+/** What the log may hold. */
+export type Command = SingleCommand | ExpireCommand | Batch<SingleCommand | ExpireCommand>;
 
 /** A command as it is logged. */
 export interface CommandRecord {
-  /** Wall clock when it was proposed, Unix milliseconds: the only time that `apply` may know. */
+  /** When it was proposed, by the clock of that run, Unix milliseconds: the only time that `apply` may know. */
   readonly atMs: number;
   readonly command: Command;
 }
 
 /**
  * Applies a record. The tree's index grows by exactly one for each change.
+ * @returns none only when all that it was to end is no longer there.
  * @throws {StoreError} when the command is refused; then the tree is as it was.
  */
-export function apply(tree: Tree, { command }: CommandRecord): readonly Change[] {
-  if (command.kind !== "batch") return [applyOne(tree, command)];
-  return tree.atomically(() => command.commands.map((single) => applyOne(tree, single)));
+export function apply(tree: Tree, { command, atMs }: CommandRecord): readonly Change[] {
+  if (command.kind === "batch") {
+    return tree.atomically(() => command.commands.flatMap((single) => applyOne(tree, single, atMs) ?? []));
+  }
+  const change = applyOne(tree, command, atMs);
+  return change === undefined ? [] : [change];
 }
 
-function applyOne(tree: Tree, command: SingleCommand): Change {
+function applyOne(tree: Tree, command: SingleCommand | ExpireCommand, atMs: number): Change | undefined {
+  const { path } = command;
   switch (command.kind) {
     case "set":
-      return tree.create({ ...command, action: "set", replaces: true });
+      return tree.create({ ...command, ...refreshed(tree, command), atMs, action: "set", replaces: true });
     case "create":
-      return tree.create({ ...command, action: "create", replaces: false });
+      return tree.create({ ...command, atMs, action: "create", replaces: false });
     case "createInOrder":
-      return tree.create({ ...command, path: tree.nextInOrder(command.path), action: "create", replaces: false });
+      return tree.create({ ...command, path: tree.nextInOrder(path), atMs, action: "create", replaces: false });
     case "update":
-      return tree.overwrite(command.path, command.value, "update");
+      return tree.overwrite({ ...overwriting(command), atMs, action: "update" });
     case "compareAndSwap":
       // Before the comparison, while a compare on delete answers for the root as for any directory.
-      tree.refuseRoot(command.path);
-      compare(tree.fileAt(command.path), command.expected, tree.index);
-      return tree.overwrite(command.path, command.value, "compareAndSwap");
+      tree.refuseRoot(path);
+      compare(tree.fileAt(path), command.expected, tree.index);
+      return tree.overwrite({ ...overwriting(command), atMs, action: "compareAndSwap" });
     case "delete":
-      return tree.remove(command.path, "delete", command);
+      return tree.remove({ ...command, atMs, action: "delete" });
     case "compareAndDelete":
-      compare(tree.fileAt(command.path), command.expected, tree.index);
-      return tree.remove(command.path, "compareAndDelete", {});
+      compare(tree.fileAt(path), command.expected, tree.index);
+      return tree.remove({ path, atMs, action: "compareAndDelete" });
+    case "expire":
+      return tree.expire(path, command.expiresAtMs, atMs);
     default:
       return unreachable(command);
   }
+}
+
+/** A set that refreshes needs a file that is there, and keeps its value. */
+function refreshed(tree: Tree, { path, value, refresh = false }: Written & Refreshing) {
+  if (!refresh) return { value, isRefresh: false };
+  tree.refuseRoot(path);
+  return { value: tree.fileAt(path).value, isRefresh: true };
+}
+
+function overwriting({ path, value, ttlSeconds, refresh = false }: Written & Refreshing) {
+  return { path, ttlSeconds, value: refresh ? undefined : value, isRefresh: refresh };
 }
 
 // The form of the cause: etcd v3.4.23 v2store/store.go, getCompareFailCause. Values come first, raw.

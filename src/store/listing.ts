@@ -2,7 +2,7 @@
 
 import { compareBytes } from "../lib/order.ts";
 import { childPath, isHiddenName, type NodeView, type StorePath } from "./node.ts";
-import { type DirectoryNode, recordOf, type TreeNode } from "./tree-node.ts";
+import { type DirectoryNode, isDue, shownOf, type TreeNode } from "./tree-node.ts";
 
 export interface ListOptions {
   /** List directories below, too. */
@@ -11,11 +11,17 @@ export interface ListOptions {
   readonly sorted?: boolean;
 }
 
+/** What a listing is made by. */
+export interface ListQuery extends ListOptions {
+  /** By the clock of this run: what is due then is not there. */
+  readonly nowMs: number;
+}
+
 /** A node as an answer shows it: a directory with its visible children. */
-export function viewOf(path: StorePath, node: TreeNode, options: ListOptions): NodeView {
-  const record = recordOf(path, node);
+export function viewOf(path: StorePath, node: TreeNode, query: ListQuery): NodeView {
+  const record = shownOf(path, node, query.nowMs);
   if (node.kind === "file") return record;
-  const nodes = listing(path, node, options);
+  const nodes = listing(path, node, query);
   return nodes.length === 0 ? record : { ...record, nodes };
 }
 
@@ -27,30 +33,30 @@ interface Pending {
 }
 
 // Directories wait in a list of their own instead of on the call stack: a path may be thousands of names deep.
-function listing(path: StorePath, directory: DirectoryNode, options: ListOptions): readonly NodeView[] {
+function listing(path: StorePath, directory: DirectoryNode, query: ListQuery): readonly NodeView[] {
   const top: NodeView[] = [];
-  const pending: Pending[] = [{ path, children: visibleChildren(directory, options), into: top }];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) listOne(next, pending, options);
+  const pending: Pending[] = [{ path, children: visibleChildren(directory, query), into: top }];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) listOne(next, pending, query);
   return top;
 }
 
-function listOne({ path, children, into }: Pending, pending: Pending[], options: ListOptions): void {
+function listOne({ path, children, into }: Pending, pending: Pending[], query: ListQuery): void {
   for (const [name, node] of children) {
     const at = childPath(path, name);
-    const below = node.kind === "directory" && options.recursive ? visibleChildren(node, options) : [];
+    const below = node.kind === "directory" && query.recursive ? visibleChildren(node, query) : [];
     if (below.length === 0) {
-      into.push(recordOf(at, node));
+      into.push(shownOf(at, node, query.nowMs));
       continue;
     }
     const nodes: NodeView[] = [];
-    into.push({ ...recordOf(at, node), nodes });
+    into.push({ ...shownOf(at, node, query.nowMs), nodes });
     pending.push({ path: at, children: below, into: nodes });
   }
 }
 
 type Child = readonly [name: string, node: TreeNode];
 
-function visibleChildren(directory: DirectoryNode, { sorted = false }: ListOptions): readonly Child[] {
-  const visible = [...directory.children].filter(([name]) => !isHiddenName(name));
+function visibleChildren(directory: DirectoryNode, { sorted = false, nowMs }: ListQuery): readonly Child[] {
+  const visible = [...directory.children].filter(([name, node]) => !isHiddenName(name) && !isDue(node, nowMs));
   return sorted ? visible.sort(([a], [b]) => compareBytes(a, b)) : visible;
 }

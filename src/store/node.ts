@@ -11,14 +11,18 @@ declare const storePathBrand: unique symbol;
 export type StorePath = string & { readonly [storePathBrand]: true };
 
 /** What every change of the store is called, in the protocol's words. */
-export type Action = "set" | "create" | "update" | "compareAndSwap" | "delete" | "compareAndDelete";
+export type Action = "set" | "create" | "update" | "compareAndSwap" | "delete" | "compareAndDelete" | "expire";
 
 /** A node at one moment. */
 export interface NodeRecord {
   readonly path: StorePath;
   readonly isDirectory: boolean;
-  /** Absent for directories and in the `node` of a delete. */
+  /** Absent for directories and in the `node` of a delete or an expiry. */
   readonly value?: string;
+  /** When the node ends, Unix milliseconds; absent for one that stays. */
+  readonly expiresAtMs?: number;
+  /** Whole seconds until then, rounded up; absent when none is left. */
+  readonly ttlSeconds?: number;
   readonly createdIndex: number;
   readonly modifiedIndex: number;
 }
@@ -35,6 +39,8 @@ export interface StoreEvent {
   readonly node: NodeRecord;
   /** The node before the change; absent when there was none. */
   readonly prevNode?: NodeRecord;
+  /** Only the end of the node changed, as its writer asked: the event has its place in the history, and no watcher. */
+  readonly isRefresh?: true;
 }
 
 /** Reads a path; undefined when it is not one in the form that `StorePath` describes. */

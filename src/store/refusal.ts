@@ -3,11 +3,13 @@
  * A refusal is an answer, not a fault: the command stays in the log and is refused again, alike, on every replay.
  */
 
-interface Refusal {
+export interface Refusal {
   readonly code: number;
   readonly message: string;
   /** HTTP status of the answer. */
   readonly status: number;
+  /** For an answer that asks for another try. */
+  readonly retryAfterSeconds?: number;
 }
 
 export const refusals = {
@@ -19,6 +21,9 @@ export const refusals = {
   rootReadOnly: { code: 107, message: "Root is read only", status: 400 },
   /** Our own: a prefix that only davit writes. It reads as the root does, so that clients know the code. */
   reserved: { code: 107, message: "Root is read only", status: 403 },
+  unauthorized: { code: 110, message: "The request requires user authentication", status: 401 },
+  /** Our own: credentials that nobody can have yet, since the store was not told to ask for any. */
+  forbidden: { code: 110, message: "The request requires user authentication", status: 403 },
   directoryNotEmpty: { code: 108, message: "Directory not empty", status: 403 },
   prevValueRequired: { code: 201, message: "PrevValue is Required in POST form", status: 400 },
   ttlNotNumber: { code: 202, message: "The given TTL in POST form is not a number", status: 400 },
@@ -29,6 +34,10 @@ export const refusals = {
   ttlRequired: { code: 212, message: "A TTL must be provided on refresh", status: 400 },
   /** The log could not take the command; whether it took effect may be unknown. */
   logFailed: { code: 300, message: "Raft Internal Error", status: 500 },
+  /** Our own: the write would go beyond the quota. */
+  quotaExceeded: { code: 300, message: "Raft Internal Error", status: 500 },
+  /** Our own. */
+  tooManyWatchers: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
   historyCleared: { code: 401, message: "The event in requested index is outdated and cleared", status: 400 },
 } as const satisfies Record<string, Refusal>;
 

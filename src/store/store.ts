@@ -4,25 +4,38 @@
  * A command is encoded, logged, and applied when the log delivers it, on this start and on every later one: nothing but
  * the log changes the tree. So what is read is always on disk, and a replay ends in the same state.
  *
+ * Nodes with a ttl are gone for every read and write from the moment at which they are due; that they ended is logged
+ * like any change. The clock is that of the run: a step of the machine's clock changes nothing until the next start,
+ * after which a node lives for what is left until its expiration, but never longer than was asked.
+ *
  * The store knows no documents and no HTTP. Who may write or read what is decided at its edges.
  */
 
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, steadyClock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
-import { apply, type Command } from "./command.ts";
+import type { Change } from "./change.ts";
+import { changedFiles, type FileChange, filesAmong } from "./changed-files.ts";
+import { apply, type CommandRecord, type ExpireCommand, type Submission } from "./command.ts";
 import { decodeRecord, encodeRecord } from "./command-codec.ts";
+import { EventRing } from "./event-ring.ts";
+import { Expiry } from "./expiry.ts";
 import type { ListOptions } from "./listing.ts";
 import { type LogIdentity, type LogPort, type LogStatus, WalError } from "./log-port.ts";
-import { isAtOrBelow, type NodeRecord, type NodeView, type StoreEvent, type StorePath, storePath } from "./node.ts";
+import { type NodeRecord, type NodeView, type StoreEvent, type StorePath, storePath } from "./node.ts";
+import { type CountName, OperationCounts } from "./operation-counts.ts";
+import { Quota } from "./quota.ts";
 import { StoreError } from "./refusal.ts";
-import { type Change, Tree } from "./tree.ts";
-import { walkBelow } from "./tree-node.ts";
+import { Tree } from "./tree.ts";
 import { type WatchHandle, WatchHub, type WatchListener, type WatchOptions } from "./watch-hub.ts";
 
 export interface StoreOptions {
   /** Not opened yet; the store stops it. */
   readonly log: LogPort;
   readonly clock: Clock;
+  /** How much names and values may take; 1 GiB unless given. Batches, which only davit writes, are always taken. */
+  readonly quotaBytes?: number | undefined;
+  /** How many may watch at a time; 10,000 unless given. */
+  readonly maxWatchers?: number | undefined;
 }
 
 export interface StoreIndexes {
@@ -43,17 +56,11 @@ export interface Applied {
   readonly indexes: StoreIndexes;
 }
 
-/** A file's new text, or undefined when it is gone. */
-export interface FileChange {
-  readonly path: string;
-  readonly text: string | undefined;
-}
-
 /** Follows the files below a prefix: `Feed` of the model, without knowing it. */
 export interface FollowListener {
   replaced(files: Iterable<readonly [path: string, text: string]>): void;
-  /** What one command changed, at most once for each path. */
-  changed(changes: readonly FileChange[]): void;
+  /** What one command changed, at most once for each path, and the index of its last change. */
+  changed(changes: readonly FileChange[], index: number): void;
 }
 
 interface Follower {
@@ -63,9 +70,12 @@ interface Follower {
 
 export class Store {
   readonly #log: LogPort;
-  readonly #clock: Clock;
+  readonly #nowMs: () => number;
   readonly #tree = new Tree();
-  readonly #hub = new WatchHub();
+  readonly #hub: WatchHub;
+  readonly #quota: Quota;
+  readonly #expiry: Expiry;
+  readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
   /** What came of records that were proposed here, until their proposers look. */
   readonly #outcomes = new Map<number, Applied | StoreError>();
@@ -73,9 +83,17 @@ export class Store {
   #isReplaying = true;
   #raftIndex = 0;
 
-  private constructor({ log, clock }: StoreOptions) {
+  private constructor({ log, clock, quotaBytes, maxWatchers }: StoreOptions) {
     this.#log = log;
-    this.#clock = clock;
+    this.#nowMs = steadyClock(clock);
+    this.#hub = new WatchHub(new EventRing(), maxWatchers);
+    this.#quota = new Quota(this.#tree, quotaBytes);
+    this.#expiry = new Expiry({
+      tree: this.#tree,
+      clock,
+      nowMs: this.#nowMs,
+      submit: (commands) => this.#expire(commands),
+    });
   }
 
   /**
@@ -91,6 +109,8 @@ export class Store {
       throw error;
     }
     store.#isReplaying = false;
+    store.#tree.timers.beginRun(store.#nowMs());
+    store.#expiry.start();
     return store;
   }
 
@@ -106,6 +126,16 @@ export class Store {
     return this.#log.status;
   }
 
+  /** How often what was asked since the start. */
+  get counts(): ReadonlyMap<CountName, number> {
+    return this.#counts.all;
+  }
+
+  /** UTF-8 bytes of all names, a slash for each, and all values: what the quota is about. */
+  get bytes(): number {
+    return this.#tree.bytes;
+  }
+
   /** How many watch now. */
   get watcherCount(): number {
     return this.#hub.count;
@@ -113,19 +143,23 @@ export class Store {
 
   /**
    * Carries out a command: resolves once it is on disk, applied, and told to all who follow.
-   * @throws {StoreError} when it is refused; logFailed when it could not be logged.
+   * @throws {StoreError} when it is refused; logFailed when it could not be logged; quotaExceeded before it is.
    */
-  async submit(command: Command): Promise<Applied> {
+  async submit(command: Submission): Promise<Applied> {
     assert(command.kind !== "batch" || command.commands.length > 0, "A batch is not empty");
+    const atMs = this.#nowMs();
+    if (this.#expiry.isBehind(atMs)) await this.#expiry.catchUp(atMs);
+    const reservedBytes = command.kind === "batch" ? 0 : this.#quota.reserve(command);
     this.#submitting += 1;
     try {
-      const sequence = await this.#propose(encodeRecord({ atMs: this.#clock.nowMs(), command }));
+      const sequence = await this.#propose({ atMs, command });
       const outcome = this.#outcomes.get(sequence);
       this.#outcomes.delete(sequence);
       assert(outcome !== undefined, "A record is delivered before its proposer is told");
       if (outcome instanceof StoreError) throw outcome;
       return outcome;
     } finally {
+      this.#quota.release(reservedBytes);
       this.#submitting -= 1;
       // What is left is of proposals that others made.
       if (this.#submitting === 0) this.#outcomes.clear();
@@ -137,10 +171,20 @@ export class Store {
    * @throws {StoreError} keyNotFound, notDirectory.
    */
   get(path: StorePath, options: ListOptions = {}): { readonly node: NodeView; readonly index: number } {
-    return { node: this.#tree.view(path, options), index: this.#tree.index };
+    try {
+      const node = this.#tree.view(path, { ...options, nowMs: this.#nowMs() });
+      this.#counts.succeeded("get");
+      return { node, index: this.#tree.index };
+    } catch (error) {
+      this.#counts.failed("get");
+      throw error;
+    }
   }
 
-  /** Watches a path; the watch begins paused, see `WatchHub`. @throws {StoreError} historyCleared. */
+  /**
+   * Watches a path; the watch begins paused, see `WatchHub`.
+   * @throws {StoreError} historyCleared, tooManyWatchers.
+   */
   watch(options: WatchOptions, listener: WatchListener): WatchHandle {
     return this.#hub.watch(options, listener);
   }
@@ -151,12 +195,12 @@ export class Store {
    */
   follow(prefix: string, listener: FollowListener): () => void {
     const follower: Follower = { prefix: storePath(prefix), listener };
-    listener.replaced(filesAmong(this.#tree.walk(follower.prefix)));
+    listener.replaced(filesAmong(this.#tree.walk(follower.prefix, this.#nowMs())));
     this.#followers.add(follower);
     return () => this.#followers.delete(follower);
   }
 
-  /** Every node, hidden ones too, in an order that means nothing. */
+  /** Every node as it is kept, hidden and due ones too, in an order that means nothing. */
   dump(): Iterable<NodeRecord> {
     return this.#tree.walk(storePath("/"));
   }
@@ -164,13 +208,19 @@ export class Store {
   /** Ends every watch, logs what was submitted, and closes the log; idempotent. */
   async stop(): Promise<void> {
     this.#hub.stop();
+    await this.#expiry.stop();
     await this.#log.stop();
     this.#followers.clear();
   }
 
-  async #propose(bytes: Uint8Array): Promise<number> {
+  async #expire(commands: readonly ExpireCommand[]): Promise<void> {
+    const sequence = await this.#propose({ atMs: this.#nowMs(), command: { kind: "batch", commands } });
+    this.#outcomes.delete(sequence);
+  }
+
+  async #propose(record: CommandRecord): Promise<number> {
     try {
-      return await this.#log.propose(bytes);
+      return await this.#log.propose(encodeRecord(record));
     } catch (error) {
       if (!(error instanceof WalError)) throw error;
       throw new StoreError("logFailed", error.message, 0, { cause: error });
@@ -179,22 +229,27 @@ export class Store {
 
   #commit(sequence: number, bytes: Uint8Array): void {
     this.#raftIndex = sequence;
-    const result = this.#apply(bytes);
+    const record = decodeRecord(bytes);
+    const result = this.#apply(record);
+    if (this.#isReplaying) {
+      if (!(result instanceof StoreError)) this.#hub.record(result);
+      return;
+    }
+    this.#counts.applied(record.command, result instanceof StoreError ? undefined : result.length);
     if (result instanceof StoreError) {
       if (this.#submitting > 0) this.#outcomes.set(sequence, result);
       return;
     }
-    if (this.#isReplaying) {
-      this.#hub.record(result);
-      return;
-    }
+    // Expiries may all be void.
+    if (result.length === 0) return;
     if (this.#submitting > 0) this.#outcomes.set(sequence, this.#applied(result));
+    this.#expiry.noticeTimers();
     this.#tell(result);
   }
 
-  #apply(bytes: Uint8Array): readonly Change[] | StoreError {
+  #apply(record: CommandRecord): readonly Change[] | StoreError {
     try {
-      return apply(this.#tree, decodeRecord(bytes));
+      return apply(this.#tree, record);
     } catch (error) {
       if (error instanceof StoreError) return error;
       throw error;
@@ -212,30 +267,7 @@ export class Store {
     for (const change of changes) this.#hub.publish(change);
     for (const { prefix, listener } of this.#followers) {
       const files = changedFiles(changes, prefix);
-      if (files.length > 0) listener.changed(files);
+      if (files.length > 0) listener.changed(files, this.#tree.index);
     }
   }
-}
-
-function* filesAmong(nodes: Iterable<NodeRecord>): Iterable<readonly [StorePath, string]> {
-  for (const { path, value } of nodes) if (value !== undefined) yield [path, value];
-}
-
-/** What became of the files at or below a prefix; of several changes of one file the last. */
-function changedFiles(changes: readonly Change[], prefix: StorePath): readonly FileChange[] {
-  const texts = new Map<StorePath, string | undefined>();
-  for (const { event, removed } of changes) {
-    const { node, prevNode } = event;
-    if (removed !== undefined && touches(node.path, prefix)) {
-      for (const [path] of filesAmong(walkBelow(node.path, removed))) texts.set(path, undefined);
-    }
-    // A directory is no file, but it may stand where one was.
-    if (node.value !== undefined || prevNode?.value !== undefined) texts.set(node.path, node.value);
-  }
-  return [...texts].filter(([path]) => isAtOrBelow(path, prefix)).map(([path, text]) => ({ path, text }));
-}
-
-/** True when something below a directory may be below a prefix. */
-function touches(directory: StorePath, prefix: StorePath): boolean {
-  return isAtOrBelow(directory, prefix) || isAtOrBelow(prefix, directory);
 }

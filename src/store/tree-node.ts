@@ -1,54 +1,194 @@
 /** What the tree is made of: immutable records, in maps that change. */
 
+import { assert } from "../lib/errors.ts";
+import type { Timer } from "./expiring-set.ts";
 import { childPath, type NodeRecord, type StorePath } from "./node.ts";
 
-export interface FileNode {
-  readonly kind: "file";
-  readonly value: string;
+interface NodeOfAnyKind {
   readonly createdIndex: number;
   readonly modifiedIndex: number;
+  /** Undefined for a node that stays. */
+  readonly timer: Timer | undefined;
 }
 
-export interface DirectoryNode {
+export interface FileNode extends NodeOfAnyKind {
+  readonly kind: "file";
+  readonly value: string;
+}
+
+export interface DirectoryNode extends NodeOfAnyKind {
   readonly kind: "directory";
   /** A Map, since `__proto__` is a name like any other. */
   readonly children: Map<string, TreeNode>;
-  readonly createdIndex: number;
-  readonly modifiedIndex: number;
+  readonly sums: Sums;
+}
+
+/** Sums over all that is in a directory, at any depth; the tree keeps them up to date. */
+export interface Sums {
+  /** Of the directory above; undefined for the root. */
+  readonly above: Sums | undefined;
+  /** UTF-8 bytes of names, a slash for each, and values. */
+  bytes: number;
+  timers: number;
 }
 
 export type TreeNode = FileNode | DirectoryNode;
 
-export function newFile(value: string, createdIndex: number, modifiedIndex: number): FileNode {
-  return { kind: "file", value, createdIndex, modifiedIndex };
+export function newDirectory(index: number, above: Sums | undefined, timer?: Timer): DirectoryNode {
+  const sums = { above, bytes: 0, timers: 0 };
+  return { kind: "directory", children: new Map(), sums, createdIndex: index, modifiedIndex: index, timer };
 }
 
-export function newDirectory(index: number): DirectoryNode {
-  return { kind: "directory", children: new Map(), createdIndex: index, modifiedIndex: index };
+/**
+ * Makes a node inside new directories, from the inside out, so that all of it is put in its place at once.
+ * @param names of what the new directories hold: none makes the node alone.
+ */
+export function nested(
+  names: readonly string[],
+  { index, above, make }: { readonly index: number; readonly above: Sums; readonly make: (above: Sums) => TreeNode },
+): { readonly top: TreeNode; readonly node: TreeNode } {
+  const directories: DirectoryNode[] = [];
+  let innermost = above;
+  for (const _ of names) {
+    const directory = newDirectory(index, innermost);
+    directories.push(directory);
+    innermost = directory.sums;
+  }
+  const node = make(innermost);
+  let top = node;
+  for (let name = names.length - 1; name >= 0; name--) {
+    const directory = directories[name];
+    const at = names[name];
+    assert(directory !== undefined && at !== undefined, "There is a directory for each name");
+    directory.children.set(at, top);
+    directory.sums.bytes = bytesOf(at, top);
+    directory.sums.timers = timerCount(top);
+    top = directory;
+  }
+  return { top, node };
 }
 
-/** A node as events and answers carry it. */
-export function recordOf(path: StorePath, node: TreeNode): NodeRecord {
-  const { createdIndex, modifiedIndex } = node;
-  if (node.kind === "directory") return { path, isDirectory: true, createdIndex, modifiedIndex };
-  return { path, isDirectory: false, value: node.value, createdIndex, modifiedIndex };
+/** What a node adds to the sums of the directory that it is in. */
+function bytesOf(name: string, node: TreeNode): number {
+  return bytesOfName(name) + (node.kind === "file" ? Buffer.byteLength(node.value) : node.sums.bytes);
 }
 
-/** The node at these names below a directory; undefined when there is none. */
-export function descend(directory: DirectoryNode, segments: readonly string[]): TreeNode | undefined {
+/** As many bytes as a name takes in a path. */
+export function bytesOfName(name: string): number {
+  return 1 + Buffer.byteLength(name);
+}
+
+function timerCount(node: TreeNode): number {
+  return (node.timer === undefined ? 0 : 1) + (node.kind === "file" ? 0 : node.sums.timers);
+}
+
+/** Brings the sums of a directory, and of all above it, in line when a name in it changes its node. */
+export function addUp(sums: Sums, name: string, before: TreeNode | undefined, node: TreeNode | undefined): void {
+  const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
+  const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
+  if (bytes === 0 && timers === 0) return;
+  for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
+    each.bytes += bytes;
+    each.timers += timers;
+  }
+}
+
+/** Which timers go and which come when a name changes its node. */
+export function timersReplaced(
+  before: TreeNode | undefined,
+  node: TreeNode | undefined,
+): { readonly gone: Iterable<Timer>; readonly come: Iterable<Timer> } {
+  // A directory that only got another record: what is in it stays where it is.
+  const isSame = before?.kind === "directory" && node?.kind === "directory" && before.sums === node.sums;
+  return { gone: timersOf(before, isSame), come: timersOf(node, isSame) };
+}
+
+function timersOf(node: TreeNode | undefined, onlyItsOwn: boolean): Iterable<Timer> {
+  if (node === undefined || timerCount(node) === 0) return [];
+  if (!onlyItsOwn) return timersIn(node);
+  return node.timer === undefined ? [] : [node.timer];
+}
+
+/** The timers of a node and of all below it. Costs as much as the directories hold that have some. */
+function* timersIn(top: TreeNode): Iterable<Timer> {
+  const open: TreeNode[] = [top];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (node.timer !== undefined) yield node.timer;
+    if (node.kind === "file" || node.sums.timers === 0) continue;
+    for (const child of node.children.values()) open.push(child);
+  }
+}
+
+/** True when a node has ended by the clock of this run, whether or not the log has it already. */
+export function isDue({ timer }: TreeNode, nowMs: number): boolean {
+  return timer !== undefined && timer.dueAtMs <= nowMs;
+}
+
+/** A node as events carry it: the ttl that was left when the change was logged, so that a replay tells the same. */
+export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRecord {
+  return recordWith(path, node, node.timer && secondsLeft(node.timer, node.timer.expiresAtMs - atMs));
+}
+
+/** A node as an answer shows it: the ttl that is left by the clock of this run. */
+export function shownOf(path: StorePath, node: TreeNode, nowMs: number): NodeRecord {
+  return recordWith(path, node, node.timer && secondsLeft(node.timer, node.timer.dueAtMs - nowMs));
+}
+
+/** A node as it is kept: the ttl that was asked for. */
+export function stateOf(path: StorePath, node: TreeNode): NodeRecord {
+  return recordWith(path, node, node.timer?.ttlSeconds);
+}
+
+function recordWith(path: StorePath, node: TreeNode, ttlSeconds: number | undefined): NodeRecord {
+  const { createdIndex, modifiedIndex, timer } = node;
+  const record: NodeRecord =
+    node.kind === "file"
+      ? { path, isDirectory: false, value: node.value, createdIndex, modifiedIndex }
+      : { path, isDirectory: true, createdIndex, modifiedIndex };
+  if (timer === undefined) return record;
+  const { expiresAtMs } = timer;
+  const hasTimeLeft = ttlSeconds !== undefined && ttlSeconds > 0;
+  return hasTimeLeft ? { ...record, expiresAtMs, ttlSeconds } : { ...record, expiresAtMs };
+}
+
+// Never more than was asked for, also when the clock went back.
+function secondsLeft({ ttlSeconds }: Timer, leftMs: number): number {
+  return Math.min(ttlSeconds, Math.ceil(leftMs / 1_000));
+}
+
+// Before every time: nothing is due.
+const never = Number.NEGATIVE_INFINITY;
+
+/** The node at these names below a directory; undefined when there is none, or when it is due at `nowMs`. */
+export function descend(
+  directory: DirectoryNode,
+  segments: readonly string[],
+  nowMs: number = never,
+): TreeNode | undefined {
   let node: TreeNode | undefined = directory;
-  for (const name of segments) node = node?.kind === "directory" ? node.children.get(name) : undefined;
+  for (const name of segments) {
+    node = node?.kind === "directory" ? node.children.get(name) : undefined;
+    if (node === undefined || isDue(node, nowMs)) return undefined;
+  }
   return node;
 }
 
-/** Every node below a directory that is or was at `path`. It needs no stack, so any depth will do. */
-export function* walkBelow(path: StorePath, directory: DirectoryNode): Iterable<NodeRecord> {
+/**
+ * Every node below a directory that is or was at `path`, without what is due at `nowMs`. It needs no stack, so any depth
+ * will do.
+ */
+export function* walkBelow(
+  path: StorePath,
+  directory: DirectoryNode,
+  nowMs: number = never,
+): Iterable<readonly [StorePath, TreeNode]> {
   const open: (readonly [StorePath, DirectoryNode])[] = [[path, directory]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [parentPath, { children }] = next;
     for (const [name, child] of children) {
+      if (isDue(child, nowMs)) continue;
       const at = childPath(parentPath, name);
-      yield recordOf(at, child);
+      yield [at, child];
       if (child.kind === "directory") open.push([at, child]);
     }
   }

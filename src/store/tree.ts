@@ -1,14 +1,21 @@
 /**
- * The state of the store: directories and files, and the index that counts their changes.
+ * The state of the store: directories and files, when they end, and the index that counts their changes.
  *
  * Files and directories are immutable records in mutable maps: a change puts a new record in its parent's map. So an
  * event may keep what was there before, and a batch is undone by putting back. Everything here is synchronous and
- * costs no more than the path is deep, except listing and deleting, which cost what they list and delete.
+ * costs no more than the path is deep, except listing, which costs what it lists, and deleting, which costs as much as
+ * nodes with a ttl go with it.
+ *
+ * It knows time only as it is told: changes by the time of their record, reads by the clock of this run. Nothing ends
+ * by itself; `expire` is a change like any other.
  */
 
 import { assert } from "../lib/errors.ts";
-import { type ListOptions, viewOf } from "./listing.ts";
+import type { Change, Creation, Overwriting, Removal, Writing } from "./change.ts";
+import { ExpiringSet, type Timer } from "./expiring-set.ts";
+import { type ListQuery, viewOf } from "./listing.ts";
 import {
+  type Action,
   childPath,
   type NodeRecord,
   type NodeView,
@@ -20,37 +27,31 @@ import {
 } from "./node.ts";
 import { type RefusalName, StoreError } from "./refusal.ts";
 import {
+  addUp,
+  bytesOfName,
   type DirectoryNode,
   descend,
   type FileNode,
+  isDue,
+  nested,
   newDirectory,
-  newFile,
   recordOf,
+  stateOf,
   type TreeNode,
+  timersReplaced,
   walkBelow,
 } from "./tree-node.ts";
 
-/** What a command did. */
-export interface Change {
-  readonly event: StoreEvent;
-  /** The directory that a delete took away, with all that was in it: to be looked at now, and not kept. */
-  readonly removed?: DirectoryNode;
-}
-
-export interface Creation {
-  readonly path: StorePath;
-  readonly value: string;
-  readonly dir?: boolean;
-  readonly action: "set" | "create";
-  /** A file that is there is replaced; otherwise it is refused. */
-  readonly replaces: boolean;
-}
+// 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node that was to live longer ends then.
+const lastExpiryMs = 253_402_300_799_000;
 
 // A name in order has as many digits as the largest 64-bit number.
 const inOrderDigits = 20;
 
 export class Tree {
-  readonly #root: DirectoryNode = { kind: "directory", children: new Map(), createdIndex: 0, modifiedIndex: 0 };
+  readonly #root = newDirectory(0, undefined);
+  /** What is to end, except what was taken from it to be logged. */
+  readonly timers = new ExpiringSet();
   #index = 0;
   /** How to take back what a batch has done so far, newest last; undefined outside a batch. */
   #undo: (() => void)[] | undefined;
@@ -60,15 +61,25 @@ export class Tree {
     return this.#index;
   }
 
-  /** @throws {StoreError} keyNotFound for a missing node, notDirectory for a path below a file. */
-  at(path: StorePath): TreeNode {
+  /** UTF-8 bytes of all names, a slash for each, and all values. */
+  get bytes(): number {
+    return this.#root.sums.bytes;
+  }
+
+  /**
+   * The node at a path; what is due at `nowMs`, if that is given, counts as missing.
+   * @throws {StoreError} keyNotFound for a missing node, notDirectory for a path below a file.
+   */
+  at(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): TreeNode {
     let node: TreeNode = this.#root;
     const segments = segmentsOf(path);
     for (const [depth, name] of segments.entries()) {
       if (node.kind === "file") throw this.#refuse("notDirectory", pathOf(segments.slice(0, depth)));
       const child: TreeNode | undefined = node.children.get(name);
       // The cause is the first missing segment: etcd v3.4.23 v2store/store.go, internalGet.
-      if (child === undefined) throw this.#refuse("keyNotFound", pathOf(segments.slice(0, depth + 1)));
+      if (child === undefined || isDue(child, nowMs)) {
+        throw this.#refuse("keyNotFound", pathOf(segments.slice(0, depth + 1)));
+      }
       node = child;
     }
     return node;
@@ -91,62 +102,86 @@ export class Tree {
    * Makes a node and the directories that lead to it.
    * @throws {StoreError} rootReadOnly, notDirectory below a file, notFile over a directory, keyExists.
    */
-  create({ path, value, dir, action, replaces }: Creation): Change {
+  create(creation: Creation): Change {
+    const { path, replaces, value, dir = false } = creation;
     this.refuseRoot(path);
     const segments = segmentsOf(path);
-    const name = segments.at(-1) ?? "";
-    const index = this.#index + 1;
-    // Directories that it makes need no undoing: nothing below a new one is refused any more.
-    const parent = this.#directoryFor(segments.slice(0, -1), index);
-    const previous = parent.children.get(name);
+    const { directory, depth } = this.#nearestDirectory(segments.slice(0, -1));
+    const name = segments[depth] ?? "";
+    // Where directories are missing, so is the node.
+    const previous = depth === segments.length - 1 ? directory.children.get(name) : undefined;
     if (previous !== undefined && !replaces) throw this.#refuse("keyExists", path);
     if (previous?.kind === "directory") throw this.#refuse("notFile", path);
-    const node = dir === true ? newDirectory(index) : newFile(value, index, index);
-    this.#put(parent, name, node);
-    this.#index = index;
-    const event = { action, node: recordOf(path, node) };
-    return { event: previous === undefined ? event : { ...event, prevNode: recordOf(path, previous) } };
+    const index = this.#index + 1;
+    const timer = timerFor(creation, index);
+    const { top, node } = nested(segments.slice(depth + 1), {
+      index,
+      above: directory.sums,
+      make: (above) =>
+        dir
+          ? newDirectory(index, above, timer)
+          : { kind: "file", value, createdIndex: index, modifiedIndex: index, timer },
+    });
+    this.#put(directory, name, top);
+    return this.#written(creation, node, previous);
   }
 
   /**
-   * Gives a file a new value and keeps its createdIndex; a directory keeps everything but its modifiedIndex.
+   * Gives a file a new value and keeps its createdIndex; a directory keeps everything but its modifiedIndex. The end of
+   * either is set anew, or taken away.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile for a value on a directory.
    */
-  overwrite(path: StorePath, value: string, action: "update" | "compareAndSwap"): Change {
+  overwrite(overwriting: Overwriting): Change {
+    const { path, value } = overwriting;
     this.refuseRoot(path);
     const previous = this.at(path);
-    if (previous.kind === "directory" && value !== "") throw this.#refuse("notFile", path);
-    const index = this.#index + 1;
+    if (previous.kind === "directory" && (value ?? "") !== "") throw this.#refuse("notFile", path);
+    const modifiedIndex = this.#index + 1;
+    const timer = timerFor(overwriting, previous.createdIndex);
     const node: TreeNode =
-      previous.kind === "file" ? newFile(value, previous.createdIndex, index) : { ...previous, modifiedIndex: index };
+      previous.kind === "file"
+        ? { ...previous, value: value ?? previous.value, modifiedIndex, timer }
+        : { ...previous, modifiedIndex, timer };
     const { parent, name } = this.#placeOf(path);
     this.#put(parent, name, node);
-    this.#index = index;
-    return { event: { action, node: recordOf(path, node), prevNode: recordOf(path, previous) } };
+    return this.#written(overwriting, node, previous);
   }
 
   /**
    * Removes a file or, if allowed, a directory with all that is in it: one change.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile, directoryNotEmpty.
    */
-  remove(
-    path: StorePath,
-    action: "delete" | "compareAndDelete",
-    { dir = false, recursive = false }: { readonly dir?: boolean; readonly recursive?: boolean },
-  ): Change {
+  remove({ path, atMs, action, dir = false, recursive = false }: Removal): Change {
     this.refuseRoot(path);
     const node = this.at(path);
     if (node.kind === "directory") {
       if (!dir && !recursive) throw this.#refuse("notFile", path);
       if (node.children.size > 0 && !recursive) throw this.#refuse("directoryNotEmpty", path);
     }
-    const { parent, name } = this.#placeOf(path);
-    this.#put(parent, name, undefined);
-    this.#index += 1;
-    const { createdIndex } = node;
-    const gone = { path, isDirectory: node.kind === "directory", createdIndex, modifiedIndex: this.#index };
-    const event: StoreEvent = { action, node: gone, prevNode: recordOf(path, node) };
-    return node.kind === "directory" ? { event, removed: node } : { event };
+    return this.#takeAway(path, node, action, atMs);
+  }
+
+  /** Ends a node with all that is in it, if it is the one that was to end then: one change, or none. */
+  expire(path: StorePath, expiresAtMs: number, atMs: number): Change | undefined {
+    const node = descend(this.#root, segmentsOf(path));
+    return node?.timer?.expiresAtMs === expiresAtMs ? this.#takeAway(path, node, "expire", atMs) : undefined;
+  }
+
+  /** True while a node is to end by this timer. */
+  isArmed(timer: Timer): boolean {
+    return descend(this.#root, segmentsOf(timer.path))?.timer === timer;
+  }
+
+  /** What a file of `valueBytes` at a path would add to `bytes`; less than 0 when it takes the place of a larger one. */
+  growthBy(path: StorePath, valueBytes: number): number {
+    let node: TreeNode | undefined = this.#root;
+    let growth = valueBytes;
+    for (const name of segmentsOf(path)) {
+      node = node?.kind === "directory" ? node.children.get(name) : undefined;
+      if (node === undefined) growth += bytesOfName(name);
+    }
+    if (node === undefined) return growth;
+    return node.kind === "file" ? valueBytes - Buffer.byteLength(node.value) : 0;
   }
 
   /** Runs several changes of which, if one throws, none remains. */
@@ -167,19 +202,23 @@ export class Tree {
   }
 
   /**
-   * A node as an answer shows it: a directory with its visible children.
+   * A node as an answer shows it: a directory with its visible children, without what is due by `nowMs`.
    * @throws {StoreError} as `at`.
    */
-  view(path: StorePath, options: ListOptions = {}): NodeView {
-    return viewOf(path, this.at(path), options);
+  view(path: StorePath, query: ListQuery): NodeView {
+    return viewOf(path, this.at(path, query.nowMs), query);
   }
 
-  /** Every node at or below a path, hidden ones too, in an order that means nothing; none when the path is missing. */
-  *walk(path: StorePath): Iterable<NodeRecord> {
-    const node = descend(this.#root, segmentsOf(path));
-    if (node === undefined) return;
-    yield recordOf(path, node);
-    if (node.kind === "directory") yield* walkBelow(path, node);
+  /**
+   * Every node at or below a path as it is kept, hidden ones too, in an order that means nothing; none when the path is
+   * missing. Without what is due at `nowMs`, if that is given.
+   */
+  *walk(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): Iterable<NodeRecord> {
+    const top = descend(this.#root, segmentsOf(path), nowMs);
+    if (top === undefined) return;
+    yield stateOf(path, top);
+    if (top.kind === "file") return;
+    for (const [at, node] of walkBelow(path, top, nowMs)) yield stateOf(at, node);
   }
 
   /** @throws {StoreError} rootReadOnly for the root, which no command may change. */
@@ -187,17 +226,16 @@ export class Tree {
     if (path === rootPath) throw this.#refuse("rootReadOnly", path);
   }
 
-  /** The directory at these names; what is missing of it is made. */
-  #directoryFor(segments: readonly string[], index: number): DirectoryNode {
+  /** The last directory on a way that exists, and how many names lead to it. */
+  #nearestDirectory(segments: readonly string[]): { readonly directory: DirectoryNode; readonly depth: number } {
     let directory = this.#root;
     for (const [depth, name] of segments.entries()) {
       const child = directory.children.get(name);
       if (child?.kind === "file") throw this.#refuse("notDirectory", pathOf(segments.slice(0, depth + 1)));
-      const next = child ?? newDirectory(index);
-      if (child === undefined) this.#put(directory, name, next);
-      directory = next;
+      if (child === undefined) return { directory, depth };
+      directory = child;
     }
-    return directory;
+    return { directory, depth: segments.length };
   }
 
   /** Where a node that exists is kept. */
@@ -209,12 +247,43 @@ export class Tree {
     return { parent, name };
   }
 
+  #written(writing: Creation | Overwriting, node: TreeNode, previous: TreeNode | undefined): Change {
+    const { path, action, atMs, isRefresh } = writing;
+    this.#index += 1;
+    const event = {
+      action,
+      node: recordOf(path, node, atMs),
+      ...(previous !== undefined && { prevNode: recordOf(path, previous, atMs) }),
+      ...(isRefresh === true && { isRefresh }),
+    };
+    return { event };
+  }
+
+  #takeAway(path: StorePath, node: TreeNode, action: Action, atMs: number): Change {
+    const { parent, name } = this.#placeOf(path);
+    this.#put(parent, name, undefined);
+    this.#index += 1;
+    const { createdIndex } = node;
+    const gone = { path, isDirectory: node.kind === "directory", createdIndex, modifiedIndex: this.#index };
+    const event: StoreEvent = { action, node: gone, prevNode: recordOf(path, node, atMs) };
+    return node.kind === "directory" ? { event, removed: node } : { event };
+  }
+
   /** The one place where the tree changes. */
   #put(directory: DirectoryNode, name: string, node: TreeNode | undefined): void {
-    const { children } = directory;
+    const before = directory.children.get(name);
+    this.#undo?.push(() => this.#place(directory, name, before));
+    this.#place(directory, name, node);
+  }
+
+  #place({ children, sums }: DirectoryNode, name: string, node: TreeNode | undefined): void {
     const before = children.get(name);
-    this.#undo?.push(() => place(children, name, before));
-    place(children, name, node);
+    if (node === undefined) children.delete(name);
+    else children.set(name, node);
+    addUp(sums, name, before, node);
+    const { gone, come } = timersReplaced(before, node);
+    for (const timer of gone) this.timers.remove(timer);
+    for (const timer of come) this.timers.add(timer);
   }
 
   #refuse(refusal: RefusalName, cause: string): StoreError {
@@ -222,7 +291,8 @@ export class Tree {
   }
 }
 
-function place(children: Map<string, TreeNode>, name: string, node: TreeNode | undefined): void {
-  if (node === undefined) children.delete(name);
-  else children.set(name, node);
+function timerFor({ path, atMs, ttlSeconds }: Writing, createdIndex: number): Timer | undefined {
+  if (ttlSeconds === undefined) return undefined;
+  const expiresAtMs = Math.min(atMs + ttlSeconds * 1_000, lastExpiryMs);
+  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs: expiresAtMs, position: -1 };
 }

@@ -8,15 +8,16 @@
  * Who gets an event (etcd v3.4.23 v2store/watcher_hub.go):
  * - those who watch its path;
  * - those who watch recursively from above, unless a name below their path is hidden;
- * - for a directory that was deleted, those who watch what was in it. A replay knows no longer what that was, and tells
- *   everyone below.
+ * - for a directory that was deleted or has ended, those who watch what was in it. A replay knows no longer what that
+ *   was, and tells everyone below.
+ * Nobody gets a refresh, which has its place in the history all the same.
  */
 
 import { assert } from "../lib/errors.ts";
+import type { Change } from "./change.ts";
 import { EventRing } from "./event-ring.ts";
 import { childPath, isBelow, isHiddenBelow, rootPath, type StoreEvent, type StorePath, segmentsOf } from "./node.ts";
 import { StoreError } from "./refusal.ts";
-import type { Change } from "./tree.ts";
 import { type DirectoryNode, descend } from "./tree-node.ts";
 
 export interface WatchOptions {
@@ -57,15 +58,21 @@ interface Watcher {
   isFlowing: boolean;
 }
 
+// Each costs some 10 KiB, most of it for its connection.
+const presetMaxWatchers = 10_000;
+
 export class WatchHub {
   readonly #ring: EventRing;
   readonly #watchers = new Map<StorePath, Set<Watcher>>();
   /** Those who do not flow: few, since a watcher is resumed as soon as its answer has begun. */
   readonly #paused = new Set<Watcher>();
+  readonly #maxWatchers: number;
   #count = 0;
 
-  constructor(ring: EventRing = new EventRing()) {
+  /** @param maxWatchers how many may watch at a time; more are refused. */
+  constructor(ring: EventRing = new EventRing(), maxWatchers = presetMaxWatchers) {
     this.#ring = ring;
+    this.#maxWatchers = maxWatchers;
   }
 
   /** How many watch now. */
@@ -75,7 +82,7 @@ export class WatchHub {
 
   /**
    * Registers a watcher, paused.
-   * @throws {StoreError} historyCleared when events from `waitIndex` on are no longer kept.
+   * @throws {StoreError} historyCleared when events from `waitIndex` on are no longer kept; tooManyWatchers.
    */
   watch(options: WatchOptions, listener: WatchListener): WatchHandle {
     const { oldestIndex, nextIndex } = this.#ring;
@@ -83,6 +90,9 @@ export class WatchHub {
     if (cursor < oldestIndex) {
       const cause = `the requested history has been cleared [${oldestIndex}/${cursor}]`;
       throw new StoreError("historyCleared", cause, nextIndex - 1);
+    }
+    if (this.#count >= this.#maxWatchers) {
+      throw new StoreError("tooManyWatchers", `${this.#maxWatchers} watch already; try again later`, 0);
     }
     const watcher: Watcher = { options, listener, cursor, isFlowing: false };
     this.#add(watcher);
@@ -99,7 +109,8 @@ export class WatchHub {
   publish({ event, removed }: Change): void {
     this.#ring.add(event);
     if (this.#count === 0) return;
-    for (const watcher of this.#paused) if (watcher.cursor < this.#ring.oldestIndex) this.#end(watcher, "overtaken");
+    this.#closeOvertaken();
+    if (event.isRefresh === true) return;
     for (const path of pathsTo(event.node.path)) {
       for (const watcher of this.#watchers.get(path) ?? []) {
         if (reaches(event, watcher.options)) this.#deliver(watcher, event);
@@ -111,6 +122,10 @@ export class WatchHub {
   /** Closes every watcher. */
   stop(): void {
     for (const watcher of [...this.#watchers.values()].flatMap((set) => [...set])) this.#end(watcher, "stopped");
+  }
+
+  #closeOvertaken(): void {
+    for (const watcher of this.#paused) if (watcher.cursor < this.#ring.oldestIndex) this.#end(watcher, "overtaken");
   }
 
   // All watched paths are looked at, which only happens when a directory goes.
@@ -183,12 +198,13 @@ function pathsTo(path: StorePath): readonly StorePath[] {
   return paths;
 }
 
-function reaches({ node }: StoreEvent, { path, recursive }: WatchOptions): boolean {
+function reaches({ node, isRefresh }: StoreEvent, { path, recursive }: WatchOptions): boolean {
+  if (isRefresh === true) return false;
   if (node.path === path) return true;
   return recursive === true && isBelow(node.path, path) && !isHiddenBelow(node.path, path);
 }
 
 /** True for an event that took away a directory above a path. */
 function takesAway({ action, node }: StoreEvent, path: StorePath): boolean {
-  return action === "delete" && node.isDirectory && isBelow(path, node.path);
+  return (action === "delete" || action === "expire") && node.isDirectory && isBelow(path, node.path);
 }

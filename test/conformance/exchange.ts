@@ -8,6 +8,10 @@
  *   < 201 {"action":"set",...}  status and body, without newlines at its end
  *   < X-Etcd-Index: @1          a header; `-` for one that must be absent
  *
+ * In a body `{time}` stands for any time in RFC 3339, `{id}` for an id in hex, `{number}`, `{name}`, `{url}` and
+ * `{duration}` for one of those, `{urls}` for any number of quoted URLs. Newlines at the end of a body are not looked
+ * at, unless `{newline}` or `{end}` says that there is one or none.
+ *
  * `@1` is the first index that the story takes, `@0` the one before it, `@@1` that index with 20 digits. A request that
  * begins with `&>` stays open, and a later `&<` awaits its answer: so a story can watch.
  */
@@ -90,4 +94,28 @@ function parseAnswer([first = "", ...headers]: readonly string[]): StoryAnswer {
 function splitHeader(line: string): readonly [string, string] {
   const colon = line.indexOf(": ");
   return [line.slice(0, colon).toLowerCase(), line.slice(colon + 2)];
+}
+
+const placeholders: Readonly<Record<string, string>> = {
+  time: "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d{0,8}[1-9])?Z",
+  id: "[1-9a-f][0-9a-f]{0,15}",
+  number: "[0-9]+",
+  name: '[^"]+',
+  urls: '(?:"http://[^"]+"(?:,"http://[^"]+")*)?',
+  url: 'http://[^", ]+:[0-9]+',
+  duration: "(?:[0-9]+h)?(?:[0-9]+m)?[0-9]+(?:\\.[0-9]*[1-9])?(?:s|ms|µs|ns)",
+};
+
+/** True when a body is the expected one, with anything that fits in the place of a placeholder. */
+export function isBody(expected: string, body: string): boolean {
+  const isExact = /\{(newline|end)\}$/.test(expected);
+  const text = isExact ? body : body.replace(/\n*$/, "");
+  const parts = expected
+    .replace("{newline}", "\n")
+    .replace("{end}", "")
+    .split(/\{(time|id|number|name|url|urls|duration)\}/);
+  const pattern = parts.map((part, at) =>
+    at % 2 === 1 ? placeholders[part] : part.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&"),
+  );
+  return new RegExp(`^${pattern.join("")}$`, "s").test(text);
 }

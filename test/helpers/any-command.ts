@@ -1,7 +1,7 @@
 /** Commands over few paths, so that they meet, and with any text. */
 
 import fc from "fast-check";
-import type { Command, SingleCommand } from "../../src/store/command.ts";
+import type { Command, ExpireCommand, SingleCommand, Submission } from "../../src/store/command.ts";
 import { type StorePath, storePath } from "../../src/store/node.ts";
 
 const anyPath: fc.Arbitrary<StorePath> = fc
@@ -15,13 +15,20 @@ const anyExpected = fc.record(
   { requiredKeys: [] },
 );
 
+const created = { path: anyPath, value: anyText, ttlSeconds: fc.constantFrom(0, 1, 3, 2 ** 40) };
+const written = { ...created, refresh: fc.boolean() };
+
 const anySingle: fc.Arbitrary<SingleCommand> = fc.oneof(
+  fc.record({ kind: fc.constant("set"), dir: fc.boolean(), ...written }, { requiredKeys: ["kind", "path", "value"] }),
   fc.record(
-    { kind: fc.constantFrom("set", "create", "createInOrder"), path: anyPath, value: anyText, dir: fc.boolean() },
+    { kind: fc.constantFrom("create", "createInOrder"), dir: fc.boolean(), ...created },
     { requiredKeys: ["kind", "path", "value"] },
   ),
-  fc.record({ kind: fc.constant("update"), path: anyPath, value: anyText }),
-  fc.record({ kind: fc.constant("compareAndSwap"), path: anyPath, value: anyText, expected: anyExpected }),
+  fc.record({ kind: fc.constant("update"), ...written }, { requiredKeys: ["kind", "path", "value"] }),
+  fc.record(
+    { kind: fc.constant("compareAndSwap"), expected: anyExpected, ...written },
+    { requiredKeys: ["kind", "expected", "path", "value"] },
+  ),
   fc.record(
     { kind: fc.constant("delete"), path: anyPath, dir: fc.boolean(), recursive: fc.boolean() },
     { requiredKeys: ["kind", "path"] },
@@ -29,10 +36,22 @@ const anySingle: fc.Arbitrary<SingleCommand> = fc.oneof(
   fc.record({ kind: fc.constant("compareAndDelete"), path: anyPath, expected: anyExpected }),
 );
 
-export const anyCommand: fc.Arbitrary<Command> = fc.oneof(
-  { arbitrary: anySingle, weight: 5 },
-  {
-    arbitrary: fc.record({ kind: fc.constant("batch"), commands: fc.array(anySingle, { minLength: 1, maxLength: 4 }) }),
-    weight: 1,
-  },
+// Fits what was set with a ttl at time 0.
+const anyExpire: fc.Arbitrary<ExpireCommand> = fc.record({
+  kind: fc.constant("expire"),
+  path: anyPath,
+  expiresAtMs: fc.constantFrom(0, 1_000, 3_000),
+});
+
+function orBatch<Each>(each: fc.Arbitrary<Each>) {
+  const batch = fc.record({ kind: fc.constant("batch"), commands: fc.array(each, { minLength: 1, maxLength: 4 }) });
+  return fc.oneof({ arbitrary: each, weight: 5 }, { arbitrary: batch, weight: 1 });
+}
+
+/** What may be asked of the store. */
+export const anySubmission: fc.Arbitrary<Submission> = orBatch(anySingle);
+
+/** What the log may hold. */
+export const anyCommand: fc.Arbitrary<Command> = orBatch(
+  fc.oneof({ arbitrary: anySingle, weight: 4 }, { arbitrary: anyExpire, weight: 1 }),
 );

@@ -14,10 +14,10 @@ export interface DavitOptions {
   readonly args?: readonly string[];
 }
 
-export interface DavitProcess {
-  /** `http://127.0.0.1:PORT`, as are the other two. */
+/** A boot service that follows a store, without one of its own. */
+export interface DavitBootProcess {
+  /** `http://127.0.0.1:PORT`, as are the others; `https:` for a store with TLS. */
   readonly bootUrl: string;
-  readonly storeUrl: string;
   readonly opsUrl: string;
   /** Every line of the log so far. */
   readonly log: readonly JsonObject[];
@@ -27,6 +27,10 @@ export interface DavitProcess {
    * @returns the exit code; null when the signal ended it.
    */
   stop(signal?: "SIGTERM" | "SIGKILL"): Promise<number | null>;
+}
+
+export interface DavitProcess extends DavitBootProcess {
+  readonly storeUrl: string;
 }
 
 const main = join(import.meta.dirname, "../../src/main.ts");
@@ -39,20 +43,40 @@ const startLimitMs = 60_000;
  * @throws {Error} with what it wrote, when it ends instead or stays silent.
  */
 export async function startDavit({ manifests, dataDir, args = [] }: DavitOptions): Promise<DavitProcess> {
-  const ports = ["boot", "store", "ops"].flatMap((name) => [`--${name}-address`, "127.0.0.1:0"]);
-  const options = ["--manifests", manifests, "--data-dir", dataDir, "--log-format", "json", ...ports, ...args];
-  const child = spawn(process.execPath, [main, "serve", ...options], {
+  const places = ["--manifests", manifests, "--data-dir", dataDir];
+  const { served, ...davit } = await launch("serve", [...places, ...addresses(["boot", "store", "ops"], args)]);
+  const scheme = served.storeTls === true ? "https" : "http";
+  return { ...davit, storeUrl: loopbackUrl(served.storeAddress, scheme) };
+}
+
+/**
+ * Starts `davit boot` and waits until it answers machines.
+ * @param args the rest of the command line, `--store` among it.
+ * @throws {Error} as `startDavit`.
+ */
+export async function startDavitBoot(args: readonly string[]): Promise<DavitBootProcess> {
+  return await launch("boot", addresses(["boot", "ops"], args));
+}
+
+/** A free port for each listener that is given none. */
+function addresses(names: readonly string[], args: readonly string[]): readonly string[] {
+  const free = names.filter((name) => !args.includes(`--${name}-address`));
+  return [...free.flatMap((name) => [`--${name}-address`, "127.0.0.1:0"]), ...args];
+}
+
+async function launch(command: string, args: readonly string[]) {
+  const child = spawn(process.execPath, [main, command, "--log-format", "json", ...args], {
     env: environment(),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const log: JsonObject[] = [];
   const served = await serving(child, log);
   return {
+    served,
     bootUrl: loopbackUrl(served.bootAddress),
-    storeUrl: loopbackUrl(served.storeAddress),
     opsUrl: loopbackUrl(served.opsAddress),
     log,
-    stop: async (signal = "SIGTERM") => {
+    stop: async (signal: "SIGTERM" | "SIGKILL" = "SIGTERM") => {
       if (child.exitCode === null && child.signalCode === null) {
         child.kill(signal);
         await once(child, "exit");
@@ -93,8 +117,8 @@ function environment(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("DAVIT_")));
 }
 
-function loopbackUrl(address: unknown): string {
+function loopbackUrl(address: unknown, scheme = "http"): string {
   const port = isJsonObject(address) ? address.port : undefined;
   if (typeof port !== "number") throw new Error("The log's serving line has no port");
-  return `http://127.0.0.1:${port}`;
+  return `${scheme}://127.0.0.1:${port}`;
 }

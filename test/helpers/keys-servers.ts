@@ -10,7 +10,8 @@ import type { Readable } from "node:stream";
 import { type FastifyInstance, fastify } from "fastify";
 import { keysRoutes } from "../../src/http/keys-routes.ts";
 import { keysRewriteUrl } from "../../src/http/keys-target.ts";
-import type { Store } from "../../src/store/store.ts";
+import { type Clock, systemClock } from "../../src/lib/clock.ts";
+import type { Store, StoreOptions } from "../../src/store/store.ts";
 import { openStore } from "./test-store.ts";
 
 export interface TestServer {
@@ -23,11 +24,18 @@ export interface DavitKeys extends TestServer {
   readonly app: FastifyInstance;
 }
 
+export interface DavitKeysOptions extends Pick<StoreOptions, "quotaBytes" | "maxWatchers"> {
+  readonly maxValueBytes?: number;
+  /** The machine's own unless given. */
+  readonly clock?: Clock;
+}
+
 /** The routes on a bare Fastify instance, over a store in memory. */
-export async function startDavitKeys(options: { readonly maxValueBytes?: number } = {}): Promise<DavitKeys> {
-  const store = await openStore();
+export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promise<DavitKeys> {
+  const { clock = systemClock, quotaBytes, maxWatchers, ...options } = keysOptions;
+  const store = await openStore(undefined, { clock, quotaBytes, maxWatchers });
   const app = fastify({ forceCloseConnections: true, rewriteUrl: keysRewriteUrl });
-  await app.register(keysRoutes, { store, ...options });
+  await app.register(keysRoutes, { store, clock, advertiseUrl: () => "http://keys.example:2379", ...options });
   await app.listen({ host: "127.0.0.1", port: 0 });
   const address = app.server.address();
   return {

@@ -1,7 +1,7 @@
 /** Stores and logs on a disk in memory, with everything else that they need. */
 
 import type { Log } from "../../src/lib/log.ts";
-import { Store } from "../../src/store/store.ts";
+import { Store, type StoreOptions } from "../../src/store/store.ts";
 import { FileLog, type FileLogOptions } from "../../src/store/wal/wal.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FaultFiles, seededPick } from "./fault-files.ts";
@@ -28,7 +28,11 @@ export function openLog(files: FaultFiles, options: Partial<FileLogOptions> = {}
   });
 }
 
-export async function openStore(files = memoryFiles(), options: Partial<FileLogOptions> = {}): Promise<Store> {
-  const log = await openLog(files, options);
-  return Store.open({ log, clock: options.clock ?? new FakeClock() });
+/** `options` are of the log and of the store. */
+export async function openStore(
+  files = memoryFiles(),
+  { clock = new FakeClock(), quotaBytes, maxWatchers, ...options }: Partial<FileLogOptions & StoreOptions> = {},
+): Promise<Store> {
+  const log = await openLog(files, { clock, ...options, log: silentLog });
+  return Store.open({ log, clock, quotaBytes, maxWatchers });
 }

@@ -50,6 +50,23 @@ it("the node of a delete has no value", () => {
   );
 });
 
+describe("the end of a node", () => {
+  const at = (second: number, ms: number) => ({ expiresAtMs: Date.UTC(2026, 0, 2, 3, 4, second, ms) });
+  it.each([
+    { end: { ...at(5, 678), ttlSeconds: 7 }, json: ',"expiration":"2026-01-02T03:04:05.678Z","ttl":7' },
+    { end: at(5, 600), json: ',"expiration":"2026-01-02T03:04:05.6Z"' },
+    { end: at(0, 0), json: ',"expiration":"2026-01-02T03:04:00Z"' },
+    { end: at(10, 10), json: ',"expiration":"2026-01-02T03:04:10.01Z"' },
+  ])("$json stands behind what the node is", ({ end, json }) => {
+    const indexes = ',"modifiedIndex":2,"createdIndex":1}}\n';
+    expect(readBody({ ...file("/a", "x"), ...end })).toBe(
+      `{"action":"get","node":{"key":"/a","value":"x"${json}${indexes}`,
+    );
+    const directory = { path: storePath("/d"), isDirectory: true, createdIndex: 1, modifiedIndex: 2, ...end };
+    expect(readBody(directory)).toBe(`{"action":"get","node":{"key":"/d","dir":true${json}${indexes}`);
+  });
+});
+
 it("an empty cause is left out", () => {
   expect(errorBody(new StoreError("notFile", "", 7))).toBe('{"errorCode":102,"message":"Not a file","index":7}\n');
 });

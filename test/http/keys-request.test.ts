@@ -80,9 +80,49 @@ it.each(["", "-1", "+1", "1.0", "1e3", "0x1", "1_0", "18446744073709551616", "99
   },
 );
 
-it("a ttl is refused until keys expire, and an empty one is none", () => {
-  expect(() => parse("PUT", "ttl=5")).toThrowError(
-    expect.objectContaining({ refusal: "ttlNotNumber", causeText: "ttl is not supported yet" }),
-  );
-  expect(parse("PUT", "ttl=5&prevExist=true", "ttl=")).toMatchObject({ command: { kind: "update" } });
+describe("a ttl", () => {
+  it.each([
+    { query: "ttl=5", command: { kind: "set", path, value: "", ttlSeconds: 5, dir: false } },
+    { query: "ttl=0", command: { kind: "set", path, value: "", ttlSeconds: 0, dir: false } },
+    { query: "ttl=", command: { kind: "set", path, value: "", dir: false } },
+    { query: "ttl=005&prevExist=true", command: { kind: "update", path, value: "", ttlSeconds: 5 } },
+    {
+      query: "ttl=18446744073709551615&prevValue=x",
+      command: { kind: "compareAndSwap", path, value: "", ttlSeconds: 2 ** 64, expected: { value: "x" } },
+    },
+    {
+      query: "ttl=5&refresh=true",
+      command: { kind: "set", path, value: "", ttlSeconds: 5, dir: false, refresh: true },
+    },
+    {
+      query: "ttl=5&refresh=1&prevExist=true",
+      command: { kind: "update", path, value: "", ttlSeconds: 5, refresh: true },
+    },
+    {
+      query: "ttl=5&refresh=1&prevExist=false",
+      command: { kind: "create", path, value: "", ttlSeconds: 5, dir: false },
+    },
+  ])("of $query", ({ query, command }) => {
+    expect(parse("PUT", query)).toEqual({ kind: "write", command, hidesNode: false });
+  });
+
+  it("of a POST is that of the child, which has nothing to refresh", () => {
+    expect(parse("POST", "ttl=5&refresh=true")).toMatchObject({
+      command: { kind: "createInOrder", path, value: "", ttlSeconds: 5, dir: false },
+    });
+  });
+
+  it("that is empty in the form counts before the query's", () => {
+    expect(parse("PUT", "ttl=5&prevExist=true", "ttl=")).toEqual({
+      kind: "write",
+      command: { kind: "update", path, value: "" },
+      hidesNode: false,
+    });
+  });
+
+  it.each(["-1", "x", "1.5", "1e3", " 5", "18446744073709551616"])("of %j is refused", (ttl) => {
+    expect(() => parse("PUT", `ttl=${encodeURIComponent(ttl)}`)).toThrowError(
+      expect.objectContaining({ refusal: "ttlNotNumber", causeText: 'invalid value for "ttl"' }),
+    );
+  });
 });

@@ -85,6 +85,39 @@ describe("limits", () => {
   });
 });
 
+describe("too much", () => {
+  it("writing is 500 with code 300 beyond the quota, and deleting makes room", async () => {
+    const full = await startDavitKeys({ quotaBytes: 20 });
+    const ask = (method: "PUT" | "DELETE", url: string) => full.app.inject({ method, url });
+    expect((await ask("PUT", "/v2/keys/a?value=0123456789")).statusCode).toBe(201);
+    const refused = await ask("PUT", "/v2/keys/b?value=0123456789");
+    expect([refused.statusCode, refused.body]).toEqual([
+      500,
+      '{"errorCode":300,"message":"Raft Internal Error",' +
+        '"cause":"the quota of 20 bytes would be exceeded; delete keys or raise it","index":0}\n',
+    ]);
+    expect((await ask("DELETE", "/v2/keys/a")).statusCode).toBe(200);
+    expect((await ask("PUT", "/v2/keys/b?value=0123456789")).statusCode).toBe(201);
+    await full.stop();
+  });
+
+  it("watching is 503 with code 300 beyond the limit, until another watch ends", async () => {
+    const busy = await startDavitKeys({ maxWatchers: 50 });
+    const watch = () => sendRaw({ port: busy.port, agent, method: "GET", target: "/v2/keys/a?wait=true" });
+    const waiting = await Promise.all(Array.from({ length: 50 }, watch));
+    const refused = await (await watch()).whole();
+    expect([refused.status, refused.body]).toEqual([
+      503,
+      '{"errorCode":300,"message":"Raft Internal Error","cause":"50 watch already; try again later","index":0}\n',
+    ]);
+    expect(refused.headers.get("retry-after")).toBe("5");
+    await busy.app.inject({ method: "PUT", url: "/v2/keys/a" });
+    await Promise.all(waiting.map((answered) => answered.whole()));
+    expect((await watch()).response.statusCode).toBe(200);
+    await busy.stop();
+  });
+});
+
 it("bytes that are not UTF-8 become U+FFFD in keys and values", async () => {
   const { body } = await answer("PUT", "/v2/keys/%FF", "value=%FE");
   expect(body).toContain('"key":"/\ufffd","value":"\ufffd"');
@@ -93,6 +126,21 @@ it("bytes that are not UTF-8 become U+FFFD in keys and values", async () => {
 it("a raw byte above ASCII in the target is 400", async () => {
   const raw = await exchange("GET /v2/keys/\u00e9 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   expect(raw).toMatch(/^HTTP\/1\.1 400 /);
+});
+
+it("a form that waits for 100 Continue is asked for and read", async () => {
+  const head =
+    "PUT /v2/keys/a HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: 7\r\n";
+  const answered = await exchange(`${head}Content-Type: application/x-www-form-urlencoded\r\n\r\nvalue=x`);
+  expect(answered).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 /);
+  expect(answered).toContain('"value":"x"');
+});
+
+it("HEAD tells the length of the body that GET has", async () => {
+  await set("/a", "x");
+  const { headers } = await answer("HEAD", "/v2/keys/a");
+  const { body } = await answer("GET", "/v2/keys/a");
+  expect(headers.get("content-length")).toBe(String(Buffer.byteLength(body)));
 });
 
 it("a chunked form is read, and HTTP/1.0 is answered", async () => {

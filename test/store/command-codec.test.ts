@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import type { Command } from "../../src/store/command.ts";
 import { decodeRecord, encodeRecord } from "../../src/store/command-codec.ts";
 import { storePath } from "../../src/store/node.ts";
 import { anyCommand } from "../helpers/any-command.ts";
@@ -16,11 +17,21 @@ it("no command holds the byte FF, on which the log relies", () => {
   fc.assert(fc.property(anyCommand, (command) => !encodeRecord({ atMs: 0, command }).includes(0xff)));
 });
 
-it("the format of version 1 is what it was", () => {
-  const command = { kind: "compareAndSwap", path: storePath("/a"), value: "b", expected: { index: 7n } } as const;
-  expect(new TextDecoder().decode(encodeRecord({ atMs: 5, command }))).toBe(
-    '{"v":1,"atMs":5,"command":{"kind":"compareAndSwap","path":"/a","value":"b","expected":{"index":"7"}}}',
-  );
+it.each<{ command: Command; json: string }>([
+  {
+    command: { kind: "compareAndSwap", path: storePath("/a"), value: "b", expected: { index: 7n }, refresh: true },
+    json: '{"kind":"compareAndSwap","path":"/a","value":"b","expected":{"index":"7"},"refresh":true}',
+  },
+  {
+    command: { kind: "set", path: storePath("/a"), value: "b", ttlSeconds: 5 },
+    json: '{"kind":"set","path":"/a","value":"b","ttlSeconds":5}',
+  },
+  {
+    command: { kind: "batch", commands: [{ kind: "expire", path: storePath("/a"), expiresAtMs: 9 }] },
+    json: '{"kind":"batch","commands":[{"kind":"expire","path":"/a","expiresAtMs":9}]}',
+  },
+])("the format of version 1 is what it was: $json", ({ command, json }) => {
+  expect(new TextDecoder().decode(encodeRecord({ atMs: 5, command }))).toBe(`{"v":1,"atMs":5,"command":${json}}`);
 });
 
 it.each([
@@ -29,6 +40,11 @@ it.each([
   { name: "another kind", text: '{"v":1,"atMs":1,"command":{"kind":"x","path":"/a"}}', reason: "damaged" },
   { name: "a bad path", text: '{"v":1,"atMs":1,"command":{"kind":"delete","path":"/a/../b"}}', reason: "damaged" },
   { name: "no value", text: '{"v":1,"atMs":1,"command":{"kind":"set","path":"/a"}}', reason: "damaged" },
+  {
+    name: "an expire without a time",
+    text: '{"v":1,"atMs":1,"command":{"kind":"expire","path":"/a"}}',
+    reason: "damaged",
+  },
   { name: "no commands", text: '{"v":1,"atMs":1,"command":{"kind":"batch"}}', reason: "damaged" },
 ])("$name is refused without a quote of it", ({ text, reason }) => {
   const decode = () => decodeRecord(new TextEncoder().encode(text));

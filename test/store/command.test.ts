@@ -7,10 +7,25 @@ import { Tree } from "../../src/store/tree.ts";
 import { anyCommand } from "../helpers/any-command.ts";
 
 const path = storePath;
-const set = (at: string, value: string): SingleCommand => ({ kind: "set", path: path(at), value });
+const set = (at: string, value: string, ttlSeconds?: number): SingleCommand => ({
+  kind: "set",
+  path: path(at),
+  value,
+  ...(ttlSeconds !== undefined && { ttlSeconds }),
+});
 
 function run(tree: Tree, command: Command) {
   return apply(tree, { atMs: 0, command });
+}
+
+/** None when it is refused. */
+function changesOf(tree: Tree, command: Command) {
+  try {
+    return run(tree, command);
+  } catch (error) {
+    if (error instanceof StoreError) return [];
+    throw error;
+  }
 }
 
 function refusalOf(tree: Tree, command: Command) {
@@ -126,19 +141,81 @@ it("the index grows by one for each change and not at all for a refusal", () => 
       const tree = new Tree();
       for (const command of commands) {
         const { index } = tree;
-        const isRefused = refusalOf(tree, command) !== undefined;
-        const changes = command.kind === "batch" ? command.commands.length : 1;
-        expect(tree.index).toBe(isRefused ? index : index + changes);
+        const changes = changesOf(tree, command);
+        expect(changes.map(({ event }) => event.node.modifiedIndex)).toEqual(changes.map((_, at) => index + at + 1));
+        expect(tree.index).toBe(index + changes.length);
       }
     }),
   );
+});
+
+it("the sums over the tree are what its nodes add up to", () => {
+  fc.assert(
+    fc.property(fc.array(anyCommand, { maxLength: 40 }), (commands) => {
+      const tree = new Tree();
+      for (const command of commands) {
+        changesOf(tree, command);
+        const nodes = dump(tree).filter(({ path: at }) => at !== "/");
+        const bytes = nodes.map(({ path: at, value = "" }) => Buffer.byteLength(`/${at.split("/").at(-1)}${value}`));
+        expect(tree.bytes).toBe(bytes.reduce((sum, each) => sum + each, 0));
+        expect(tree.timers.size).toBe(nodes.filter(({ expiresAtMs }) => expiresAtMs !== undefined).length);
+      }
+    }),
+  );
+});
+
+it("an expire is void when the node is gone or has another end", () => {
+  const tree = new Tree();
+  run(tree, set("/a", "1", 5));
+  const expire = (at: string, expiresAtMs: number) => run(tree, { kind: "expire", path: path(at), expiresAtMs });
+  expect([expire("/a", 4_000), expire("/b", 5_000), expire("/", 0), expire("/a/b", 5_000)]).toEqual([[], [], [], []]);
+  expect(tree.index).toBe(1);
+  expect(expire("/a", 5_000)).toMatchObject([{ event: { action: "expire", node: { modifiedIndex: 2 } } }]);
+});
+
+describe("a refresh", () => {
+  const before = set("/a", "1", 5);
+  const end = { ttlSeconds: 9, refresh: true };
+  const refreshes: readonly SingleCommand[] = [
+    { kind: "set", path: path("/a"), value: "", ...end },
+    { kind: "update", path: path("/a"), value: "", ...end },
+    { kind: "compareAndSwap", path: path("/a"), value: "", expected: { value: "1" }, ...end },
+  ];
+  it.each(refreshes)("of $kind keeps the value and sets a new end", (command) => {
+    const tree = new Tree();
+    run(tree, before);
+    const [change] = run(tree, command);
+    expect(change?.event).toMatchObject({
+      isRefresh: true,
+      node: { value: "1", expiresAtMs: 9_000, ttlSeconds: 9, modifiedIndex: 2 },
+      prevNode: { value: "1", expiresAtMs: 5_000, ttlSeconds: 5, modifiedIndex: 1 },
+    });
+  });
+
+  it.each([
+    { at: "/none", refusal: ["keyNotFound", "/none", 2] },
+    { at: "/dir", refusal: ["notFile", "/dir", 2] },
+    { at: "/a/b", refusal: ["notDirectory", "/a", 2] },
+    { at: "/", refusal: ["rootReadOnly", "/", 2] },
+  ])("by a set of $at is refused", ({ at, refusal }) => {
+    const tree = new Tree();
+    run(tree, before);
+    run(tree, set("/dir/x", ""));
+    expect(refusalOf(tree, { kind: "set", path: path(at), value: "", ...end })).toEqual(refusal);
+  });
+});
+
+it("a ttl that no time can tell ends with the year 9999", () => {
+  const tree = new Tree();
+  const [change] = run(tree, set("/a", "", 2 ** 64));
+  expect(change?.event.node.expiresAtMs).toBe(Date.UTC(9999, 11, 31, 23, 59, 59));
 });
 
 it("a listing works at any depth", () => {
   const tree = new Tree();
   const depth = 16_000;
   run(tree, set(`${"/d".repeat(depth)}/f`, "x"));
-  let node = tree.view(path("/"), { recursive: true }).nodes?.[0];
+  let node = tree.view(path("/"), { recursive: true, nowMs: 0 }).nodes?.[0];
   let seen = 0;
   for (; node !== undefined; node = node.nodes?.[0]) seen += 1;
   expect(seen).toBe(depth + 1);

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Feed } from "../../src/model/feed.ts";
-import type { Command, SingleCommand } from "../../src/store/command.ts";
+import type { SingleCommand, Submission } from "../../src/store/command.ts";
 import { type StoreEvent, storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
-import { anyCommand } from "../helpers/any-command.ts";
+import { anySubmission } from "../helpers/any-command.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
 import { memoryFiles, openStore } from "../helpers/test-store.ts";
 
@@ -43,38 +44,40 @@ describe("`follow`", () => {
     await store.stop();
   });
 
-  it.each<{ name: string; command: Command; tells: readonly (readonly [string, string | undefined])[] | "nothing" }>([
-    { name: "a set", command: set("/p/new", "1"), tells: [["/p/new", "1"]] },
-    { name: "a set outside", command: set("/px", "1"), tells: "nothing" },
-    { name: "a new directory", command: setDirectory("/p/new"), tells: "nothing" },
-    {
-      name: "a directory over a file",
-      command: setDirectory("/p/a"),
-      tells: [["/p/a", undefined]],
-    },
-    { name: "a delete", command: { kind: "delete", path: storePath("/p/a") }, tells: [["/p/a", undefined]] },
-    {
-      name: "a recursive delete above",
-      command: { kind: "delete", path: storePath("/p"), recursive: true },
-      tells: [
-        ["/p/a", undefined],
-        ["/p/d/_b", undefined],
-        ["/p/d/e/c", undefined],
-      ],
-    },
-    { name: "a refused command", command: { kind: "delete", path: storePath("/p") }, tells: "nothing" },
-    {
-      name: "a batch, once and with the last text of each file",
-      command: {
-        kind: "batch",
-        commands: [set("/p/x", "1"), set("/px", "2"), set("/p/x", "3"), { kind: "delete", path: storePath("/p/a") }],
+  it.each<{ name: string; command: Submission; tells: readonly (readonly [string, string | undefined])[] | "nothing" }>(
+    [
+      { name: "a set", command: set("/p/new", "1"), tells: [["/p/new", "1"]] },
+      { name: "a set outside", command: set("/px", "1"), tells: "nothing" },
+      { name: "a new directory", command: setDirectory("/p/new"), tells: "nothing" },
+      {
+        name: "a directory over a file",
+        command: setDirectory("/p/a"),
+        tells: [["/p/a", undefined]],
       },
-      tells: [
-        ["/p/x", "3"],
-        ["/p/a", undefined],
-      ],
-    },
-  ])("tells of $name", async ({ command, tells }) => {
+      { name: "a delete", command: { kind: "delete", path: storePath("/p/a") }, tells: [["/p/a", undefined]] },
+      {
+        name: "a recursive delete above",
+        command: { kind: "delete", path: storePath("/p"), recursive: true },
+        tells: [
+          ["/p/a", undefined],
+          ["/p/d/_b", undefined],
+          ["/p/d/e/c", undefined],
+        ],
+      },
+      { name: "a refused command", command: { kind: "delete", path: storePath("/p") }, tells: "nothing" },
+      {
+        name: "a batch, once and with the last text of each file",
+        command: {
+          kind: "batch",
+          commands: [set("/p/x", "1"), set("/px", "2"), set("/p/x", "3"), { kind: "delete", path: storePath("/p/a") }],
+        },
+        tells: [
+          ["/p/x", "3"],
+          ["/p/a", undefined],
+        ],
+      },
+    ],
+  )("tells of $name", async ({ command, tells }) => {
     const store = await openStore();
     for (const path of ["/p/a", "/p/d/_b", "/p/d/e/c"]) await store.submit(set(path, "0"));
     const { calls } = followed(store, "/p");
@@ -155,14 +158,20 @@ it("a batch wakes watchers after all of it was applied", async () => {
 });
 
 it("a replay gives the same nodes, indexes and history as the life before", async () => {
+  const step = fc.record({ command: anySubmission, passMs: fc.constantFrom(0, 0, 500, 2_000) });
   await fc.assert(
-    fc.asyncProperty(fc.array(anyCommand, { maxLength: 30 }), async (commands) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
       const files = memoryFiles();
-      const live = await openStore(files, { maxSegmentBytes: 500 });
-      await Promise.allSettled(commands.map((command) => live.submit(command)));
+      const clock = new FakeClock();
+      const live = await openStore(files, { clock, maxSegmentBytes: 500 });
+      for (const { command, passMs } of steps) {
+        await live.submit(command).catch((error: unknown) => expect(error).toBeInstanceOf(StoreError));
+        if (passMs > 0) await clock.advance(passMs);
+      }
+      await clock.advance(1);
       const before = stateOf(live);
       await live.stop();
-      const replayed = await openStore(files.reopened());
+      const replayed = await openStore(files.reopened(), { clock });
       expect(stateOf(replayed)).toEqual(before);
       expect(replayed.identity).toEqual({ ...live.identity, term: live.identity.term + 1 });
       await replayed.stop();
@@ -181,5 +190,6 @@ function stateOf(store: Store) {
       .resume();
   }
   const nodes = [...store.dump()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
-  return { nodes, history, storeIndex: store.indexes.storeIndex };
+  const { indexes, bytes } = store;
+  return { dump: JSON.stringify(nodes), history, storeIndex: indexes.storeIndex, bytes };
 }

@@ -7,10 +7,10 @@
 import { join } from "node:path";
 import { assert, codeOf, messageOf } from "../../lib/errors.ts";
 import type { AppendFile, Files } from "../../lib/files.ts";
+import { writeWholeFile } from "../../lib/whole-file.ts";
 import { WalError } from "../log-port.ts";
 import { type BatchPosition, encodeBatch, encodeSegmentHead, type LogRecord, type SegmentHead } from "./record.ts";
 import { type LogEnd, segmentNameOf } from "./recover.ts";
-import { writeWholeFile } from "./whole-file.ts";
 
 export interface SegmentWriterOptions {
   readonly directory: string;

@@ -12,8 +12,8 @@
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import type { Files } from "../../lib/files.ts";
+import { writeWholeFile } from "../../lib/whole-file.ts";
 import { newerFormat, type Snapshot } from "../log-port.ts";
-import { writeWholeFile } from "./whole-file.ts";
 
 const formatVersion = 1;
 const headBytes = 32;

@@ -14,6 +14,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { assert, codeOf, messageOf } from "../../lib/errors.ts";
 import type { Files } from "../../lib/files.ts";
 import type { Log } from "../../lib/log.ts";
+import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
 import {
   type CommittedListener,
   type LogIdentity,
@@ -27,7 +28,6 @@ import { type LogRecord, segmentHeadBytes } from "./record.ts";
 import { firstSequenceOf, type LogEnd, listSegments, recover, startOverAdvice } from "./recover.ts";
 import { createSegment, SegmentWriter } from "./segment-writer.ts";
 import { loadSnapshotFile, type StoredSnapshot, saveSnapshotFile } from "./snapshots.ts";
-import { removeUnfinishedFiles } from "./whole-file.ts";
 
 export interface FileLogOptions {
   readonly directory: string;

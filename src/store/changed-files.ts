@@ -1,0 +1,39 @@
+/** What changes mean for those who follow files and know no directories. */
+
+import type { Change } from "./change.ts";
+import { isAtOrBelow, type NodeRecord, type StorePath } from "./node.ts";
+import { walkBelow } from "./tree-node.ts";
+
+/** A file's new text, or undefined when it is gone. */
+export interface FileChange {
+  readonly path: string;
+  readonly text: string | undefined;
+}
+
+/** Paths and texts of the files among some nodes. */
+export function* filesAmong(nodes: Iterable<NodeRecord>): Iterable<readonly [StorePath, string]> {
+  for (const { path, value } of nodes) if (value !== undefined) yield [path, value];
+}
+
+/** What became of the files at or below a prefix; of several changes of one file the last. */
+export function changedFiles(changes: readonly Change[], prefix: StorePath): readonly FileChange[] {
+  const texts = new Map<StorePath, string | undefined>();
+  for (const change of changes) for (const [path, text] of filesOf(change, prefix)) texts.set(path, text);
+  return [...texts].filter(([path]) => isAtOrBelow(path, prefix)).map(([path, text]) => ({ path, text }));
+}
+
+function* filesOf({ event, removed }: Change, prefix: StorePath): Iterable<readonly [StorePath, string | undefined]> {
+  const { node, prevNode, isRefresh } = event;
+  // The text is what it was.
+  if (isRefresh === true && !node.isDirectory) return;
+  if (removed !== undefined && touches(node.path, prefix)) {
+    for (const [path, { kind }] of walkBelow(node.path, removed)) if (kind === "file") yield [path, undefined];
+  }
+  // A directory is no file, but it may stand where one was.
+  if (node.value !== undefined || prevNode?.value !== undefined) yield [node.path, node.value];
+}
+
+/** True when something below a directory may be below a prefix. */
+function touches(directory: StorePath, prefix: StorePath): boolean {
+  return isAtOrBelow(directory, prefix) || isAtOrBelow(prefix, directory);
+}

@@ -1,0 +1,119 @@
+/**
+ * Lets nodes end: logs an `expire` for each that is due, as soon as it is due, and before any write that comes later.
+ *
+ * Reads need it not, since they leave out what is due; so it may be late, or fail for a while, and nobody gets to see
+ * what has ended. Of 100,000 nodes that end together no more than 1,000 are logged in one step.
+ *
+ * All times are of one run's clock, which never steps: see `steadyClock`.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { ExpireCommand } from "./command.ts";
+import type { Timer } from "./expiring-set.ts";
+import { StoreError } from "./refusal.ts";
+import type { Tree } from "./tree.ts";
+
+export interface ExpiryOptions {
+  readonly tree: Tree;
+  readonly clock: Clock;
+  /** Time of this run. */
+  readonly nowMs: () => number;
+  /** Logs and applies them as one record. @throws {StoreError} logFailed. */
+  readonly submit: (commands: readonly ExpireCommand[]) => Promise<unknown>;
+}
+
+// Applying and telling so many takes some milliseconds.
+const maxExpiriesPerRecord = 1_000;
+// The log could not be written: as soon as it can, nodes should end.
+const retryMs = 500;
+
+export class Expiry {
+  readonly #options: ExpiryOptions;
+  /** The record on its way. */
+  #logging: Promise<void> | undefined;
+  #alarm = new AbortController();
+  /** When the sleep of now ends; -Infinity for none. */
+  #alarmAtMs = Number.NEGATIVE_INFINITY;
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(options: ExpiryOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#alarm.abort();
+    await this.#running;
+  }
+
+  /** Looks at the timers again: to be called after they may have changed. */
+  noticeTimers(): void {
+    if (this.#options.tree.timers.nextDueAtMs < this.#alarmAtMs) this.#alarm.abort();
+  }
+
+  /** True when something that is due at a time is not yet applied. */
+  isBehind(nowMs: number): boolean {
+    return this.#logging !== undefined || this.#options.tree.timers.nextDueAtMs <= nowMs;
+  }
+
+  /**
+   * Resolves once all that is due at a time has ended.
+   * @throws {StoreError} logFailed.
+   */
+  async catchUp(nowMs: number): Promise<void> {
+    while (this.isBehind(nowMs)) {
+      this.#logging ??= this.#logDue().finally(() => {
+        this.#logging = undefined;
+      });
+      await this.#logging;
+    }
+  }
+
+  async #run(): Promise<void> {
+    const { tree, nowMs } = this.#options;
+    while (!this.#isStopped) {
+      const waitMs = tree.timers.nextDueAtMs - nowMs();
+      await (waitMs > 0 ? this.#sleep(waitMs) : this.#tryCatchUp());
+    }
+  }
+
+  /** Ends earlier for a timer that is due earlier. */
+  async #sleep(durationMs: number): Promise<void> {
+    const { clock, nowMs } = this.#options;
+    this.#alarmAtMs = nowMs() + durationMs;
+    await clock.sleep(durationMs, this.#alarm.signal);
+    this.#alarmAtMs = Number.NEGATIVE_INFINITY;
+    if (!this.#isStopped) this.#alarm = new AbortController();
+  }
+
+  async #tryCatchUp(): Promise<void> {
+    try {
+      await this.catchUp(this.#options.nowMs());
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      // The log has said why.
+      await this.#options.clock.sleep(retryMs, this.#alarm.signal);
+    }
+  }
+
+  async #logDue(): Promise<void> {
+    const { tree, nowMs, submit } = this.#options;
+    const due = tree.timers.takeDue(nowMs(), maxExpiriesPerRecord);
+    if (due.length === 0) return;
+    try {
+      await submit(due.map(({ path, expiresAtMs }) => ({ kind: "expire", path, expiresAtMs })));
+    } catch (error) {
+      for (const timer of due) this.#putBack(timer);
+      throw error;
+    }
+  }
+
+  #putBack(timer: Timer): void {
+    if (this.#options.tree.isArmed(timer)) this.#options.tree.timers.add(timer);
+  }
+}

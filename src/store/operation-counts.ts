@@ -1,0 +1,72 @@
+/** How often what was asked of the store, and how often in vain: of this run alone. */
+
+import type { Command, ExpireCommand, SingleCommand } from "./command.ts";
+
+/** In the order in which they are told (etcd v3.4.23 v2store/stats.go). */
+export const countNames = [
+  "getsSuccess",
+  "getsFail",
+  "setsSuccess",
+  "setsFail",
+  "deleteSuccess",
+  "deleteFail",
+  "updateSuccess",
+  "updateFail",
+  "createSuccess",
+  "createFail",
+  "compareAndSwapSuccess",
+  "compareAndSwapFail",
+  "compareAndDeleteSuccess",
+  "compareAndDeleteFail",
+  "expireCount",
+] as const;
+
+export type CountName = (typeof countNames)[number];
+
+type Operation = "get" | SingleCommand["kind"];
+
+const prefixes = {
+  get: "gets",
+  set: "sets",
+  create: "create",
+  createInOrder: "create",
+  update: "update",
+  compareAndSwap: "compareAndSwap",
+  delete: "delete",
+  compareAndDelete: "compareAndDelete",
+} as const satisfies Record<Operation, string>;
+
+export class OperationCounts {
+  readonly #counts = new Map<CountName, number>(countNames.map((name) => [name, 0]));
+
+  get all(): ReadonlyMap<CountName, number> {
+    return this.#counts;
+  }
+
+  succeeded(operation: Operation): void {
+    this.#add(`${prefixes[operation]}Success`);
+  }
+
+  failed(operation: Operation): void {
+    this.#add(`${prefixes[operation]}Fail`);
+  }
+
+  /** Counts a command. @param changes how many came of it; undefined when it was refused. */
+  applied(command: Command, changes: number | undefined): void {
+    if (command.kind !== "batch") this.#appliedOne(command, changes);
+    // Nodes that end come with others of their kind, and some of them in vain.
+    else if (command.commands[0]?.kind === "expire") this.#add("expireCount", changes);
+    // Of a refused batch nobody knows which one it was.
+    else if (changes !== undefined) for (const each of command.commands) this.#appliedOne(each, 1);
+  }
+
+  #appliedOne({ kind }: SingleCommand | ExpireCommand, changes: number | undefined): void {
+    if (kind === "expire") this.#add("expireCount", changes);
+    else if (changes === undefined) this.failed(kind);
+    else this.succeeded(kind);
+  }
+
+  #add(name: CountName, count = 1): void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + count);
+  }
+}

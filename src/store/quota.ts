@@ -1,0 +1,52 @@
+/**
+ * How much the store may hold, in bytes of names and values. Whether a write fits is decided before it is logged: the
+ * log holds no quota, so that another one changes nothing that was written. Writes on their way to the disk count.
+ */
+
+import type { SingleCommand } from "./command.ts";
+import { StoreError } from "./refusal.ts";
+import type { Tree } from "./tree.ts";
+
+// A value lives outside the heap limit of Node, which so is no guard.
+const presetQuotaBytes = 1024 * 1024 * 1024;
+// A slash and the 20 digits of a name in order.
+const inOrderNameBytes = 21;
+
+export class Quota {
+  readonly #tree: Tree;
+  readonly #quotaBytes: number;
+  #reservedBytes = 0;
+
+  constructor(tree: Tree, quotaBytes = presetQuotaBytes) {
+    this.#tree = tree;
+    this.#quotaBytes = quotaBytes;
+  }
+
+  /**
+   * Keeps room for a write until `release`. What makes nothing larger always fits.
+   * @returns the bytes that were kept.
+   * @throws {StoreError} quotaExceeded.
+   */
+  reserve(command: SingleCommand): number {
+    const growth = Math.max(0, growthOf(this.#tree, command));
+    if (growth > 0 && this.#tree.bytes + this.#reservedBytes + growth > this.#quotaBytes) {
+      const cause = `the quota of ${this.#quotaBytes} bytes would be exceeded; delete keys or raise it`;
+      throw new StoreError("quotaExceeded", cause, 0);
+    }
+    this.#reservedBytes += growth;
+    return growth;
+  }
+
+  release(bytes: number): void {
+    this.#reservedBytes -= bytes;
+  }
+}
+
+function growthOf(tree: Tree, command: SingleCommand): number {
+  if (!("value" in command) || ("refresh" in command && command.refresh === true)) return 0;
+  const isDirectory = "dir" in command && command.dir === true;
+  const valueBytes = isDirectory ? 0 : Buffer.byteLength(command.value);
+  if (command.kind !== "createInOrder") return tree.growthBy(command.path, valueBytes);
+  // Below the directory, which is there or is made on the way.
+  return valueBytes + inOrderNameBytes + tree.growthBy(command.path, 0);
+}
