@@ -56,7 +56,11 @@ export default {
       comment: "plain data and arithmetic: no clock, no disk, no network (record.ts has zlib, for its CRC)",
       severity: "error",
       from: {
-        path: "^src/(model/|render/|store/(node|tree|command|watch-hub|snapshot|refusal)\\.ts|controller/reconcile)",
+        path: [
+          "^src/(model/|render/|controller/reconcile)",
+          "^src/store/(node|change|tree|tree-node|listing|command|refusal|watch-hub|event-ring|snapshot)\\.ts",
+          "^src/store/(expiring-set|quota|operation-counts|changed-files)\\.ts",
+        ],
       },
       to: { dependencyTypes: ["core"] },
     },
@@ -65,7 +69,7 @@ export default {
       name: "only-commands-import-app",
       severity: "error",
       from: { path: "^src/", pathNot: "^src/(commands/|main\\.ts$)" },
-      to: { path: "^src/(app\\.ts$|commands/)" },
+      to: { path: "^src/((boot-)?app\\.ts$|commands/)" },
     },
     {
       name: "no-undeclared-packages",

@@ -1,7 +1,7 @@
 /** What machines reach the boot service by, where nobody said it. */
 
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
-import { type Address, authority, isWildcard } from "./config.ts";
+import { type Address, authority, isWildcard } from "./address.ts";
 
 /**
  * The authority for absolute addresses: as told, else where davit listens, else (for a wildcard) this machine's first

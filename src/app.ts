@@ -4,22 +4,12 @@
  */
 
 import { createHash, randomBytes } from "node:crypto";
-import { advertisedAuthority } from "./advertise.ts";
-import { BootConfigs } from "./boot/boot-configs.ts";
-import { BootError } from "./boot/boot-error.ts";
-import { BootIndex } from "./boot/boot-index.ts";
-import type { Address, ServeConfig } from "./config.ts";
+import type { Address } from "./address.ts";
+import { BootService } from "./boot-service.ts";
+import type { ServeConfig } from "./config.ts";
 import { Controller } from "./controller/controller.ts";
 import { DirectorySource } from "./directory/directory.ts";
 import { StatusLog } from "./directory/status-log.ts";
-import { accessLog } from "./http/access-log.ts";
-import { assets } from "./http/assets.ts";
-import { bootRoutes } from "./http/boot-routes.ts";
-import { answerError } from "./http/errors.ts";
-import { keysRoutes } from "./http/keys-routes.ts";
-import { keysRewriteUrl } from "./http/keys-target.ts";
-import { opsRoutes } from "./http/ops-routes.ts";
-import { createServer, type HttpServer } from "./http/server.ts";
 import type { Clock } from "./lib/clock.ts";
 import { diskFiles } from "./lib/files.ts";
 import type { Log } from "./lib/log.ts";
@@ -30,6 +20,7 @@ import { parseTemplate } from "./render/template.ts";
 import { Store } from "./store/store.ts";
 import { lockDirectory } from "./store/wal/lock.ts";
 import { FileLog } from "./store/wal/wal.ts";
+import { StoreService } from "./store-service.ts";
 
 export interface AppOptions {
   readonly config: ServeConfig;
@@ -47,12 +38,14 @@ export interface Served {
   readonly problems: number;
   readonly bootAddress: Address;
   readonly storeAddress: Address;
+  /** True when the store is reached by HTTPS. */
+  readonly storeTls: boolean;
   readonly opsAddress: Address;
   /** What machines reach the boot service by. */
   readonly advertised: string;
 }
 
-type Listening = Pick<Served, "bootAddress" | "storeAddress" | "opsAddress" | "advertised">;
+type Listening = Pick<Served, "bootAddress" | "storeAddress" | "storeTls" | "opsAddress" | "advertised">;
 
 export class App {
   readonly #config: ServeConfig;
@@ -60,13 +53,11 @@ export class App {
   readonly #clock: Clock;
   readonly #version: string;
   readonly #metrics: Metrics;
-  readonly #index: BootIndex;
+  readonly #boot: BootService;
   readonly #source: Source;
   readonly #statuses: StatusLog;
   /** Ends of what was started, the last one first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
-  readonly #stopping = new AbortController();
-  #configs: BootConfigs | undefined;
 
   constructor({ config, log, clock, version }: AppOptions) {
     this.#config = config;
@@ -74,7 +65,7 @@ export class App {
     this.#clock = clock;
     this.#version = version;
     this.#metrics = createMetrics(version);
-    this.#index = new BootIndex({ log: log.child({ part: "boot" }) });
+    this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
     this.#source = new DirectorySource({ directories: config.manifests, clock, log: log.child({ part: "directory" }) });
     this.#statuses = new StatusLog({ log: log.child({ part: "status" }) });
   }
@@ -84,24 +75,26 @@ export class App {
    * @throws {StartError | WalError} one sentence for the operator; `stop` ends what was started by then.
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
-    const { bootAddress, storeAddress, opsAddress, advertiseAddress, grubSeparator, grubCommands } = this.#config;
     const store = await this.#openStore();
-    this.#stops.unshift(store.follow(davitRoot, this.#index));
-    const listening = {
-      opsAddress: await this.#listen(await this.#opsServer(store), opsAddress, "--ops-address"),
-      storeAddress: await this.#listen(await this.#storeServer(store), storeAddress, "--store-address"),
-      bootAddress: await this.#listen(await this.#bootServer(), bootAddress, "--boot-address"),
-    };
-    const advertised = advertisedAuthority(advertiseAddress, listening.bootAddress);
-    const grub = { separator: grubSeparator, commands: grubCommands };
-    this.#configs = new BootConfigs({ index: this.#index, authority: advertised, grub });
-    const isReady = this.#openWhenHeard(await this.#startController(store));
-    return { ready: isReady.then(() => this.#served({ ...listening, advertised })) };
+    this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
+    const keys = this.#storeService(store);
+    this.#stops.unshift(() => this.#boot.stop());
+    const opsAddress = await this.#boot.listenForOperators({
+      waitingFor: "the source's first list is not in the store",
+      attention: () => this.#attention(store),
+      measure: () => keys.measure(),
+    });
+    this.#stops.unshift(() => keys.stop());
+    const storeAddress = await keys.listen();
+    const machines = await this.#boot.listenForMachines();
+    const { synced } = await this.#startController(store);
+    const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
+    return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening)) };
   }
 
   /** Not ready at once; then what is under way finishes, and the log is closed. Idempotent. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#boot.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
   }
 
@@ -115,69 +108,25 @@ export class App {
       log: this.#log.child({ part: "store" }),
       observeSyncSeconds: (seconds) => this.#metrics.storeSyncSeconds.observe(seconds),
     });
-    const store = await Store.open({ log: wal, clock: this.#clock });
+    const store = await Store.open({
+      log: wal,
+      clock: this.#clock,
+      quotaBytes: this.#config.storeQuotaBytes,
+      maxWatchers: this.#config.storeMaxWatchers,
+    });
     this.#stops.unshift(() => store.stop());
     return store;
   }
 
-  async #bootServer(): Promise<HttpServer> {
-    const log = this.#log.child({ part: "http" });
-    const clock = this.#clock;
-    const observe = accessLog({ log, clock, metrics: this.#metrics });
-    const server = createServer({ log, clock, answerError, isReadOnly: true, observe });
-    await server.app.register(bootRoutes, {
-      configs: { render: (name, asked) => this.#bootConfigs().render(name, asked) },
-    });
-    await server.app.register(assets, { root: this.#config.assetsDir, metrics: this.#metrics });
-    return server;
-  }
-
-  async #storeServer(store: Store): Promise<HttpServer> {
-    const log = this.#log.child({ part: "keys" });
-    const server = createServer({
-      log,
+  #storeService(store: Store): StoreService {
+    return new StoreService({
+      config: this.#config,
+      store,
+      log: this.#log,
       clock: this.#clock,
-      answerError,
-      isReadOnly: false,
-      rewriteUrl: keysRewriteUrl,
-      limits: storeLimits,
+      metrics: this.#metrics,
+      isReady: () => this.#boot.index.isReady,
     });
-    await server.app.register(keysRoutes, { store, maxValueBytes: this.#config.storeMaxValueBytes });
-    return server;
-  }
-
-  async #opsServer(store: Store): Promise<HttpServer> {
-    const server = createServer({
-      log: this.#log.child({ part: "ops" }),
-      clock: this.#clock,
-      answerError,
-      isReadOnly: true,
-    });
-    const { contentType, text } = this.#metrics;
-    const scrape = () => {
-      this.#metrics.storeIndex.set(store.indexes.storeIndex);
-      this.#metrics.storeWatchers.set(store.watcherCount);
-      return text();
-    };
-    await server.app.register(opsRoutes, {
-      version: this.#version,
-      checks: [
-        {
-          name: "boot",
-          check: () => (this.#index.isReady ? undefined : "the source's first list is not in the store"),
-        },
-        { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
-      ],
-      attention: () => this.#attention(store),
-      metrics: { contentType, text: scrape },
-    });
-    return server;
-  }
-
-  async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {
-    const { address, port: actualPort } = await server.listen({ host, port, option });
-    this.#stops.unshift(() => server.close());
-    return { host: address, port: actualPort };
   }
 
   /** Resolves when the source's first list is in the store. */
@@ -200,16 +149,6 @@ export class App {
     return { synced };
   }
 
-  /** Lets machines be answered once the source was heard, or from the copy on disk after the grace time. */
-  async #openWhenHeard({ synced }: { readonly synced: Promise<void> }): Promise<void> {
-    const grace = this.#clock.sleep(this.#config.sourceGraceMs, this.#stopping.signal).then(() => "grace" as const);
-    const first = await Promise.race([synced, grace]);
-    this.#index.open();
-    if (first !== "grace" || this.#stopping.signal.aborted) return;
-    if (!this.#index.isReady) return await synced;
-    this.#log.warn({ waitedMs: this.#config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
-  }
-
   #served(listening: Listening): Served {
     const { view } = this.#source;
     const count = (objects: Iterable<unknown>) => [...objects].length;
@@ -226,17 +165,8 @@ export class App {
   #attention(store: Store): readonly string[] {
     const problems = this.#source.view.problems.map(({ origin, message }) => `${origin}: ${message}`);
     const objects = this.#statuses
-      .notReady()
+      .attention()
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
     return [...(store.status === "writable" ? [] : [`store: the log is ${store.status}`]), ...problems, ...objects];
   }
-
-  #bootConfigs(): BootConfigs {
-    // The port is known only after listening: a request may come in between.
-    if (this.#configs === undefined) throw new BootError("notReady");
-    return this.#configs;
-  }
 }
-
-// The protocol's keys may be 32 KiB long, each byte of them escaped; a form holds a value of which each byte is escaped.
-const storeLimits = { maxTargetBytes: 112 * 1024, maxHeaderBytes: 128 * 1024, stallTimeoutMs: 0 };

@@ -1,72 +1,37 @@
 /**
- * The option table: from it come parsing, `--help` and docs/operations.md. A flag beats its environment variable
- * (`DAVIT_` and the flag's name in upper case), which beats the default. Every problem is found before any is told.
+ * The options of each command: from these tables come parsing, `--help` and docs/operations.md. Every problem is found
+ * before any is told.
  */
 
-import { parseArgs } from "node:util";
+import { type Address, authority, isLoopback } from "./address.ts";
 import { type LogLevel, logLevels } from "./lib/log.ts";
+import {
+  ConfigError,
+  type Environment,
+  type Option,
+  one,
+  readAddress,
+  readBytes,
+  readChoice,
+  readCount,
+  readDuration,
+  readServerUrl,
+  readSwitch,
+  readTable,
+  readText,
+  tableHelp,
+  type Values,
+} from "./options.ts";
 
-/** A host and a port to listen on or to be reached at. */
-export interface Address {
-  /** Name or IP literal, IPv6 without brackets. */
-  readonly host: string;
-  /** 0 to 65535; 0 lets the system choose. */
-  readonly port: number;
-}
-
-/** Everything that can be wrong with a command line, one sentence each. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(problems.join("\n"));
-    this.problems = problems;
-  }
-}
-
-interface Option<Value> {
-  readonly flag: string;
-  /** Placeholder of the value in help; none for a switch. */
-  readonly value?: string;
-  readonly repeatable?: true;
-  /** The default as text; undefined leaves the option unset. */
-  readonly preset?: string;
-  readonly help: string;
-  /** Turns all given texts (at least one) into the value, or says what they must be. */
-  readonly read: (texts: readonly string[]) => Value | Refusal;
-}
-
-/** Completes the sentence "Bad value "x" for --flag: …". */
-class Refusal {
-  readonly rule: string;
-  constructor(rule: string) {
-    this.rule = rule;
-  }
-}
-
-const serveOptions = {
-  manifests: {
-    flag: "manifests",
-    value: "DIR",
-    repeatable: true,
-    help: "read Profile, Group, ConfigMap and Secret YAML from this directory, and follow changes",
-    read: (texts) => texts.filter((text) => text !== ""),
-  } satisfies Option<readonly string[]>,
+/** The boot service's own options, with those of operations and of the log: every command that answers machines. */
+const serviceOptions = {
   sourceGraceMs: {
     flag: "source-grace",
     value: "DURATION",
     preset: "10s",
-    help: "after a restart, wait this long for the source's first list before serving the copy on disk",
+    help: "after a restart, wait this long for the source or the store before serving the copy on disk",
     read: one(readDuration),
   } satisfies Option<number>,
-  dataDir: {
-    flag: "data-dir",
-    value: "DIR",
-    preset: "./data",
-    help: "write-ahead log of the store; created with mode 0700",
-    read: one((text) => text),
-  } satisfies Option<string>,
   bootAddress: {
     flag: "boot-address",
     value: "HOST:PORT",
@@ -74,26 +39,6 @@ const serveOptions = {
     help: "where machines ask; open to everyone, and nothing on it changes state",
     read: one(readAddress),
   } satisfies Option<Address>,
-  storeAddress: {
-    flag: "store-address",
-    value: "HOST:PORT",
-    preset: "127.0.0.1:2379",
-    help: "the key API; off loopback it needs --store-insecure",
-    read: one(readAddress),
-  } satisfies Option<Address>,
-  storeInsecure: {
-    flag: "store-insecure",
-    preset: "false",
-    help: "let anyone who reaches --store-address read and write keys",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
-  storeMaxValueBytes: {
-    flag: "store-max-value-bytes",
-    value: "BYTES",
-    preset: "1048576",
-    help: "longest value that a client may write",
-    read: one(readBytes),
-  } satisfies Option<number>,
   opsAddress: {
     flag: "ops-address",
     value: "HOST:PORT",
@@ -113,7 +58,7 @@ const serveOptions = {
     flag: "assets-dir",
     value: "DIR",
     help: "kernels and initrds, served below /assets/; default: none, and /assets/ is 404",
-    read: one((text) => text),
+    read: one(readText),
   } satisfies Option<string>,
   grubSeparator: {
     flag: "grub-separator",
@@ -144,187 +89,229 @@ const serveOptions = {
   } satisfies Option<"json" | "pretty">,
 };
 
-type Table = Readonly<Record<string, Option<unknown>>>;
-type ValueOf<Entry> = Entry extends { read: (texts: readonly string[]) => infer Value }
-  ? Exclude<Value, Refusal>
-  : never;
-type Values<Options> = {
-  readonly [Name in keyof Options]: Options[Name] extends { preset: string }
-    ? ValueOf<Options[Name]>
-    : ValueOf<Options[Name]> | undefined;
+const serveOptions = {
+  manifests: {
+    flag: "manifests",
+    value: "DIR",
+    repeatable: true,
+    help: "read Profile, Group, ConfigMap and Secret YAML from this directory, and follow changes",
+    read: (texts) => texts.filter((text) => text !== ""),
+  } satisfies Option<readonly string[]>,
+  dataDir: {
+    flag: "data-dir",
+    value: "DIR",
+    preset: "./data",
+    help: "write-ahead log of the store; created with mode 0700",
+    read: one(readText),
+  } satisfies Option<string>,
+  storeAddress: {
+    flag: "store-address",
+    value: "HOST:PORT",
+    preset: "127.0.0.1:2379",
+    help: "the key API; off loopback it needs TLS and authentication, or --store-insecure",
+    read: one(readAddress),
+  } satisfies Option<Address>,
+  storeInsecure: {
+    flag: "store-insecure",
+    preset: "false",
+    help: "let --store-address be off loopback without TLS or authentication: anyone may read and write keys",
+    read: one(readSwitch),
+  } satisfies Option<boolean>,
+  storeCertFile: fileOption("store-cert-file", "TLS certificate of the store listener, PEM with its chain; followed"),
+  storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
+  storeClientCaFile: fileOption("store-client-ca-file", "clients of the store need a certificate by one of these, PEM"),
+  storeTokenFile: fileOption(
+    "store-token-file",
+    "clients of the store need one of these tokens, a line each, as Bearer or as the password of Basic",
+  ),
+  storeMaxValueBytes: {
+    flag: "store-max-value-bytes",
+    value: "BYTES",
+    preset: "1048576",
+    help: "longest value that a client may write",
+    read: one(readBytes),
+  } satisfies Option<number>,
+  storeQuotaBytes: {
+    flag: "store-quota-bytes",
+    value: "BYTES",
+    preset: "1073741824",
+    help: "how much the names and values that clients write may take; beyond it only deletes are taken",
+    read: one(readBytes),
+  } satisfies Option<number>,
+  storeMaxWatchers: {
+    flag: "store-max-watchers",
+    value: "COUNT",
+    preset: "10000",
+    help: "how many watches of keys may wait at a time",
+    read: one(readCount),
+  } satisfies Option<number>,
+  storeAdvertiseUrl: {
+    flag: "store-advertise-url",
+    value: "URL",
+    help:
+      "what clients of the store are told to use, as http://HOST:PORT; " +
+      "default: the store address, or the first global address where that is a wildcard",
+    read: one(readServerUrl),
+  } satisfies Option<URL>,
+  ...serviceOptions,
 };
 
-/** The options of `davit serve`, parsed; options without a default are undefined when nobody gave them. */
+const bootOptions = {
+  store: {
+    flag: "store",
+    value: "URL",
+    help: "the store to follow: http://HOST:PORT or https://HOST:PORT of davit serve",
+    read: one(readServerUrl),
+  } satisfies Option<URL>,
+  storeTokenFile: fileOption("store-token-file", "token to show to the store; the first one of the file counts"),
+  storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
+  storeCertFile: fileOption("store-cert-file", "certificate to show to the store, PEM"),
+  storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
+  copyFile: {
+    flag: "copy-file",
+    value: "FILE",
+    help: "keep the last copy here, mode 0600, to answer machines after a restart without the store",
+    read: one(readText),
+  } satisfies Option<string>,
+  ...serviceOptions,
+};
+
+/** A file that must exist. */
+function fileOption(flag: string, help: string) {
+  return { flag, value: "FILE", help, read: one(readText) } satisfies Option<string>;
+}
+
+/** The options of the boot service, wherever it runs. */
+export type ServiceConfig = Values<typeof serviceOptions>;
+
+/** The options of `davit serve`, parsed. */
 export type ServeConfig = Values<typeof serveOptions> & { readonly manifests: readonly string[] };
+
+/** The options of `davit boot`, parsed. */
+export type BootConfig = Values<typeof bootOptions> & { readonly store: URL };
+
+/** Tells what is there, so that a wrong path is named with every other problem. */
+export interface Paths {
+  isDirectory(path: string): boolean;
+  isFile(path: string): boolean;
+}
 
 /**
  * Reads the options of `davit serve`.
- * @param isDirectory tells whether a directory is there, so that a wrong one is named with every other problem.
  * @throws {ConfigError} with every problem.
  */
-export function readServeConfig(
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-  isDirectory: (path: string) => boolean,
-): ServeConfig {
+export function readServeConfig(args: readonly string[], environment: Environment, paths: Paths): ServeConfig {
   const { values, problems } = readTable(serveOptions, args, environment);
   const config: ServeConfig = { ...values, manifests: values.manifests ?? [] };
-  problems.push(...directoryProblems(config, isDirectory), ...storeDoorProblems(config));
+  problems.push(
+    ...manifestsProblems(config, paths),
+    ...assetsProblems(config, paths),
+    ...fileProblems(serveOptions, config, paths),
+    ...pairProblems(config),
+    ...storeDoorProblems(config),
+  );
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
 }
 
+/**
+ * Reads the options of `davit boot`.
+ * @throws {ConfigError} with every problem.
+ */
+export function readBootConfig(args: readonly string[], environment: Environment, paths: Paths): BootConfig {
+  const { values, problems } = readTable(bootOptions, args, environment);
+  const { store } = values;
+  problems.push(
+    ...assetsProblems(values, paths),
+    ...fileProblems(bootOptions, values, paths),
+    ...pairProblems(values),
+    ...storeTlsProblems(values),
+  );
+  if (store === undefined && !problems.some((problem) => / (--store|DAVIT_STORE):/.test(problem))) {
+    problems.push("No store to follow: give --store URL");
+  }
+  if (problems.length > 0 || store === undefined) throw new ConfigError(problems);
+  return Object.freeze({ ...values, store });
+}
+
 /** The help text of `davit serve`. */
 export function serveHelp(): string {
-  const rows = Object.values<Option<unknown>>(serveOptions).map((option) => {
-    const left = `  --${option.flag}${option.value === undefined ? "" : ` ${option.value}`}`;
-    const notes = [
-      option.preset !== undefined && option.value !== undefined ? `default ${option.preset}` : "",
-      option.repeatable === true ? "repeatable" : "",
-    ].filter((note) => note !== "");
-    return `${left}\n        ${option.help}${notes.length === 0 ? "" : ` (${notes.join(", ")})`}`;
-  });
+  return helpOf("serve --manifests DIR", "Serves boot configs to machines from Profiles and Groups.", serveOptions);
+}
+
+/** The help text of `davit boot`. */
+export function bootHelp(): string {
+  return helpOf("boot --store URL", "Serves boot configs to machines from the store of another davit.", bootOptions);
+}
+
+function helpOf(usage: string, purpose: string, table: Parameters<typeof tableHelp>[0]): string {
   return [
-    "Usage: davit serve --manifests DIR [options]",
+    `Usage: davit ${usage} [options]`,
     "",
-    "Serves boot configs to machines from Profiles and Groups. Every option can also be given as an environment",
-    "variable: DAVIT_BOOT_ADDRESS for --boot-address; lists are separated by commas there. A flag wins.",
+    purpose,
+    "Every option can also be given as an environment variable: DAVIT_BOOT_ADDRESS for --boot-address; lists are",
+    "separated by commas there. A flag wins.",
     "",
-    ...rows,
+    ...tableHelp(table),
     "",
   ].join("\n");
 }
 
-/** `HOST:PORT` as it stands in a URL. */
-export function authority(address: Address): string {
-  return `${address.host.includes(":") ? `[${address.host}]` : address.host}:${address.port}`;
-}
-
-/** True for an address that only this machine reaches. */
-export function isLoopback(host: string): boolean {
-  return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
-}
-
-/** True for an address that stands for every address of this machine. */
-export function isWildcard(host: string): boolean {
-  return host === "::" || host === "0.0.0.0";
-}
-
-function readTable<Options extends Table>(
-  table: Options,
-  args: readonly string[],
-  environment: Readonly<Record<string, string | undefined>>,
-): { values: Values<Options>; problems: string[] } {
-  const { given, problems } = readFlags(table, args);
-  const values: Record<string, unknown> = {};
-  for (const [name, option] of Object.entries(table)) {
-    const found = findTexts(option, given, environment);
-    if (found === undefined) continue;
-    const value = option.read(found.texts);
-    if (value instanceof Refusal)
-      problems.push(`Bad value "${found.texts.join(",")}" for ${found.where}: ${value.rule}`);
-    else values[name] = value;
-  }
-  return { values: values as Values<Options>, problems };
-}
-
-function readFlags(table: Table, args: readonly string[]): { given: Map<string, string[]>; problems: string[] } {
-  const options = Object.values(table);
-  const known = new Map(options.map((option) => [option.flag, option]));
-  const { tokens } = parseArgs({
-    args: [...args],
-    strict: false,
-    tokens: true,
-    options: Object.fromEntries(options.map((o) => [o.flag, { type: o.value === undefined ? "boolean" : "string" }])),
-  });
-  const given = new Map<string, string[]>();
-  const problems: string[] = [];
-  for (const token of tokens) {
-    if (token.kind === "positional") problems.push(`Unexpected argument "${token.value}": options begin with --`);
-    if (token.kind !== "option") continue;
-    const option = known.get(token.name);
-    const problem = flagProblem(option, token.rawName, token.value, given);
-    if (problem !== undefined) problems.push(problem);
-    else given.set(token.name, [...(given.get(token.name) ?? []), token.value ?? "true"]);
-  }
-  return { given, problems };
-}
-
-function flagProblem(
-  option: Option<unknown> | undefined,
-  rawName: string,
-  value: string | undefined,
-  given: ReadonlyMap<string, readonly string[]>,
-): string | undefined {
-  if (option === undefined) return `Unknown option "${rawName}": see --help`;
-  if (option.value !== undefined && value === undefined) return `No value for --${option.flag}: give ${option.value}`;
-  if (option.repeatable !== true && given.has(option.flag)) return `Option --${option.flag} is given twice: keep one`;
-  return undefined;
-}
-
-function findTexts(
-  option: Option<unknown>,
-  given: ReadonlyMap<string, readonly string[]>,
-  environment: Readonly<Record<string, string | undefined>>,
-): { texts: readonly string[]; where: string } | undefined {
-  const texts = given.get(option.flag);
-  if (texts !== undefined) return { texts, where: `--${option.flag}` };
-  const variable = `DAVIT_${option.flag.toUpperCase().replaceAll("-", "_")}`;
-  const text = environment[variable];
-  if (text !== undefined && text !== "")
-    return { texts: option.repeatable ? text.split(",") : [text], where: variable };
-  return option.preset === undefined ? undefined : { texts: [option.preset], where: "the default" };
-}
-
-function directoryProblems(config: ServeConfig, isDirectory: (path: string) => boolean): string[] {
-  const problems = config.manifests
+function manifestsProblems({ manifests }: ServeConfig, { isDirectory }: Paths): string[] {
+  if (manifests.length === 0) return ["No source of objects: give --manifests DIR"];
+  return manifests
     .filter((path) => !isDirectory(path))
     .map((path) => `No directory "${path}": --manifests needs one that exists`);
-  if (config.manifests.length === 0) problems.push("No source of objects: give --manifests DIR");
-  if (config.assetsDir !== undefined && !isDirectory(config.assetsDir)) {
-    problems.push(`No directory "${config.assetsDir}": --assets-dir needs one that exists`);
+}
+
+function assetsProblems({ assetsDir }: Pick<ServiceConfig, "assetsDir">, { isDirectory }: Paths): string[] {
+  if (assetsDir === undefined || isDirectory(assetsDir)) return [];
+  return [`No directory "${assetsDir}": --assets-dir needs one that exists`];
+}
+
+const fileNames = ["storeTokenFile", "storeCaFile", "storeCertFile", "storeKeyFile", "storeClientCaFile"] as const;
+type FileName = (typeof fileNames)[number];
+type GivenFiles = Readonly<Partial<Record<FileName, string | undefined>>>;
+
+function fileProblems(
+  table: Readonly<Partial<Record<FileName, Option<string>>>>,
+  config: GivenFiles,
+  { isFile }: Paths,
+): string[] {
+  return fileNames.flatMap((name) => {
+    const path = config[name];
+    if (path === undefined || isFile(path)) return [];
+    return [`No file "${path}": --${table[name]?.flag} needs one that exists`];
+  });
+}
+
+function pairProblems({ storeCertFile, storeKeyFile }: GivenFiles): string[] {
+  if ((storeCertFile === undefined) === (storeKeyFile === undefined)) return [];
+  const [given, absent] = storeKeyFile === undefined ? ["cert", "key"] : ["key", "cert"];
+  return [`Missing --store-${absent}-file: --store-${given}-file is of no use without it`];
+}
+
+function storeTlsProblems({ store, storeCaFile, storeCertFile }: GivenFiles & { readonly store: URL | undefined }) {
+  if (store?.protocol !== "http:" || (storeCaFile ?? storeCertFile) === undefined) return [];
+  return [`No TLS with "${store.origin}": certificates need a URL that begins with https://`];
+}
+
+function storeDoorProblems(config: ServeConfig): string[] {
+  const { storeAddress, storeInsecure, storeCertFile, storeKeyFile, storeClientCaFile, storeTokenFile } = config;
+  const hasTls = (storeCertFile ?? storeKeyFile) !== undefined;
+  const problems: string[] = [];
+  if (storeClientCaFile !== undefined && !hasTls) {
+    problems.push("No TLS for --store-client-ca-file: give --store-cert-file and --store-key-file");
   }
-  return problems;
-}
-
-function storeDoorProblems({ storeAddress, storeInsecure }: ServeConfig): string[] {
-  if (storeAddress === undefined || isLoopback(storeAddress.host) || storeInsecure === true) return [];
-  const cure = "anyone could write keys, so keep --store-address on loopback or say --store-insecure";
-  return [`Refusing to listen on "${authority(storeAddress)}": ${cure}`];
-}
-
-function one<Value>(read: (text: string) => Value | Refusal): (texts: readonly string[]) => Value | Refusal {
-  return ([text = ""]) => (text === "" ? new Refusal("must not be empty") : read(text));
-}
-
-function readChoice<Choice extends string>(choices: readonly Choice[]): (text: string) => Choice | Refusal {
-  return (text) => choices.find((choice) => choice === text) ?? new Refusal(`must be one of ${choices.join(", ")}`);
-}
-
-function readSwitch(text: string): boolean | Refusal {
-  return text === "true" || (text === "false" ? false : new Refusal("must be true or false"));
-}
-
-function readBytes(text: string): number | Refusal {
-  const bytes = /^\d{1,10}$/.test(text) ? Number(text) : 0;
-  return bytes > 0 ? bytes : new Refusal("must be a positive number of bytes");
-}
-
-const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-function readDuration(text: string): number | Refusal {
-  const [, amount, unit] = /^(\d{1,6})(ms|s|m|h)$/.exec(text) ?? [];
-  const factor = unitMs[unit ?? ""];
-  return factor === undefined
-    ? new Refusal("must be a whole number with ms, s, m or h, such as 10s")
-    : Number(amount) * factor;
-}
-
-function readAddress(text: string): Address | Refusal {
-  const [, bracketed, plain, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text) ?? [];
-  const host = bracketed ?? plain;
-  if (host === undefined || host === "" || Number(port) > 65_535) {
-    return new Refusal("must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080");
-  }
-  return { host, port: Number(port) };
+  // An address that is refused is missing here.
+  if (storeAddress === undefined || isLoopback(storeAddress.host) || storeInsecure === true) return problems;
+  const lacks = [
+    ...(hasTls ? [] : ["TLS (--store-cert-file and --store-key-file)"]),
+    ...((storeTokenFile ?? storeClientCaFile) === undefined
+      ? ["authentication (--store-token-file or --store-client-ca-file)"]
+      : []),
+  ];
+  if (lacks.length === 0) return problems;
+  const cure = `it needs ${lacks.join(" and ")}; else keep --store-address on loopback or say --store-insecure`;
+  return [...problems, `Refusing to listen on "${authority(storeAddress)}": ${cure}`];
 }

@@ -25,6 +25,7 @@ if (major < oldestMajor) {
     write: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
     stop: stop.signal,
+    onExit: (callback) => process.once("exit", callback),
     exit: (code) => process.exit(code),
   });
 }

@@ -1,10 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { authority, ConfigError, isLoopback, readServeConfig, serveHelp } from "../src/config.ts";
+import { bootHelp, readBootConfig, readServeConfig, serveHelp } from "../src/config.ts";
+import { ConfigError } from "../src/options.ts";
 
-const everywhere = () => true;
+const everything = { isDirectory: () => true, isFile: () => true };
+const nothing = { isDirectory: () => false, isFile: () => false };
 
-function read(args: readonly string[], environment: Record<string, string> = {}, isDirectory = everywhere) {
-  return readServeConfig(["--manifests", "objects", ...args], environment, isDirectory);
+function read(args: readonly string[], environment: Record<string, string> = {}, paths = everything) {
+  return readServeConfig(["--manifests", "objects", ...args], environment, paths);
 }
 
 function problemsOf(read: () => unknown): readonly string[] {
@@ -41,7 +43,7 @@ describe("the options of davit serve", () => {
 
   it("take a list from several flags, or from one variable with commas", () => {
     expect(read(["--manifests", "more"]).manifests).toEqual(["objects", "more"]);
-    expect(readServeConfig([], { DAVIT_MANIFESTS: "a,b" }, everywhere).manifests).toEqual(["a", "b"]);
+    expect(readServeConfig([], { DAVIT_MANIFESTS: "a,b" }, everything).manifests).toEqual(["a", "b"]);
   });
 
   it("take an empty variable as not given", () => {
@@ -55,6 +57,9 @@ describe("the options of davit serve", () => {
     ["--boot-address", "[::1]:0", { bootAddress: { host: "::1", port: 0 } }],
     ["--advertise-address", "boot.example:8080", { advertiseAddress: { host: "boot.example", port: 8080 } }],
     ["--log-format", "json", { logFormat: "json" }],
+    ["--store-quota-bytes", "5000000000", { storeQuotaBytes: 5_000_000_000 }],
+    ["--store-max-watchers", "50", { storeMaxWatchers: 50 }],
+    ["--store-advertise-url", "http://keys.example:2379/", { storeAdvertiseUrl: new URL("http://keys.example:2379") }],
   ])("%s %s is read", (flag, text, expected) => {
     expect(read([flag, text])).toMatchObject(expected);
   });
@@ -65,6 +70,8 @@ describe("the options of davit serve", () => {
     [["--boot-address", "localhost:70000"], 'Bad value "localhost:70000"'],
     [["--source-grace", "10"], 'Bad value "10" for --source-grace: must be a whole number with ms, s, m or h'],
     [["--store-max-value-bytes", "0"], "must be a positive number of bytes"],
+    [["--store-max-watchers", "0"], 'Bad value "0" for --store-max-watchers: must be a positive number'],
+    [["--store-advertise-url", "keys:2379"], 'Bad value "keys:2379" for --store-advertise-url: must be http://'],
     [["--log-level", "loud"], "must be one of debug, info, warn, error, silent"],
     [["--no-such-thing"], 'Unknown option "--no-such-thing": see --help'],
     [["-x"], 'Unknown option "-x": see --help'],
@@ -80,7 +87,7 @@ describe("the options of davit serve", () => {
 
   it("tell every problem at once", () => {
     const problems = problemsOf(() =>
-      readServeConfig(["--log-level", "x", "--wrong"], { DAVIT_OPS_ADDRESS: "y" }, () => false),
+      readServeConfig(["--log-level", "x", "--wrong"], { DAVIT_OPS_ADDRESS: "y" }, nothing),
     );
     expect(problems).toEqual([
       expect.stringContaining("--wrong"),
@@ -91,14 +98,53 @@ describe("the options of davit serve", () => {
   });
 
   it("name a manifests directory that does not exist", () => {
-    expect(problemsOf(() => read([], {}, () => false))).toEqual([
+    expect(problemsOf(() => read([], {}, nothing))).toEqual([
       'No directory "objects": --manifests needs one that exists',
     ]);
   });
 
-  it("let the store off loopback only when told so", () => {
-    const config = read(["--store-address", "0.0.0.0:2379", "--store-insecure"]);
-    expect(config.storeInsecure).toBe(true);
+  describe("let the store off loopback", () => {
+    const off = ["--store-address", "0.0.0.0:2379"];
+    const pair = ["--store-cert-file", "c", "--store-key-file", "k"];
+    const token = ["--store-token-file", "t"];
+
+    it.each([
+      { name: "when told so", args: ["--store-insecure"] },
+      { name: "with TLS and tokens", args: [...pair, ...token] },
+      { name: "with TLS and client certificates", args: [...pair, "--store-client-ca-file", "ca"] },
+    ])("$name", ({ args }) => {
+      expect(read([...off, ...args]).storeAddress.host).toBe("0.0.0.0");
+    });
+
+    it.each([
+      { name: "without either", args: [], lacks: ["TLS (--store-cert", "authentication (--store-token"] },
+      { name: "with tokens alone", args: token, lacks: ["TLS (--store-cert"] },
+      { name: "with TLS alone", args: pair, lacks: ["authentication (--store-token"] },
+    ])("but not $name", ({ args, lacks }) => {
+      const problems = problemsOf(() => read([...off, ...args]));
+      expect(problems).toHaveLength(1);
+      for (const each of ["TLS (--store-cert", "authentication (--store-token"]) {
+        expect(problems[0]?.includes(each)).toBe(lacks.includes(each));
+      }
+    });
+  });
+
+  it("take a certificate only with its key, and client authorities only with both", () => {
+    expect(problemsOf(() => read(["--store-key-file", "k"]))).toEqual([
+      "Missing --store-cert-file: --store-key-file is of no use without it",
+    ]);
+    expect(problemsOf(() => read(["--store-client-ca-file", "ca"]))).toEqual([
+      "No TLS for --store-client-ca-file: give --store-cert-file and --store-key-file",
+    ]);
+  });
+
+  it("name every file that does not exist", () => {
+    const args = ["--store-cert-file", "c", "--store-key-file", "k", "--store-token-file", "t"];
+    expect(problemsOf(() => read(args, {}, { ...everything, isFile: () => false }))).toEqual([
+      'No file "t": --store-token-file needs one that exists',
+      'No file "c": --store-cert-file needs one that exists',
+      'No file "k": --store-key-file needs one that exists',
+    ]);
   });
 
   it("are frozen", () => {
@@ -114,18 +160,43 @@ it("The help names every option with its default", () => {
   expect(help).toContain("(default [::]:8080)");
 });
 
-it.each([
-  ["127.0.0.1", true],
-  ["127.8.0.1", true],
-  ["::1", true],
-  ["localhost", true],
-  ["0.0.0.0", false],
-  ["127.example.com", false],
-])("`isLoopback` of %s is %s", (host, expected) => {
-  expect(isLoopback(host)).toBe(expected);
-});
+describe("the options of davit boot", () => {
+  const readBoot = (args: readonly string[], paths = everything) => readBootConfig(args, {}, paths);
 
-it("`authority` puts IPv6 in brackets", () => {
-  expect(authority({ host: "::1", port: 80 })).toBe("[::1]:80");
-  expect(authority({ host: "a.example", port: 80 })).toBe("a.example:80");
+  it("name the store, and have the defaults of the boot service", () => {
+    const { store, ...config } = readBoot(["--store", "https://store.example:2379"]);
+    expect(store.href).toBe("https://store.example:2379/");
+    expect(config).toMatchObject({ bootAddress: { host: "::", port: 8080 }, sourceGraceMs: 10_000, logLevel: "info" });
+  });
+
+  it.each([
+    [[], "No store to follow: give --store URL"],
+    [["--store", "store:2379"], "must be http://HOST:PORT or https://HOST:PORT, without path or password"],
+    [["--store", "https://a:b@store"], "without path or password"],
+    [["--store", "https://store/v2"], "without path or password"],
+    [["--store", "http://s", "--store-ca-file", "ca"], 'No TLS with "http://s"'],
+    [["--store", "https://s", "--store-cert-file", "c"], "Missing --store-key-file"],
+    [["--store", "http://s", "--manifests=objects"], 'Unknown option "--manifests"'],
+  ])("%j is refused with what to do", (args, message) => {
+    const problems = problemsOf(() => readBoot(args));
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toContain(message);
+  });
+
+  it("never tell a password that stood in the URL's place", () => {
+    expect(problemsOf(() => readBoot(["--store", "https://me:secretword@store"])).join()).not.toContain("secretword");
+  });
+
+  it("name every file that does not exist, with every other problem", () => {
+    expect(problemsOf(() => readBoot(["--store-token-file", "t", "--assets-dir", "a"], nothing))).toEqual([
+      'No directory "a": --assets-dir needs one that exists',
+      'No file "t": --store-token-file needs one that exists',
+      "No store to follow: give --store URL",
+    ]);
+  });
+
+  it("are told by the help", () => {
+    expect(bootHelp()).toContain("  --store URL\n");
+    expect(bootHelp()).not.toContain("--data-dir");
+  });
 });

@@ -8,6 +8,8 @@ export interface Host {
   readonly writeError: (text: string) => void;
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly stop: AbortSignal;
+  /** Calls back at the end of the process, when nothing can be waited for any more. */
+  readonly onExit: (callback: () => void) => void;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
 }

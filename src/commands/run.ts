@@ -1,10 +1,11 @@
 /** The command line: finds the command that the first word names. */
 
+import { boot } from "./boot.ts";
 import type { Command, Host } from "./host.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly Command[] = [serve, version];
+const commands: readonly Command[] = [serve, boot, version];
 
 /** Runs one command line and gives the exit code. */
 export async function run(host: Host): Promise<number> {

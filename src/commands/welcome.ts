@@ -1,12 +1,12 @@
 /** What a person at a terminal reads once everything is served. */
 
+import { type Address, authority, isWildcard } from "../address.ts";
 import type { Served } from "../app.ts";
-import { type Address, authority, isWildcard } from "../config.ts";
+import type { ServedFromStore } from "../boot-app.ts";
 
-/** The welcome text, with three lines to try. */
+/** The welcome text of `davit serve`, with three lines to try. */
 export function welcome(served: Served, directories: readonly string[]): string {
   const boot = url(served.bootAddress);
-  const machine = "uuid=a1b2c3d4-0000-4000-8000-00000000abcd&mac=52-54-00-a1-9c-ae";
   const objects = `${count(served.profiles, "profile")} and ${count(served.groups, "group")}`;
   const problems = served.problems === 0 ? "" : `, ${count(served.problems, "problem")} (see the log)`;
   return [
@@ -14,21 +14,42 @@ export function welcome(served: Served, directories: readonly string[]): string 
     `davit ${served.version} serves ${objects} from ${directories.join(", ")}${problems}`,
     "",
     `  boot service  ${boot}  (machines reach it as http://${served.advertised})`,
-    `  store         ${url(served.storeAddress)}`,
+    `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,
     `  operations    ${url(served.opsAddress)}`,
     "",
+    ...linesToTry(boot),
+  ].join("\n");
+}
+
+/** The welcome text of `davit boot`. */
+export function welcomeOfBoot(served: ServedFromStore): string {
+  const boot = url(served.bootAddress);
+  return [
+    "",
+    `davit ${served.version} serves ${count(served.groups, "group")} from the store at ${served.store}`,
+    "",
+    `  boot service  ${boot}  (machines reach it as http://${served.advertised})`,
+    `  operations    ${url(served.opsAddress)}`,
+    "",
+    ...linesToTry(boot),
+  ].join("\n");
+}
+
+function linesToTry(boot: string): readonly string[] {
+  const machine = "uuid=a1b2c3d4-0000-4000-8000-00000000abcd&mac=52-54-00-a1-9c-ae";
+  return [
     "Try:",
     `  curl '${boot}/ipxe?${machine}'`,
     `  curl '${boot}/ignition?${machine}'`,
     `  curl '${boot}/metadata?${machine}'`,
     "",
     "",
-  ].join("\n");
+  ];
 }
 
 /** A wildcard is where davit listens; a person on this machine asks loopback. */
-function url(address: Address): string {
-  return `http://${authority(isWildcard(address.host) ? { ...address, host: "127.0.0.1" } : address)}`;
+function url(address: Address, scheme = "http"): string {
+  return `${scheme}://${authority(isWildcard(address.host) ? { ...address, host: "127.0.0.1" } : address)}`;
 }
 
 function count(number: number, noun: string): string {

@@ -2,6 +2,7 @@
 
 import type { Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import { assert, codeOf } from "../lib/errors.ts";
@@ -53,13 +54,14 @@ const closeStepMs = 100;
 
 /** Follows a server's connections, to end each once its answer is out. */
 export class Connections {
+  /** What requests come by: above TLS, where there is TLS. */
   readonly #sockets = new Set<Socket>();
+  /** What is below: with TLS, a connection whose handshake is not over is only here. */
+  readonly #wires = new Set<Socket>();
 
   constructor(server: Server) {
-    server.on("connection", (socket) => {
-      this.#sockets.add(socket);
-      socket.once("close", () => this.#sockets.delete(socket));
-    });
+    follow(server, "connection", this.#wires);
+    follow(server, server instanceof TlsServer ? "secureConnection" : "connection", this.#sockets);
   }
 
   /** Closes `app`; requests in flight finish within 5 s or are cut. */
@@ -70,7 +72,7 @@ export class Connections {
       await clock.sleep(closeStepMs, ended.signal);
       this.#endIdle();
     }
-    app.server.closeAllConnections();
+    for (const wire of this.#wires) wire.destroy();
     await closed;
   }
 
@@ -81,6 +83,13 @@ export class Connections {
   #endIdle(): void {
     for (const socket of this.#sockets) if (answerOf(socket) === undefined) socket.end();
   }
+}
+
+function follow(server: Server, event: "connection" | "secureConnection", sockets: Set<Socket>): void {
+  server.on(event, (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
+  });
 }
 
 /** The answer that a connection waits for; Node keeps it on the socket until its last byte is out. */

@@ -4,8 +4,9 @@
  * unreadable requests) takes that way too. It never trusts `X-Forwarded-*` and never redirects.
  */
 
-import { ServerResponse, STATUS_CODES } from "node:http";
+import { type RequestListener, ServerResponse, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
@@ -13,6 +14,7 @@ import type { Log } from "../lib/log.ts";
 import { type AnswerError, RequestError, type RequestRefusal } from "./errors.ts";
 import { answerOf, Connections, type ListenOptions, listen } from "./listen.ts";
 import { WireResponse } from "./response-headers.ts";
+import type { ServerTls } from "./server-tls.ts";
 
 export interface ServerLimits {
   /** Longest path and query. 8 KiB holds 256 labels of ordinary size. */
@@ -22,6 +24,12 @@ export interface ServerLimits {
   readonly maxBodyBytes: number;
   /** A connection on which nothing moves for this long while an answer is due is cut; 0: never, for long polls. */
   readonly stallTimeoutMs: number;
+  /** A request's head must be whole within this time, against clients that dribble. */
+  readonly headersTimeoutMs: number;
+  /** A whole request, with its body; not shorter than the head's. */
+  readonly requestTimeoutMs: number;
+  /** How often requests past those two are looked for. */
+  readonly connectionCheckMs: number;
 }
 
 const defaultLimits: ServerLimits = {
@@ -30,16 +38,15 @@ const defaultLimits: ServerLimits = {
   maxBodyBytes: 64 * 1024,
   // Firmware that writes a kernel to slow memory pauses for seconds, not minutes.
   stallTimeoutMs: 120_000,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  // Node's own 30 s would make the two above mere hints.
+  connectionCheckMs: 2_000,
 };
 
-/** A request's head must be whole within this time, against clients that dribble. */
-const headersTimeoutMs = 10_000;
-/** A whole request, with its body. */
-const requestTimeoutMs = 30_000;
-/** How often Node looks for requests past those two; its own 30 s would make them mere hints. */
-const connectionCheckMs = 2_000;
 /** iPXE unpacks an initrd between two requests of one connection, and takes a closed one for an error. */
 const keepAliveTimeoutMs = 75_000;
+
 export interface ServerOptions {
   readonly log: Log;
   readonly clock: Clock;
@@ -47,6 +54,8 @@ export interface ServerOptions {
   /** True refuses every method but GET and HEAD: 405 on a path that has a route, else 404. Bodies are never read. */
   readonly isReadOnly: boolean;
   readonly limits?: Partial<ServerLimits>;
+  /** Speaks HTTPS instead of HTTP. */
+  readonly tls?: ServerTls | undefined;
   /** Where the router shall look for a request; handlers find what was sent in `originalUrl`. */
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
   /** Called first for each request that reached HTTP; it must not answer. */
@@ -73,11 +82,13 @@ export function createServer(options: ServerOptions): HttpServer {
   const limits = { ...defaultLimits, ...options.limits };
   const answer = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendError(thrown, request, reply, options);
+  const http = nodeOptions(limits);
+  const { tls } = options;
   const app = fastify({
     bodyLimit: limits.maxBodyBytes,
     connectionTimeout: limits.stallTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
-    requestTimeout: requestTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
     trustProxy: false,
     // Requests in flight finish; `close` cuts what is left after its grace.
     forceCloseConnections: "idle",
@@ -89,14 +100,8 @@ export function createServer(options: ServerOptions): HttpServer {
     // empty, and costs nothing.
     routerOptions: { querystringParser: () => ({}) },
     ...(options.rewriteUrl && { rewriteUrl: options.rewriteUrl }),
-    http: {
-      ServerResponse: WireResponse,
-      maxHeaderSize: limits.maxHeaderBytes,
-      headersTimeout: headersTimeoutMs,
-      connectionsCheckingInterval: connectionCheckMs,
-      // Checked below instead: Node's own answer would be chunked.
-      requireHostHeader: false,
-    },
+    http,
+    ...(tls && { serverFactory: (handler: RequestListener) => tls.createServer(http, handler) }),
     frameworkErrors: (_error, request, reply) => {
       options.observe?.(request, reply);
       answer(new RequestError("badRequest"), request, reply);
@@ -105,6 +110,8 @@ export function createServer(options: ServerOptions): HttpServer {
   });
   // Node would answer 417 with chunks; an expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
+  // Node hands these over as bare sockets, and would close them without a word. davit is no proxy: nothing is there.
+  app.server.on("connect", (_request, socket) => refuse(socket, "notFound", options));
   app.setErrorHandler((error, request, reply) => answer(toRequestError(error), request, reply));
   app.setNotFoundHandler(() => {
     throw new RequestError("notFound");
@@ -114,11 +121,26 @@ export function createServer(options: ServerOptions): HttpServer {
   return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
 }
 
-/** The path of a request as sent, without its query. */
+/** What Node itself is told; with TLS, Fastify makes no server and sets no timeouts. */
+function nodeOptions(limits: ServerLimits) {
+  return {
+    ServerResponse: WireResponse,
+    maxHeaderSize: limits.maxHeaderBytes,
+    headersTimeout: limits.headersTimeoutMs,
+    keepAliveTimeout: keepAliveTimeoutMs,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionsCheckingInterval: limits.connectionCheckMs,
+    // Checked with every request instead: Node's own answer would be chunked.
+    requireHostHeader: false,
+  };
+}
+
+/** The path of a request as sent, without its query, and without the `http://host` that clients of proxies put first. */
 export function pathOf(request: FastifyRequest): string {
   const target = request.originalUrl;
   const mark = target.indexOf("?");
-  return mark < 0 ? target : target.slice(0, mark);
+  const path = mark < 0 ? target : target.slice(0, mark);
+  return path.startsWith("/") ? path : path.replace(/^https?:\/\/[^/]*/i, "");
 }
 
 /** What a request's target has after the first `?`, exactly as sent: ASCII, since Node refuses anything else. */
@@ -173,14 +195,24 @@ function toRequestError(thrown: unknown): unknown {
 }
 
 /** Answers what never became a request: Node has only the socket and an error. */
-function answerClientError(error: Error, socket: Socket, { log, answerError }: ServerOptions): void {
+function answerClientError(error: Error, socket: Socket, options: ServerOptions): void {
   const code = codeOf(error);
   if (code === "ECONNRESET" || socket.destroyed) return;
-  log.debug({ code }, "unreadable request");
+  // A failed handshake has no one to answer to.
+  if (options.tls !== undefined && !code?.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT") {
+    return void socket.destroy();
+  }
+  options.log.debug({ code }, "unreadable request");
   // Behind an answer that has begun, another one would end up in the middle of its bytes.
   const current = answerOf(socket);
   const isAnswering = current instanceof ServerResponse && current.headersSent;
-  if (socket.writable && !isAnswering) socket.write(rawAnswer(answerError(new RequestError(clientRefusal(code)), "")));
+  if (isAnswering) socket.destroy();
+  else refuse(socket, clientRefusal(code), options);
+}
+
+/** Answers on a bare socket, and ends it. */
+function refuse(socket: Duplex, refusal: RequestRefusal, { answerError }: Pick<ServerOptions, "answerError">): void {
+  if (socket.writable) socket.write(rawAnswer(answerError(new RequestError(refusal), "")));
   socket.destroy();
 }
 

@@ -27,6 +27,17 @@ export function createMetrics(version: string) {
   });
   buildInfo.set({ version }, 1);
   return {
+    ...bootMetrics(registers),
+    ...storeMetrics(registers),
+    ...followMetrics(registers),
+    ...controllerMetrics(registers),
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+  };
+}
+
+function bootMetrics(registers: Registry[]) {
+  return {
     bootRequests: new Counter({
       name: "davit_boot_requests_total",
       help: "Answers of the boot service by endpoint and status code.",
@@ -41,6 +52,11 @@ export function createMetrics(version: string) {
       registers,
     }),
     assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
+  };
+}
+
+function storeMetrics(registers: Registry[]) {
+  return {
     storeSyncSeconds: new Histogram({
       name: "davit_store_sync_seconds",
       help: "Time of one write and fdatasync of a batch of the log.",
@@ -48,7 +64,39 @@ export function createMetrics(version: string) {
       registers,
     }),
     storeIndex: new Gauge({ name: "davit_store_index", help: "Changes applied to the store.", registers }),
+    storeUnauthorized: new Counter({
+      name: "davit_store_unauthorized_total",
+      help: "Requests to the store that were refused for want of credentials.",
+      registers,
+    }),
+    storeFollowers: new Gauge({ name: "davit_store_followers", help: "Followers of the store now.", registers }),
+    storeBytes: new Gauge({
+      name: "davit_store_bytes",
+      help: "Names and values in the store; the quota is about these.",
+      registers,
+    }),
     storeWatchers: new Gauge({ name: "davit_store_watchers", help: "Watches waiting now.", registers }),
+  };
+}
+
+function followMetrics(registers: Registry[]) {
+  return {
+    followConnected: new Gauge({
+      name: "davit_follow_connected",
+      help: "1 while the store is followed, 0 while the last copy is served without it.",
+      registers,
+    }),
+    followAgeSeconds: new Gauge({
+      name: "davit_follow_age_seconds",
+      help: "Time since the copy was last known to be what the store has; 0 before there is a copy.",
+      registers,
+    }),
+    followIndex: new Gauge({ name: "davit_follow_index", help: "Index of the copy of the store.", registers }),
+  };
+}
+
+function controllerMetrics(registers: Registry[]) {
+  return {
     controllerReconciles: new Counter({
       name: "davit_controller_reconciles_total",
       help: "Reconciles by kind and result.",
@@ -71,7 +119,5 @@ export function createMetrics(version: string) {
       help: "Files and documents of the source that cannot be used.",
       registers,
     }),
-    contentType: registry.contentType,
-    text: () => registry.metrics(),
   };
 }

@@ -34,6 +34,8 @@ export interface Group {
   /** `namespace/name` of its Profile. */
   readonly profileId: string;
   readonly selector: ReadonlyMap<string, string>;
+  /** How many labels the selector has. */
+  readonly labelCount: number;
   /** The selector as text: sorted `key=value` joined by commas. */
   readonly selectorText: string;
   readonly priority: number;
@@ -45,9 +47,11 @@ export interface Group {
 export function toGroup(namespace: string, name: string, spec: GroupSpec): Group {
   const selector = new Map(Object.entries(spec.selector));
   return {
-    id: `${namespace}/${name}`,
-    profileId: `${namespace}/${spec.profile}`,
+    // Joined, not added: sums of texts stay in pieces, and these are read with every request.
+    id: [namespace, name].join("/"),
+    profileId: [namespace, spec.profile].join("/"),
     selector,
+    labelCount: selector.size,
     selectorText: selectorText(selector),
     priority: spec.priority,
     hold: spec.hold,
@@ -83,7 +87,7 @@ export function matches(group: Group, labels: Labels): boolean {
 export function compareGroups(a: Group, b: Group): number {
   return (
     b.priority - a.priority ||
-    b.selector.size - a.selector.size ||
+    b.labelCount - a.labelCount ||
     compareBytes(b.selectorText, a.selectorText) ||
     compareBytes(a.id, b.id)
   );

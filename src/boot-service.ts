@@ -1,0 +1,132 @@
+/**
+ * What every davit that answers machines has: the boot index, the listener that machines ask, and the listener that
+ * operators ask. Where the documents come from is not known here: whoever owns it feeds the index.
+ */
+
+import type { Address } from "./address.ts";
+import { advertisedAuthority } from "./advertise.ts";
+import { BootConfigs } from "./boot/boot-configs.ts";
+import { BootError } from "./boot/boot-error.ts";
+import { BootIndex } from "./boot/boot-index.ts";
+import type { ServiceConfig } from "./config.ts";
+import { accessLog } from "./http/access-log.ts";
+import { assets } from "./http/assets.ts";
+import { bootRoutes } from "./http/boot-routes.ts";
+import { answerError } from "./http/errors.ts";
+import { opsRoutes } from "./http/ops-routes.ts";
+import { createServer, type HttpServer } from "./http/server.ts";
+import type { Clock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import type { Metrics } from "./lib/metrics.ts";
+
+export interface BootServiceOptions {
+  readonly config: ServiceConfig;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly version: string;
+}
+
+/** What the operations listener tells of the parts behind the boot service. */
+export interface Behind {
+  /** Why machines are not answered yet, in a few words. */
+  readonly waitingFor: string;
+  /** What a person should look at, a line each. */
+  readonly attention: () => readonly string[];
+  /** Called before each scrape: sets what is only known then. */
+  readonly measure: () => void;
+}
+
+export class BootService {
+  readonly index: BootIndex;
+  readonly #options: BootServiceOptions;
+  readonly #stopping = new AbortController();
+  readonly #servers: HttpServer[] = [];
+  #configs: BootConfigs | undefined;
+
+  constructor(options: BootServiceOptions) {
+    this.#options = options;
+    this.index = new BootIndex({ log: options.log.child({ part: "boot" }) });
+  }
+
+  /**
+   * Listens for operators, who are told why machines are not answered yet.
+   * @throws {StartError}
+   */
+  async listenForOperators(behind: Behind): Promise<Address> {
+    const { config, log, clock, metrics, version } = this.#options;
+    const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true });
+    const text = () => {
+      behind.measure();
+      return metrics.text();
+    };
+    await server.app.register(opsRoutes, {
+      version,
+      checks: [
+        { name: "boot", check: () => (this.index.isReady ? undefined : behind.waitingFor) },
+        { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
+      ],
+      attention: behind.attention,
+      metrics: { contentType: metrics.contentType, text },
+    });
+    return await this.#listen(server, config.opsAddress, "--ops-address");
+  }
+
+  /**
+   * Listens for machines.
+   * @returns where, and what machines reach it by.
+   * @throws {StartError}
+   */
+  async listenForMachines(): Promise<{ readonly bootAddress: Address; readonly advertised: string }> {
+    const { config, clock, metrics } = this.#options;
+    const log = this.#options.log.child({ part: "http" });
+    const observe = accessLog({ log, clock, metrics });
+    const server = createServer({ log, clock, answerError, isReadOnly: true, observe });
+    await server.app.register(bootRoutes, {
+      configs: { render: (name, asked) => this.#bootConfigs().render(name, asked) },
+    });
+    await server.app.register(assets, { root: config.assetsDir, metrics });
+    const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
+    const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
+    const grub = { separator: config.grubSeparator, commands: config.grubCommands };
+    this.#configs = new BootConfigs({ index: this.index, authority: advertised, grub });
+    return { bootAddress, advertised };
+  }
+
+  /**
+   * Lets machines be answered once `heard` resolves, or from the copy on disk after the grace time.
+   * Resolves when they are.
+   */
+  async openWhenHeard(heard: Promise<void>): Promise<void> {
+    const { clock, config, log } = this.#options;
+    const grace = clock.sleep(config.sourceGraceMs, this.#stopping.signal).then(() => "grace" as const);
+    const first = await Promise.race([heard, grace]);
+    this.index.open();
+    if (first !== "grace" || this.#stopping.signal.aborted) return;
+    if (!this.index.isReady) return await heard;
+    log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
+  }
+
+  /** From now on operators read that davit stops, and its load balancer sends nobody any more. Idempotent. */
+  beginStop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Lets requests in flight finish and closes the listeners, that for machines first. Idempotent. */
+  async stop(): Promise<void> {
+    this.beginStop();
+    for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
+  }
+
+  async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {
+    const { address, port: actualPort } = await server.listen({ host, port, option });
+    this.#servers.push(server);
+    return { host: address, port: actualPort };
+  }
+
+  #bootConfigs(): BootConfigs {
+    // The port is known only after listening: a request may come in between.
+    if (this.#configs === undefined) throw new BootError("notReady");
+    return this.#configs;
+  }
+}

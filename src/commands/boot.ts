@@ -1,0 +1,23 @@
+import { BootApp } from "../boot-app.ts";
+import { bootHelp, readBootConfig } from "../config.ts";
+import type { Command } from "./host.ts";
+import { runServing } from "./run-app.ts";
+import { welcomeOfBoot } from "./welcome.ts";
+
+/** The boot service alone, from the store of another davit. */
+export const boot: Command = {
+  name: "boot",
+  summary: "serve boot configs from the store of another davit",
+  run: (args, host) =>
+    runServing(
+      {
+        name: "boot",
+        help: bootHelp,
+        readConfig: readBootConfig,
+        createApp: (options) => new BootApp(options),
+        welcome: welcomeOfBoot,
+      },
+      args,
+      host,
+    ),
+};

@@ -1,0 +1,147 @@
+/**
+ * The copy on disk, so that a follower answers machines after a restart although the store is away. One file, replaced
+ * as a whole, readable by its owner only, since texts of Secrets are in it:
+ *
+ *   {"kind":"copy","version":1,"cluster":"<id>","index":N,"savedAtMs":N}
+ *   {"kind":"put","path":"…","text":"…"}        for each document
+ *   {"kind":"end","sha256":"<of all bytes before this line>"}
+ *
+ * It is a convenience and no more: what cannot be read is as good as missing, and what cannot be written is tried again.
+ */
+
+import { createHash, hash } from "node:crypto";
+import { basename, dirname } from "node:path";
+import type { Clock } from "../lib/clock.ts";
+import { codeOf, messageOf } from "../lib/errors.ts";
+import type { Files } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import { writeWholeFile } from "../lib/whole-file.ts";
+import { decodeFollowLine, encodeFollowLine } from "../model/follow-line.ts";
+import { isJsonObject, parseJsonObject } from "../model/json.ts";
+import type { Copy } from "./copy.ts";
+
+export interface CopyFileOptions {
+  readonly path: string;
+  readonly files: Files;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface SavedCopy extends Copy {
+  /** Unix milliseconds. */
+  readonly savedAtMs: number;
+}
+
+const formatVersion = 1;
+const newline = 0x0a;
+
+/** After a write, changes gather for this long: a controller that syncs thousands of objects makes few writes. */
+const pauseMs = 5_000;
+/** How much is written out at a time, so that requests are answered meanwhile. */
+const pieceLength = 64 * 1024;
+
+export class CopyFile {
+  readonly #options: CopyFileOptions;
+  readonly #stopping = new AbortController();
+  #wanted: Copy | undefined;
+  #writing: Promise<void> | undefined;
+  #problem = "";
+
+  constructor(options: CopyFileOptions) {
+    this.#options = options;
+  }
+
+  /** What an earlier run kept; undefined when there is none that can be used. */
+  async load(): Promise<SavedCopy | undefined> {
+    const { files, path, log } = this.#options;
+    try {
+      const copy = decodeCopy(await files.read(path));
+      if (copy === undefined)
+        log.error({ path }, "the copy on disk is damaged or of a newer version, going on without");
+      return copy;
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") log.error({ path, code: codeOf(error) }, "cannot read the copy on disk");
+      return undefined;
+    }
+  }
+
+  /** Keeps this copy soon, unless a later one comes first. It may go on changing: what is kept is one state of it. */
+  keep(copy: Copy): void {
+    this.#wanted = copy;
+    this.#writing ??= this.#writeAll();
+  }
+
+  /** Writes what is wanted and not yet kept; idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#writing;
+  }
+
+  async #writeAll(): Promise<void> {
+    for (let copy = this.#wanted; copy !== undefined; copy = this.#wanted) {
+      this.#wanted = undefined;
+      await this.#write(copy);
+      await this.#options.clock.sleep(pauseMs, this.#stopping.signal);
+    }
+    this.#writing = undefined;
+  }
+
+  async #write(copy: Copy): Promise<void> {
+    const { files, path, clock, log } = this.#options;
+    try {
+      await writeWholeFile(files, dirname(path), basename(path), encodeCopy({ ...copy, savedAtMs: clock.nowMs() }));
+      this.#problem = "";
+    } catch (error) {
+      const problem = codeOf(error) ?? messageOf(error);
+      if (problem !== this.#problem) log.error({ path, code: problem }, "cannot write the copy to disk");
+      this.#problem = problem;
+    }
+  }
+}
+
+/** The bytes of a copy file, in pieces; the documents are those of the moment of the call. */
+export function encodeCopy({ cluster, index, savedAtMs, documents }: SavedCopy): Iterable<Buffer> {
+  const head = `${JSON.stringify({ kind: "copy", version: formatVersion, cluster, index, savedAtMs })}\n`;
+  return pieces(head, [...documents]);
+}
+
+function* pieces(head: string, documents: readonly (readonly [path: string, text: string])[]): Iterable<Buffer> {
+  const sum = createHash("sha256");
+  const summed = (text: string) => {
+    const bytes = Buffer.from(text);
+    sum.update(bytes);
+    return bytes;
+  };
+  let piece = head;
+  for (const [path, text] of documents) {
+    piece += encodeFollowLine({ kind: "put", path, text });
+    if (piece.length < pieceLength) continue;
+    yield summed(piece);
+    piece = "";
+  }
+  yield summed(piece);
+  yield Buffer.from(`${JSON.stringify({ kind: "end", sha256: sum.digest("hex") })}\n`);
+}
+
+/** Reads a copy file; undefined for anything but a whole one of a version that is known. */
+export function decodeCopy(bytes: Buffer): SavedCopy | undefined {
+  if (bytes.at(-1) !== newline) return undefined;
+  const endsAt = bytes.lastIndexOf("\n", -2) + 1;
+  const end = parseJsonObject(bytes.toString("utf8", endsAt));
+  if (end?.kind !== "end" || end.sha256 !== hash("sha256", bytes.subarray(0, endsAt), "hex")) return undefined;
+  const [head, ...lines] = bytes.toString("utf8", 0, endsAt).trimEnd().split("\n");
+  const documents = new Map<string, string>();
+  for (const text of lines) {
+    const line = decodeFollowLine(text);
+    if (line?.kind !== "put") return undefined;
+    documents.set(line.path, line.text);
+  }
+  return copyOf(parseJsonObject(head ?? ""), documents);
+}
+
+function copyOf(head: unknown, documents: ReadonlyMap<string, string>): SavedCopy | undefined {
+  if (!isJsonObject(head) || head.kind !== "copy" || head.version !== formatVersion) return undefined;
+  const { cluster, index, savedAtMs } = head;
+  const isRight = typeof cluster === "string" && typeof index === "number" && typeof savedAtMs === "number";
+  return isRight ? { cluster, index, savedAtMs, documents } : undefined;
+}

@@ -1,0 +1,169 @@
+/**
+ * The copy of the store's documents that a follower serves. It takes the protocol's lines and tells what they change,
+ * a whole step at a time. Pure: it knows no sockets and no time.
+ *
+ * One rule stands above the protocol: a copy that has a finished sync is never replaced by one that has none. A store
+ * that was begun anew, or that lost its sync, is followed on the side until it has one; until then the old copy is
+ * served.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import { syncedPath } from "../model/documents.ts";
+import type { DocumentChange } from "../model/feed.ts";
+import type { FollowLine } from "../model/follow-line.ts";
+import { FollowError } from "./follow-error.ts";
+
+/** Documents at one index of one store. */
+export interface Copy {
+  readonly cluster: string;
+  readonly index: number;
+  readonly documents: ReadonlyMap<string, string>;
+}
+
+/** What a line did to the copy that is served. */
+export type Effect =
+  /** Nothing, or nothing yet. */
+  | { readonly kind: "none" }
+  /** It is what the store has, as of now. */
+  | { readonly kind: "current" }
+  /** As `current`, after a step. */
+  | { readonly kind: "changed"; readonly changes: readonly DocumentChange[] }
+  /** As `current`, and it is another one than before. */
+  | { readonly kind: "replaced" }
+  /** The store has no finished sync: what is served stays as it was, and may be older than the store. */
+  | { readonly kind: "withheld" };
+
+interface Held {
+  readonly cluster: string;
+  index: number;
+  readonly documents: Map<string, string>;
+}
+
+const nothing: Effect = { kind: "none" };
+
+export class FollowedCopy {
+  #served: Held | undefined;
+  /** What the store has, where that may not be served. */
+  #aside: Held | undefined;
+  /** A dump that has not ended. */
+  #dump: Held | undefined;
+  /** Lines of a step that has not ended: of several for one path the last. */
+  #pending = new Map<string, string | undefined>();
+  #isGreeted = false;
+
+  /** @param served what an earlier run kept. */
+  constructor(served?: Copy) {
+    if (served !== undefined) this.#served = { ...served, documents: new Map(served.documents) };
+  }
+
+  /** What is served; undefined before anything was. */
+  get served(): Copy | undefined {
+    return this.#served;
+  }
+
+  /** What to ask the store to go on from. */
+  get place(): Pick<Copy, "cluster" | "index"> | undefined {
+    return this.#aside ?? this.#served;
+  }
+
+  /** A connection begins: what the last one left unfinished is void. */
+  begin(): void {
+    this.#dump = undefined;
+    this.#pending = new Map();
+    this.#isGreeted = false;
+  }
+
+  /**
+   * Takes a line.
+   * @throws {FollowError} protocol, for one that has no place here.
+   */
+  take(line: FollowLine): Effect {
+    const isGreeting = line.kind === "dump" || line.kind === "resume";
+    if (isGreeting === this.#isGreeted) throw new FollowError("protocol", `an unexpected ${line.kind}`);
+    switch (line.kind) {
+      case "dump":
+        this.#isGreeted = true;
+        this.#dump = { cluster: line.cluster, index: 0, documents: new Map() };
+        return nothing;
+      case "resume":
+        this.#isGreeted = true;
+        if (line.cluster !== this.place?.cluster) throw new FollowError("protocol", "a resume of another cluster");
+        return nothing;
+      case "put":
+        this.#put(line.path, line.text);
+        return nothing;
+      case "delete":
+        this.#put(line.path, undefined);
+        return nothing;
+      case "commit":
+        return this.#dump === undefined ? this.#commitStep(line.index) : this.#commitDump(this.#dump, line.index);
+      case "heartbeat":
+        return this.#heartbeat(line.index);
+      default:
+        return unreachable(line);
+    }
+  }
+
+  #put(path: string, text: string | undefined): void {
+    if (this.#dump === undefined) this.#pending.set(path, text);
+    else if (text !== undefined) this.#dump.documents.set(path, text);
+    else throw new FollowError("protocol", "a delete in a dump");
+  }
+
+  #commitDump(dump: Held, index: number): Effect {
+    this.#dump = undefined;
+    dump.index = index;
+    return this.#serve(dump);
+  }
+
+  #commitStep(index: number): Effect {
+    const changes = [...this.#pending].map(([path, text]) => ({ path, text }));
+    this.#pending = new Map();
+    const held = this.#aside ?? this.#served;
+    if (held === undefined || index < held.index) throw new FollowError("protocol", "a step into the past");
+    if (held === this.#served && isSynced(held) && changes.some(takesSyncAway)) {
+      // From here on the store is followed on the side.
+      return this.#serve(changed({ ...held, documents: new Map(held.documents) }, changes, index));
+    }
+    changed(held, changes, index);
+    return held === this.#served ? { kind: "changed", changes } : this.#serve(held);
+  }
+
+  #heartbeat(index: number): Effect {
+    const held = this.#aside ?? this.#served;
+    if (this.#dump !== undefined || this.#pending.size > 0 || held === undefined || index < held.index) {
+      throw new FollowError("protocol", "an untimely heartbeat");
+    }
+    held.index = index;
+    return { kind: this.#aside === undefined ? "current" : "withheld" };
+  }
+
+  /** Serves what the store has, or keeps it aside. */
+  #serve(held: Held): Effect {
+    if (this.#served !== undefined && isSynced(this.#served) && !isSynced(held)) {
+      this.#aside = held;
+      return { kind: "withheld" };
+    }
+    this.#aside = undefined;
+    this.#served = held;
+    return { kind: "replaced" };
+  }
+}
+
+/** True for a copy from which machines may be answered. */
+export function isSynced({ documents }: Pick<Copy, "documents">): boolean {
+  return documents.has(syncedPath);
+}
+
+function takesSyncAway({ path, text }: DocumentChange): boolean {
+  return path === syncedPath && text === undefined;
+}
+
+function changed(held: Held, changes: readonly DocumentChange[], index: number): Held {
+  for (const { path, text } of changes) {
+    if (text === undefined) held.documents.delete(path);
+    else held.documents.set(path, text);
+  }
+  held.index = index;
+  return held;
+}

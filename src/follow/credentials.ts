@@ -1,0 +1,53 @@
+/** The files that a follower shows its store: read anew for each connection, since they are replaced from time to time. */
+
+import { createSecureContext } from "node:tls";
+import { readTokens } from "../lib/token-file.ts";
+import { FileProblem, readSmallFile } from "../lib/watched-files.ts";
+import type { Credentials } from "./connection.ts";
+
+/** Paths; undefined for what the store does not ask for. */
+export interface CredentialFiles {
+  readonly tokenFile?: string | undefined;
+  readonly caFile?: string | undefined;
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+}
+
+/**
+ * Reads and checks them.
+ * @throws {FileProblem} naming the file that cannot be read or used.
+ */
+export async function readCredentials(files: CredentialFiles): Promise<Credentials> {
+  const { tokenFile, caFile, certFile, keyFile } = files;
+  const tokens = await read(tokenFile, readTokens);
+  if (tokens?.length === 0) throw new FileProblem(`Cannot use "${tokenFile}": it has no token`);
+  const ca = await read(caFile, (text) => checked(text, { ca: text }));
+  const cert = await read(certFile, (text) => checked(text, { cert: text }));
+  const key = await read(keyFile, (text) => checked(text, { key: text }));
+  if (cert !== undefined) {
+    await read(keyFile, (text) => checked(text, { cert, key: text }, "it is not the key of the certificate"));
+  }
+  return { token: tokens?.[0], ca, cert, key };
+}
+
+async function read<Value>(path: string | undefined, parse: (text: string) => Value): Promise<Value | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return parse(await readSmallFile(path));
+  } catch (error) {
+    const problem = error instanceof FileProblem ? error.message : "it cannot be read";
+    throw new FileProblem(`Cannot use "${path}": ${problem}`, { cause: error });
+  }
+}
+
+/** The library's own messages are not passed on. */
+function checked(text: string, context: Credentials, problem = "it is not PEM of that kind"): string {
+  try {
+    createSecureContext(context);
+  } catch (error) {
+    throw new FileProblem(problem, { cause: error });
+  }
+  // It passes over text that has no certificate at all, and would then trust nobody.
+  if (!text.includes("-----BEGIN ")) throw new FileProblem(problem);
+  return text;
+}

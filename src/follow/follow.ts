@@ -1,0 +1,226 @@
+/**
+ * Follows a store in another process over HTTP, for a boot service that has none of its own.
+ *
+ * It hands on what the store has, in whole steps and in the store's order, and comes again by itself whenever the
+ * connection ends or falls silent. It promises to serve the last copy while the store is away, and never to replace a
+ * copy that has a finished sync by one that has none. It never writes to the store.
+ */
+
+import { backoffMs, type Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
+import { decodeFollowLine } from "../model/follow-line.ts";
+import { type Credentials, listenToStore } from "./connection.ts";
+import { type Effect, FollowedCopy, isSynced } from "./copy.ts";
+import type { CopyFile } from "./copy-file.ts";
+import { FollowError } from "./follow-error.ts";
+import { LineReader } from "./lines.ts";
+
+export interface StoreFollowerOptions {
+  readonly url: URL;
+  /** Read for each connection. What it throws ends only that one. */
+  readonly credentials: () => Promise<Credentials>;
+  readonly copyFile?: CopyFile | undefined;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly limits?: { readonly silenceMs?: number; readonly maxLineBytes?: number };
+}
+
+/** How the follower stands, for metrics and for people. */
+export interface FollowStatus {
+  readonly isConnected: boolean;
+  /** Of the copy that is served; undefined before there is one. */
+  readonly index: number | undefined;
+  /** Since that copy was last known to be what the store has. */
+  readonly ageSeconds: number | undefined;
+}
+
+interface Listening {
+  readonly prefix: string;
+  readonly listener: FeedListener;
+}
+
+/** Three heartbeats of the store. */
+const presetSilenceMs = 30_000;
+/** A store that restarts is back within seconds; the cap keeps a fleet of followers from falling upon it at once. */
+const retries = { firstMs: 250, capMs: 5_000 };
+
+export class StoreFollower implements Feed {
+  readonly #options: StoreFollowerOptions;
+  readonly #listeners = new Set<Listening>();
+  readonly #stopping = new AbortController();
+  readonly #heard = Promise.withResolvers<void>();
+  #copy = new FollowedCopy();
+  #following: Promise<void> | undefined;
+  #isConnected = false;
+  /** Monotonic; when the copy that is served was last what the store has. */
+  #currentAtMs: number | undefined;
+  #attempt = 0;
+  /** True after a bug of ours: what listeners have may differ from the copy, so the store is asked for everything. */
+  #isDoubtful = false;
+  #lastFailure = "";
+
+  constructor(options: StoreFollowerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves once the copy that is served is, for the first time in this run, what the store has. */
+  get heard(): Promise<void> {
+    return this.#heard.promise;
+  }
+
+  get status(): FollowStatus {
+    const sinceMs = this.#currentAtMs === undefined ? undefined : this.#options.clock.monotonicMs() - this.#currentAtMs;
+    return {
+      isConnected: this.#isConnected,
+      index: this.#copy.served?.index,
+      ageSeconds: sinceMs === undefined ? undefined : sinceMs / 1000,
+    };
+  }
+
+  /** Takes up the copy on disk, if there is one, and begins to follow. */
+  async start(): Promise<void> {
+    const { copyFile, clock, log } = this.#options;
+    const saved = await copyFile?.load();
+    if (saved !== undefined) {
+      this.#copy = new FollowedCopy(saved);
+      // A wall clock that was set back makes no copy younger than now.
+      this.#currentAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - saved.savedAtMs);
+      log.info({ index: saved.index, documents: saved.documents.size }, "copy on disk read");
+      this.#tellReplaced();
+    }
+    this.#following = this.#followForEver();
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#following;
+    await this.#options.copyFile?.stop();
+  }
+
+  follow(prefix: string, listener: FeedListener): () => void {
+    const listening = { prefix, listener };
+    this.#listeners.add(listening);
+    listener.replaced(this.#documentsBelow(prefix));
+    return () => this.#listeners.delete(listening);
+  }
+
+  async #followForEver(): Promise<void> {
+    const { clock, random } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await this.#followOnce();
+      this.#isConnected = false;
+      // Half of the wait is by chance, so that followers which lost the store together do not come back together.
+      const waitMs = backoffMs(this.#attempt, retries) * (0.5 + random() / 2);
+      this.#attempt += 1;
+      await clock.sleep(waitMs, signal);
+    }
+  }
+
+  async #followOnce(): Promise<void> {
+    const { url, clock, limits = {} } = this.#options;
+    const { silenceMs = presetSilenceMs } = limits;
+    const lines = new LineReader(limits);
+    const { signal } = this.#stopping;
+    this.#copy.begin();
+    const heard = (chunk: Buffer) => {
+      for (const line of lines.push(chunk)) this.#takeLine(line);
+    };
+    try {
+      const credentials = await this.#credentials();
+      const place = this.#isDoubtful ? undefined : this.#copy.place;
+      await listenToStore({ url, credentials, place, clock, silenceMs, signal, heard });
+    } catch (error) {
+      this.#tellFailure(error);
+    }
+  }
+
+  async #credentials(): Promise<Credentials> {
+    try {
+      return await this.#options.credentials();
+    } catch (error) {
+      throw new FollowError("credentials", undefined, { cause: error });
+    }
+  }
+
+  #takeLine(text: string): void {
+    const line = decodeFollowLine(text);
+    if (line === undefined) throw new FollowError("protocol", "a line is not of this protocol");
+    const effect = this.#copy.take(line);
+    if (effect.kind === "none") return;
+    if (!this.#isConnected) this.#options.log.info({ index: this.#copy.place?.index }, "following the store");
+    this.#isConnected = true;
+    if (effect.kind !== "withheld") this.#lastFailure = "";
+    // The store sends one to who has caught up. One that is cut before, for being slow, shall not come back at once.
+    if (line.kind === "heartbeat") this.#attempt = 0;
+    this.#apply(effect);
+  }
+
+  #apply(effect: Exclude<Effect, { kind: "none" }>): void {
+    if (effect.kind === "withheld") {
+      this.#tellWithheld();
+      return;
+    }
+    if (effect.kind === "replaced") {
+      this.#tellReplaced();
+      this.#isDoubtful = false;
+    }
+    if (effect.kind === "changed") this.#tellChanged(effect.changes);
+    this.#currentAtMs = this.#options.clock.monotonicMs();
+    const { served } = this.#copy;
+    if (served === undefined || !isSynced(served)) return;
+    this.#heard.resolve();
+    if (effect.kind !== "current") this.#options.copyFile?.keep(served);
+  }
+
+  #tellReplaced(): void {
+    for (const { prefix, listener } of this.#listeners) listener.replaced(this.#documentsBelow(prefix));
+  }
+
+  #tellChanged(changes: readonly DocumentChange[]): void {
+    for (const { prefix, listener } of this.#listeners) {
+      const below = changes.filter(({ path }) => isAtOrBelow(path, prefix));
+      if (below.length > 0) listener.changed(below);
+    }
+  }
+
+  *#documentsBelow(prefix: string): Iterable<readonly [path: string, text: string]> {
+    for (const document of this.#copy.served?.documents ?? []) if (isAtOrBelow(document[0], prefix)) yield document;
+  }
+
+  #tellWithheld(): void {
+    this.#tellOnce("withheld", () =>
+      this.#options.log.warn({}, "the store has no finished sync, the last copy stays until it has one"),
+    );
+  }
+
+  /** What is no failure to follow is a bug: it is logged as one, and following begins anew. */
+  #tellFailure(error: unknown): void {
+    const { log } = this.#options;
+    if (!(error instanceof FollowError)) {
+      this.#isDoubtful = true;
+      log.error({ err: error }, "following failed");
+      return;
+    }
+    const { reason, detail, cause } = error;
+    const why = reason === "credentials" && cause instanceof Error ? cause.message : detail;
+    this.#tellOnce(`${reason} ${why}`, () =>
+      log.warn({ reason, why, problem: error.message }, "not following the store, the last copy is served"),
+    );
+  }
+
+  /** The same thing again and again is told once. */
+  #tellOnce(what: string, tell: () => void): void {
+    if (this.#lastFailure === what) return;
+    this.#lastFailure = what;
+    tell();
+  }
+}
+
+function isAtOrBelow(path: string, prefix: string): boolean {
+  return path === prefix || path.startsWith(`${prefix}/`);
+}

@@ -1,0 +1,83 @@
+/**
+ * TLS of a listener, whose certificate may change while it serves: connections that stand keep the certificate they
+ * began with, new ones get the new one.
+ */
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import type { RequestListener, ServerOptions } from "node:http";
+import { createServer, type Server } from "node:https";
+import { createSecureContext } from "node:tls";
+import { FileProblem } from "../lib/watched-files.ts";
+
+/** What a listener shows to its clients, and what it asks of them; all of it PEM. */
+export interface TlsMaterial {
+  readonly cert: string;
+  readonly key: string;
+  /** Clients must have a certificate that one of these signed; undefined asks for none. */
+  readonly ca: string | undefined;
+  /** When the certificate ends, Unix milliseconds. */
+  readonly expiresAtMs: number;
+}
+
+// A client that dribbles its handshake would hold up the end of the process.
+const handshakeTimeoutMs = 10_000;
+
+/**
+ * Checks that certificate, key and client authorities can be used together.
+ * @throws {FileProblem}
+ */
+export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): TlsMaterial {
+  const certificate = readOr("the certificate file has no certificate in PEM", () => new X509Certificate(cert));
+  const privateKey = readOr("the key file has no private key in PEM without passphrase", () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey)) throw new FileProblem("the key is not that of the certificate");
+  if (ca !== undefined) checkAuthorities(ca);
+  readOr("the TLS library refuses them together", () => createSecureContext({ cert, key, ca }));
+  return { cert, key, ca, expiresAtMs: certificate.validToDate.getTime() };
+}
+
+export class ServerTls {
+  #material: TlsMaterial;
+  /** One, or two for `localhost`, which has an address of either kind. */
+  readonly #servers = new Set<Server>();
+
+  constructor(material: TlsMaterial) {
+    this.#material = material;
+  }
+
+  /** Makes a server that speaks HTTP over TLS. */
+  createServer(options: ServerOptions, listener: RequestListener): Server {
+    const { cert, key, ca } = this.#material;
+    const isAsking = ca !== undefined;
+    const handshakeTimeout = handshakeTimeoutMs;
+    const tls = { cert, key, ca, requestCert: isAsking, rejectUnauthorized: isAsking, handshakeTimeout };
+    const server = createServer({ ...options, ...tls }, listener);
+    this.#servers.add(server);
+    server.on("close", () => this.#servers.delete(server));
+    return server;
+  }
+
+  /** Uses this for connections that begin from now on. Whether clients need a certificate does not change. */
+  renew(material: TlsMaterial): void {
+    this.#material = material;
+    const { cert, key, ca } = material;
+    for (const server of this.#servers) server.setSecureContext({ cert, key, ca });
+  }
+}
+
+/** Node passes over what it cannot read in a list of authorities, and would then trust nobody. */
+function checkAuthorities(ca: string): void {
+  const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  if (blocks.length === 0) throw new FileProblem("the client authorities have no certificate in PEM");
+  for (const [at, block] of blocks.entries()) {
+    readOr(`certificate ${at + 1} of the client authorities cannot be read`, () => new X509Certificate(block));
+  }
+}
+
+/** The library's own messages are not passed on. */
+function readOr<Value>(problem: string, read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw new FileProblem(problem, { cause: error });
+  }
+}

@@ -1,0 +1,165 @@
+/**
+ * The door of the store listener: TLS, client certificates, bearer tokens, each if it is configured. It is asked before
+ * anything else looks at a request. Its files may change at any time: new connections get the new certificate, the next
+ * request meets the new tokens, and what is broken replaces nothing.
+ *
+ * It never says which part of the credentials was wrong, and compares in constant time.
+ */
+
+import { hash, timingSafeEqual } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import type { FastifyInstance } from "fastify";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { StartError } from "../lib/start-error.ts";
+import { readTokens } from "../lib/token-file.ts";
+import { WatchedFiles } from "../lib/watched-files.ts";
+import { StoreError } from "../store/refusal.ts";
+import type { Store } from "../store/store.ts";
+import { corsHeaders, sendRefusal } from "./keys-reply.ts";
+import { readTlsMaterial, ServerTls, type TlsMaterial } from "./server-tls.ts";
+
+export interface StoreDoorOptions {
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly clientCaFile?: string | undefined;
+  readonly tokenFile?: string | undefined;
+  /** Called when the tokens have changed: who got in by an old one may have to come again. */
+  readonly tokensChanged: () => void;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "storeUnauthorized">;
+}
+
+/** SHA-256 of a token: equal lengths, so that comparing tells nothing of any token's length. */
+type TokenDigest = Buffer;
+
+// What supervisors ask without credentials; neither tells anything of the keys.
+const openPaths = new Set(["/health", "/version"]);
+
+export class StoreDoor {
+  readonly #options: StoreDoorOptions;
+  #tls: ServerTls | undefined;
+  #tokens: readonly TokenDigest[] | undefined;
+  #watched: readonly { stop(): void }[] = [];
+
+  private constructor(options: StoreDoorOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Reads the door's files and follows them.
+   * @throws {StartError} when they cannot be used.
+   */
+  static async open(options: StoreDoorOptions): Promise<StoreDoor> {
+    const door = new StoreDoor(options);
+    try {
+      await door.#openTls();
+      await door.#openTokens();
+    } catch (error) {
+      door.stop();
+      throw error;
+    }
+    return door;
+  }
+
+  /** Undefined for a door without TLS. */
+  get tls(): ServerTls | undefined {
+    return this.#tls;
+  }
+
+  /** True when nobody gets in without a client certificate or a token. */
+  get asksForCredentials(): boolean {
+    return this.#tokens !== undefined || this.#options.clientCaFile !== undefined;
+  }
+
+  /** True for a request that may go on. Certificates were looked at before: without one there is no connection. */
+  admits({ method, url = "", headers }: IncomingMessage): boolean {
+    if (this.#tokens === undefined) return true;
+    // A browser asks what it may send before it sends credentials.
+    if (method === "OPTIONS" || openPaths.has(url.split("?")[0] ?? "")) return true;
+    const token = tokenOf(headers.authorization);
+    return token !== undefined && holds(this.#tokens, token);
+  }
+
+  /** Follows its files no longer; idempotent. */
+  stop(): void {
+    for (const files of this.#watched) files.stop();
+  }
+
+  async #openTls(): Promise<void> {
+    const { certFile, keyFile, clientCaFile } = this.#options;
+    if (certFile === undefined || keyFile === undefined) return;
+    const paths = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
+    const material = await this.#follow(paths, readTlsMaterial, (renewed) => {
+      this.#tls?.renew(renewed);
+      this.#warnOfExpiry(renewed);
+    });
+    this.#tls = new ServerTls(material);
+    this.#warnOfExpiry(material);
+  }
+
+  async #openTokens(): Promise<void> {
+    const { tokenFile, log, tokensChanged } = this.#options;
+    if (tokenFile === undefined) return;
+    const read = ([text = ""]: readonly string[]) => readTokens(text).map(digestOf);
+    this.#tokens = await this.#follow([tokenFile], read, (tokens) => {
+      this.#tokens = tokens;
+      // Whoever empties the file wants nobody to get in.
+      if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, every client is refused");
+      tokensChanged();
+    });
+    if (this.#tokens.length === 0) throw new StartError(`Cannot use "${tokenFile}": it has no token`);
+  }
+
+  async #follow<Value>(
+    paths: readonly string[],
+    parse: (texts: readonly string[]) => Value,
+    changed: (value: Value) => void,
+  ): Promise<Value> {
+    const { clock, log } = this.#options;
+    const files = new WatchedFiles({ paths, parse, changed, clock, log });
+    this.#watched = [...this.#watched, files];
+    return await files.start();
+  }
+
+  #warnOfExpiry({ expiresAtMs }: TlsMaterial): void {
+    const { clock, log, certFile } = this.#options;
+    if (expiresAtMs <= clock.nowMs()) log.warn({ path: certFile }, "certificate has expired, clients will refuse it");
+  }
+}
+
+/** Puts a door in front of every route of a listener; to be called before any of them is registered. */
+export function addStoreDoor(
+  app: FastifyInstance,
+  { door, store, metrics }: { readonly door: StoreDoor; readonly store: Store } & Pick<StoreDoorOptions, "metrics">,
+): void {
+  app.addHook("onRequest", (request, reply, done) => {
+    if (door.admits(request.raw)) return done();
+    metrics.storeUnauthorized.inc();
+    // RFC 9110, 11.6.1: a 401 says what would be taken.
+    reply.headers({ ...corsHeaders, "www-authenticate": 'Bearer realm="davit", Basic realm="davit"' });
+    sendRefusal(reply, store, new StoreError("unauthorized", "Insufficient credentials", 0));
+  });
+}
+
+/** The token of an `Authorization` header: that of Bearer, or the password of Basic with any user. */
+function tokenOf(authorization = ""): string | undefined {
+  const [, scheme = "", rest = ""] = /^(\S+) +(\S+) *$/.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === "bearer") return rest;
+  if (scheme.toLowerCase() !== "basic") return undefined;
+  const pair = Buffer.from(rest, "base64").toString("latin1");
+  const colon = pair.indexOf(":");
+  return colon < 0 ? undefined : pair.slice(colon + 1);
+}
+
+/** Looks at every token, however early one fits. */
+function holds(tokens: readonly TokenDigest[], token: string): boolean {
+  const digest = digestOf(token);
+  return tokens.reduce((isHeld, known) => timingSafeEqual(known, digest) || isHeld, false);
+}
+
+function digestOf(token: string): TokenDigest {
+  return hash("sha256", token, "buffer");
+}

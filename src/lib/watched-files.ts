@@ -1,0 +1,147 @@
+/**
+ * Small files that change while davit runs: keys, certificates, tokens. They are read together, as one value, and read
+ * again when their directories stir; where no watch can be had, a slow rescan finds the change. What cannot be read or
+ * used never replaces what could: the last good value stays, and the log says why.
+ *
+ * Directories are watched, not files: a file that is replaced, or a Kubernetes volume whose link is moved, is another
+ * file under the same name.
+ */
+
+import { watch } from "node:fs";
+import { open } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Clock } from "./clock.ts";
+import { codeOf } from "./errors.ts";
+import type { Log } from "./log.ts";
+import { StartError } from "./start-error.ts";
+
+/** Why the content of a file cannot be used, to follow its name and a colon; it quotes nothing of the content. */
+export class FileProblem extends Error {
+  override readonly name = "FileProblem";
+}
+
+export interface WatchedFilesOptions<Value> {
+  /** Follows them in messages, too. */
+  readonly paths: readonly string[];
+  /**
+   * Makes the value of what is in the files, in the order of `paths`.
+   * @throws {FileProblem}
+   */
+  readonly parse: (texts: readonly string[]) => Value;
+  /** Called with each value after the first one. */
+  readonly changed: (value: Value) => void;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** How long a change may go on: a certificate and its key are two writes. */
+const settleMs = 200;
+/** How often files are read although nothing stirred. */
+const rescanMs = 30_000;
+/** No key, certificate or list of tokens is larger; a wrong path may lead to anything. */
+const maxFileBytes = 1024 * 1024;
+
+export class WatchedFiles<Value> {
+  readonly #options: WatchedFilesOptions<Value>;
+  readonly #stopping = new AbortController();
+  #stirred = new AbortController();
+  #texts: readonly string[] = [];
+  #problem = "";
+
+  constructor(options: WatchedFilesOptions<Value>) {
+    this.#options = options;
+  }
+
+  /**
+   * Reads the files and follows them from now on.
+   * @throws {StartError} when they cannot be read or used.
+   */
+  async start(): Promise<Value> {
+    // Watched first, so that no change falls between.
+    this.#watch();
+    try {
+      this.#texts = await this.#read();
+      const value = this.#options.parse(this.#texts);
+      void this.#follow();
+      return value;
+    } catch (error) {
+      this.stop();
+      throw new StartError(this.#describe(error), { cause: error });
+    }
+  }
+
+  /** Idempotent. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  #watch(): void {
+    for (const directory of new Set(this.#options.paths.map(dirname))) {
+      try {
+        const watcher = watch(directory, { persistent: false, signal: this.#stopping.signal }, () =>
+          this.#stirred.abort(),
+        );
+        watcher.on("error", () => watcher.close());
+      } catch (error) {
+        this.#options.log.warn({ path: directory, code: codeOf(error) }, "cannot watch, changes are found by rescans");
+      }
+    }
+  }
+
+  async #follow(): Promise<void> {
+    const { clock } = this.#options;
+    const stop = this.#stopping.signal;
+    while (!stop.aborted) {
+      await clock.sleep(rescanMs, AbortSignal.any([stop, this.#stirred.signal]));
+      this.#stirred = new AbortController();
+      await clock.sleep(settleMs, stop);
+      if (!stop.aborted) await this.#look();
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { parse, changed, log, paths } = this.#options;
+    try {
+      const texts = await this.#read();
+      const isNew = texts.some((text, at) => text !== this.#texts[at]);
+      const value = isNew ? parse(texts) : undefined;
+      this.#problem = "";
+      if (value === undefined) return;
+      this.#texts = texts;
+      log.info({ paths }, "files read again");
+      changed(value);
+    } catch (error) {
+      const problem = this.#describe(error);
+      if (problem !== this.#problem) log.error({ problem }, "changed files cannot be used, the last good ones stay");
+      this.#problem = problem;
+    }
+  }
+
+  #read(): Promise<readonly string[]> {
+    return Promise.all(this.#options.paths.map(readSmallFile));
+  }
+
+  #describe(error: unknown): string {
+    const names = this.#options.paths.map((path) => `"${path}"`).join(", ");
+    if (error instanceof FileProblem) return `Cannot use ${names}: ${error.message}`;
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    return `Cannot read ${names}: ${code}`;
+  }
+}
+
+/**
+ * Reads a text file of at most 1 MiB.
+ * @throws {FileProblem} when it is larger or no file; a system error when it cannot be read.
+ */
+export async function readSmallFile(path: string): Promise<string> {
+  const handle = await open(path);
+  try {
+    const stat = await handle.stat();
+    if (!stat.isFile()) throw new FileProblem("it is not a file");
+    if (stat.size > maxFileBytes) throw new FileProblem(`it is larger than ${maxFileBytes} bytes`);
+    return await handle.readFile("utf8");
+  } finally {
+    await handle.close();
+  }
+}

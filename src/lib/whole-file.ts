@@ -1,0 +1,33 @@
+/** Files that are there as a whole or not at all. */
+
+import { join } from "node:path";
+import type { Files } from "./files.ts";
+
+const unfinished = ".tmp";
+
+/** Writes a file beside its place, syncs it and moves it there; resolves once the name is on disk, too. */
+export async function writeWholeFile(
+  files: Files,
+  directory: string,
+  name: string,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const path = join(directory, name);
+  const file = await files.openAppend(path + unfinished);
+  try {
+    // An earlier try may have left a part.
+    await file.truncate(0);
+    for await (const piece of pieces) await file.append(piece);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await files.rename(path + unfinished, path);
+  await files.syncDirectory(directory);
+}
+
+/** Removes what a crash left of files that were being written. */
+export async function removeUnfinishedFiles(files: Files, directory: string): Promise<void> {
+  const names = await files.list(directory);
+  for (const name of names.filter((each) => each.endsWith(unfinished))) await files.remove(join(directory, name));
+}

@@ -1,0 +1,106 @@
+/** The store's listener: its door, the key API, and the route that other boot services follow. */
+
+import { type Address, isLoopback } from "./address.ts";
+import { advertisedAuthority } from "./advertise.ts";
+import type { ServeConfig } from "./config.ts";
+import { answerError } from "./http/errors.ts";
+import { followRoutes } from "./http/follow-routes.ts";
+import { FollowStreams } from "./http/follow-streams.ts";
+import { keysRoutes } from "./http/keys-routes.ts";
+import { keysRewriteUrl } from "./http/keys-target.ts";
+import { createServer, type HttpServer } from "./http/server.ts";
+import { addStoreDoor, StoreDoor } from "./http/store-door.ts";
+import type { Clock } from "./lib/clock.ts";
+import type { Log } from "./lib/log.ts";
+import type { Metrics } from "./lib/metrics.ts";
+import type { Store } from "./store/store.ts";
+
+export interface StoreServiceOptions {
+  readonly config: ServeConfig;
+  readonly store: Store;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** True once followers may have what is in the store. */
+  readonly isReady: () => boolean;
+}
+
+// The protocol's keys may be 32 KiB long, each byte of them escaped; a form holds a value of which each byte is escaped.
+const storeLimits = { maxTargetBytes: 112 * 1024, maxHeaderBytes: 128 * 1024, stallTimeoutMs: 0 };
+
+export class StoreService {
+  readonly #options: StoreServiceOptions;
+  readonly #streams: FollowStreams;
+  #door: StoreDoor | undefined;
+  #server: HttpServer | undefined;
+  /** Known once it listens. */
+  #url = "";
+
+  constructor(options: StoreServiceOptions) {
+    this.#options = options;
+    this.#streams = new FollowStreams(options);
+  }
+
+  /** True when clients have to speak TLS. */
+  get hasTls(): boolean {
+    return this.#door?.tls !== undefined;
+  }
+
+  /** @throws {StartError} when the door's files cannot be used, or the address cannot be had. */
+  async listen(): Promise<Address> {
+    const { config, store, clock, metrics, isReady } = this.#options;
+    const log = this.#options.log.child({ part: "keys" });
+    const door = await StoreDoor.open({
+      certFile: config.storeCertFile,
+      keyFile: config.storeKeyFile,
+      clientCaFile: config.storeClientCaFile,
+      tokenFile: config.storeTokenFile,
+      // Whoever follows by a token that was taken away shall not hear a secret more.
+      tokensChanged: () => this.#streams.endAll(),
+      clock,
+      log,
+      metrics,
+    });
+    this.#door = door;
+    const server = createServer({
+      log,
+      clock,
+      answerError,
+      isReadOnly: false,
+      rewriteUrl: keysRewriteUrl,
+      limits: storeLimits,
+      tls: door.tls,
+    });
+    addStoreDoor(server.app, { door, store, metrics });
+    const isGuarded = door.asksForCredentials || isLoopback(config.storeAddress.host);
+    await server.app.register(followRoutes, { store, streams: this.#streams, log, isGuarded, isReady });
+    await server.app.register(keysRoutes, {
+      store,
+      clock,
+      advertiseUrl: () => this.#url,
+      maxValueBytes: config.storeMaxValueBytes,
+    });
+    const { address: host, port } = await server.listen({ ...config.storeAddress, option: "--store-address" });
+    this.#server = server;
+    const own = `${this.hasTls ? "https" : "http"}://${advertisedAuthority(undefined, { host, port })}`;
+    this.#url = config.storeAdvertiseUrl?.origin ?? own;
+    return { host, port };
+  }
+
+  /** Sets what is only known when it is asked for. */
+  measure(): void {
+    const { store, metrics } = this.#options;
+    metrics.storeIndex.set(store.indexes.storeIndex);
+    metrics.storeBytes.set(store.bytes);
+    metrics.storeWatchers.set(store.watcherCount);
+    metrics.storeFollowers.set(this.#streams.count);
+  }
+
+  /** Ends every watch and follower, lets requests in flight finish, and closes the listener. Idempotent. */
+  async stop(): Promise<void> {
+    this.#door?.stop();
+    this.#streams.stop();
+    await this.#server?.close();
+    this.#server = undefined;
+  }
+}

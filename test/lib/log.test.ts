@@ -1,0 +1,51 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { expect, it } from "vitest";
+import { parseJsonObject } from "../../src/model/json.ts";
+
+const logFile = new URL("../../src/lib/log.ts", import.meta.url).href;
+
+/** Starts a program that has `log`, whose standard output nobody reads yet. */
+function start(program: string) {
+  const setUp = `
+    import { createLog } from ${JSON.stringify(logFile)};
+    const log = createLog({ level: "info", format: "json", onExit: (callback) => process.once("exit", callback) });
+  `;
+  return spawn(process.execPath, ["--input-type=module-typescript", "--eval", setUp + program]);
+}
+
+async function linesOf(child: ReturnType<typeof start>): Promise<readonly string[]> {
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: child.stdout })) lines.push(line);
+  return lines;
+}
+
+it.each([
+  ["exits", "process.exit(3)", 3],
+  ["fails", "throw new Error('a bug')", 1],
+])("the last lines are written when the process %s right behind them", async (_name, end, code) => {
+  const child = start(`for (let at = 0; at < 1000; at++) log.info({ at }, "line"); ${end};`);
+  const exited = once(child, "close");
+  const lines = await linesOf(child);
+  expect(lines).toHaveLength(1000);
+  expect(parseJsonObject(lines.at(-1) ?? "")).toMatchObject({ level: 30, at: 999, msg: "line" });
+  expect((await exited)[0]).toBe(code);
+});
+
+it("lines are dropped and counted when nobody reads them, and the process goes on", async () => {
+  const child = start(`
+    const text = "x".repeat(1000);
+    for (let at = 0; at < 20_000; at++) log.info({ at, text }, "line");
+    process.stdin.once("end", () => undefined).resume();
+    process.stderr.write("done");
+  `);
+  await once(child.stderr, "data");
+  const reading = linesOf(child);
+  child.stdin.end();
+  const entries = (await reading).map((line) => parseJsonObject(line));
+  const written = entries.filter((entry) => entry?.msg === "line").length;
+  const told = entries.filter((entry) => entry?.level === 40).map((entry) => Number(entry?.count));
+  expect(written).toBeLessThan(20_000);
+  expect(written + told.reduce((sum, count) => sum + count, 0)).toBe(20_000);
+});
