@@ -21,9 +21,10 @@ import type { Rendered } from "../render/rendered.ts";
 import { compileTemplate, type Template } from "../render/template.ts";
 import { bootVariables, templateVariables } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
-import type { BootIndex, Machine } from "./boot-index.ts";
+import type { BootIndex, Machine, TemplateText } from "./boot-index.ts";
+import { CheckedTexts } from "./checked-texts.ts";
 import type { BootProfile } from "./known-documents.ts";
-import { TemplateCache } from "./template-cache.ts";
+import { TextCache } from "./text-cache.ts";
 
 /** Every config that a machine can ask for, named as its endpoint is. */
 export const configNames = ["ipxe", "grub", "ignition", "cloud", "generic", "metadata"] as const;
@@ -53,6 +54,13 @@ export interface Config {
   readonly profile: string | undefined;
 }
 
+/**
+ * 64 MiB of template text: 32 Profiles whose templates have the largest allowed size of 1 MiB (counted as two), or
+ * 15,000 of the usual 2 KiB. Compiled templates take about ten times their text, so this bounds them to well under
+ * 1 GiB even then.
+ */
+const templateCacheBytes = 64 * 1024 * 1024;
+
 /** The boot section of a Profile, filled in for one group. */
 interface FilledBoot {
   readonly profile: BootProfile;
@@ -65,7 +73,11 @@ export class BootConfigs {
   readonly #index: BootIndex;
   readonly #options: BootConfigsOptions;
   readonly #davitUrl: string;
-  readonly #templates = new TemplateCache<Template>();
+  readonly #templates = new TextCache<Template>({ limitBytes: templateCacheBytes });
+  readonly #ignition = new CheckedTexts((text) => renderIgnition({ text, raw: false }));
+  readonly #rawIgnition = new CheckedTexts((text) => renderIgnition({ text, raw: true }));
+  readonly #cloudConfig = new CheckedTexts(renderCloudConfig);
+  readonly #generic = new CheckedTexts(renderGeneric);
   /** By group: an object that is replaced when the Group changes. */
   readonly #boots = new WeakMap<Group, FilledBoot>();
 
@@ -99,14 +111,18 @@ export class BootConfigs {
       case "grub":
         return this.#grub(machine, request);
       case "ignition":
-        return renderIgnition(this.#part("ignition", machine, request));
+        return this.#checkIgnition(this.#part("ignition", machine, request));
       case "cloud":
-        return renderCloudConfig(this.#part("cloudConfig", machine, request).text);
+        return this.#cloudConfig.get(this.#part("cloudConfig", machine, request).text);
       case "generic":
-        return renderGeneric(this.#part("generic", machine, request).text);
+        return this.#generic.get(this.#part("generic", machine, request).text);
       default:
         return unreachable(name);
     }
+  }
+
+  #checkIgnition({ text, raw }: TemplateText): Rendered {
+    return (raw ? this.#rawIgnition : this.#ignition).get(text);
   }
 
   #grub(machine: Machine, { labels, userAgent }: ConfigRequest): Rendered | undefined {
@@ -139,7 +155,7 @@ export class BootConfigs {
   }
 
   /** The text of a part: rendered, or as it is when it is raw. */
-  #part(part: TemplatePart, machine: Machine, { labels, rawQuery }: ConfigRequest) {
+  #part(part: TemplatePart, machine: Machine, { labels, rawQuery }: ConfigRequest): TemplateText {
     const { text, raw } = this.#index.template(machine, part);
     if (raw) return { text, raw };
     const variables = templateVariables({ group: machine.group, labels, rawQuery, davitUrl: this.#davitUrl });

@@ -89,10 +89,16 @@ export class KnownDocuments {
   #learnGroup(namespace: string, name: string, text: string): boolean {
     const document = decodeGroup(text);
     if (document === undefined || !isSelectable(document.spec)) return false;
-    const group = toGroup(namespace, name, document.spec);
-    this.groups.set(group.id, { ...group, isRefused: document.refused === true });
+    const group = toBootGroup(toGroup(namespace, name, document.spec), document.refused === true);
+    this.groups.set(group.id, group);
     return true;
   }
+}
+
+/** Every member by name: V8 keeps what is added to a copy in a second object, which each request would have to fetch. */
+function toBootGroup(group: Group, isRefused: boolean): BootGroup {
+  const { id, profileId, selector, labelCount, selectorText, priority, hold, metadata } = group;
+  return { id, profileId, selector, labelCount, selectorText, priority, hold, metadata, isRefused };
 }
 
 /** The key of a secret template's text. */

@@ -10,9 +10,15 @@
 import { compareGroups, type Group, matches } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 
-/** Groups filed under one label, the winning one first. */
+/**
+ * Groups filed under one label. Nearly always there is one, which is why it has a place of its own: with 100,000 groups
+ * each further object on the way to it is a wait for memory.
+ */
 interface Bucket<Entry> {
-  readonly groups: Entry[];
+  /** The group that wins here. */
+  first: Entry | undefined;
+  /** The others, the next one to win first. */
+  others: Entry[];
   /** How many groups have this label in their selector, wherever they are filed. */
   sharers: number;
 }
@@ -20,7 +26,7 @@ interface Bucket<Entry> {
 export class SelectorIndex<Entry extends Group> {
   /** Label, then value, to bucket. */
   readonly #buckets = new Map<string, Map<string, Bucket<Entry>>>();
-  readonly #matchAll: Bucket<Entry> = { groups: [], sharers: 0 };
+  readonly #matchAll: Bucket<Entry> = { first: undefined, others: [], sharers: 0 };
   /** Where each group is filed. */
   readonly #filed = new Map<Entry, Bucket<Entry>>();
 
@@ -28,17 +34,12 @@ export class SelectorIndex<Entry extends Group> {
   constructor(groups: Iterable<Entry> = []) {
     const all = [...groups];
     for (const group of all) this.#count(group, 1);
-    for (const group of all) this.#file(group).groups.push(group);
-    for (const values of this.#buckets.values()) {
-      for (const bucket of values.values()) bucket.groups.sort(compareGroups);
-    }
-    this.#matchAll.groups.sort(compareGroups);
+    for (const group of all.toSorted(compareGroups)) append(this.#file(group), group);
   }
 
   add(group: Entry): void {
     this.#count(group, 1);
-    const { groups } = this.#file(group);
-    groups.splice(positionIn(groups, group), 0, group);
+    insert(this.#file(group), group);
   }
 
   /** Removes a group that was added: the same object. */
@@ -46,17 +47,17 @@ export class SelectorIndex<Entry extends Group> {
     const bucket = this.#filed.get(group);
     if (bucket === undefined) return;
     this.#filed.delete(group);
-    bucket.groups.splice(positionIn(bucket.groups, group), 1);
+    if (bucket.first === group) bucket.first = bucket.others.shift();
+    else bucket.others.splice(positionIn(bucket.others, group), 1);
     this.#count(group, -1);
   }
 
   /** The group that wins for these labels, or undefined when none matches. */
   find(labels: Labels): Entry | undefined {
-    let best = this.#matchAll.groups[0];
+    let best = this.#matchAll.first;
     for (const [label, value] of labels) {
       const bucket = this.#buckets.get(label)?.get(value);
-      // The label under which a group is filed matches already, and most groups have no other.
-      const found = bucket?.groups.find((group) => group.selector.size === 1 || matches(group, labels));
+      const found = bucket && firstMatch(bucket, labels);
       if (found !== undefined && (best === undefined || compareGroups(found, best) < 0)) best = found;
     }
     return best;
@@ -65,7 +66,7 @@ export class SelectorIndex<Entry extends Group> {
   /** The most groups that one lookup may have to look at. */
   get largestBucket(): number {
     const buckets = [...this.#buckets.values()].flatMap((values) => [...values.values()]);
-    return buckets.reduce((most, { groups }) => Math.max(most, groups.length), 0);
+    return buckets.reduce((most, { first, others }) => Math.max(most, first ? 1 + others.length : 0), 0);
   }
 
   /** Chooses a group's bucket; its labels are counted already. */
@@ -90,7 +91,7 @@ export class SelectorIndex<Entry extends Group> {
 
   #bucket(label: string, value: string): Bucket<Entry> {
     const values = this.#buckets.get(label) ?? new Map<string, Bucket<Entry>>();
-    const bucket = values.get(value) ?? { groups: [], sharers: 0 };
+    const bucket = values.get(value) ?? { first: undefined, others: [], sharers: 0 };
     this.#buckets.set(label, values.set(value, bucket));
     return bucket;
   }
@@ -102,7 +103,32 @@ export class SelectorIndex<Entry extends Group> {
   }
 }
 
-/** Where a group is in a sorted bucket, or belongs. */
+/** The best group of a bucket that matches: its groups are in the order in which they win. */
+function firstMatch<Entry extends Group>({ first, others }: Bucket<Entry>, labels: Labels): Entry | undefined {
+  // The label under which a group is filed matches already, and most groups have no other.
+  const isMatch = (group: Entry) => group.labelCount === 1 || matches(group, labels);
+  if (first === undefined || isMatch(first)) return first;
+  return others.find(isMatch);
+}
+
+/** Adds a group that comes after all that are there. */
+function append<Entry>(bucket: Bucket<Entry>, group: Entry): void {
+  if (bucket.first === undefined) bucket.first = group;
+  else bucket.others.push(group);
+}
+
+/** Adds a group at its place. */
+function insert<Entry extends Group>(bucket: Bucket<Entry>, group: Entry): void {
+  const { first, others } = bucket;
+  if (first === undefined || compareGroups(group, first) < 0) {
+    bucket.first = group;
+    if (first !== undefined) others.unshift(first);
+  } else {
+    others.splice(positionIn(others, group), 0, group);
+  }
+}
+
+/** Where a group is in a sorted list, or belongs. */
 function positionIn(groups: readonly Group[], group: Group): number {
   let from = 0;
   let to = groups.length;

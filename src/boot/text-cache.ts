@@ -1,21 +1,17 @@
 /**
- * Keeps what is made from template texts (compiled templates) within a number of bytes: the least recently used go
- * first. Keyed by the text itself, so equal texts of many Profiles share one entry, and a changed text is a new one.
+ * Keeps what is made from texts (compiled templates, verdicts on configs) within a number of bytes: the least recently
+ * used go first. Keyed by the text itself, so equal texts of many Profiles and machines share one entry, and a changed
+ * text is a new one.
  */
 
-/**
- * 64 MiB of template text: 64 Profiles whose templates have the largest allowed size of 1 MiB, or 30,000 of the usual
- * 2 KiB. Compiled code takes about ten times its text, so this bounds the cache to well under 1 GiB even then.
- */
-export const templateCacheBytes = 64 * 1024 * 1024;
-
-export class TemplateCache<Made> {
+export class TextCache<Made> {
   readonly #limitBytes: number;
   /** In order of last use, oldest first: a Map keeps the order of insertion. */
   readonly #entries = new Map<string, Made>();
   #sizeBytes = 0;
 
-  constructor({ limitBytes = templateCacheBytes }: { readonly limitBytes?: number } = {}) {
+  /** @param options.limitBytes of text; what is made from it comes on top. */
+  constructor({ limitBytes }: { readonly limitBytes: number }) {
     this.#limitBytes = limitBytes;
   }
 
@@ -33,6 +29,8 @@ export class TemplateCache<Made> {
       return known;
     }
     const made = make(text);
+    // It would drive out everything else, and then itself.
+    if (bytesOf(text) > this.#limitBytes) return made;
     this.#entries.set(text, made);
     this.#sizeBytes += bytesOf(text);
     this.#evict();

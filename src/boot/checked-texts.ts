@@ -1,0 +1,41 @@
+/**
+ * Remembers what came of checking a rendered text, good or bad: parsing JSON costs more than rendering it, and parsing
+ * YAML up to a second for each MiB. When a rack is powered on, its machines ask for equal texts together, and those of a
+ * broken config ask again and again.
+ */
+
+import { RenderError } from "../render/render-error.ts";
+import type { Rendered } from "../render/rendered.ts";
+import { TextCache } from "./text-cache.ts";
+
+/** Four of the largest YAML texts (1 MiB, counted as 2), or a thousand of 4 KiB; there is one cache for each kind. */
+const limitBytes = 8 * 1024 * 1024;
+
+export class CheckedTexts {
+  readonly #check: (text: string) => Rendered;
+  readonly #verdicts = new TextCache<Rendered | RenderError>({ limitBytes });
+
+  /** @param check must give the same for the same text, always. */
+  constructor(check: (text: string) => Rendered) {
+    this.#check = check;
+  }
+
+  /**
+   * What `check` makes of a text.
+   * @throws {RenderError} what `check` threw for it.
+   */
+  get(text: string): Rendered {
+    const verdict = this.#verdicts.get(text, (unknown) => this.#judge(unknown));
+    if (verdict instanceof RenderError) throw verdict;
+    return verdict;
+  }
+
+  #judge(text: string): Rendered | RenderError {
+    try {
+      return this.#check(text);
+    } catch (error) {
+      if (error instanceof RenderError) return error;
+      throw error;
+    }
+  }
+}
