@@ -66,7 +66,7 @@ export class BootService {
         { name: "boot", check: () => (this.index.isReady ? undefined : behind.waitingFor) },
         { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
       ],
-      attention: behind.attention,
+      attention: () => [...this.#withheld(), ...behind.attention()],
       metrics: { contentType: metrics.contentType, text },
     });
     return await this.#listen(server, config.opsAddress, "--ops-address");
@@ -122,6 +122,12 @@ export class BootService {
     const { address, port: actualPort } = await server.listen({ host, port, option });
     this.#servers.push(server);
     return { host: address, port: actualPort };
+  }
+
+  /** Ready, but not for everybody (docs/decisions/0001-first-sync-with-a-broken-file.md). */
+  #withheld(): readonly string[] {
+    const line = "boot: only groups that name a machine are answered, until everything in the source can be read";
+    return this.index.isReady && this.index.isWithholding ? [line] : [];
   }
 
   #bootConfigs(): BootConfigs {

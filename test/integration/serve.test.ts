@@ -157,6 +157,16 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
     });
   });
 
+  it("says after a first start with a broken file that not everybody is answered", async () => {
+    await writeFile(join(manifests, "bad.yaml"), "spec: {a: [");
+    await start();
+    expect((await get("/ipxe?mac=52:54:00:00:00:99")).status).toBe(503);
+    expect(await attention()).toContain("only groups that name a machine are answered");
+    await rm(join(manifests, "bad.yaml"));
+    await expect.poll(async () => (await get("/ipxe?mac=52:54:00:00:00:99")).status, { timeout: 15_000 }).toBe(404);
+    expect(await attention()).not.toContain("only groups that name a machine are answered");
+  });
+
   it("answers 414 to a query of 9 KiB, and goes on", async () => {
     await start();
     expect((await get(`/ipxe?mac=${mac}&x=${"y".repeat(9 * 1024)}`)).status).toBe(414);
