@@ -33,15 +33,21 @@ export function labelsFromQuery(rawQuery: string): Labels {
   const invalid = new Set<string>();
   // Most machines send nothing that is escaped, and are asked for that only once.
   const decode = /[%+]/.test(rawQuery) ? decodeText : asItIs;
-  for (const part of rawQuery.split("&")) {
-    if (part === "") continue;
-    const equals = part.indexOf("=");
-    const name = decode(equals < 0 ? part : part.slice(0, equals));
-    const text = decode(equals < 0 ? "" : part.slice(equals + 1));
+  for (let from = 0, end = 0; end < rawQuery.length; from = end + 1) {
+    end = indexOrEnd(rawQuery, "&", from);
+    if (end === from) continue;
+    const equals = Math.min(indexOrEnd(rawQuery, "=", from), end);
+    const name = decode(rawQuery.slice(from, equals));
+    const text = decode(rawQuery.slice(equals + 1, end));
     if (name === undefined || text === undefined) continue;
     addLabel(labelName(name), text, labels, invalid);
   }
   return labels;
+}
+
+function indexOrEnd(text: string, mark: string, from: number): number {
+  const at = text.indexOf(mark, from);
+  return at < 0 ? text.length : at;
 }
 
 /** The first value counts even when it is invalid: a second `mac` cannot replace a bad one. */

@@ -28,13 +28,17 @@ export function* benchDocuments(groups: number): Generator<readonly [string, str
   yield syncedDocument();
 }
 
-/** What machines ask, as iPXE writes it: up to 1,000 of them, spread over all groups. */
+const targetCount = 1_000;
+
+/**
+ * What machines ask, as iPXE writes it: 1,000 different requests, spread evenly over all groups, so that the number of
+ * groups is all that differs between two runs.
+ */
 export function ipxeTargets(groups: number): readonly string[] {
-  const count = Math.min(groups, 1_000);
-  return Array.from({ length: count }, (_, at) => {
-    const machine = Math.floor((at * groups) / count);
-    const uuid = `a1b2c3d4-0000-4000-8000-${String(machine).padStart(12, "0")}`;
-    return `/ipxe?uuid=${uuid}&mac=${mac(machine, "-")}&domain=lab.test&hostname=&serial=S${machine}`;
+  return Array.from({ length: targetCount }, (_, at) => {
+    const machine = Math.floor((at * groups) / targetCount);
+    const uuid = `a1b2c3d4-0000-4000-8000-${String(at).padStart(12, "0")}`;
+    return `/ipxe?uuid=${uuid}&mac=${mac(machine, "-")}&domain=lab.test&hostname=&serial=S${at}`;
   });
 }
 
