@@ -58,8 +58,8 @@ export default {
       from: {
         path: [
           "^src/(model/|render/|controller/reconcile)",
-          "^src/store/(node|change|tree|tree-node|listing|command|refusal|watch-hub|event-ring|snapshot)\\.ts",
-          "^src/store/(expiring-set|quota|operation-counts|changed-files)\\.ts",
+          "^src/store/(node|change|tree|tree-node|tree-walk|listing|command|refusal|watch-hub|event-ring|snapshot)\\.ts",
+          "^src/store/(stored-json|expiring-set|quota|operation-counts|changed-files)\\.ts",
         ],
       },
       to: { dependencyTypes: ["core"] },

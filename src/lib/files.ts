@@ -23,6 +23,8 @@ export interface Files {
   /** Names in a directory, sorted; empty when the directory does not exist. */
   list(path: string): Promise<readonly string[]>;
   read(path: string): Promise<Buffer>;
+  /** The content in pieces of at most 256 KiB, for files that need not fit into memory. */
+  readPieces(path: string): AsyncIterable<Buffer>;
   /** Opens for appending; creates the file with mode 0600 when it is missing. */
   openAppend(path: string): Promise<AppendFile>;
   rename(from: string, to: string): Promise<void>;
@@ -30,6 +32,9 @@ export interface Files {
   /** Returns once a directory's entries (creations, renames, removals) are on disk. */
   syncDirectory(path: string): Promise<void>;
 }
+
+// Small enough that whoever takes them one by one holds nobody up.
+const pieceBytes = 256 * 1024;
 
 /** The machine's own disk. */
 export const diskFiles: Files = {
@@ -45,6 +50,18 @@ export const diskFiles: Files = {
     }
   },
   read: (path) => readFile(path),
+  readPieces: async function* (path) {
+    const handle = await open(path, constants.O_RDONLY);
+    try {
+      for (;;) {
+        const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(pieceBytes), 0, pieceBytes);
+        if (bytesRead === 0) return;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await handle.close();
+    }
+  },
   openAppend: async (path) => {
     const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND;
     return appendFile(await open(path, flags, 0o600));

@@ -5,7 +5,10 @@ import type { Files } from "./files.ts";
 
 const unfinished = ".tmp";
 
-/** Writes a file beside its place, syncs it and moves it there; resolves once the name is on disk, too. */
+/**
+ * Writes a file beside its place, syncs it and moves it there; resolves once the name is on disk, too. Of a failure
+ * nothing is left that takes up space.
+ */
 export async function writeWholeFile(
   files: Files,
   directory: string,
@@ -13,6 +16,22 @@ export async function writeWholeFile(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const path = join(directory, name);
+  try {
+    await writeUnfinished(files, path, pieces);
+    await files.rename(path + unfinished, path);
+  } catch (error) {
+    // What cannot be removed now is removed at the next start.
+    await files.remove(path + unfinished).catch(() => undefined);
+    throw error;
+  }
+  await files.syncDirectory(directory);
+}
+
+async function writeUnfinished(
+  files: Files,
+  path: string,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<void> {
   const file = await files.openAppend(path + unfinished);
   try {
     // An earlier try may have left a part.
@@ -22,8 +41,6 @@ export async function writeWholeFile(
   } finally {
     await file.close();
   }
-  await files.rename(path + unfinished, path);
-  await files.syncDirectory(directory);
 }
 
 /** Removes what a crash left of files that were being written. */

@@ -8,11 +8,19 @@
  */
 
 import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
-import { newerFormat, WalError } from "./log-port.ts";
-import { parsePath, type StorePath } from "./node.ts";
+import { newerFormat } from "./log-port.ts";
+import {
+  type Fields,
+  flagFrom,
+  numberFrom,
+  objectFrom,
+  parseJson,
+  pathFrom,
+  textFrom,
+  unreadable,
+} from "./stored-json.ts";
 
 const version = 1;
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
 
 export function encodeRecord({ atMs, command }: CommandRecord): Uint8Array {
@@ -28,13 +36,11 @@ function writeIndex(_name: string, value: unknown): unknown {
  * @throws {WalError} newerFormat for a later version; damaged for anything else that no davit wrote.
  */
 export function decodeRecord(bytes: Uint8Array): CommandRecord {
-  const record = objectFrom(parse(bytes));
+  const record = objectFrom(parseJson(bytes));
   const found = numberFrom(record.v);
   if (found > version) throw newerFormat("a command of the log", found, version);
   return { atMs: numberFrom(record.atMs), command: commandFrom(objectFrom(record.command)) };
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 function commandFrom(fields: Fields): Command {
   if (fields.kind !== "batch") return singleFrom(fields);
@@ -95,51 +101,4 @@ function expectedFrom(value: unknown): Expected {
     ...(fields.value !== undefined && { value: textFrom(fields.value) }),
     ...(fields.index !== undefined && { index: BigInt(textFrom(fields.index)) }),
   };
-}
-
-function pathFrom(value: unknown): StorePath {
-  const path = parsePath(textFrom(value));
-  if (path === undefined) throw unreadable("path");
-  return path;
-}
-
-function flagFrom(value: unknown): boolean {
-  if (typeof value !== "boolean") throw unreadable("flag");
-  return value;
-}
-
-function textFrom(value: unknown): string {
-  if (typeof value !== "string") throw unreadable("text");
-  return value;
-}
-
-function numberFrom(value: unknown): number {
-  if (typeof value !== "number") throw unreadable("number");
-  return value;
-}
-
-function objectFrom(value: unknown): Fields {
-  if (!isFields(value)) throw unreadable("object");
-  return value;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function parse(bytes: Uint8Array): unknown {
-  try {
-    const value: unknown = JSON.parse(utf8.decode(bytes));
-    return value;
-  } catch {
-    // The parser's message quotes the text, which may be a secret.
-    throw unreadable("JSON");
-  }
-}
-
-function unreadable(what: string): WalError {
-  return new WalError(
-    "damaged",
-    `Reading a command of the log: its ${what} is not what davit writes; restore a backup`,
-  );
 }

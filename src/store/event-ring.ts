@@ -31,6 +31,22 @@ export class EventRing {
     return this.#next;
   }
 
+  /** Everything that is kept, oldest first. */
+  get all(): readonly StoreEvent[] {
+    return Array.from({ length: this.#next - this.#oldest }, (_, number) => {
+      const event = this.at(this.#oldest + number);
+      assert(event !== undefined, "What is between oldest and next is kept");
+      return event;
+    });
+  }
+
+  /** Begins the history of an empty ring at an index. */
+  beginAt(index: number): void {
+    assert(this.#oldest === this.#next, "A history that has begun goes on");
+    this.#oldest = index;
+    this.#next = index;
+  }
+
   /** Adds the next event and drops what is beyond the bounds, but never the new one. */
   add(event: StoreEvent): void {
     assert(event.node.modifiedIndex === this.#next, "Events have consecutive indexes");

@@ -21,7 +21,8 @@ export type CommittedListener = (sequence: number, bytes: Uint8Array) => void;
 /** The whole state after the record `sequence`. */
 export interface Snapshot {
   readonly sequence: number;
-  readonly bytes: Uint8Array;
+  /** Its bytes, cut anyhow; to be read once. @throws {WalError} when they cannot be read to the end. */
+  readonly pieces: AsyncIterable<Uint8Array>;
 }
 
 export interface LogPort {
@@ -39,11 +40,18 @@ export interface LogPort {
    * @throws {WalError} when it could not be logged; after `readOnly` it may yet be found there by a restart.
    */
   propose(bytes: Uint8Array): Promise<number>;
-  /** Keeps the state after the record `sequence`, given in pieces; resolves once it is on disk. */
+  /**
+   * Keeps the state after the record `sequence`, given in pieces; resolves once it is on disk. Those before it may go,
+   * but for the newest that is whole.
+   * @throws {WalError} when it could not be kept; what the pieces throw, if that is one.
+   */
   saveSnapshot(sequence: number, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void>;
-  /** The newest snapshot that is whole; undefined when there is none. To be called before `onCommitted`. */
+  /**
+   * The newest snapshot that is whole; undefined when there is none. To be called before `onCommitted`.
+   * @throws {WalError} newerFormat; unusable when the disk fails.
+   */
   loadSnapshot(): Promise<Snapshot | undefined>;
-  /** Allows the log to forget records before `sequence`. */
+  /** Allows the log to forget records before `sequence`. @throws {WalError} when the disk fails; nothing is lost. */
   releaseBefore(sequence: number): Promise<void>;
   /** Logs what was proposed, ends the log cleanly and gives the directory back; idempotent. */
   stop(): Promise<void>;

@@ -13,6 +13,7 @@
 
 import { type Clock, steadyClock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
+import { nextTurn } from "../lib/slices.ts";
 import type { Change } from "./change.ts";
 import { changedFiles, type FileChange, filesAmong } from "./changed-files.ts";
 import { apply, type CommandRecord, type ExpireCommand, type Submission } from "./command.ts";
@@ -25,6 +26,8 @@ import { type NodeRecord, type NodeView, type StoreEvent, type StorePath, storeP
 import { type CountName, OperationCounts } from "./operation-counts.ts";
 import { Quota } from "./quota.ts";
 import { StoreError } from "./refusal.ts";
+import { StateReader } from "./snapshot.ts";
+import { type SnapshotInterval, Snapshotter } from "./snapshotter.ts";
 import { Tree } from "./tree.ts";
 import { type WatchHandle, WatchHub, type WatchListener, type WatchOptions } from "./watch-hub.ts";
 
@@ -36,6 +39,8 @@ export interface StoreOptions {
   readonly quotaBytes?: number | undefined;
   /** How many may watch at a time; 10,000 unless given. */
   readonly maxWatchers?: number | undefined;
+  /** 100,000 records or 64 MiB unless given. */
+  readonly snapshotInterval?: SnapshotInterval | undefined;
 }
 
 export interface StoreIndexes {
@@ -72,9 +77,11 @@ export class Store {
   readonly #log: LogPort;
   readonly #nowMs: () => number;
   readonly #tree = new Tree();
+  readonly #history = new EventRing();
   readonly #hub: WatchHub;
   readonly #quota: Quota;
   readonly #expiry: Expiry;
+  readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
   /** What came of records that were proposed here, until their proposers look. */
@@ -83,10 +90,10 @@ export class Store {
   #isReplaying = true;
   #raftIndex = 0;
 
-  private constructor({ log, clock, quotaBytes, maxWatchers }: StoreOptions) {
+  private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval }: StoreOptions) {
     this.#log = log;
     this.#nowMs = steadyClock(clock);
-    this.#hub = new WatchHub(new EventRing(), maxWatchers);
+    this.#hub = new WatchHub(this.#history, maxWatchers);
     this.#quota = new Quota(this.#tree, quotaBytes);
     this.#expiry = new Expiry({
       tree: this.#tree,
@@ -94,15 +101,22 @@ export class Store {
       nowMs: this.#nowMs,
       submit: (commands) => this.#expire(commands),
     });
+    this.#snapshotter = new Snapshotter({
+      log,
+      tree: this.#tree,
+      history: this.#history,
+      interval: snapshotInterval,
+    });
   }
 
   /**
-   * Replays the log.
+   * Builds the state from the newest snapshot, and replays the log behind it.
    * @throws {WalError} when it cannot be read; then the log is stopped.
    */
   static async open(options: StoreOptions): Promise<Store> {
     const store = new Store(options);
     try {
+      await store.#load();
       await options.log.onCommitted((sequence, bytes) => store.#commit(sequence, bytes));
     } catch (error) {
       await options.log.stop();
@@ -111,6 +125,7 @@ export class Store {
     store.#isReplaying = false;
     store.#tree.timers.beginRun(store.#nowMs());
     store.#expiry.start();
+    store.#snapshotter.takeIfDue(store.#raftIndex);
     return store;
   }
 
@@ -205,12 +220,31 @@ export class Store {
     return this.#tree.walk(storePath("/"));
   }
 
+  /** The history that is kept, oldest first. */
+  get events(): readonly StoreEvent[] {
+    return this.#history.all;
+  }
+
   /** Ends every watch, logs what was submitted, and closes the log; idempotent. */
   async stop(): Promise<void> {
     this.#hub.stop();
     await this.#expiry.stop();
+    await this.#snapshotter.stop();
     await this.#log.stop();
     this.#followers.clear();
+  }
+
+  async #load(): Promise<void> {
+    const snapshot = await this.#log.loadSnapshot();
+    if (snapshot === undefined) return;
+    const reader = new StateReader(this.#tree, this.#history);
+    for await (const piece of snapshot.pieces) {
+      reader.push(piece);
+      await nextTurn();
+    }
+    reader.end();
+    this.#raftIndex = snapshot.sequence;
+    this.#snapshotter.loaded(snapshot.sequence);
   }
 
   async #expire(commands: readonly ExpireCommand[]): Promise<void> {
@@ -229,6 +263,7 @@ export class Store {
 
   #commit(sequence: number, bytes: Uint8Array): void {
     this.#raftIndex = sequence;
+    this.#snapshotter.count(bytes.length);
     const record = decodeRecord(bytes);
     const result = this.#apply(record);
     if (this.#isReplaying) {
@@ -236,6 +271,11 @@ export class Store {
       return;
     }
     this.#counts.applied(record.command, result instanceof StoreError ? undefined : result.length);
+    this.#answer(sequence, result);
+    this.#snapshotter.takeIfDue(sequence);
+  }
+
+  #answer(sequence: number, result: readonly Change[] | StoreError): void {
     if (result instanceof StoreError) {
       if (this.#submitting > 0) this.#outcomes.set(sequence, result);
       return;

@@ -41,6 +41,7 @@ import {
   timersReplaced,
   walkBelow,
 } from "./tree-node.ts";
+import { FrozenWalk, type StoredNode } from "./tree-walk.ts";
 
 // 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node that was to live longer ends then.
 const lastExpiryMs = 253_402_300_799_000;
@@ -53,6 +54,7 @@ export class Tree {
   /** What is to end, except what was taken from it to be logged. */
   readonly timers = new ExpiringSet();
   #index = 0;
+  readonly #walks = new Set<FrozenWalk>();
   /** How to take back what a batch has done so far, newest last; undefined outside a batch. */
   #undo: (() => void)[] | undefined;
 
@@ -122,7 +124,7 @@ export class Tree {
           ? newDirectory(index, above, timer)
           : { kind: "file", value, createdIndex: index, modifiedIndex: index, timer },
     });
-    this.#put(directory, name, top);
+    this.#put({ directory, name, path }, top);
     return this.#written(creation, node, previous);
   }
 
@@ -142,8 +144,7 @@ export class Tree {
       previous.kind === "file"
         ? { ...previous, value: value ?? previous.value, modifiedIndex, timer }
         : { ...previous, modifiedIndex, timer };
-    const { parent, name } = this.#placeOf(path);
-    this.#put(parent, name, node);
+    this.#put(this.#placeOf(path), node);
     return this.#written(overwriting, node, previous);
   }
 
@@ -221,6 +222,40 @@ export class Tree {
     for (const [at, node] of walkBelow(path, top, nowMs)) yield stateOf(at, node);
   }
 
+  /** A walk over everything as it is now, however long it takes and whatever changes meanwhile. To be ended. */
+  walkFrozen(): FrozenWalk {
+    const walk = new FrozenWalk(this.#root, this.#index, () => this.#walks.delete(walk));
+    this.#walks.add(walk);
+    return walk;
+  }
+
+  /**
+   * Puts a node of a snapshot in its place. They may come in any order, and more than once: a directory that is not yet
+   * there is made for the time being.
+   */
+  restore({ path, kind, value, ...own }: StoredNode): void {
+    let directory = this.#root;
+    const segments = segmentsOf(path);
+    for (const [depth, name] of segments.entries()) {
+      const before = directory.children.get(name);
+      const above = directory.sums;
+      const place = { directory, name, path };
+      if (depth === segments.length - 1 && kind === "file") {
+        this.#set(place, before, { kind, value, ...own });
+        return;
+      }
+      const there = before?.kind === "directory" ? before : newDirectory(0, above);
+      const node = depth === segments.length - 1 ? { ...there, ...own } : there;
+      if (node !== before) this.#set(place, before, node);
+      directory = node;
+    }
+  }
+
+  /** Ends `restore`: the index of the snapshot. */
+  restoreIndex(index: number): void {
+    this.#index = index;
+  }
+
   /** @throws {StoreError} rootReadOnly for the root, which no command may change. */
   refuseRoot(path: StorePath): void {
     if (path === rootPath) throw this.#refuse("rootReadOnly", path);
@@ -239,12 +274,12 @@ export class Tree {
   }
 
   /** Where a node that exists is kept. */
-  #placeOf(path: StorePath): { readonly parent: DirectoryNode; readonly name: string } {
+  #placeOf(path: StorePath): Place {
     const segments = segmentsOf(path);
     const name = segments.at(-1);
-    const parent = descend(this.#root, segments.slice(0, -1));
-    assert(name !== undefined && parent?.kind === "directory", "A node that exists has a parent");
-    return { parent, name };
+    const directory = descend(this.#root, segments.slice(0, -1));
+    assert(name !== undefined && directory?.kind === "directory", "A node that exists has a parent");
+    return { directory, name, path };
   }
 
   #written(writing: Creation | Overwriting, node: TreeNode, previous: TreeNode | undefined): Change {
@@ -260,8 +295,7 @@ export class Tree {
   }
 
   #takeAway(path: StorePath, node: TreeNode, action: Action, atMs: number): Change {
-    const { parent, name } = this.#placeOf(path);
-    this.#put(parent, name, undefined);
+    this.#put(this.#placeOf(path), undefined);
     this.#index += 1;
     const { createdIndex } = node;
     const gone = { path, isDirectory: node.kind === "directory", createdIndex, modifiedIndex: this.#index };
@@ -270,14 +304,14 @@ export class Tree {
   }
 
   /** The one place where the tree changes. */
-  #put(directory: DirectoryNode, name: string, node: TreeNode | undefined): void {
-    const before = directory.children.get(name);
-    this.#undo?.push(() => this.#place(directory, name, before));
-    this.#place(directory, name, node);
+  #put(place: Place, node: TreeNode | undefined): void {
+    const before = place.directory.children.get(place.name);
+    this.#undo?.push(() => this.#set(place, node, before));
+    this.#set(place, before, node);
   }
 
-  #place({ children, sums }: DirectoryNode, name: string, node: TreeNode | undefined): void {
-    const before = children.get(name);
+  #set({ directory: { children, sums }, name, path }: Place, before: TreeNode | undefined, node: TreeNode | undefined) {
+    if (before !== undefined) for (const walk of this.#walks) walk.keep(path, before, node);
     if (node === undefined) children.delete(name);
     else children.set(name, node);
     addUp(sums, name, before, node);
@@ -289,6 +323,13 @@ export class Tree {
   #refuse(refusal: RefusalName, cause: string): StoreError {
     return new StoreError(refusal, cause, this.#index);
   }
+}
+
+/** Where a node is, or is to be. `path` is that of the change, of which the node may be a directory on the way. */
+interface Place {
+  readonly directory: DirectoryNode;
+  readonly name: string;
+  readonly path: StorePath;
 }
 
 function timerFor({ path, atMs, ttlSeconds }: Writing, createdIndex: number): Timer | undefined {

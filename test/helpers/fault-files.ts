@@ -99,6 +99,14 @@ export class FaultFiles implements Files {
     return Buffer.from(inode.content);
   }
 
+  /** In small and uneven pieces. */
+  async *readPieces(path: string): AsyncIterable<Buffer> {
+    const content = await this.read(path);
+    for (let at = 0, size = 1; at < content.length; at += size, size = (size * 7) % 101) {
+      yield content.subarray(at, at + size);
+    }
+  }
+
   async openAppend(path: string): Promise<AppendFile> {
     this.#call("open");
     const inode = this.#names.get(path) ?? newInode(Buffer.alloc(0));

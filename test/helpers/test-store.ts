@@ -31,8 +31,14 @@ export function openLog(files: FaultFiles, options: Partial<FileLogOptions> = {}
 /** `options` are of the log and of the store. */
 export async function openStore(
   files = memoryFiles(),
-  { clock = new FakeClock(), quotaBytes, maxWatchers, ...options }: Partial<FileLogOptions & StoreOptions> = {},
+  {
+    clock = new FakeClock(),
+    quotaBytes,
+    maxWatchers,
+    snapshotInterval,
+    ...options
+  }: Partial<FileLogOptions & StoreOptions> = {},
 ): Promise<Store> {
   const log = await openLog(files, { clock, ...options, log: silentLog });
-  return Store.open({ log, clock, quotaBytes, maxWatchers });
+  return Store.open({ log, clock, quotaBytes, maxWatchers, snapshotInterval });
 }

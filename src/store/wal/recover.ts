@@ -7,6 +7,7 @@
 
 import { join } from "node:path";
 import type { Files } from "../../lib/files.ts";
+import { nextTurn, Slices } from "../../lib/slices.ts";
 import { type CommittedListener, newerFormat, WalError } from "../log-port.ts";
 import {
   batchHeadBytes,
@@ -46,6 +47,12 @@ export interface RecoverOptions {
 /** What helps when the log cannot be read. */
 export const startOverAdvice = "restore a backup, or move the directory away to start empty from the sources";
 
+// Applying so many bytes takes some milliseconds, of which a short command takes as much as its overhead says.
+const sliceBytes = 128 * 1024;
+const commandOverheadBytes = 200;
+// A record that is only passed over costs as much as some bytes of one that is applied.
+const passedBytes = 20;
+
 const segmentName = /^\d{16}\.log$/;
 
 /** Names of the segments in a directory, oldest first. */
@@ -63,12 +70,19 @@ export function firstSequenceOf(segment: string): number {
 }
 
 /**
- * Delivers every command behind `after`, in order.
+ * Delivers every command behind `after`, in order. Segments that hold none of them are not looked at: their removal may
+ * have been under way, in any order.
  * @returns undefined when there is no log yet.
  * @throws {WalError} damaged, newerFormat.
  */
 export async function recover(options: RecoverOptions): Promise<LogEnd | undefined> {
-  const segments = await listSegments(options.files, options.directory);
+  const all = await listSegments(options.files, options.directory);
+  const segments = all.slice(
+    Math.max(
+      0,
+      all.findLastIndex((name) => firstSequenceOf(name) <= options.after + 1),
+    ),
+  );
   let end: LogEnd | undefined;
   for (const [number, name] of segments.entries()) {
     end = await readSegment(options, { name, isNewest: number === segments.length - 1, previous: end });
@@ -89,6 +103,7 @@ async function readSegment(options: RecoverOptions, { name, isNewest, previous }
   const segment = await options.files.read(path);
   const head = headOf(segment, path);
   checkFollows(head, previous, options.after, path);
+  const slices = new Slices(sliceBytes);
   let end: LogEnd = {
     head,
     segment: name,
@@ -102,7 +117,7 @@ async function readSegment(options: RecoverOptions, { name, isNewest, previous }
   for (;;) {
     const batch = decodeBatch(segment, end.size);
     if (batch === undefined || !follows(batch, end)) break;
-    deliver(batch, options);
+    await deliver(batch, options, slices);
     end = endAfter(batch, end);
   }
   const tornBytes = segment.length - end.size;
@@ -144,10 +159,13 @@ function follows(batch: DecodedBatch, end: LogEnd): boolean {
   );
 }
 
-function deliver(batch: DecodedBatch, { after, onCommand }: RecoverOptions): void {
+async function deliver(batch: DecodedBatch, { after, onCommand }: RecoverOptions, slices: Slices): Promise<void> {
+  if (slices.isOver(batchHeadBytes + batch.records.length * passedBytes)) await nextTurn();
   for (const [number, record] of batch.records.entries()) {
     const sequence = batch.firstSequence + number;
-    if (record.kind === "command" && sequence > after) onCommand(sequence, record.bytes);
+    if (record.kind !== "command" || sequence <= after) continue;
+    onCommand(sequence, record.bytes);
+    if (slices.isOver(record.bytes.length + commandOverheadBytes)) await nextTurn();
   }
 }
 

@@ -27,7 +27,8 @@ import type { LockDirectory } from "./lock.ts";
 import { type LogRecord, segmentHeadBytes } from "./record.ts";
 import { firstSequenceOf, type LogEnd, listSegments, recover, startOverAdvice } from "./recover.ts";
 import { createSegment, SegmentWriter } from "./segment-writer.ts";
-import { loadSnapshotFile, type StoredSnapshot, saveSnapshotFile } from "./snapshots.ts";
+import { SnapshotFiles, type StoredSnapshot } from "./snapshots.ts";
+import { startFailure } from "./start-failure.ts";
 
 export interface FileLogOptions {
   readonly directory: string;
@@ -71,10 +72,11 @@ interface Opened {
 export class FileLog implements LogPort {
   readonly #options: FileLogOptions;
   readonly #unlock: () => void;
+  readonly #snapshots: SnapshotFiles;
   #opened: Opened | undefined;
   #status: LogStatus = "closed";
-  /** The loaded one, without its bytes. */
-  #snapshot: Omit<StoredSnapshot, "bytes"> | undefined;
+  /** The one that was loaded. */
+  #snapshot: StoredSnapshot | undefined;
   #waiting: Proposal[] = [];
   #waitingBytes = 0;
   #opening: Promise<void> | undefined;
@@ -87,6 +89,7 @@ export class FileLog implements LogPort {
   private constructor(options: FileLogOptions, unlock: () => void) {
     this.#options = options;
     this.#unlock = unlock;
+    this.#snapshots = new SnapshotFiles(options.files, options.directory);
   }
 
   /**
@@ -98,7 +101,7 @@ export class FileLog implements LogPort {
     try {
       await files.makeDirectory(directory);
     } catch (error) {
-      throw new WalError("unusable", `Making the directory "${directory}": ${messageOf(error)}`, { cause: error });
+      throw startFailure("Making", directory, error);
     }
     return new FileLog(options, lock(directory));
   }
@@ -114,7 +117,9 @@ export class FileLog implements LogPort {
 
   onCommitted(listener: CommittedListener): Promise<void> {
     assert(this.#opening === undefined && this.#stopping === undefined, "A log is opened once");
-    this.#opening = this.#open(listener);
+    this.#opening = this.#open(listener).catch((error: unknown) => {
+      throw startFailure("Opening", this.#options.directory, error);
+    });
     return this.#opening;
   }
 
@@ -135,24 +140,37 @@ export class FileLog implements LogPort {
 
   async saveSnapshot(sequence: number, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
     assert(this.#opened !== undefined, "A snapshot is of a log that was read");
-    const { files, directory } = this.#options;
-    await saveSnapshotFile(files, directory, { clusterId: this.#opened.clusterId, sequence }, pieces);
+    const { clock, log } = this.#options;
+    const startMs = clock.monotonicMs();
+    try {
+      await this.#snapshots.save({ clusterId: this.#opened.clusterId, sequence }, pieces);
+    } catch (error) {
+      throw this.#snapshotFailure("Saving a snapshot", error);
+    }
+    log.info({ sequence, seconds: (clock.monotonicMs() - startMs) / 1_000 }, "snapshot saved");
   }
 
   async loadSnapshot(): Promise<Snapshot | undefined> {
     assert(this.#opened === undefined, "A snapshot is loaded before the log is read");
-    const snapshot = await loadSnapshotFile(this.#options.files, this.#options.directory);
-    if (snapshot !== undefined) this.#snapshot = { sequence: snapshot.sequence, clusterId: snapshot.clusterId };
-    return snapshot;
+    try {
+      this.#snapshot = await this.#snapshots.load();
+    } catch (error) {
+      throw startFailure("Opening", this.#options.directory, error);
+    }
+    return this.#snapshot;
   }
 
   async releaseBefore(sequence: number): Promise<void> {
     const { files, directory } = this.#options;
-    const segments = await listSegments(files, directory);
-    for (const [number, name] of segments.entries()) {
-      const next = segments[number + 1];
-      if (next === undefined || firstSequenceOf(next) > sequence) return;
-      await files.remove(resolve(directory, name));
+    try {
+      const segments = await listSegments(files, directory);
+      for (const [number, name] of segments.entries()) {
+        const next = segments[number + 1];
+        if (next === undefined || firstSequenceOf(next) > sequence) return;
+        await files.remove(resolve(directory, name));
+      }
+    } catch (error) {
+      throw this.#snapshotFailure("Removing segments", error);
     }
   }
 
@@ -278,6 +296,13 @@ export class FileLog implements LogPort {
       this.#isFailing = true;
       return error;
     }
+  }
+
+  /** What the disk refused, which is logged here; anything else as it is. */
+  #snapshotFailure(doing: string, error: unknown): unknown {
+    if (error instanceof WalError || codeOf(error) === undefined) return error;
+    this.#options.log.error({ err: error }, "snapshot cannot be kept");
+    return new WalError("appendFailed", `${doing}: ${messageOf(error)}`, { cause: error });
   }
 
   /** Nothing can be written until a restart: everything that waits is told so. */

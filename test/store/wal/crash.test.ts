@@ -5,6 +5,7 @@
  */
 
 import { describe, expect, it } from "vitest";
+import { nextTurn } from "../../../src/lib/slices.ts";
 import { WalError } from "../../../src/store/log-port.ts";
 import { storePath } from "../../../src/store/node.ts";
 import { StoreError } from "../../../src/store/refusal.ts";
@@ -14,8 +15,9 @@ import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan, seededPick } from "../../helpers/fault-files.ts";
 import { openLog, openStore } from "../../helpers/test-store.ts";
 
-// Small, so that a run begins several segments.
-const options = { maxSegmentBytes: segmentHeadBytes + 400 };
+// Small, so that a run begins several segments, takes several snapshots, and forgets what is before them.
+const segments = { maxSegmentBytes: segmentHeadBytes + 400 };
+const options = { ...segments, snapshotInterval: { records: 7, bytes: 10_000 } };
 const waves = 6;
 const writesPerWave = 4;
 
@@ -26,11 +28,11 @@ interface Run {
 }
 
 /** Waves of concurrent writes, each of a key of its own, on a disk that will fail; then a clean stop, if it can be. */
-async function run(files: FaultFiles): Promise<Run> {
+async function run(files: FaultFiles, storeOptions: Parameters<typeof openStore>[1] = options): Promise<Run> {
   const writes: { key: string; isAnswered: boolean }[] = [];
-  const log = await openLog(files, options);
+  const log = await openLog(files, segments);
   try {
-    const store = await Store.open({ log, clock: new FakeClock() });
+    const store = await Store.open({ log, clock: new FakeClock(), ...storeOptions });
     for (let wave = 0; wave < waves; wave++) {
       const keys = Array.from({ length: writesPerWave }, (_, number) => `/w${wave}/k${number}`);
       const results = await Promise.allSettled(
@@ -39,6 +41,8 @@ async function run(files: FaultFiles): Promise<Run> {
       for (const [number, { status }] of results.entries()) {
         writes.push({ key: keys[number] ?? "", isAnswered: status === "fulfilled" });
       }
+      // A snapshot that is due is written before the next wave.
+      for (let turn = 0; turn < 3; turn++) await nextTurn();
     }
     await store.stop();
   } catch (error) {
@@ -125,6 +129,7 @@ describe("when a call fails", () => {
     for (let failAt = 3; failAt < 10; failAt++) {
       const { files, writes } = await run(
         new FaultFiles(seededPick(failAt), { failOnly: "append", failAt, code: "ENOSPC" }),
+        segments,
       );
       expect(files.faults).toBe(1);
       expect(writes.at(-1)?.isAnswered).toBe(true);

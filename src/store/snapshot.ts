@@ -1,0 +1,180 @@
+/**
+ * The whole state as bytes and back, version 1: lines of JSON in UTF-8, each with a newline behind it.
+ *
+ *   {"v":1,"index":12,"oldestIndex":3}                                first; where the history begins
+ *   {"file":"/a","value":"b","createdIndex":2,"modifiedIndex":12}     every node but the root, in any order, some twice
+ *   {"dir":"/d","createdIndex":4,"modifiedIndex":4,"expiresAtMs":1700000000000,"ttlSeconds":60}
+ *   {"event":{"action":"set","node":{…},"prevNode":{…}}}              the history, oldest first
+ *
+ * A field may be added within a version if a line without it means what it meant before. Counters are of one run, and
+ * are not in it.
+ */
+
+import type { EventRing } from "./event-ring.ts";
+import type { Timer } from "./expiring-set.ts";
+import { newerFormat } from "./log-port.ts";
+import type { Action, NodeRecord, StoreEvent } from "./node.ts";
+import {
+  type Fields,
+  flagFrom,
+  numberFrom,
+  objectFrom,
+  parseJson,
+  pathFrom,
+  textFrom,
+  unreadable,
+} from "./stored-json.ts";
+import type { Tree } from "./tree.ts";
+import type { StoredNode } from "./tree-walk.ts";
+
+const version = 1;
+const encoder = new TextEncoder();
+const newline = 0x0a;
+
+/** What a snapshot holds. Events and nodes are immutable, so it may be encoded later. */
+export interface State {
+  readonly index: number;
+  readonly oldestIndex: number;
+  readonly events: readonly StoreEvent[];
+  /** Undefined for a step that costs time and found nothing. */
+  readonly nodes: Iterable<StoredNode | undefined>;
+}
+
+// Encoding so much takes a millisecond or two. A step that finds nothing costs as much as some bytes.
+const sliceBytes = 128 * 1024;
+const stepBytes = 50;
+
+/** The state in slices; empty ones, too, so that there is an end to every one of them. */
+export function* encodeState({ index, oldestIndex, events, nodes }: State): Iterable<Uint8Array> {
+  let lines = lineOf({ v: version, index, oldestIndex });
+  let cost = 0;
+  for (const node of nodes) {
+    const line = node === undefined ? "" : lineOf(fieldsOf(node));
+    lines += line;
+    cost += stepBytes + line.length;
+    if (cost < sliceBytes) continue;
+    yield encoder.encode(lines);
+    lines = "";
+    cost = 0;
+  }
+  for (const event of events) {
+    lines += lineOf({ event });
+    if (lines.length < sliceBytes) continue;
+    yield encoder.encode(lines);
+    lines = "";
+  }
+  yield encoder.encode(lines);
+}
+
+function lineOf(fields: object): string {
+  return `${JSON.stringify(fields)}\n`;
+}
+
+function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: StoredNode): Fields {
+  return {
+    ...(kind === "file" ? { file: path, value } : { dir: path }),
+    createdIndex,
+    modifiedIndex,
+    ...(timer !== undefined && { expiresAtMs: timer.expiresAtMs, ttlSeconds: timer.ttlSeconds }),
+  };
+}
+
+/** Builds a state from the bytes of a snapshot, which may be cut anyhow. */
+export class StateReader {
+  readonly #tree: Tree;
+  readonly #history: EventRing;
+  /** Of a line that has not ended. */
+  #begun: Uint8Array[] = [];
+  #index: number | undefined;
+
+  /** @param tree and history that are empty. */
+  constructor(tree: Tree, history: EventRing) {
+    this.#tree = tree;
+    this.#history = history;
+  }
+
+  /** @throws {WalError} newerFormat; damaged for anything that no davit wrote. */
+  push(piece: Uint8Array): void {
+    let start = 0;
+    for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, start)) {
+      this.#begun.push(piece.subarray(start, end));
+      this.#take(
+        objectFrom(parseJson(this.#begun.length === 1 ? (this.#begun[0] ?? piece) : Buffer.concat(this.#begun))),
+      );
+      this.#begun = [];
+      start = end + 1;
+    }
+    if (start < piece.length) this.#begun.push(piece.subarray(start));
+  }
+
+  /** To be called behind the last piece. @throws {WalError} damaged. */
+  end(): void {
+    if (this.#index === undefined || this.#begun.length > 0) throw unreadable("snapshot's end");
+    if (this.#history.nextIndex !== this.#index + 1) throw unreadable("snapshot's history");
+    this.#tree.restoreIndex(this.#index);
+  }
+
+  #take(fields: Fields): void {
+    if (this.#index === undefined) this.#begin(fields);
+    else if (fields.event !== undefined) this.#history.add(eventFrom(objectFrom(fields.event)));
+    else this.#tree.restore(nodeFrom(fields));
+  }
+
+  #begin(fields: Fields): void {
+    const found = numberFrom(fields.v);
+    if (found > version) throw newerFormat("a snapshot", found, version);
+    this.#index = numberFrom(fields.index);
+    this.#history.beginAt(numberFrom(fields.oldestIndex));
+  }
+}
+
+function nodeFrom(fields: Fields): StoredNode {
+  const kind = fields.dir === undefined ? "file" : "directory";
+  const path = pathFrom(fields.dir ?? fields.file);
+  const createdIndex = numberFrom(fields.createdIndex);
+  const modifiedIndex = numberFrom(fields.modifiedIndex);
+  const timer = fields.expiresAtMs === undefined ? undefined : timerFrom(fields, path, createdIndex);
+  return { path, kind, value: kind === "file" ? textFrom(fields.value) : "", createdIndex, modifiedIndex, timer };
+}
+
+function timerFrom(fields: Fields, path: Timer["path"], createdIndex: number): Timer {
+  const expiresAtMs = numberFrom(fields.expiresAtMs);
+  const ttlSeconds = numberFrom(fields.ttlSeconds);
+  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs: expiresAtMs, position: -1 };
+}
+
+const actions: readonly Action[] = [
+  "set",
+  "create",
+  "update",
+  "compareAndSwap",
+  "delete",
+  "compareAndDelete",
+  "expire",
+];
+
+function eventFrom(fields: Fields): StoreEvent {
+  const action = actions.find((each) => each === fields.action);
+  if (action === undefined) throw unreadable("event");
+  return {
+    action,
+    node: recordFrom(objectFrom(fields.node)),
+    ...(fields.prevNode !== undefined && { prevNode: recordFrom(objectFrom(fields.prevNode)) }),
+    ...(fields.isRefresh === true && { isRefresh: true }),
+  };
+}
+
+/** With its fields in the order in which the tree writes them, so that a later snapshot has the same bytes. */
+function recordFrom(fields: Fields): NodeRecord {
+  const { value, expiresAtMs, ttlSeconds } = fields;
+  const isDirectory = flagFrom(fields.isDirectory);
+  return {
+    path: pathFrom(fields.path),
+    isDirectory,
+    ...(value !== undefined && { value: textFrom(value) }),
+    createdIndex: numberFrom(fields.createdIndex),
+    modifiedIndex: numberFrom(fields.modifiedIndex),
+    ...(expiresAtMs !== undefined && { expiresAtMs: numberFrom(expiresAtMs) }),
+    ...(ttlSeconds !== undefined && { ttlSeconds: numberFrom(ttlSeconds) }),
+  };
+}

@@ -1,0 +1,54 @@
+/** Reads the JSON that the store wrote to disk, field by field: what no davit wrote is damage, and never guessed at. */
+
+import { WalError } from "./log-port.ts";
+import { parsePath, type StorePath } from "./node.ts";
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** @throws {WalError} damaged, as all of these. */
+export function parseJson(bytes: Uint8Array): unknown {
+  try {
+    const value: unknown = JSON.parse(utf8.decode(bytes));
+    return value;
+  } catch {
+    // The parser's message quotes the text, which may be a secret.
+    throw unreadable("JSON");
+  }
+}
+
+export function pathFrom(value: unknown): StorePath {
+  const path = parsePath(textFrom(value));
+  if (path === undefined) throw unreadable("path");
+  return path;
+}
+
+export function flagFrom(value: unknown): boolean {
+  if (typeof value !== "boolean") throw unreadable("flag");
+  return value;
+}
+
+export function textFrom(value: unknown): string {
+  if (typeof value !== "string") throw unreadable("text");
+  return value;
+}
+
+export function numberFrom(value: unknown): number {
+  if (typeof value !== "number") throw unreadable("number");
+  return value;
+}
+
+export function objectFrom(value: unknown): Fields {
+  if (!isFields(value)) throw unreadable("object");
+  return value;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The error for something that is not what davit writes. */
+export function unreadable(what: string): WalError {
+  return new WalError("damaged", `Reading the store's files: their ${what} is not what davit writes; restore a backup`);
+}

@@ -1,0 +1,114 @@
+/**
+ * The frame of a snapshot, `<sequence, 16 digits>.snapshot`. Pure. Numbers are little-endian:
+ *
+ *   head     0  8  "DAVITSNP"      8  4  format version     12  4  CRC-32 of the rest of the head
+ *           16  8  cluster id     24  8  sequence of the last record that it holds
+ *   body    32     the state; opaque here
+ *   tail        8  length of the body      4  CRC-32 of the body      4  "DEND"
+ *
+ * The tail comes last so that a state may be written in pieces while its length is not known.
+ */
+
+import { crc32 } from "node:zlib";
+import { newerFormat } from "../log-port.ts";
+
+const formatVersion = 1;
+const headBytes = 32;
+const tailBytes = 16;
+const headMagic = Buffer.from("DAVITSNP", "latin1");
+const tailMagic = Buffer.from("DEND", "latin1");
+
+export interface SnapshotHead {
+  readonly clusterId: bigint;
+  readonly sequence: number;
+}
+
+/** A state with its head and tail. */
+export async function* framed(
+  { clusterId, sequence }: SnapshotHead,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+): AsyncIterable<Uint8Array> {
+  const head = Buffer.alloc(headBytes);
+  headMagic.copy(head);
+  head.writeUInt32LE(formatVersion, 8);
+  head.writeBigUInt64LE(clusterId, 16);
+  head.writeBigUInt64LE(BigInt(sequence), 24);
+  head.writeUInt32LE(crc32(head.subarray(16)), 12);
+  yield head;
+  let length = 0;
+  let crc = 0;
+  for await (const piece of pieces) {
+    length += piece.length;
+    crc = crc32(piece, crc);
+    yield piece;
+  }
+  const tail = Buffer.alloc(tailBytes);
+  tail.writeBigUInt64LE(BigInt(length));
+  tail.writeUInt32LE(crc, 8);
+  tailMagic.copy(tail, 12);
+  yield tail;
+}
+
+/** Takes a file apart, however it is cut. Only at its end is it known whether it was whole. */
+export class SnapshotReader {
+  readonly #path: string;
+  #head: SnapshotHead | undefined;
+  #isHeadRead = false;
+  /** Less than a head; behind it the last bytes, which may be the tail. */
+  #held: Buffer = Buffer.alloc(0);
+  #length = 0;
+  #crc = 0;
+
+  /** @param path for what is told of it. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** Undefined until it was read, and for something that is no snapshot. */
+  get head(): SnapshotHead | undefined {
+    return this.#head;
+  }
+
+  /** True when what was read so far is a whole snapshot. */
+  get isWhole(): boolean {
+    const tail = this.#held;
+    return (
+      this.#head !== undefined &&
+      tail.length === tailBytes &&
+      tail.readBigUInt64LE(0) === BigInt(this.#length) &&
+      tail.readUInt32LE(8) === this.#crc &&
+      tail.subarray(12).equals(tailMagic)
+    );
+  }
+
+  /**
+   * Takes the next bytes of the file.
+   * @returns those of the body that are known by now.
+   * @throws {WalError} newerFormat.
+   */
+  push(piece: Uint8Array): Uint8Array {
+    const bytes = Buffer.concat([this.#held, piece]);
+    const bodyAt = this.#isHeadRead ? 0 : headBytes;
+    if (bytes.length < bodyAt) {
+      this.#held = bytes;
+      return bytes.subarray(0, 0);
+    }
+    if (!this.#isHeadRead) this.#head = this.#decodeHead(bytes);
+    this.#isHeadRead = true;
+    const tailAt = Math.max(bodyAt, bytes.length - tailBytes);
+    const body = bytes.subarray(bodyAt, tailAt);
+    this.#held = bytes.subarray(tailAt);
+    this.#length += body.length;
+    this.#crc = crc32(body, this.#crc);
+    return body;
+  }
+
+  #decodeHead(bytes: Buffer): SnapshotHead | undefined {
+    if (!bytes.subarray(0, 8).equals(headMagic)) return undefined;
+    const version = bytes.readUInt32LE(8);
+    // It is believed: a later head may have its CRC elsewhere.
+    if (version > formatVersion) throw newerFormat(`"${this.#path}"`, version, formatVersion);
+    if (version !== formatVersion || bytes.readUInt32LE(12) !== crc32(bytes.subarray(16, headBytes))) return undefined;
+    return { clusterId: bytes.readBigUInt64LE(16), sequence: Number(bytes.readBigUInt64LE(24)) };
+  }
+}

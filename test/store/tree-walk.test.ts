@@ -1,0 +1,77 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { apply, type Command } from "../../src/store/command.ts";
+import { storePath } from "../../src/store/node.ts";
+import { StoreError } from "../../src/store/refusal.ts";
+import { Tree } from "../../src/store/tree.ts";
+import type { StoredNode } from "../../src/store/tree-walk.ts";
+import { anyCommand } from "../helpers/any-command.ts";
+
+function run(tree: Tree, command: Command): void {
+  try {
+    apply(tree, { atMs: 0, command });
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+  }
+}
+
+function dump(tree: Tree): readonly string[] {
+  return [...tree.walk(storePath("/"))].map((node) => JSON.stringify(node)).toSorted();
+}
+
+/** A tree of what a walk found, as another process would build it. */
+function rebuilt(index: number, nodes: readonly StoredNode[]): Tree {
+  const tree = new Tree();
+  for (const node of nodes) {
+    tree.restore({ ...node, timer: node.timer && { ...node.timer, dueAtMs: node.timer.expiresAtMs, position: -1 } });
+  }
+  tree.restoreIndex(index);
+  return tree;
+}
+
+/** What a walk finds of a tree, to which each command comes after some steps. */
+function walked(tree: Tree, later: readonly (readonly [number, Command])[]): readonly StoredNode[] {
+  const walk = tree.walkFrozen();
+  const found: StoredNode[] = [];
+  const waiting = later.flatMap(([steps, command]) => [...new Array<undefined>(steps).fill(undefined), command]);
+  for (const node of walk.steps()) {
+    if (node !== undefined) found.push(node);
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) run(tree, next);
+  }
+  walk.end();
+  return found;
+}
+
+it("a walk finds the tree as it was when it began, whatever changes between its steps", () => {
+  const anyCommands = fc.array(anyCommand, { maxLength: 40 });
+  // After how many steps each later command comes.
+  const anyLater = fc.array(fc.tuple(fc.nat(3), anyCommand), { maxLength: 40 });
+  fc.assert(
+    fc.property(anyCommands, anyLater, (before, later) => {
+      const tree = new Tree();
+      for (const command of before) run(tree, command);
+      const { index, bytes, timers } = tree;
+      const [expected, timerCount] = [dump(tree), timers.size];
+      const found = walked(tree, later);
+      const other = rebuilt(index, found);
+      expect(dump(other)).toEqual(expected);
+      expect([other.index, other.bytes, other.timers.size]).toEqual([index, bytes, timerCount]);
+      // It goes on as the first one would have.
+      const [first, second] = [rebuilt(index, found), rebuilt(index, found.toReversed())];
+      for (const [, command] of later) for (const each of [first, second]) run(each, command);
+      expect(dump(second)).toEqual(dump(first));
+    }),
+    { numRuns: 400 },
+  );
+});
+
+it("a directory that is not changed is found once, and one that was removed with all that was in it", () => {
+  const tree = new Tree();
+  for (const path of ["/a/1", "/a/2", "/b/c/1"]) run(tree, { kind: "set", path: storePath(path), value: path });
+  const walk = tree.walkFrozen();
+  run(tree, { kind: "delete", path: storePath("/b"), recursive: true });
+  run(tree, { kind: "set", path: storePath("/b"), value: "now a file" });
+  const paths = [...walk.steps()].flatMap((node) => (node === undefined ? [] : [node.path]));
+  expect(paths.toSorted()).toEqual(["/a", "/a/1", "/a/2", "/b", "/b/c", "/b/c/1"]);
+  walk.end();
+});
