@@ -3,12 +3,14 @@
  * command that brings it; `DAVIT_REQUIRE=all` (or a list such as `qemu,etcd`) makes it fail instead.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 interface Requirement {
   /** Found when any of these programs is on the PATH or any of these files exists. */
   readonly anyOf: readonly string[];
+  /** What must hold beside. */
+  readonly also?: () => boolean;
   readonly bringIt: string;
 }
 
@@ -33,6 +35,7 @@ const requirements = {
   "grub-bios": { anyOf: ["/usr/lib/grub/i386-pc/moddep.lst"], bringIt: "apt-get install grub-pc-bin" },
   "grub-uefi": { anyOf: ["/usr/lib/grub/x86_64-efi/moddep.lst"], bringIt: "apt-get install grub-efi-amd64-bin" },
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
+  tmpfs: { anyOf: ["mount"], also: mayMount, bringIt: "run the tests as root, in a container with CAP_SYS_ADMIN" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
 } as const satisfies Record<string, Requirement>;
 
@@ -40,7 +43,7 @@ export type RequirementName = keyof typeof requirements;
 
 /** True when a suite that needs these has to be skipped. A missing one that `DAVIT_REQUIRE` names is an error. */
 export function missing(...names: readonly RequirementName[]): boolean {
-  const absent = names.filter((name) => !requirements[name].anyOf.some(isPresent));
+  const absent = names.filter((name) => !isMet(requirements[name]));
   const required = absent.filter(isRequired);
   if (required.length > 0) throw new Error(`DAVIT_REQUIRE names what is missing: ${required.map(describe).join("; ")}`);
   return absent.length > 0;
@@ -49,9 +52,17 @@ export function missing(...names: readonly RequirementName[]): boolean {
 /** A line for each requirement that this machine does not meet. */
 export function describeMissing(): readonly string[] {
   const names = Object.keys(requirements).filter((name): name is RequirementName => name in requirements);
-  return names
-    .filter((name) => !requirements[name].anyOf.some(isPresent))
-    .map((name) => `skipped for want of ${describe(name)}`);
+  return names.filter((name) => !isMet(requirements[name])).map((name) => `skipped for want of ${describe(name)}`);
+}
+
+function isMet({ anyOf, also }: Requirement): boolean {
+  return anyOf.some(isPresent) && also?.() !== false;
+}
+
+// CAP_SYS_ADMIN, which mount needs, is bit 21 (linux/capability.h).
+function mayMount(): boolean {
+  const [, effective = "0"] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
+  return ((BigInt(`0x${effective}`) >> 21n) & 1n) === 1n;
 }
 
 function bootAssetsCache(path: string): string {

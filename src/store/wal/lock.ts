@@ -19,7 +19,8 @@ export const lockDirectory: LockDirectory = (directory) => {
   let database: DatabaseSync | undefined;
   try {
     database = new DatabaseSync(path, { timeout: 0 });
-    database.exec("BEGIN EXCLUSIVE");
+    // A journal on disk would need room, and a full disk is no reason not to read what is there.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
   } catch (error) {
     database?.close();
     throw refusalOf(error, directory, path);
