@@ -17,9 +17,9 @@ import { createMetrics, type Metrics } from "./lib/metrics.ts";
 import { davitRoot } from "./model/documents.ts";
 import type { Source } from "./model/source.ts";
 import { parseTemplate } from "./render/template.ts";
-import { Store } from "./store/store.ts";
+import { openStore } from "./store/open-store.ts";
+import type { Store } from "./store/store.ts";
 import { lockDirectory } from "./store/wal/lock.ts";
-import { FileLog } from "./store/wal/wal.ts";
 import { StoreService } from "./store-service.ts";
 
 export interface AppOptions {
@@ -99,7 +99,7 @@ export class App {
   }
 
   async #openStore(): Promise<Store> {
-    const wal = await FileLog.open({
+    const store = await openStore({
       directory: this.#config.dataDir,
       files: diskFiles,
       lock: lockDirectory,
@@ -107,10 +107,7 @@ export class App {
       random: randomBytes,
       log: this.#log.child({ part: "store" }),
       observeSyncSeconds: (seconds) => this.#metrics.storeSyncSeconds.observe(seconds),
-    });
-    const store = await Store.open({
-      log: wal,
-      clock: this.#clock,
+      onDamage: this.#config.onDamage,
       quotaBytes: this.#config.storeQuotaBytes,
       maxWatchers: this.#config.storeMaxWatchers,
     });

@@ -101,9 +101,16 @@ const serveOptions = {
     flag: "data-dir",
     value: "DIR",
     preset: "./data",
-    help: "write-ahead log of the store; created with mode 0700",
+    help: "write-ahead log and snapshots of the store; created with mode 0700",
     read: one(readText),
   } satisfies Option<string>,
+  onDamage: {
+    flag: "on-damage",
+    value: "refuse|move-aside",
+    preset: "refuse",
+    help: "a damaged data directory ends the start, or is kept beside and the store begins empty, from its source",
+    read: one(readChoice(["refuse", "move-aside"])),
+  } satisfies Option<"refuse" | "move-aside">,
   storeAddress: {
     flag: "store-address",
     value: "HOST:PORT",

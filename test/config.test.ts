@@ -59,6 +59,7 @@ describe("the options of davit serve", () => {
     ["--log-format", "json", { logFormat: "json" }],
     ["--store-quota-bytes", "5000000000", { storeQuotaBytes: 5_000_000_000 }],
     ["--store-max-watchers", "50", { storeMaxWatchers: 50 }],
+    ["--on-damage", "move-aside", { onDamage: "move-aside" }],
     ["--store-advertise-url", "http://keys.example:2379/", { storeAdvertiseUrl: new URL("http://keys.example:2379") }],
   ])("%s %s is read", (flag, text, expected) => {
     expect(read([flag, text])).toMatchObject(expected);

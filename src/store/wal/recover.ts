@@ -45,7 +45,7 @@ export interface RecoverOptions {
 }
 
 /** What helps when the log cannot be read. */
-export const startOverAdvice = "restore a backup, or move the directory away to start empty from the sources";
+export const startOverAdvice = "restore a backup, or start empty from the sources by --on-damage move-aside";
 
 // Applying so many bytes takes some milliseconds, of which a short command takes as much as its overhead says.
 const sliceBytes = 128 * 1024;

@@ -1,0 +1,43 @@
+/** Opens the store in a directory: the log, and what is done when the log is damaged. */
+
+import { WalError } from "./log-port.ts";
+import { Store, type StoreOptions } from "./store.ts";
+import { moveAside } from "./wal/move-aside.ts";
+import { FileLog, type FileLogOptions } from "./wal/wal.ts";
+
+/**
+ * `refuse`: the start ends with a sentence. `move-aside`: the files are kept in a folder beside, and the store begins
+ * empty, as a new one: a rack must boot at three in the morning, from what its sources say.
+ */
+export type OnDamage = "refuse" | "move-aside";
+
+export interface OpenStoreOptions extends FileLogOptions, Omit<StoreOptions, "log" | "clock"> {
+  readonly onDamage: OnDamage;
+}
+
+/** @throws {WalError} one sentence for the operator. */
+export async function openStore(options: OpenStoreOptions): Promise<Store> {
+  try {
+    return await open(options, () => Promise.resolve());
+  } catch (error) {
+    // What another version wrote is whole, and a disk that cannot be read is no better when it is empty.
+    const isDamage = error instanceof WalError && error.reason === "damaged";
+    if (!isDamage || options.onDamage === "refuse") throw error;
+    return await open(options, async () => {
+      const aside = await moveAside(options.files, options.directory);
+      options.log.error({ reason: error.message, movedTo: aside }, "store was damaged, it begins empty");
+    });
+  }
+}
+
+/** @param prepare is called while the directory is ours, and not read yet. */
+async function open(options: OpenStoreOptions, prepare: () => Promise<void>): Promise<Store> {
+  const log = await FileLog.open(options);
+  try {
+    await prepare();
+  } catch (error) {
+    await log.stop();
+    throw error;
+  }
+  return Store.open({ ...options, log });
+}

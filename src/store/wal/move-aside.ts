@@ -1,0 +1,35 @@
+/** Gets a damaged log out of the way without losing a byte of it, so that a store may begin anew in its directory. */
+
+import { join } from "node:path";
+import type { Files } from "../../lib/files.ts";
+import { listSegments } from "./recover.ts";
+import { listSnapshots } from "./snapshots.ts";
+import { startFailure } from "./start-failure.ts";
+
+const asideName = /^damaged-(\d+)$/;
+
+/**
+ * Moves segments and snapshots into a new folder `damaged-<n>` inside the directory, which nobody else may use.
+ *
+ * Segments go first and the oldest of them before the others, each durably: whatever a crash leaves is a log without
+ * its beginning, which the next start refuses, too, and never one that ends too early.
+ * @returns the folder's path.
+ * @throws {WalError} unusable.
+ */
+export async function moveAside(files: Files, directory: string): Promise<string> {
+  try {
+    const numbers = (await files.list(directory)).map((name) => Number(asideName.exec(name)?.[1] ?? 0));
+    const aside = join(directory, `damaged-${Math.max(0, ...numbers) + 1}`);
+    await files.makeDirectory(aside);
+    await files.syncDirectory(directory);
+    const names = [...(await listSegments(files, directory)), ...(await listSnapshots(files, directory))];
+    for (const name of names) {
+      await files.rename(join(directory, name), join(aside, name));
+      await files.syncDirectory(aside);
+      await files.syncDirectory(directory);
+    }
+    return aside;
+  } catch (error) {
+    throw startFailure("Moving damaged files of", directory, error);
+  }
+}
