@@ -71,7 +71,11 @@ export class Admission {
   admit(value: JsonValue, { origin, findings }: Place): Verdict {
     const identity = identify(value);
     if (identity.kind === "foreign") return { kind: "ignored" };
-    if (identity.kind === "unclear") return { kind: "refused", findings: [identity.finding, ...findings] };
+    if (identity.kind === "unclear") {
+      const { finding, meant } = identity;
+      const name = meant && toObjectName(meant.objectKind, meant.document.metadata);
+      return this.#refuse([finding, ...findings], name, meant?.document ?? {});
+    }
     const { objectKind, document } = identity;
     const name = toObjectName(objectKind, document.metadata);
     const checked = this.#kind(objectKind).check(document);

@@ -11,16 +11,17 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { compareBytes } from "../lib/order.ts";
-import type { Source, SourceListener, SourceProblem, SourceView } from "../model/source.ts";
+import type { Source, SourceListener, SourceView } from "../model/source.ts";
 import { packagedCrdsDirectory, readCrds } from "./crds.ts";
 import { Holdings } from "./holdings.ts";
 import { type ListedFile, type Listing, listFiles } from "./list-files.ts";
+import { type IgnoringFile, LookLog } from "./look-log.ts";
 import { Parser } from "./parser.ts";
 import { maxFileBytes, type ReadFile, unusableFile } from "./read-file.ts";
 import { Watches } from "./watches.ts";
 
 export interface DirectorySourceOptions {
-  /** Each one may go and come back: meanwhile everything in it is kept. */
+  /** Each one may go, or lose its last manifest, and come back: meanwhile everything in it is kept. */
   readonly directories: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -36,8 +37,6 @@ const anxiousRescanMs = 5_000;
 const settleMs = 100;
 // Longer than it takes an editor or a tool to put a file in the place of another.
 const confirmMs = 1_000;
-// One mistake can break thousands of files; the view has all problems, the log some.
-const maxLoggedProblems = 20;
 
 interface KnownFile extends ReadFile {
   readonly signature: string;
@@ -48,10 +47,11 @@ export class DirectorySource implements Source {
   readonly #options: DirectorySourceOptions;
   readonly #holdings = new Holdings(confirmMs);
   readonly #watches: Watches;
+  readonly #lookLog: LookLog;
   readonly #ended = new AbortController();
   #files = new Map<string, KnownFile>();
-  /** Signatures at the last look: a file is at rest when it has the same one again. */
-  #lastSignatures: ReadonlyMap<string, string> | undefined;
+  /** Signatures at the last listing: a file is at rest when it has the same one again. */
+  #lastSignatures: ReadonlyMap<string, string> = new Map();
   #looks = 0;
   #isStirred = false;
   #pause = new AbortController();
@@ -60,6 +60,7 @@ export class DirectorySource implements Source {
 
   constructor(options: DirectorySourceOptions) {
     this.#options = options;
+    this.#lookLog = new LookLog(options.log);
     this.#watches = new Watches(options.log, () => this.#stir());
   }
 
@@ -83,6 +84,9 @@ export class DirectorySource implements Source {
   }
 
   async #run(parser: Parser, listener: SourceListener): Promise<void> {
+    // A file may be half written when davit starts: the first look needs something to compare with, too.
+    this.#sift(await listFiles(this.#options.directories));
+    await this.#options.clock.sleep(settleMs, this.#ended.signal);
     while (!this.#ended.signal.aborted) {
       this.#isStirred = false;
       const nextMs = await this.#look(parser, listener);
@@ -108,37 +112,38 @@ export class DirectorySource implements Source {
     const { clock, directories, log } = this.#options;
     const listing = await listFiles(directories);
     const { resting, restlessCount } = this.#sift(listing);
-    const parsedCount = await this.#read(resting, parser);
+    const { parsedCount, missedCount } = await this.#read(resting, parser);
     if (this.#ended.signal.aborted) return 0;
     this.#watches.follow(listing.directories);
     this.#dropGone(listing);
     const files = [...this.#files.keys()].toSorted(compareBytes).flatMap((path) => this.#files.get(path) ?? []);
     const before = this.#holdings.problems;
-    const isAtRest = restlessCount === 0;
+    const isAtRest = restlessCount + missedCount === 0;
     const { problems } = listing;
     const change = this.#holdings.take({ files, problems, isAtRest, atMs: clock.monotonicMs() });
     this.#looks++;
-    this.#logProblems(before);
+    this.#lookLog.problems(before, this.#holdings.problems);
+    this.#lookLog.removed(change.removed);
     const isEmpty = this.#holdings.size === 0;
     log.debug({ files: listing.files.length, parsed: parsedCount, changed: change.names.length }, "directories read");
     if (change.names.length > 0) listener.changed(change.names);
     if (change.differs || this.#looks <= 2 || isEmpty) listener.listed();
     if (!isAtRest) return settleMs;
-    if (this.#holdings.isUnconfirmed) return files.length === 0 ? anxiousRescanMs : confirmMs + settleMs;
+    if (this.#holdings.isUnconfirmed) return confirmMs + settleMs;
     return isEmpty || !this.#holdings.complete ? anxiousRescanMs : rescanMs;
   }
 
-  /** The files that have to be read. One that changed since the last look is still being written, perhaps. */
+  /** The files that have to be read. One that changed since the last listing is still being written, perhaps. */
   #sift(listing: Listing): { readonly resting: readonly ListedFile[]; readonly restlessCount: number } {
     const last = this.#lastSignatures;
     this.#lastSignatures = new Map(listing.files.map(({ path, signature }) => [path, signature]));
     const changed = listing.files.filter(({ path, signature }) => this.#files.get(path)?.signature !== signature);
-    const resting = changed.filter(({ path, signature }) => last === undefined || last.get(path) === signature);
+    const resting = changed.filter(({ path, signature }) => last.get(path) === signature);
     return { resting, restlessCount: changed.length - resting.length };
   }
 
-  /** Reads files and keeps what they hold; returns how many were parsed. */
-  async #read(listed: readonly ListedFile[], parser: Parser): Promise<number> {
+  /** Reads files and keeps what they hold; returns how many were parsed, and how many of those in vain. */
+  async #read(listed: readonly ListedFile[], parser: Parser): Promise<{ parsedCount: number; missedCount: number }> {
     const large = listed.filter(({ sizeBytes }) => sizeBytes > maxFileBytes);
     for (const { path, label, signature } of large) {
       const file = unusableFile(label, `The file is larger than ${maxFileBytes / 2 ** 20} MiB: split it`);
@@ -146,17 +151,22 @@ export class DirectorySource implements Source {
     }
     const requests = listed.filter(({ sizeBytes }) => sizeBytes <= maxFileBytes);
     const parsed = await parser.parse(requests);
+    const ignoring: IgnoringFile[] = [];
+    let missedCount = 0;
     for (const [position, { signature: readSignature, ...file }] of parsed.entries()) {
       const request = requests[position];
       if (request === undefined) continue;
       // Bytes of another version than the one listed: the next look sees that version, too, and reads it at rest.
-      if (readSignature !== undefined && readSignature !== request.signature) continue;
-      this.#files.set(request.path, { ...file, signature: readSignature ?? "" });
-      if (file.ignoredCount > 0) {
-        this.#options.log.debug({ path: request.label, count: file.ignoredCount }, "documents of other groups ignored");
+      if (readSignature !== undefined && readSignature !== request.signature) {
+        missedCount++;
+        continue;
       }
+      const { path, label } = request;
+      if (ignoresOthers(file, this.#files.get(path))) ignoring.push({ label, ignored: file.ignored });
+      this.#files.set(path, { ...file, signature: readSignature ?? "" });
     }
-    return parsed.length;
+    this.#lookLog.ignored(ignoring);
+    return { parsedCount: parsed.length, missedCount };
   }
 
   /** Forgets files that are gone; what cannot be looked at keeps all that was known below it. */
@@ -166,21 +176,11 @@ export class DirectorySource implements Source {
       listed.has(path) || listing.unreadable.some((lost) => path === lost || path.startsWith(`${lost}/`));
     this.#files = new Map([...this.#files].filter(([path]) => isKept(path)));
   }
-
-  #logProblems(before: readonly SourceProblem[]): void {
-    const { log } = this.#options;
-    const known = new Set(before.map(problemText));
-    const now = this.#holdings.problems;
-    const fresh = now.filter((problem) => !known.has(problemText(problem)));
-    for (const { origin, message } of fresh.slice(0, maxLoggedProblems)) {
-      log.warn({ origin, problem: message }, "part of the manifests cannot be used");
-    }
-    if (fresh.length > maxLoggedProblems)
-      log.warn({ count: fresh.length }, "many parts of the manifests cannot be used");
-    if (before.length > 0 && now.length === 0) log.info({}, "all manifests can be used again");
-  }
 }
 
-function problemText({ origin, message }: SourceProblem): string {
-  return `${origin}\n${message}`;
+/** A file whose ignored documents are other ones than those of its version before; a file without any is not told. */
+function ignoresOthers({ ignored }: ReadFile, before: ReadFile | undefined): boolean {
+  const known = new Set(before?.ignored.map(({ key }) => key));
+  const keys = new Set(ignored.map(({ key }) => key));
+  return keys.size > 0 && (keys.size !== known.size || [...keys].some((key) => !known.has(key)));
 }

@@ -2,7 +2,8 @@
  * What the directory source holds: the view that the controller reads, and the rules by which it follows the files.
  *
  *   - An object whose new version is refused keeps its last accepted one.
- *   - While anything cannot be read or is refused, the view is not complete and nothing leaves it.
+ *   - While anything cannot be read or is refused, the view is not complete and nothing leaves it. It becomes complete
+ *     again only at a look that read every file: what comes back, such as a volume, has to be known first.
  *   - An object leaves only when two complete looks, apart in time, did not find it: a file that is being replaced is
  *     gone for a moment.
  *   - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
@@ -22,7 +23,7 @@ export interface Look {
   readonly files: Iterable<ReadFile>;
   /** What is wrong beyond the files. */
   readonly problems: readonly SourceProblem[];
-  /** False while a file is still being written: what is missing may be in it. */
+  /** False while a file is still being written or was not read: what is missing may be in it. */
   readonly isAtRest: boolean;
   /** Monotonic time of the look. */
   readonly atMs: number;
@@ -31,6 +32,8 @@ export interface Look {
 export interface Change {
   /** Objects that were added, changed or removed. */
   readonly names: readonly ObjectName[];
+  /** Those of them that left, as they were. */
+  readonly removed: readonly SourceObject[];
   /** The view is not what it was: an object, a problem, or whether it is complete. */
   readonly differs: boolean;
 }
@@ -43,7 +46,7 @@ export class Holdings implements SourceView {
   /** Objects that the last complete looks did not find, with the time of the first such look. */
   #missingSinceMs = new Map<string, number>();
   #problems: readonly SourceProblem[] = [];
-  #hasLooked = false;
+  #isComplete = false;
 
   /** @param confirmMs how long an object has to be missing before it leaves. */
   constructor(confirmMs: number) {
@@ -51,7 +54,7 @@ export class Holdings implements SourceView {
   }
 
   get complete(): boolean {
-    return this.#hasLooked && this.#problems.length === 0;
+    return this.#isComplete;
   }
 
   get problems(): readonly SourceProblem[] {
@@ -81,7 +84,6 @@ export class Holdings implements SourceView {
 
   /** Takes over what a look found. */
   take(look: Look): Change {
-    this.#hasLooked = true;
     const files = [...look.files];
     const definitions = groupByName(files.flatMap((file) => file.definitions));
     const resolved = [...definitions.values()].map((same) => this.#resolve(same));
@@ -90,14 +92,17 @@ export class Holdings implements SourceView {
       ...files.flatMap((file) => file.problems),
       ...resolved.flatMap(({ problem }) => (problem === undefined ? [] : [problem])),
     ];
-    const differs = !isDeepStrictEqual(problems, this.#problems);
+    const isComplete = problems.length === 0 && (look.isAtRest || this.#isComplete);
+    const differs = isComplete !== this.#isComplete || !isDeepStrictEqual(problems, this.#problems);
     this.#problems = problems;
+    this.#isComplete = isComplete;
     const names: ObjectName[] = [];
     for (const { object } of resolved) {
       if (object !== undefined && this.#put(object)) names.push(nameOf(object));
     }
-    names.push(...this.#removeMissing(definitions, look));
-    return { names, differs: differs || names.length > 0 };
+    const removed = this.#removeMissing(definitions, look);
+    names.push(...removed.map(nameOf));
+    return { names, removed, differs: differs || names.length > 0 };
   }
 
   /** What to hold under a name, from everything that defines it. */
@@ -142,15 +147,14 @@ export class Holdings implements SourceView {
   }
 
   /** Removes what was missing for long enough; on a half view, nothing. */
-  #removeMissing(found: ReadonlyMap<string, unknown>, { atMs, isAtRest }: Look): readonly ObjectName[] {
+  #removeMissing(found: ReadonlyMap<string, unknown>, { atMs, isAtRest }: Look): readonly SourceObject[] {
     const before = this.#missingSinceMs;
     this.#missingSinceMs = new Map();
     if (!this.complete || !isAtRest) return [];
-    const removed: ObjectName[] = [];
+    const removed: SourceObject[] = [];
     for (const objects of Object.values(this.#objects)) {
       for (const [id, object] of objects) {
-        const name = nameOf(object);
-        const key = keyOf(name);
+        const key = keyOf(nameOf(object));
         if (found.has(key)) continue;
         const sinceMs = before.get(key) ?? atMs;
         if (atMs - sinceMs < this.#confirmMs) {
@@ -158,7 +162,7 @@ export class Holdings implements SourceView {
           continue;
         }
         objects.delete(id);
-        removed.push(name);
+        removed.push(object);
       }
     }
     return removed;

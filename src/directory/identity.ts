@@ -1,16 +1,27 @@
-/** Which object a document is, from its `apiVersion`, `kind` and `metadata`. */
+/**
+ * Which object a document is, from its `apiVersion`, `kind` and `metadata`.
+ *
+ * A Profile or Group of almost our group is an error, as it is for kubectl. Were it passed over as another project's, a
+ * slip of the keyboard would take an object away, and hand its machines to a less specific Group.
+ */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ObjectKind, ObjectName } from "../model/source.ts";
 import type { Finding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 
+/** A document and the kind of object that it is. */
+interface KnownDocument {
+  readonly objectKind: ObjectKind;
+  readonly document: JsonObject;
+}
+
 export type Identity =
-  | { readonly kind: "known"; readonly objectKind: ObjectKind; readonly document: JsonObject }
+  | ({ readonly kind: "known" } & KnownDocument)
   /** Of a group that davit does not read. */
   | { readonly kind: "foreign" }
-  /** Nobody can tell, or a kind that the group davit.dev does not have: it may be meant for davit. */
-  | { readonly kind: "unclear"; readonly finding: Finding };
+  /** Nobody can tell, or a kind or version that davit.dev does not have: it may be meant for davit. */
+  | { readonly kind: "unclear"; readonly finding: Finding; readonly meant?: KnownDocument };
 
 const davitGroup = "davit.dev";
 const davitVersion = `${davitGroup}/v1alpha1`;
@@ -23,12 +34,36 @@ export function identify(document: JsonValue): Identity {
   const { apiVersion, kind } = document;
   if (typeof apiVersion !== "string") return unclear(["apiVersion"], `is missing: write ${davitVersion} or v1`);
   if (typeof kind !== "string") return unclear(["kind"], "is missing: write Profile, Group, ConfigMap or Secret");
-  const [group] = apiVersion.split("/");
-  if (group === davitGroup) return identifyOwn(apiVersion, kind, document);
+  const isOwn = apiVersion === davitGroup || apiVersion.startsWith(`${davitGroup}/`);
+  return isOwn ? identifyOwn(apiVersion, kind, document) : identifyOther(apiVersion, kind, document);
+}
+
+function identifyOwn(apiVersion: string, kind: string, document: JsonObject): Identity {
+  const meant = isOwnKind(kind) ? { objectKind: kind, document } : undefined;
+  if (apiVersion !== davitVersion) return { ...unclear(["apiVersion"], versionText), ...(meant && { meant }) };
+  return meant === undefined ? unclear(["kind"], kindText) : { kind: "known", ...meant };
+}
+
+function identifyOther(apiVersion: string, kind: string, document: JsonObject): Identity {
   if (apiVersion === "v1" && (kind === "ConfigMap" || kind === "Secret")) {
     return { kind: "known", objectKind: kind, document };
   }
-  return { kind: "foreign" };
+  if (apiVersion === "v1" && kind === "List") return unclear(["items"], listText);
+  if (!isOwnKind(kind) || !isAlmostOwn(apiVersion)) return { kind: "foreign" };
+  return { ...unclear(["apiVersion"], nearMissText), meant: { objectKind: kind, document } };
+}
+
+/** True without a group, or with one that has our name in it. */
+function isAlmostOwn(apiVersion: string): boolean {
+  const slash = apiVersion.indexOf("/");
+  return slash <= 0 || /davit/i.test(apiVersion.slice(0, slash));
+}
+
+/** A text that is the same for the same foreign document, wherever in a file it stands. It quotes: never show it. */
+export function foreignKey(document: JsonValue): string {
+  const { apiVersion, kind, metadata } = isJsonObject(document) ? document : {};
+  const { namespace, name } = isJsonObject(metadata) ? metadata : {};
+  return JSON.stringify([apiVersion, kind, namespace, name]);
 }
 
 /** Namespace and name of an object; undefined when they are not valid. A missing namespace is `default`. */
@@ -40,12 +75,16 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
   return isObjectName(name) && isNamespace(namespace) ? { kind, namespace, name } : undefined;
 }
 
-function identifyOwn(apiVersion: string, kind: string, document: JsonObject): Identity {
-  if (apiVersion !== davitVersion) return unclear(["apiVersion"], `is no version of davit.dev: write ${davitVersion}`);
-  if (kind === "Profile" || kind === "Group") return { kind: "known", objectKind: kind, document };
-  return unclear(["kind"], "is no kind of davit.dev: write Profile or Group");
+const kindText = "is no kind of davit.dev: write Profile or Group";
+const versionText = `is no version of davit.dev: write ${davitVersion}`;
+const nearMissText = `is not the group of Profiles and Groups: write ${davitVersion}, or move the document elsewhere`;
+// A List of objects was unfolded before it came here.
+const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
+
+function isOwnKind(kind: string): kind is "Profile" | "Group" {
+  return kind === "Profile" || kind === "Group";
 }
 
-function unclear(path: readonly string[], text: string): Identity {
-  return { kind: "unclear", finding: { path, text } };
+function unclear(path: readonly string[], text: string) {
+  return { kind: "unclear", finding: { path, text } } as const;
 }

@@ -2,11 +2,14 @@
  * Lists the manifests below directories, without reading them: `*.yaml`, `*.yml` and `*.json`, recursively. Names that
  * begin with a dot are skipped. Links are followed, because a mounted ConfigMap is made of them (`web.yaml` leads to
  * `..data/web.yaml`, and `..data` to the newest version); a directory that is reached twice is read once.
+ *
+ * A given directory without a single manifest counts as one that is not there: the mount point of an unmounted volume
+ * looks the same as a directory that was emptied on purpose (docs/decisions/0004).
  */
 
 import type { BigIntStats, Dirent } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
 import type { SourceProblem } from "../model/source.ts";
@@ -39,7 +42,7 @@ const parallelStats = 16;
 export async function listFiles(directories: readonly string[]): Promise<Listing> {
   const walk = new Walk();
   for (const directory of directories) {
-    await walk.enter(directory, directories.length > 1 ? directory : "", "root");
+    await walk.enterRoot(directory, directories.length > 1 ? directory : "");
   }
   return walk;
 }
@@ -54,39 +57,50 @@ class Walk implements Listing {
   readonly directories = new Map<string, string>();
   readonly unreadable: string[] = [];
   readonly problems: SourceProblem[] = [];
-  readonly #visited = new Set<string>();
+  readonly #visited = new Map<string, Visited>();
 
-  async enter(path: string, label: string, level: "root" | "below"): Promise<void> {
+  async enterRoot(directory: string, label: string): Promise<void> {
+    const root = resolve(directory);
+    const { path, isEmpty } = await this.#enter(root, { label, origin: directory, level: "root" });
+    if (isEmpty) this.#report(path, directory, emptyText);
+  }
+
+  async #enter(path: string, { label, origin, level }: Entered): Promise<Visited> {
     try {
       const identity = identityOf(await stat(path, { bigint: true }));
-      if (this.#visited.has(identity)) return;
-      this.#visited.add(identity);
+      const visited = this.#visited.get(identity);
+      if (visited !== undefined) return visited;
+      this.#visited.set(identity, { path, isEmpty: true });
       const entries = await readdir(path, { withFileTypes: true });
       this.directories.set(path, identity);
-      await this.#take(entries, path, label);
+      const entered = { path, isEmpty: await this.#take(entries, path, label) };
+      this.#visited.set(identity, entered);
+      return entered;
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
       // A directory may go while its parent is read; a root that is gone keeps what was known of it.
-      if (code === "ENOENT" && level === "below") return;
-      this.#report(
-        path,
-        label || path,
-        `The directory cannot be read (${code}): restore it, or correct its permissions`,
-      );
+      if (code === "ENOENT" && level === "below") return { path, isEmpty: true };
+      this.#report(path, origin, `The directory cannot be read (${code}): restore it, or correct its permissions`);
+      return { path, isEmpty: false };
     }
   }
 
-  async #take(entries: readonly Dirent[], directory: string, label: string): Promise<void> {
+  /** Takes a directory's entries in; true when no manifest, nor anything that could hide one, is in or below it. */
+  async #take(entries: readonly Dirent[], directory: string, label: string): Promise<boolean> {
+    const knownProblemCount = this.problems.length;
+    let isEmpty = true;
     const sorted = entries.filter(({ name }) => !name.startsWith(".")).toSorted((a, b) => compareBytes(a.name, b.name));
     for (let at = 0; at < sorted.length; at += parallelStats) {
       const part = sorted.slice(at, at + parallelStats);
       const seen = await Promise.all(part.map((entry) => this.#look(entry, join(directory, entry.name), label)));
       for (const [position, stats] of seen.entries()) {
         const entry = part[position];
-        if (entry !== undefined && stats !== undefined) await this.#add(entry.name, { directory, label, stats });
+        if (entry === undefined || stats === undefined) continue;
+        if (await this.#add(entry.name, { directory, label, stats })) isEmpty = false;
       }
     }
+    return isEmpty && this.problems.length === knownProblemCount;
   }
 
   /** What an entry is, seen through links; undefined for one that is of no interest or gone. */
@@ -104,16 +118,18 @@ class Walk implements Listing {
     }
   }
 
-  async #add(name: string, { directory, label, stats }: AddedEntry): Promise<void> {
+  /** Adds a manifest, or what is below a directory; true when that is any. */
+  async #add(name: string, { directory, label, stats }: AddedEntry): Promise<boolean> {
     const path = join(directory, name);
-    if (stats.isDirectory()) return this.enter(path, join(label, name), "below");
-    if (!stats.isFile() || !isManifest(name)) return;
+    const own = join(label, name);
+    if (stats.isDirectory()) return !(await this.#enter(path, { label: own, origin: own, level: "below" })).isEmpty;
+    if (!stats.isFile() || !isManifest(name)) return false;
     if (this.files.length === maxFiles) {
       this.#report(directory, label || directory, `There are more than ${maxFiles} files: give a smaller directory`);
     }
-    if (this.files.length >= maxFiles) return;
-    const signature = signatureOf(stats);
-    this.files.push({ path, label: join(label, name), sizeBytes: Number(stats.size), signature });
+    if (this.files.length >= maxFiles) return true;
+    this.files.push({ path, label: own, sizeBytes: Number(stats.size), signature: signatureOf(stats) });
+    return true;
   }
 
   #report(path: string, origin: string, message: string): void {
@@ -123,11 +139,28 @@ class Walk implements Listing {
   }
 }
 
+/** A directory and the path by which it was reached first: what is known of its files goes by that path. */
+interface Visited {
+  readonly path: string;
+  readonly isEmpty: boolean;
+}
+
+interface Entered {
+  readonly label: string;
+  /** How a problem of the directory calls it. */
+  readonly origin: string;
+  readonly level: "root" | "below";
+}
+
 interface AddedEntry {
   readonly directory: string;
   readonly label: string;
   readonly stats: BigIntStats;
 }
+
+const emptyText =
+  "The directory holds no manifest, as if its volume were not mounted, so all that came from it stays: restore it, " +
+  "or, to delete everything in it, leave one file with a document, such as a ConfigMap";
 
 function unreadableText(code: string): string {
   return code === "ENOENT"

@@ -7,6 +7,7 @@ import { isJsonObject, type JsonValue } from "../model/json.ts";
 import type { GroupObject, ObjectName, SourceObject, SourceProblem } from "../model/source.ts";
 import type { Admission, RefusedDocument } from "./admission.ts";
 import type { Finding } from "./check.ts";
+import { foreignKey } from "./identity.ts";
 import type { SchemaNode } from "./schema.ts";
 import { decodeUtf8 } from "./secret-data.ts";
 import { readDocuments, type TextDocument } from "./yaml-documents.ts";
@@ -29,7 +30,14 @@ export interface ReadFile {
   readonly definitions: readonly Definition[];
   readonly problems: readonly SourceProblem[];
   /** Documents of groups that davit does not read. */
-  readonly ignoredCount: number;
+  readonly ignored: readonly IgnoredDocument[];
+}
+
+export interface IgnoredDocument {
+  /** `document 2 (line 14)` */
+  readonly place: string;
+  /** Tells the documents of a file apart. It quotes the file: for comparing, never to be shown. */
+  readonly key: string;
 }
 
 /** More is no manifest; a larger one would hold the parser for seconds. */
@@ -40,7 +48,7 @@ const maxFindingsPerDocument = 8;
 
 /** A file that cannot be used as a whole. */
 export function unusableFile(origin: string, message: string): ReadFile {
-  return { definitions: [], problems: [{ origin, message }], ignoredCount: 0 };
+  return { definitions: [], problems: [{ origin, message }], ignored: [] };
 }
 
 /**
@@ -58,11 +66,14 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
     const origin = `${path}, document ${number} (line ${line})`;
     return unusableFile(origin, `The file cannot be read at line ${line}, column ${column}: ${what}`);
   }
-  const found = documents.flatMap(unfoldList).map((item) => readItem(path, item, admission));
+  const items = documents.flatMap(unfoldList);
+  // A redirection or an editor that failed halfway leaves such a file; kubectl refuses it, too.
+  if (items.length === 0) return unusableFile(path, "The file holds no document: remove the file if that is meant");
+  const found = items.map((item) => readItem(path, item, admission));
   return {
     definitions: found.flatMap(({ definition }) => (definition === undefined ? [] : [definition])),
     problems: found.flatMap(({ problems }) => problems),
-    ignoredCount: found.filter(({ isIgnored }) => isIgnored).length,
+    ignored: found.flatMap(({ ignored }) => (ignored === undefined ? [] : [ignored])),
   };
 }
 
@@ -76,7 +87,7 @@ interface Item {
 interface ReadItem {
   readonly definition?: Definition;
   readonly problems: readonly SourceProblem[];
-  readonly isIgnored: boolean;
+  readonly ignored?: IgnoredDocument;
 }
 
 function unfoldList(document: TextDocument): readonly Item[] {
@@ -88,18 +99,19 @@ function unfoldList(document: TextDocument): readonly Item[] {
 
 function readItem(path: string, item: Item, admission: Admission): ReadItem {
   const { document, value } = item;
-  const origin = `${path}, document ${document.number} (line ${document.lineOf(item.path)})`;
+  const place = `document ${document.number} (line ${document.lineOf(item.path)})`;
+  const origin = `${path}, ${place}`;
   const verdict = admission.admit(value, { origin, findings: findingsIn(item) });
   switch (verdict.kind) {
     case "ignored":
-      return { problems: [], isIgnored: true };
+      return { problems: [], ignored: { place, key: foreignKey(value) } };
     case "accepted":
-      return { definition: verdict, problems: [], isIgnored: false };
+      return { definition: verdict, problems: [] };
     case "refused": {
       const texts = describe(verdict, item, admission.schemaOf(value));
       const problems = texts.map((message) => ({ origin, message }));
       const definition = toDefinition(verdict, origin, texts[0] ?? "");
-      return { ...(definition && { definition }), problems, isIgnored: false };
+      return { ...(definition && { definition }), problems };
     }
   }
 }
@@ -144,7 +156,7 @@ function shownPath({ path, isUnknownField }: Finding, schema: SchemaNode | undef
   return shown.join(".");
 }
 
-const envelopeFields: ReadonlySet<string> = new Set(["apiVersion", "kind"]);
+const envelopeFields: ReadonlySet<string> = new Set(["apiVersion", "kind", "items"]);
 
 function toDefinition({ name, standIn }: RefusedDocument, origin: string, text: string): Definition | undefined {
   if (name === undefined) return undefined;

@@ -1,9 +1,9 @@
-import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { DirectorySource } from "../../src/directory/directory.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { groupText, stream } from "./manifests.ts";
+import { groupText, profileText, stream } from "./manifests.ts";
 import { SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 
 const disposals: (() => Promise<void>)[] = [];
@@ -126,17 +126,40 @@ describe("a file", () => {
 });
 
 describe("the log", () => {
-  it("names each problem once, tells when all are mended, and counts ignored documents", async () => {
-    const foreign = "apiVersion: apps/v1\nkind: Deployment\n";
-    const root = await directoryWith({ "a.yaml": stream("kind: Group\n", foreign) });
+  it("names each problem once, and tells when all are mended", async () => {
+    const root = await directoryWith({ "a.yaml": "kind: Group\n" });
     const tested = await follow(root);
     await tested.look(2);
-    await writeFile(join(root, "a.yaml"), stream(groupText("a"), foreign));
+    await writeFile(join(root, "a.yaml"), groupText("a"));
     await tested.look(2);
-    const count = (text: string) => tested.logLines.filter((line) => line.includes(text)).length;
-    expect(count("part of the manifests cannot be used")).toBe(1);
-    expect(count("all manifests can be used again")).toBe(1);
-    expect(count("documents of other groups ignored")).toBe(2);
+    expect(tested.told("part of the manifests cannot be used")).toHaveLength(1);
+    expect(tested.told("all manifests can be used again")).toHaveLength(1);
+  });
+
+  it("names the ignored documents of a file when they are other ones than before", async () => {
+    const foreign = (name: string) => `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: ${name}}\n`;
+    const root = await directoryWith({ "a.yaml": stream(groupText("a"), foreign("x")) });
+    const tested = await follow(root);
+    const ignored = () => tested.told("documents of other groups ignored");
+    expect(ignored()).toMatchObject([{ level: 30, path: "a.yaml", documents: ["document 2 (line 8)"], count: 1 }]);
+    await writeFile(join(root, "a.yaml"), stream("# moved down\n", foreign("x"), groupText("a", "  matchAll: true")));
+    await tested.lookUntil(() => tested.group("a")?.spec.matchAll === true);
+    expect(ignored()).toHaveLength(1);
+    await writeFile(join(root, "a.yaml"), stream(foreign("x"), groupText("a"), foreign("y")));
+    await tested.lookUntil(() => tested.group("a")?.spec.matchAll === false);
+    const documents = ["document 1 (line 1)", "document 3 (line 12)"];
+    expect(ignored().slice(1)).toMatchObject([{ documents, count: 2 }]);
+  });
+
+  it("names each object that left, with where it was", async () => {
+    const root = await directoryWith({ "a.yaml": stream(profileText("p"), groupText("a")), "b.yaml": groupText("b") });
+    const tested = await follow(root);
+    await unlink(join(root, "a.yaml"));
+    await tested.lookUntil(() => tested.group("a") === undefined);
+    expect(tested.told("object left the manifests")).toMatchObject([
+      { level: 30, kind: "Profile", namespace: "default", name: "p", origin: "a.yaml, document 1 (line 1)" },
+      { level: 30, kind: "Group", namespace: "default", name: "a", origin: "a.yaml, document 2 (line 7)" },
+    ]);
   });
 
   it("and the problems hold no word of the files", async () => {
@@ -161,19 +184,33 @@ describe("the log", () => {
     expect(tested.problems()).toHaveLength(50);
     expect(tested.logLines.filter((line) => line.includes('"level":40'))).toHaveLength(21);
   });
+
+  it("shows no more than some of many objects that left, and of many ignored documents", async () => {
+    const fifty = Array.from({ length: 50 }, (_, at) => at);
+    const foreign = stream(...fifty.map((at) => `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d${at}}\n`));
+    const files = fifty.map((at) => [`${at}.yaml`, foreign] as const);
+    const groups = stream(...fifty.map((at) => groupText(`g${at}`)));
+    const root = await directoryWith({ ...Object.fromEntries(files), "groups.yaml": groups });
+    const tested = await follow(root);
+    expect(tested.told("documents of other groups ignored")).toHaveLength(20);
+    expect(tested.told("documents of other groups ignored")[0]?.documents).toHaveLength(20);
+    expect(tested.told("documents of other groups ignored in many files")).toMatchObject([{ count: 50 }]);
+    await unlink(join(root, "groups.yaml"));
+    await tested.lookUntil(() => tested.names("Group").length === 0);
+    expect(tested.told("object left the manifests")).toHaveLength(20);
+    expect(tested.told("many objects left the manifests")).toMatchObject([{ count: 50 }]);
+  });
 });
 
 describe("`stop()`", () => {
   it("leaves no thread, watch or timer, and may be called again", async () => {
-    const clock = new StepClock();
     const before = process.getActiveResourcesInfo().filter(isOurs).length;
     const tested = await SourceUnderTest.start({
       directories: [await directoryWith({ "a.yaml": groupText("a") })],
-      clock,
     });
     await tested.source.stop();
     await tested.source.stop();
-    expect(clock.sleepingMs).toEqual([]);
+    expect(tested.clock.sleepingMs).toEqual([]);
     expect(process.getActiveResourcesInfo().filter(isOurs)).toHaveLength(before);
   });
 
@@ -183,14 +220,17 @@ describe("`stop()`", () => {
     await expect(source.stop()).resolves.toBeUndefined();
   });
 
-  it("during the first look ends it", async () => {
+  it.each(["before", "during"])("%s the first look ends it", async (when) => {
     const files = Array.from({ length: 600 }, (_, at) => [`${at}.yaml`, groupText(`g${at}`)] as const);
     const root = await directoryWith(Object.fromEntries(files));
     const log = createLog({ level: "silent", format: "json" });
-    const source = new DirectorySource({ directories: [root], clock: new StepClock(), log });
+    const clock = new StepClock();
+    const source = new DirectorySource({ directories: [root], clock, log });
     let told = 0;
     disposals.push(() => source.stop());
     await source.start({ listed: () => told++, changed: () => told++ });
+    await clock.someoneSleeps();
+    if (when === "during") clock.step();
     await source.stop();
     expect(told).toBe(0);
   });

@@ -1,9 +1,11 @@
+import { writeFileSync } from "node:fs";
 import { rename, rm, unlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as immediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
 import { groupText, profileText, stream } from "./manifests.ts";
-import { replaceFile, SourceUnderTest, temporaryDirectory, writeFiles } from "./source-under-test.ts";
+import { replaceFile, SourceUnderTest, StepClock, temporaryDirectory, writeFiles } from "./source-under-test.ts";
 
 const disposals: (() => Promise<void>)[] = [];
 
@@ -62,6 +64,38 @@ describe("a list", () => {
     }
     expect(told).toEqual([1, 2, 2, 2]);
     expect(tested.changes).toEqual([["Group/default/a"]]);
+  });
+
+  it("is not whole while a file was seen only once: it may be half written when davit starts", async () => {
+    const root = await directoryWith({ "a.yaml": groupText("a"), "b.yaml": groupText("b") });
+    const clock = new StepClock();
+    const starting = SourceUnderTest.start({ directories: [root], clock });
+    await clock.someoneSleeps();
+    await writeFile(join(root, "a.yaml"), stream(groupText("a"), groupText("late")));
+    clock.step();
+    const tested = await starting;
+    disposals.push(() => tested.source.stop());
+    expect([tested.source.view.complete, tested.names("Group")]).toEqual([false, ["default/b"]]);
+    await clock.someoneSleeps();
+    clock.step();
+    await tested.until(() => tested.source.view.complete);
+    expect(tested.names("Group")).toEqual(["default/a", "default/b", "default/late"]);
+    expect(tested.listedCount).toBe(2);
+  });
+
+  it("is not whole while a file was not read as it was listed", async () => {
+    const root = await directoryWith({ "a.yaml": groupText("a") });
+    const path = join(root, "a.yaml");
+    const clock = new StepClock();
+    const starting = SourceUnderTest.start({ directories: [root], clock });
+    await clock.someoneSleeps();
+    clock.step();
+    // The worker thread is started behind the listing, and takes longer to load than one write.
+    while (!process.getActiveResourcesInfo().includes("MessagePort")) await immediate();
+    writeFileSync(path, stream(groupText("a"), groupText("late")));
+    const tested = await starting;
+    disposals.push(() => tested.source.stop());
+    expect(tested.source.view.complete).toBe(tested.group("a") !== undefined);
   });
 
   it("that is empty is told every time, and soon again", async () => {
@@ -155,14 +189,14 @@ describe("an object that is gone", () => {
   });
 
   it("stays when its file was only being replaced", async () => {
-    const root = await directoryWith({ "a.yaml": groupText("a") });
+    const root = await directoryWith({ "a.yaml": groupText("a"), "b.yaml": groupText("b") });
     const tested = await follow(root);
     await rename(join(root, "a.yaml"), join(root, "a.yaml~"));
     await tested.look();
     await writeFile(join(root, "a.yaml"), groupText("a", "  matchAll: true"));
     await tested.look(2);
     expect(tested.group("a")?.spec.matchAll).toBe(true);
-    expect(tested.changes).toEqual([["Group/default/a"], ["Group/default/a"]]);
+    expect(tested.changes).toEqual([["Group/default/a", "Group/default/b"], ["Group/default/a"]]);
   });
 
   it("stays when it moved to another file", async () => {

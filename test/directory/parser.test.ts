@@ -43,7 +43,7 @@ it("a file that cannot be read is a problem without a version, so that it is tri
       problems: [
         { origin: "gone.yaml", message: "The file cannot be read (ENOENT): check its permissions and its disk" },
       ],
-      ignoredCount: 0,
+      ignored: [],
       signature: undefined,
     },
   ]);

@@ -141,12 +141,12 @@ it("anchors and merge keys mean what they mean to kubectl", () => {
   ]);
 });
 
-it("empty documents and those of other groups are no problem", () => {
-  const { definitions, problems, ignoredCount } = read(
-    "---\n# nothing\n---\napiVersion: apps/v1\nkind: Deployment\nn: y\n",
+it("empty documents beside others, and documents of other groups, are no problem", () => {
+  const { definitions, problems, ignored } = read(
+    "---\n# nothing\n---\napiVersion: apps/v1\nkind: Deployment\nn: y\n---\n",
   );
-  expect({ definitions, problems, ignoredCount }).toEqual({ definitions: [], problems: [], ignoredCount: 1 });
-  expect(messages("")).toEqual([]);
+  expect({ definitions, problems }).toEqual({ definitions: [], problems: [] });
+  expect(ignored.map(({ place }) => place)).toEqual(["document 2 (line 4)"]);
 });
 
 it.each([
@@ -305,6 +305,10 @@ it.each([
   { name: "no object", text: word },
   { name: "an unknown kind", text: `apiVersion: davit.dev/v1alpha1\nkind: ${word}` },
   { name: "an unknown version", text: `apiVersion: davit.dev/${word}\nkind: Group` },
+  {
+    name: "almost our group",
+    text: groupText("a", `  selector: {matchLabels: {a: ${word}}}`).replace(".dev", `.${word}`),
+  },
   { name: "a bad name", text: groupText(`${word}_`, valid) },
   { name: "a bad enum", text: profileText("p", `  boot: {local: ${word}}`) },
   { name: "a wrong type", text: profileText("p", `  boot: {args: ${word}}`) },

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { DirectorySource } from "../../src/directory/directory.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
+import { type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 
 /** Makes an empty directory that `disposals` removes. */
@@ -96,6 +97,11 @@ export class SourceUnderTest {
         started.#wake();
       },
     });
+    // The first look waits, too, until files were seen twice alike.
+    if (options.clock === undefined) {
+      await started.clock.someoneSleeps();
+      started.clock.step();
+    }
     await looked;
     return started;
   }
@@ -150,6 +156,12 @@ export class SourceUnderTest {
 
   profile(name: string) {
     return this.source.view.get("Profile", "default", name);
+  }
+
+  /** Every line of the log with this message. */
+  told(message: string): readonly JsonObject[] {
+    const lines = this.logLines.map(parseJsonObject).filter((line) => line !== undefined);
+    return lines.filter(({ msg }) => msg === message);
   }
 
   /** How many files the last look parsed. */

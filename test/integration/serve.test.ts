@@ -183,6 +183,35 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
     expect(await goodMachine()).toEqual(goodScript);
   });
 
+  it("keeps what an emptied directory said, over a restart and while it is filled again", async () => {
+    const other = "52:54:00:00:00:99";
+    const all = group("all", "profileRef: {name: web}\nmatchAll: true\nmetadata: {role: installer}");
+    await writeFile(join(manifests, "all.yaml"), all);
+    await start();
+    await rm(join(manifests, "good.yaml"));
+    await rm(join(manifests, "all.yaml"));
+    await expect.poll(attention, { timeout: 10_000 }).toContain("holds no manifest");
+    expect((await get(`/metadata?mac=${mac}`)).body).toContain("ROLE=web");
+    await davit?.stop();
+    await start();
+    expect(await attention()).toContain("leave one file with a document, such as a ConfigMap");
+    expect((await get(`/metadata?mac=${mac}`)).body).toContain("ROLE=web");
+    expect((await get(`/metadata?mac=${other}`)).body).toContain("ROLE=installer");
+    await writeFile(join(manifests, "all.yaml"), all);
+    await writeFile(join(manifests, "good.yaml"), good);
+    const said = new Set<string>();
+    while ((await attention()).includes("holds no manifest")) said.add((await get(`/metadata?mac=${mac}`)).body);
+    said.add((await get(`/metadata?mac=${mac}`)).body);
+    expect([...said]).toEqual([expect.stringContaining("ROLE=web")]);
+  });
+
+  it("forgets everything when one file with a document is all that is left", async () => {
+    await start();
+    await writeFile(join(manifests, "keep.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing-here}\n");
+    await rm(join(manifests, "good.yaml"));
+    await expect.poll(async () => (await goodMachine()).status, { timeout: 10_000 }).toBe(404);
+  });
+
   it("has an acknowledged key after a crash, and after a torn log tail", async () => {
     await start();
     const write = await fetch(`${davit?.storeUrl}/v2/keys/note`, {

@@ -1,0 +1,60 @@
+/**
+ * What the directory source says in the log about a look: new problems, objects that left, documents that it passed
+ * over. One mistake can do any of these to thousands, so that of each there are some lines and a count. No line quotes
+ * a file, beyond the names of objects that were accepted from it.
+ */
+
+import type { Log } from "../lib/log.ts";
+import type { SourceObject, SourceProblem } from "../model/source.ts";
+import type { IgnoredDocument } from "./read-file.ts";
+
+/** A file whose ignored documents are other ones than before. */
+export interface IgnoringFile {
+  /** How people call the file. */
+  readonly label: string;
+  readonly ignored: readonly IgnoredDocument[];
+}
+
+// Enough to see what happened; the view has all problems.
+const maxLines = 20;
+
+export class LookLog {
+  readonly #log: Log;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Tells problems that are new, and when the last one is gone. */
+  problems(before: readonly SourceProblem[], now: readonly SourceProblem[]): void {
+    const known = new Set(before.map(problemText));
+    const fresh = now.filter((problem) => !known.has(problemText(problem)));
+    for (const { origin, message } of fresh.slice(0, maxLines)) {
+      this.#log.warn({ origin, problem: message }, "part of the manifests cannot be used");
+    }
+    if (fresh.length > maxLines) this.#log.warn({ count: fresh.length }, "many parts of the manifests cannot be used");
+    if (before.length > 0 && now.length === 0) this.#log.info({}, "all manifests can be used again");
+  }
+
+  /** Tells objects that no file defines any more. */
+  removed(objects: readonly SourceObject[]): void {
+    for (const { kind, namespace, name, origin } of objects.slice(0, maxLines)) {
+      this.#log.info({ kind, namespace, name, origin }, "object left the manifests");
+    }
+    if (objects.length > maxLines) this.#log.info({ count: objects.length }, "many objects left the manifests");
+  }
+
+  /** Tells which documents are of other projects: an object that is missing may have become one of them. */
+  ignored(files: readonly IgnoringFile[]): void {
+    for (const { label, ignored } of files.slice(0, maxLines)) {
+      const documents = ignored.slice(0, maxLines).map(({ place }) => place);
+      this.#log.info({ path: label, documents, count: ignored.length }, "documents of other groups ignored");
+    }
+    if (files.length > maxLines)
+      this.#log.info({ count: files.length }, "documents of other groups ignored in many files");
+  }
+}
+
+function problemText({ origin, message }: SourceProblem): string {
+  return `${origin}\n${message}`;
+}
