@@ -54,8 +54,8 @@ export class Controller implements SourceListener {
   readonly #world: ProfileWorld;
   #isListed = false;
   #isSynced = false;
-  /** A sync of this run saw the whole source: from then on whatever goes is told by its name. */
-  #sawWholeView = false;
+  /** Something may be gone that was not removed, since the whole view was not there: no sync saw all of it yet. */
+  #awaitsWholeView = true;
   #emptyLists = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -91,8 +91,9 @@ export class Controller implements SourceListener {
     metrics.sourceProblems.set(source.view.problems.length);
     this.#isListed = true;
     this.#emptyLists = isEmpty(source) ? this.#emptyLists + 1 : 0;
-    // What is in the store but was out of view has no name until the whole view is there.
-    const completes = source.view.complete && !this.#sawWholeView;
+    // What went while the view was half had to stay, and nobody tells its name again.
+    if (!source.view.complete) this.#awaitsWholeView = true;
+    const completes = source.view.complete && this.#awaitsWholeView;
     if (!this.#isSynced || completes) this.#add({ kind: "everything" });
   }
 
@@ -133,7 +134,7 @@ export class Controller implements SourceListener {
     const isWhole = source.view.complete;
     const done = (await this.#step([...names.values()])) && (await this.#markSynced(isWhole));
     if (!done) this.#queue.retryLater({ kind: "everything" });
-    else this.#sawWholeView ||= isWhole;
+    else if (isWhole) this.#awaitsWholeView = false;
     if (!done || this.#isSynced) return;
     this.#isSynced = true;
     this.#options.onSynced();

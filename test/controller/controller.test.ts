@@ -232,6 +232,18 @@ describe("the controller", () => {
     await expect.poll(paths).toEqual(["/davit/profiles/default/web"]);
   });
 
+  it("removes what went while the view was half, once it is whole again", async () => {
+    await firstSync();
+    source.complete = false;
+    source.drop(group).tellChanged(group);
+    source.tellListed();
+    await clock.advance(1_000);
+    expect(paths()).toEqual(webAndNode);
+    source.complete = true;
+    source.tellListed();
+    await expect.poll(paths).toEqual(["/davit/profiles/default/web"]);
+  });
+
   it("does not believe a first list that is empty, until a second one confirms it", async () => {
     await firstSync();
     await stop();
