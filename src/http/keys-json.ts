@@ -79,7 +79,7 @@ function contentJson({ isDirectory, value, expiresAtMs, ttlSeconds }: NodeRecord
 }
 
 /** A time as Go writes it: a fraction of a second has no zeros at its end. */
-function timeJson(unixMs: number): string {
+export function timeJson(unixMs: number): string {
   return toRfc3339(unixMs).replace(/\.?0+Z$/, "Z");
 }
 

@@ -1,8 +1,8 @@
 /** `/v2/stats/*`: what the store counted since it started, and what a cluster of one has to tell of itself. */
 
-import { toRfc3339 } from "../lib/clock.ts";
 import { countNames } from "../store/operation-counts.ts";
 import type { Store } from "../store/store.ts";
+import { timeJson } from "./keys-json.ts";
 import type { Member } from "./keys-members.ts";
 
 /** When the store began to be served. */
@@ -18,7 +18,7 @@ export function storeStats({ counts, watcherCount }: Store): string {
 }
 
 export function selfStats({ id, name }: Member, { startedAtMs, upMs }: Uptime): string {
-  const startTime = toRfc3339(startedAtMs);
+  const startTime = timeJson(startedAtMs);
   const leaderInfo = { leader: id, uptime: toGoDuration(upMs), startTime };
   const counts = { recvAppendRequestCnt: 0, sendAppendRequestCnt: 0 };
   return JSON.stringify({ name, id, state: "StateLeader", startTime, leaderInfo, ...counts });

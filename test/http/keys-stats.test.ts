@@ -94,8 +94,8 @@ it("`GET /v2/stats/self` tells since when the only member leads", async () => {
   expect(JSON.parse(await ask("GET /v2/stats/self"))).toMatchObject({
     id: memberId,
     state: "StateLeader",
-    startTime: "2026-01-01T00:00:00.000Z",
-    leaderInfo: { leader: memberId, uptime: "1m5.04s", startTime: "2026-01-01T00:00:00.000Z" },
+    startTime: "2026-01-01T00:00:00Z",
+    leaderInfo: { leader: memberId, uptime: "1m5.04s", startTime: "2026-01-01T00:00:00Z" },
   });
   expect(await ask("GET /v2/stats/leader")).toBe(`{"leader":"${memberId}","followers":{}}`);
 });
