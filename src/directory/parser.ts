@@ -11,22 +11,26 @@ import { unusableFile } from "./read-file.ts";
 // Few enough that one message stays small, enough that 10,000 files cost few of them.
 const maxFilesPerBatch = 256;
 
+// Several times what a file of the most marks takes (read-file.ts): V8 ends a thread at its limit where it can, but when
+// memory runs out between two looks it ends the whole process.
+const maxHeapMegabytes = 2_048;
+
 // Type stripping runs the sources as they are; a build has the same file compiled.
 const workerUrl = new URL(`./parse-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 export class Parser {
   readonly #crds: readonly string[];
-  readonly #maxHeapMegabytes: number;
+  readonly #workerUrl: URL;
   #worker: Worker | undefined;
   #isStopped = false;
 
   /**
    * @param crds texts of the CRD files.
-   * @param options.maxHeapMegabytes what the thread may use: an alias bomb must not take the process with it.
+   * @param options.worker what the thread runs.
    */
-  constructor(crds: readonly string[], { maxHeapMegabytes = 512 } = {}) {
+  constructor(crds: readonly string[], { worker = workerUrl } = {}) {
     this.#crds = crds;
-    this.#maxHeapMegabytes = maxHeapMegabytes;
+    this.#workerUrl = worker;
   }
 
   /**
@@ -59,7 +63,7 @@ export class Parser {
   }
 
   async #startWorker(): Promise<Worker> {
-    const worker = await startWorker(this.#crds, this.#maxHeapMegabytes);
+    const worker = await startWorker(this.#workerUrl, this.#crds);
     worker.on("exit", () => {
       this.#worker = undefined;
     });
@@ -73,8 +77,8 @@ function unparsable({ label, signature }: ListedFile): ParsedFile {
   return { ...unusableFile(label, text), signature };
 }
 
-function startWorker(crds: readonly string[], maxHeapMegabytes: number): Promise<Worker> {
-  const worker = new Worker(workerUrl, {
+function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {
+  const worker = new Worker(url, {
     workerData: crds,
     resourceLimits: { maxOldGenerationSizeMb: maxHeapMegabytes },
   });

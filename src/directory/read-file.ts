@@ -43,6 +43,9 @@ export interface IgnoredDocument {
 /** More is no manifest; a larger one would hold the parser for seconds. */
 export const maxFileBytes = 8 * 1024 * 1024;
 
+// Each mark can become a node of about 1 KB: the parser then stays within a quarter of its thread's memory.
+const maxMarks = 500_000;
+
 // One mistake, such as a wrong indentation, can show in every field below it: the first ones tell enough.
 const maxFindingsPerDocument = 8;
 
@@ -50,6 +53,15 @@ const maxFindingsPerDocument = 8;
 export function unusableFile(origin: string, message: string): ReadFile {
   return { definitions: [], problems: [{ origin, message }], ignored: [] };
 }
+
+/** How many characters begin or part values in YAML and JSON: an upper bound of what the parser would have to hold. */
+function markCount(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) if (marks.has(text.charCodeAt(at))) count++;
+  return count;
+}
+
+const marks: ReadonlySet<number> = new Set([..."\n,:[{-&*?|>"].map((mark) => mark.charCodeAt(0)));
 
 /**
  * Reads a file's bytes.
@@ -59,6 +71,9 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
   const text = decodeUtf8(bytes);
   if (text === undefined || text.includes("\0")) {
     return unusableFile(path, "The file is not UTF-8 text: save it as UTF-8, or move it out of the directory");
+  }
+  if (markCount(text) > maxMarks) {
+    return unusableFile(path, `The file has more than ${maxMarks} lines and values: split it`);
   }
   const documents = readDocuments(text, path.endsWith(".json") ? "json" : "yaml");
   if ("text" in documents) {

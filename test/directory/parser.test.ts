@@ -13,8 +13,8 @@ afterEach(async () => {
   while (disposals.length > 0) await disposals.pop()?.();
 });
 
-function startParser(texts = crds, maxHeapMegabytes?: number): Parser {
-  const parser = new Parser(texts, ...(maxHeapMegabytes === undefined ? [] : [{ maxHeapMegabytes }]));
+function startParser(texts = crds): Parser {
+  const parser = new Parser(texts);
   disposals.push(() => parser.stop());
   return parser;
 }
@@ -50,12 +50,29 @@ it("a file that cannot be read is a problem without a version, so that it is tri
 });
 
 it("a file that kills the thread is a problem, and the others of its batch are read", async () => {
+  const { files } = await listed({ "a.yaml": groupText("a"), "deadly.yaml": groupText("b"), "z.yaml": groupText("z") });
+  const parser = new Parser(crds, { worker: new URL("./mortal-worker.ts", import.meta.url) });
+  disposals.push(() => parser.stop());
+  const parsed = await parser.parse(files);
+  expect(parsed.map(({ problems }) => problems)).toEqual([
+    [],
+    [
+      {
+        origin: "deadly.yaml",
+        message: "The file cannot be parsed: it needs more memory than a manifest may, split it",
+      },
+    ],
+    [],
+  ]);
+});
+
+it("a file of more values than a manifest may have is refused before it is parsed", async () => {
   const heavy = `a: [${"{b: [c, d]},".repeat(400_000)}]`;
-  const { files } = await listed({ "a.yaml": groupText("a"), "heavy.yaml": heavy, "z.yaml": groupText("z") });
-  const parsed = await startParser(crds, 64).parse(files);
-  expect(parsed.map(({ definitions }) => definitions.length)).toEqual([1, 0, 1]);
+  const { files } = await listed({ "a.yaml": groupText("a"), "heavy.yaml": heavy });
+  const parsed = await startParser().parse(files);
+  expect(parsed.map(({ definitions }) => definitions.length)).toEqual([1, 0]);
   expect(parsed[1]?.problems).toEqual([
-    { origin: "heavy.yaml", message: "The file cannot be parsed: it needs more memory than a manifest may, split it" },
+    { origin: "heavy.yaml", message: "The file has more than 500000 lines and values: split it" },
   ]);
 });
 
