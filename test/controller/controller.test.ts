@@ -125,6 +125,17 @@ describe("the controller", () => {
     await synced;
   }
 
+  /** A run that knew everything, then one that does not see `name`, with a whole or half view; both synced. */
+  async function syncAndRestartWithout(name: ObjectName, view: "whole" | "half"): Promise<void> {
+    await firstSync();
+    await stop();
+    source.drop(name);
+    source.complete = view === "whole";
+    await start();
+    source.tellListed();
+    await synced;
+  }
+
   it("writes the first list as one step, and the mark after it", async () => {
     await firstSync();
     expect(steps.map((step) => step.toSorted())).toEqual([webAndNode, ["/davit/synced"]]);
@@ -187,46 +198,23 @@ describe("the controller", () => {
   });
 
   it("tells a Group that its Profile is there while it is out of view", async () => {
-    await firstSync();
-    await stop();
-    source.drop(profile);
-    source.complete = false;
-    await start();
-    source.tellListed();
-    await synced;
+    await syncAndRestartWithout(profile, "half");
     expect(statuses.ready("Group/node1")).toBe("Ready");
   });
 
   it("removes after a restart what went meanwhile", async () => {
-    await firstSync();
-    await stop();
-    source.drop(group);
-    await start();
-    source.tellListed();
-    await synced;
+    await syncAndRestartWithout(group, "whole");
     expect(paths()).toEqual(["/davit/profiles/default/web"]);
   });
 
   it("removes nothing after a restart on a half view", async () => {
-    await firstSync();
-    await stop();
-    source.drop(group);
-    source.complete = false;
-    await start();
-    source.tellListed();
-    await synced;
+    await syncAndRestartWithout(group, "half");
     expect(paths()).toEqual(webAndNode);
     expect(mark()?.complete).toBe(true);
   });
 
   it("removes what was out of view since before the start, once the whole source can be read", async () => {
-    await firstSync();
-    await stop();
-    source.drop(group);
-    source.complete = false;
-    await start();
-    source.tellListed();
-    await synced;
+    await syncAndRestartWithout(group, "half");
     source.complete = true;
     source.tellListed();
     await expect.poll(paths).toEqual(["/davit/profiles/default/web"]);
