@@ -6,6 +6,8 @@ import type { ServeConfig } from "./config.ts";
 import { answerError } from "./http/errors.ts";
 import { followRoutes } from "./http/follow-routes.ts";
 import { FollowStreams } from "./http/follow-streams.ts";
+import { KeyAnswers } from "./http/keys-answers.ts";
+import { keysFastPath } from "./http/keys-fast-path.ts";
 import { keysRoutes } from "./http/keys-routes.ts";
 import { keysRewriteUrl } from "./http/keys-target.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
@@ -62,6 +64,7 @@ export class StoreService {
       metrics,
     });
     this.#door = door;
+    const answers = new KeyAnswers(store, config.storeMaxValueBytes);
     const server = createServer({
       log,
       clock,
@@ -70,15 +73,16 @@ export class StoreService {
       rewriteUrl: keysRewriteUrl,
       limits: storeLimits,
       tls: door.tls,
+      fastPath: keysFastPath({ answers, admits: (request) => door.admits(request) }),
     });
     addStoreDoor(server.app, { door, store, metrics });
     const isGuarded = door.asksForCredentials || isLoopback(config.storeAddress.host);
     await server.app.register(followRoutes, { store, streams: this.#streams, log, isGuarded, isReady });
     await server.app.register(keysRoutes, {
       store,
+      answers,
       clock,
       advertiseUrl: () => this.#url,
-      maxValueBytes: config.storeMaxValueBytes,
     });
     const { address: host, port } = await server.listen({ ...config.storeAddress, option: "--store-address" });
     this.#server = server;

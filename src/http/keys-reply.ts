@@ -1,9 +1,9 @@
 /** Answers of the key API: which headers they carry, and how a watch is answered. */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Refusal, refusals, type StoreError } from "../store/refusal.ts";
-import type { Store, StoreIndexes } from "../store/store.ts";
-import { errorBody } from "./keys-json.ts";
+import type { StoreError } from "../store/refusal.ts";
+import type { Store } from "../store/store.ts";
+import { type KeyAnswer, refusalAnswer } from "./keys-answers.ts";
 
 /** On every answer of the listener, so that pages of other origins can read. */
 export const corsHeaders = {
@@ -12,26 +12,27 @@ export const corsHeaders = {
   "access-control-allow-headers": "accept, content-type, authorization",
 };
 
-/** Headers of a success; the `X-Etcd-*` twins are what existing clients read. */
-export function indexHeaders(store: Store, { storeIndex, raftIndex, raftTerm }: StoreIndexes): Record<string, string> {
-  return {
-    ...storeHeaders(store, storeIndex),
-    "x-raft-index": String(raftIndex),
-    "x-raft-term": String(raftTerm),
-  };
-}
+/** The same as they go out: name, value, name, value. */
+export const corsWireHeaders: readonly string[] = [
+  ...["Access-Control-Allow-Origin", corsHeaders["access-control-allow-origin"]],
+  ...["Access-Control-Allow-Methods", corsHeaders["access-control-allow-methods"]],
+  ...["Access-Control-Allow-Headers", corsHeaders["access-control-allow-headers"]],
+];
 
 /** Answers with a JSON body. A buffer, since Fastify would add a charset to the type of a string. */
 export function sendJson(reply: FastifyReply, status: number, body: string): FastifyReply {
   return reply.code(status).header("content-type", "application/json").send(Buffer.from(body));
 }
 
+/** Answers with what both ways to a key send. */
+export function sendAnswer(reply: FastifyReply, { status, headers, body }: KeyAnswer): FastifyReply {
+  for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
+  return reply.code(status).send(Buffer.from(body));
+}
+
 /** Answers with a refusal. */
 export function sendRefusal(reply: FastifyReply, store: Store, error: StoreError): FastifyReply {
-  const { status, retryAfterSeconds }: Refusal = refusals[error.refusal];
-  reply.headers(storeHeaders(store, error.index));
-  if (retryAfterSeconds !== undefined) reply.header("retry-after", String(retryAfterSeconds));
-  return sendJson(reply, status, errorBody(error));
+  return sendAnswer(reply, refusalAnswer(store, error));
 }
 
 /** Answers outside the API, as Go's net/http does. */
@@ -56,8 +57,4 @@ export function sendNotAllowed(reply: FastifyReply, allowed: readonly string[] |
 export function clusterHeaders(store: Store): Record<string, string> {
   const { clusterId } = store.identity;
   return { "x-store-cluster-id": clusterId, "x-etcd-cluster-id": clusterId };
-}
-
-function storeHeaders(store: Store, index: number): Record<string, string> {
-  return { "x-store-index": String(index), "x-etcd-index": String(index), ...clusterHeaders(store) };
 }

@@ -13,48 +13,37 @@ import { unreachable } from "../lib/errors.ts";
 import type { StorePath } from "../store/node.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
+import { type KeyAnswers, refuseLongKey } from "./keys-answers.ts";
 import { type BodyReader, createBodyReader } from "./keys-body.ts";
 import { type Endpoint, type EndpointContext, endpointsOf, membersPrefix } from "./keys-endpoints.ts";
-import { isSecret, refuseReserved, refuseSecret } from "./keys-guard.ts";
-import { actionBody, eventBody, readBody } from "./keys-json.ts";
-import {
-  corsHeaders,
-  indexHeaders,
-  sendJson,
-  sendNotAllowed,
-  sendOutside,
-  sendPlain,
-  sendRefusal,
-} from "./keys-reply.ts";
-import { type KeysMethod, type KeysRequest, keysMethods, parseKeysRequest } from "./keys-request.ts";
+import { isSecret } from "./keys-guard.ts";
+import { corsHeaders, sendAnswer, sendNotAllowed, sendOutside, sendPlain, sendRefusal } from "./keys-reply.ts";
+import { type KeysMethod, keysMethods, parseKeysRequest } from "./keys-request.ts";
 import { keyOf, keysPrefix, parseTarget } from "./keys-target.ts";
 import { OpenWatches } from "./keys-watches.ts";
 
 export interface KeysRoutesOptions {
   readonly store: Store;
   readonly clock: Clock;
+  /** Of the same store. */
+  readonly answers: KeyAnswers;
   /** What members and machines tell clients to use; asked for each answer. */
   readonly advertiseUrl: () => string;
-  /** Longest value that a client may write; 1 MiB unless given. */
-  readonly maxValueBytes?: number;
 }
 
-const presetMaxValueBytes = 1024 * 1024;
-// The stated limit of the API; the reference has none but that of its request line.
-const maxKeyBytes = 32 * 1024;
 const memberName = "davit";
 
 interface Context {
   readonly store: Store;
   readonly watches: OpenWatches;
   readonly bodies: BodyReader;
-  readonly maxValueBytes: number;
+  readonly answers: KeyAnswers;
 }
 
 export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, options) => {
-  const { store, maxValueBytes = presetMaxValueBytes } = options;
+  const { store, answers } = options;
   const bodies = createBodyReader(({ routeOptions }) => routeOptions.url?.startsWith(membersPrefix) === true);
-  const context: Context = { store, maxValueBytes, watches: new OpenWatches(store), bodies };
+  const context: Context = { store, answers, watches: new OpenWatches(store), bodies };
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(corsHeaders);
     bodies.take(request);
@@ -126,47 +115,19 @@ interface KeyRequest {
 }
 
 async function answerKey(context: Context, request: KeyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  if (Buffer.byteLength(request.path) > maxKeyBytes) {
-    throw new StoreError("invalidForm", `key is longer than ${maxKeyBytes} bytes`, 0);
-  }
+  refuseLongKey(request.path);
   const parsed = parseKeysRequest(request);
   switch (parsed.kind) {
     case "read":
-      return sendNode(context, parsed, reply);
+      return sendAnswer(reply, context.answers.read(parsed));
     case "watch":
       context.watches.answer(reply, { ...parsed, accepts: ({ node }) => !isSecret(node.path) });
       return reply;
     case "write":
-      return sendWritten(context, parsed, reply);
+      return sendAnswer(reply, await context.answers.write(parsed));
     default:
       return unreachable(parsed);
   }
-}
-
-type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
-type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
-
-function sendNode({ store }: Context, { path, recursive, sorted }: ReadRequest, reply: FastifyReply): FastifyReply {
-  const { indexes } = store;
-  refuseSecret(path, indexes.storeIndex);
-  const { node } = store.get(path, { recursive, sorted });
-  reply.headers(indexHeaders(store, indexes));
-  return sendJson(reply, 200, readBody(node));
-}
-
-async function sendWritten(
-  { store, maxValueBytes }: Context,
-  { command, hidesNode }: WriteRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  if ("value" in command && Buffer.byteLength(command.value) > maxValueBytes) {
-    throw new StoreError("invalidForm", `value is longer than ${maxValueBytes} bytes`, 0);
-  }
-  refuseReserved(command.path, store.indexes.storeIndex);
-  const { event, indexes } = await store.submit(command);
-  const isNew = event.action === "create" || (event.action === "set" && event.prevNode === undefined);
-  reply.headers(indexHeaders(store, indexes));
-  return sendJson(reply, isNew ? 201 : 200, hidesNode ? actionBody(event) : eventBody(event));
 }
 
 // A link for people, on GET only, as Go's http.Redirect writes it.

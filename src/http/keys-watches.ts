@@ -8,8 +8,8 @@ import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { Store } from "../store/store.ts";
 import type { WatchHandle, WatchOptions } from "../store/watch-hub.ts";
+import { successHeaders } from "./keys-answers.ts";
 import { eventBody } from "./keys-json.ts";
-import { indexHeaders } from "./keys-reply.ts";
 
 export class OpenWatches {
   readonly #store: Store;
@@ -38,7 +38,8 @@ export class OpenWatches {
         else response.end();
       },
     });
-    reply.headers(indexHeaders(this.#store, this.#store.indexes)).header("content-type", "application/json");
+    const headers = successHeaders(this.#store, this.#store.indexes);
+    for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
     reply.hijack();
     response.writeHead(200, Object.entries(reply.getHeaders()).flat().map(String));
     response.flushHeaders();

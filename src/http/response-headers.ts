@@ -26,6 +26,11 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
       ? super.writeHead(statusCode, second, ordered.toRaw())
       : super.writeHead(statusCode, ordered.toRaw());
   }
+
+  /** As `writeHead`, when nothing was set before and the headers are spelled and ordered as they shall go out. */
+  writeOrdered(statusCode: number, headers: string[]): void {
+    super.writeHead(statusCode, headers);
+  }
 }
 
 /** Headers in the form that costs Node least: name, value, name, value. */

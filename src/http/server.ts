@@ -4,7 +4,13 @@
  * unreadable requests) takes that way too. It never trusts `X-Forwarded-*` and never redirects.
  */
 
-import { type RequestListener, ServerResponse, STATUS_CODES } from "node:http";
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  ServerResponse,
+  STATUS_CODES,
+} from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
@@ -60,7 +66,15 @@ export interface ServerOptions {
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
   /** Called first for each request that reached HTTP; it must not answer. */
   readonly observe?: (request: FastifyRequest, reply: FastifyReply) => void;
+  /** Asked before Fastify, while the server is not closing. */
+  readonly fastPath?: FastPath;
 }
+
+/**
+ * Answers a request before Fastify sees it, and says so with true; of one that it leaves alone it has read nothing.
+ * `fail` answers what it did not expect.
+ */
+export type FastPath = (request: IncomingMessage, response: WireResponse, fail: (thrown: unknown) => void) => boolean;
 
 export interface HttpServer {
   /** Where routes are registered, before `listen`. */
@@ -84,6 +98,7 @@ export function createServer(options: ServerOptions): HttpServer {
     sendError(thrown, request, reply, options);
   const http = nodeOptions(limits);
   const { tls } = options;
+  let isClosing = false;
   const app = fastify({
     bodyLimit: limits.maxBodyBytes,
     connectionTimeout: limits.stallTimeoutMs,
@@ -101,7 +116,11 @@ export function createServer(options: ServerOptions): HttpServer {
     routerOptions: { querystringParser: () => ({}) },
     ...(options.rewriteUrl && { rewriteUrl: options.rewriteUrl }),
     http,
-    ...(tls && { serverFactory: (handler: RequestListener) => tls.createServer(http, handler) }),
+    serverFactory: (handler) => {
+      const listener = fastPathFirst(handler, options, () => isClosing);
+      const server = tls ? tls.createServer(http, listener) : createHttpServer(http, listener);
+      return server.setTimeout(limits.stallTimeoutMs);
+    },
     frameworkErrors: (_error, request, reply) => {
       options.observe?.(request, reply);
       answer(new RequestError("badRequest"), request, reply);
@@ -117,11 +136,25 @@ export function createServer(options: ServerOptions): HttpServer {
     throw new RequestError("notFound");
   });
   addChecks(app, options, limits);
+  app.addHook("preClose", async () => {
+    isClosing = true;
+  });
   const connections = new Connections(app.server);
   return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
 }
 
-/** What Node itself is told; with TLS, Fastify makes no server and sets no timeouts. */
+/** Fastify itself when there is no other way, or the server is closing: then its answers end their connections. */
+function fastPathFirst(fastify: RequestListener, options: ServerOptions, isClosing: () => boolean): RequestListener {
+  const { fastPath } = options;
+  if (fastPath === undefined) return fastify;
+  return (request, response) => {
+    const fail = (thrown: unknown) => answerFailure(thrown, { request, response }, options);
+    const isTaken = !isClosing() && response instanceof WireResponse && fastPath(request, response, fail);
+    if (!isTaken) fastify(request, response);
+  };
+}
+
+/** What Node itself is told: Fastify sets no timeouts of a server that it did not make. */
 function nodeOptions(limits: ServerLimits) {
   return {
     ServerResponse: WireResponse,
@@ -175,6 +208,19 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
   if (report !== undefined) options.log.error({ path: pathOf(request), ...report }, "request failed");
   // A Buffer, because Fastify completes the content type of JSON text.
   reply.code(status).headers(headers).send(Buffer.from(body));
+}
+
+/** As `sendError`, for what Fastify never saw. */
+function answerFailure(
+  thrown: unknown,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  options: ServerOptions,
+): void {
+  const path = (request.url ?? "").split("?", 1)[0] ?? "";
+  const { status, headers, body, report } = options.answerError(thrown, path);
+  if (report !== undefined) options.log.error({ path, ...report }, "request failed");
+  if (response.headersSent) response.destroy();
+  else response.writeHead(status, { ...headers, "content-length": Buffer.byteLength(body) }).end(body);
 }
 
 const refusalOfStatus: Readonly<Record<number, RequestRefusal>> = {

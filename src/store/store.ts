@@ -196,6 +196,13 @@ export class Store {
     }
   }
 
+  /** A file as `get` tells of it; undefined for whatever `get` lists or refuses, and then nothing is counted. */
+  getFile(path: StorePath): NodeRecord | undefined {
+    const file = this.#tree.file(path, this.#nowMs());
+    if (file !== undefined) this.#counts.succeeded("get");
+    return file;
+  }
+
   /**
    * Watches a path; the watch begins paused, see `WatchHub`.
    * @throws {StoreError} historyCleared, tooManyWatchers.

@@ -36,6 +36,7 @@ import {
   nested,
   newDirectory,
   recordOf,
+  shownOf,
   stateOf,
   type TreeNode,
   timersReplaced,
@@ -208,6 +209,12 @@ export class Tree {
    */
   view(path: StorePath, query: ListQuery): NodeView {
     return viewOf(path, this.at(path, query.nowMs), query);
+  }
+
+  /** A file as an answer shows it; undefined for a directory, and for what is missing or due by `nowMs`. */
+  file(path: StorePath, nowMs: number): NodeRecord | undefined {
+    const node = descend(this.#root, segmentsOf(path), nowMs);
+    return node?.kind === "file" ? shownOf(path, node, nowMs) : undefined;
   }
 
   /**

@@ -16,6 +16,7 @@ export interface DavitOptions {
 
 /** A boot service that follows a store, without one of its own. */
 export interface DavitBootProcess {
+  readonly pid: number;
   /** `http://127.0.0.1:PORT`, as are the others; `https:` for a store with TLS. */
   readonly bootUrl: string;
   readonly opsUrl: string;
@@ -73,6 +74,7 @@ async function launch(command: string, args: readonly string[]) {
   const served = await serving(child, log);
   return {
     served,
+    pid: child.pid ?? 0,
     bootUrl: loopbackUrl(served.bootAddress),
     opsUrl: loopbackUrl(served.opsAddress),
     log,

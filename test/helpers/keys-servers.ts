@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { type FastifyInstance, fastify } from "fastify";
+import { KeyAnswers } from "../../src/http/keys-answers.ts";
 import { keysRoutes } from "../../src/http/keys-routes.ts";
 import { keysRewriteUrl } from "../../src/http/keys-target.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
@@ -17,6 +18,10 @@ import { openStore } from "./test-store.ts";
 export interface TestServer {
   readonly port: number;
   stop(): Promise<void>;
+}
+
+export interface EtcdServer extends TestServer {
+  readonly pid: number;
 }
 
 export interface DavitKeys extends TestServer {
@@ -32,10 +37,11 @@ export interface DavitKeysOptions extends Pick<StoreOptions, "quotaBytes" | "max
 
 /** The routes on a bare Fastify instance, over a store in memory. */
 export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promise<DavitKeys> {
-  const { clock = systemClock, quotaBytes, maxWatchers, ...options } = keysOptions;
+  const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes } = keysOptions;
   const store = await openStore(undefined, { clock, quotaBytes, maxWatchers });
   const app = fastify({ forceCloseConnections: true, rewriteUrl: keysRewriteUrl });
-  await app.register(keysRoutes, { store, clock, advertiseUrl: () => "http://keys.example:2379", ...options });
+  const answers = new KeyAnswers(store, maxValueBytes);
+  await app.register(keysRoutes, { store, answers, clock, advertiseUrl: () => "http://keys.example:2379" });
   await app.listen({ host: "127.0.0.1", port: 0 });
   const address = app.server.address();
   return {
@@ -49,9 +55,12 @@ export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promis
   };
 }
 
-/** The reference: etcd 3.4 with its v2 API, and a data directory that goes with it. */
-export async function startEtcd(): Promise<TestServer> {
-  const directory = await mkdtemp(join(tmpdir(), "davit-etcd-"));
+/**
+ * The reference: etcd 3.4 with its v2 API.
+ * @param dataDir its own, which goes with it, unless given.
+ */
+export async function startEtcd(dataDir?: string): Promise<EtcdServer> {
+  const directory = dataDir ?? (await mkdtemp(join(tmpdir(), "davit-etcd-")));
   const [port, peerPort] = await freePorts();
   const client = `http://127.0.0.1:${port}`;
   const peer = `http://127.0.0.1:${peerPort}`;
@@ -69,10 +78,11 @@ export async function startEtcd(): Promise<TestServer> {
   await isReady(etcd.stderr);
   return {
     port,
+    pid: etcd.pid ?? 0,
     stop: async () => {
       etcd.kill("SIGKILL");
       await exited;
-      await rm(directory, { recursive: true });
+      if (dataDir === undefined) await rm(directory, { recursive: true });
     },
   };
 }

@@ -1,0 +1,12 @@
+/** The few figures that benchmarks print. */
+
+/** The middle one; the upper of two. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+/** The median of the ratios of each round: what disturbs a round disturbs both. */
+export function pairedRatio(some: readonly number[], others: readonly number[]): number {
+  return median(some.map((one, round) => one / (others[round] ?? Number.NaN)));
+}
