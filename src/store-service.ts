@@ -8,7 +8,7 @@ import { followRoutes } from "./http/follow-routes.ts";
 import { FollowStreams } from "./http/follow-streams.ts";
 import { KeyAnswers } from "./http/keys-answers.ts";
 import { keysFastPath } from "./http/keys-fast-path.ts";
-import { keysRoutes } from "./http/keys-routes.ts";
+import { keysLimits, keysRoutes } from "./http/keys-routes.ts";
 import { keysRewriteUrl } from "./http/keys-target.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
 import { addStoreDoor, StoreDoor } from "./http/store-door.ts";
@@ -26,9 +26,6 @@ export interface StoreServiceOptions {
   /** True once followers may have what is in the store. */
   readonly isReady: () => boolean;
 }
-
-// The protocol's keys may be 32 KiB long, each byte of them escaped; a form holds a value of which each byte is escaped.
-const storeLimits = { maxTargetBytes: 112 * 1024, maxHeaderBytes: 128 * 1024, stallTimeoutMs: 0 };
 
 export class StoreService {
   readonly #options: StoreServiceOptions;
@@ -71,7 +68,7 @@ export class StoreService {
       answerError,
       isReadOnly: false,
       rewriteUrl: keysRewriteUrl,
-      limits: storeLimits,
+      limits: keysLimits,
       tls: door.tls,
       fastPath: keysFastPath({ answers, admits: (request) => door.admits(request) }),
     });

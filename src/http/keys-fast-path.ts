@@ -88,9 +88,8 @@ interface Put extends PlainTarget {
 /** Waits for the form. A client that goes away before its end is owed nothing; one that dribbles, Node cuts. */
 function answerPut(answers: KeyAnswers, put: Put): void {
   let form = "";
-  put.request.setEncoding("latin1");
-  put.request.on("data", (piece: string) => {
-    form += piece;
+  put.request.on("data", (piece: Buffer) => {
+    form += piece.toString("latin1");
   });
   put.request.on("end", () => void answerForm(answers, put, form));
 }

@@ -5,6 +5,7 @@ import { StoreError } from "../store/refusal.ts";
 /** Parameters by name; of a name that came more than once, the first. */
 export type Fields = ReadonlyMap<string, string>;
 
+const noFields: Fields = new Map();
 const badEscape = /%(?![0-9a-f]{2})/i;
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -13,6 +14,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
  * @throws {StoreError} invalidForm for a bad escape or a raw semicolon.
  */
 export function parseFields(text: string): Fields {
+  if (text === "") return noFields;
   const pairs = text.split("&").filter((pair) => pair !== "");
   // Go's url.ParseQuery tells of a semicolon anywhere rather than of a bad escape.
   if (text.includes(";")) throw new StoreError("invalidForm", "invalid semicolon separator in query", 0);
@@ -47,6 +49,7 @@ export function decodeEscapes(text: string): string {
 }
 
 function decodeField(text: string): string {
+  if (!/[%+\x80-\xff]/.test(text)) return text;
   const found = badEscape.exec(text);
   if (found !== null) {
     const shown = text.slice(found.index, found.index + 3);

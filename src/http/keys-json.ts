@@ -10,16 +10,20 @@ export function readBody(node: NodeView): string {
   return `{"action":"get","node":${nodeJson(node)}}\n`;
 }
 
-// An event goes to its writer and to every watcher: it is written out once.
-const eventBodies = new WeakMap<StoreEvent, string>();
+/** A change, as its writer gets it. */
+export function eventBody({ action, node, prevNode }: StoreEvent): string {
+  const previous = prevNode === undefined ? "" : `,"prevNode":${nodeJson(prevNode)}`;
+  return `{"action":"${action}","node":${nodeJson(node)}${previous}}\n`;
+}
 
-/** A change, as its writer and its watchers get it. */
-export function eventBody(event: StoreEvent): string {
-  const known = eventBodies.get(event);
+const watchedBodies = new WeakMap<StoreEvent, string>();
+
+/** The same for watchers: of one event there may be thousands, so it is written out once. */
+export function watchedEventBody(event: StoreEvent): string {
+  const known = watchedBodies.get(event);
   if (known !== undefined) return known;
-  const prevNode = event.prevNode === undefined ? "" : `,"prevNode":${nodeJson(event.prevNode)}`;
-  const body = `{"action":"${event.action}","node":${nodeJson(event.node)}${prevNode}}\n`;
-  eventBodies.set(event, body);
+  const body = eventBody(event);
+  watchedBodies.set(event, body);
   return body;
 }
 
@@ -42,6 +46,7 @@ interface OpenList {
 
 // Lists wait in an array instead of on the call stack: a path may be thousands of names deep.
 function nodeJson(node: NodeView): string {
+  if (node.nodes === undefined) return `${nodeStart(node)}${nodeIndexes(node)}}`;
   const parts: string[] = [];
   const open: OpenList[] = [];
   beginNode(node, parts, open);
@@ -60,15 +65,22 @@ function nodeJson(node: NodeView): string {
 }
 
 function beginNode(node: NodeView, parts: string[], open: OpenList[]): void {
-  const isRoot = node.path === rootPath;
-  const indexes = isRoot ? "" : `,"modifiedIndex":${node.modifiedIndex},"createdIndex":${node.createdIndex}`;
-  parts.push(`{${isRoot ? "" : `"key":${textJson(node.path)}`}${contentJson(node, isRoot)}`);
   if (node.nodes === undefined) {
-    parts.push(`${indexes}}`);
+    parts.push(`${nodeStart(node)}${nodeIndexes(node)}}`);
     return;
   }
-  parts.push(',"nodes":[');
-  open.push({ nodes: node.nodes, end: `]${indexes}}`, next: 0 });
+  parts.push(`${nodeStart(node)},"nodes":[`);
+  open.push({ nodes: node.nodes, end: `]${nodeIndexes(node)}}`, next: 0 });
+}
+
+function nodeStart(node: NodeView): string {
+  return node.path === rootPath
+    ? `{${contentJson(node, true)}`
+    : `{"key":${textJson(node.path)}${contentJson(node, false)}`;
+}
+
+function nodeIndexes({ path, modifiedIndex, createdIndex }: NodeView): string {
+  return path === rootPath ? "" : `,"modifiedIndex":${modifiedIndex},"createdIndex":${createdIndex}`;
 }
 
 function contentJson({ isDirectory, value, expiresAtMs, ttlSeconds }: NodeRecord, isFirst: boolean): string {

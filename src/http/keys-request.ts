@@ -145,7 +145,8 @@ function expectedIn({ prevValue, prevIndex = 0n }: CheckedFields): Expected | un
 }
 
 function mergedFields(form: Fields | undefined, query: Fields): Fields {
-  return form === undefined ? query : new Map([...query, ...form]);
+  if (form === undefined) return query;
+  return query.size === 0 ? form : new Map([...query, ...form]);
 }
 
 const maxUint64 = 2n ** 64n - 1n;

@@ -33,6 +33,12 @@ export interface KeysRoutesOptions {
 
 const memberName = "davit";
 
+/**
+ * Limits of the listener: the protocol's keys may be 32 KiB long, each byte of them escaped, and so may a form with a
+ * value be. Long polls may be silent for ever.
+ */
+export const keysLimits = { maxTargetBytes: 112 * 1024, maxHeaderBytes: 128 * 1024, stallTimeoutMs: 0 } as const;
+
 interface Context {
   readonly store: Store;
   readonly watches: OpenWatches;

@@ -9,7 +9,7 @@ import type { FastifyReply } from "fastify";
 import type { Store } from "../store/store.ts";
 import type { WatchHandle, WatchOptions } from "../store/watch-hub.ts";
 import { successHeaders } from "./keys-answers.ts";
-import { eventBody } from "./keys-json.ts";
+import { watchedEventBody } from "./keys-json.ts";
 
 export class OpenWatches {
   readonly #store: Store;
@@ -28,7 +28,7 @@ export class OpenWatches {
     const response = reply.raw;
     const handle = this.#store.watch(options, {
       event: (event) => {
-        const body = eventBody(event);
+        const body = watchedEventBody(event);
         if (options.stream === true) return response.write(body);
         response.end(body);
         return true;

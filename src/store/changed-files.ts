@@ -17,23 +17,26 @@ export function* filesAmong(nodes: Iterable<NodeRecord>): Iterable<readonly [Sto
 
 /** What became of the files at or below a prefix; of several changes of one file the last. */
 export function changedFiles(changes: readonly Change[], prefix: StorePath): readonly FileChange[] {
+  // Most changes are elsewhere, and each is looked at.
+  const near = changes.filter(({ event }) => touches(event.node.path, prefix));
+  if (near.length === 0) return [];
   const texts = new Map<StorePath, string | undefined>();
-  for (const change of changes) for (const [path, text] of filesOf(change, prefix)) texts.set(path, text);
+  for (const change of near) for (const [path, text] of filesOf(change)) texts.set(path, text);
   return [...texts].filter(([path]) => isAtOrBelow(path, prefix)).map(([path, text]) => ({ path, text }));
 }
 
-function* filesOf({ event, removed }: Change, prefix: StorePath): Iterable<readonly [StorePath, string | undefined]> {
+function* filesOf({ event, removed }: Change): Iterable<readonly [StorePath, string | undefined]> {
   const { node, prevNode, isRefresh } = event;
   // The text is what it was.
   if (isRefresh === true && !node.isDirectory) return;
-  if (removed !== undefined && touches(node.path, prefix)) {
+  if (removed !== undefined) {
     for (const [path, { kind }] of walkBelow(node.path, removed)) if (kind === "file") yield [path, undefined];
   }
   // A directory is no file, but it may stand where one was.
   if (node.value !== undefined || prevNode?.value !== undefined) yield [node.path, node.value];
 }
 
-/** True when something below a directory may be below a prefix. */
-function touches(directory: StorePath, prefix: StorePath): boolean {
-  return isAtOrBelow(directory, prefix) || isAtOrBelow(prefix, directory);
+/** True when something at or below a path may be at or below a prefix. */
+function touches(path: StorePath, prefix: StorePath): boolean {
+  return isAtOrBelow(path, prefix) || isAtOrBelow(prefix, path);
 }

@@ -43,15 +43,13 @@ export interface StoreEvent {
   readonly isRefresh?: true;
 }
 
+// A segment that no path has: an empty one, `.` or `..`. Every request reads a path, and this costs least.
+const badSegment = /\/\.{0,2}(?:\/|$)/;
+
 /** Reads a path; undefined when it is not one in the form that `StorePath` describes. */
 export function parsePath(text: string): StorePath | undefined {
-  if (text === "/") return text as StorePath;
-  if (!text.startsWith("/")) return undefined;
-  const isPlain = text
-    .slice(1)
-    .split("/")
-    .every((segment) => segment !== "" && segment !== "." && segment !== "..");
-  return isPlain ? (text as StorePath) : undefined;
+  const isPath = text === "/" || (text.startsWith("/") && !badSegment.test(text));
+  return isPath ? (text as StorePath) : undefined;
 }
 
 /**

@@ -84,6 +84,8 @@ export class Store {
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
+  /** What was proposed here, so that its bytes need not be read again: `encodeRecord` leaves nothing out. */
+  readonly #proposed = new Map<Uint8Array, CommandRecord>();
   /** What came of records that were proposed here, until their proposers look. */
   readonly #outcomes = new Map<number, Applied | StoreError>();
   #submitting = 0;
@@ -260,9 +262,12 @@ export class Store {
   }
 
   async #propose(record: CommandRecord): Promise<number> {
+    const bytes = encodeRecord(record);
+    this.#proposed.set(bytes, record);
     try {
-      return await this.#log.propose(encodeRecord(record));
+      return await this.#log.propose(bytes);
     } catch (error) {
+      this.#proposed.delete(bytes);
       if (!(error instanceof WalError)) throw error;
       throw new StoreError("logFailed", error.message, 0, { cause: error });
     }
@@ -271,7 +276,8 @@ export class Store {
   #commit(sequence: number, bytes: Uint8Array): void {
     this.#raftIndex = sequence;
     this.#snapshotter.count(bytes.length);
-    const record = decodeRecord(bytes);
+    const record = this.#proposed.get(bytes) ?? decodeRecord(bytes);
+    this.#proposed.delete(bytes);
     const result = this.#apply(record);
     if (this.#isReplaying) {
       if (!(result instanceof StoreError)) this.#hub.record(result);

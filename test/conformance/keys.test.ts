@@ -14,11 +14,12 @@ const stories = readdirSync(folder)
   .map(({ name, text }) => ({ name, text, ...parseStory(text, 0) }));
 
 const servers = [
-  { server: "davit", start: startDavitKeys, isMissing: false },
-  { server: "etcd", start: startEtcd, isMissing: missing("etcd") },
+  { name: "davit", server: "davit", start: () => startDavitKeys(), isMissing: false },
+  { name: "davit's routes", server: "davit", start: () => startDavitKeys({ hasFastPath: false }), isMissing: false },
+  { name: "etcd", server: "etcd", start: () => startEtcd(), isMissing: missing("etcd") },
 ];
 
-describe.each(servers)("$server", ({ server, start, isMissing }) => {
+describe.each(servers)("$name", ({ server, start, isMissing }) => {
   const fitting = stories.filter(({ servers }) => servers === "both" || servers === server);
   let running: TestServer;
   let agent: ReturnType<typeof agentFor>;

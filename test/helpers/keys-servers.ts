@@ -3,17 +3,20 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
+import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import { type FastifyInstance, fastify } from "fastify";
+import type { FastifyInstance } from "fastify";
+import { answerError } from "../../src/http/errors.ts";
 import { KeyAnswers } from "../../src/http/keys-answers.ts";
-import { keysRoutes } from "../../src/http/keys-routes.ts";
+import { keysFastPath } from "../../src/http/keys-fast-path.ts";
+import { keysLimits, keysRoutes } from "../../src/http/keys-routes.ts";
 import { keysRewriteUrl } from "../../src/http/keys-target.ts";
+import { createServer, type FastPath } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import type { Store, StoreOptions } from "../../src/store/store.ts";
-import { openStore } from "./test-store.ts";
+import { openStore, silentLog } from "./test-store.ts";
 
 export interface TestServer {
   readonly port: number;
@@ -27,30 +30,51 @@ export interface EtcdServer extends TestServer {
 export interface DavitKeys extends TestServer {
   readonly store: Store;
   readonly app: FastifyInstance;
+  /** Method and target of what the router never saw. */
+  readonly fastAnswers: readonly string[];
 }
 
 export interface DavitKeysOptions extends Pick<StoreOptions, "quotaBytes" | "maxWatchers"> {
   readonly maxValueBytes?: number;
   /** The machine's own unless given. */
   readonly clock?: Clock;
+  /** False leaves every request to the routes. */
+  readonly hasFastPath?: boolean;
+  /** Of whoever calls, who stops it; one of its own unless given. */
+  readonly store?: Store;
 }
 
-/** The routes on a bare Fastify instance, over a store in memory. */
+/** The key API as `davit serve` has it, without a door, over a store in memory. */
 export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promise<DavitKeys> {
-  const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes } = keysOptions;
-  const store = await openStore(undefined, { clock, quotaBytes, maxWatchers });
-  const app = fastify({ forceCloseConnections: true, rewriteUrl: keysRewriteUrl });
+  const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes, hasFastPath = true } = keysOptions;
+  const store = keysOptions.store ?? (await openStore(undefined, { clock, quotaBytes, maxWatchers }));
   const answers = new KeyAnswers(store, maxValueBytes);
-  await app.register(keysRoutes, { store, answers, clock, advertiseUrl: () => "http://keys.example:2379" });
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  const address = app.server.address();
+  const fastAnswers: string[] = [];
+  const fastPath = keysFastPath({ answers, admits: () => true });
+  const notedFastPath: FastPath = (request, response, fail) => {
+    const isTaken = fastPath(request, response, fail);
+    if (isTaken) fastAnswers.push(`${request.method} ${request.url}`);
+    return isTaken;
+  };
+  const server = createServer({
+    log: silentLog,
+    clock: systemClock,
+    answerError,
+    isReadOnly: false,
+    rewriteUrl: keysRewriteUrl,
+    limits: keysLimits,
+    ...(hasFastPath && { fastPath: notedFastPath }),
+  });
+  await server.app.register(keysRoutes, { store, answers, clock, advertiseUrl: () => "http://keys.example:2379" });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
   return {
-    port: typeof address === "object" ? (address?.port ?? 0) : 0,
+    port,
     store,
-    app,
+    app: server.app,
+    fastAnswers,
     stop: async () => {
-      await app.close();
-      await store.stop();
+      await server.close();
+      if (keysOptions.store === undefined) await store.stop();
     },
   };
 }
@@ -102,7 +126,7 @@ async function isReady(log: Readable): Promise<void> {
 }
 
 async function freePorts(): Promise<readonly [number, number]> {
-  const servers = [createServer(), createServer()];
+  const servers = [createTcpServer(), createTcpServer()];
   const ports: number[] = [];
   for (const server of servers) {
     server.listen(0, "127.0.0.1");

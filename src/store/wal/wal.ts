@@ -61,6 +61,15 @@ interface Proposal {
   readonly reject: (error: WalError) => void;
 }
 
+/** Proposals on their way to the disk. */
+interface Batch {
+  readonly proposals: readonly Proposal[];
+  /** How many records come before theirs. */
+  readonly termRecords: number;
+  /** The sequence of the first record, or what went wrong. */
+  readonly appended: Promise<number | WalError>;
+}
+
 /** What is known once the log was replayed. */
 interface Opened {
   readonly writer: SegmentWriter;
@@ -189,7 +198,8 @@ export class FileLog implements LogPort {
     this.#opened = { writer, clusterId, identity, listener };
     log.info({ directory, records: end.lastSequence, cutBytes: end.tornBytes, clean: end.isSealed }, "log opened");
     // Only the term. On a full disk this fails, and the next batch that succeeds carries it.
-    await this.#write([]);
+    const batch = this.#begin([]);
+    this.#settle(batch, await batch.appended);
     this.#status = writer.isBroken ? "readOnly" : "writable";
   }
 
@@ -244,8 +254,17 @@ export class FileLog implements LogPort {
     };
   }
 
+  /** Batch after batch: before one is applied and answered, which takes a while, the disk has the next already. */
   async #writeWaiting(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#write(this.#takeBatch());
+    let batch = this.#begin(this.#takeBatch());
+    for (;;) {
+      const result = await batch.appended;
+      const isNextBegun = !(result instanceof WalError) && this.#waiting.length > 0;
+      const next = isNextBegun ? this.#begin(this.#takeBatch()) : undefined;
+      this.#settle(batch, result);
+      if (next === undefined && this.#waiting.length === 0) break;
+      batch = next ?? this.#begin(this.#takeBatch());
+    }
     this.#writing = undefined;
   }
 
@@ -261,19 +280,24 @@ export class FileLog implements LogPort {
     return this.#waiting.splice(0, count);
   }
 
-  async #write(proposals: readonly Proposal[]): Promise<void> {
+  #begin(proposals: readonly Proposal[]): Batch {
     assert(this.#opened !== undefined, "Nothing is written before the log was read");
-    const { writer, identity, listener } = this.#opened;
+    const { writer, identity } = this.#opened;
     const commands = proposals.map(({ bytes }): LogRecord => ({ kind: "command", bytes }));
-    const records: LogRecord[] = this.#isTermLogged ? commands : [{ kind: "term", term: identity.term }, ...commands];
-    const result = await this.#append(writer, records);
+    const termRecords: LogRecord[] = this.#isTermLogged ? [] : [{ kind: "term", term: identity.term }];
+    const appended = this.#append(writer, [...termRecords, ...commands]);
+    return { proposals, termRecords: termRecords.length, appended };
+  }
+
+  #settle({ proposals, termRecords }: Batch, result: number | WalError): void {
+    assert(this.#opened !== undefined, "A batch is of a log that was read");
+    const { writer, listener } = this.#opened;
     if (result instanceof WalError) {
       for (const { reject } of proposals) reject(result);
       if (writer.isBroken) this.#giveUp();
       return;
     }
-    this.#isTermLogged = true;
-    const firstCommand = result + records.length - commands.length;
+    const firstCommand = result + termRecords;
     for (const [number, { bytes, resolve: done }] of proposals.entries()) {
       listener(firstCommand + number, bytes);
       done(firstCommand + number);
@@ -289,6 +313,7 @@ export class FileLog implements LogPort {
       observeSyncSeconds?.((clock.monotonicMs() - startMs) / 1_000);
       if (this.#isFailing) log.info({}, "log can be written again");
       this.#isFailing = false;
+      this.#isTermLogged = true;
       return sequence;
     } catch (error) {
       if (!(error instanceof WalError)) throw error;
