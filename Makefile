@@ -8,7 +8,7 @@ node_modules/.installed: package-lock.json package.json
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.PHONY: help install run test check fix build bench boot boot-assets clean
+.PHONY: help install run test check fix build bench bench-store boot boot-assets clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ build: install ## compile src/ to dist/
 
 bench: install ## the cost of selection at 10 and at 100,000 groups, beside bare node:http
 	@npm --silent run bench
+
+bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, memory
+	@npm --silent run bench:store
 
 boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox
 	@npm --silent run boot-assets

@@ -8,6 +8,7 @@
 import { cpus, totalmem } from "node:os";
 import { Child } from "./child.ts";
 import { ipxeTargets } from "./machines.ts";
+import { median, pairedRatio } from "./statistics.ts";
 
 const rounds = 15;
 const roundMs = 1_000;
@@ -94,14 +95,12 @@ function report(contenders: readonly Contender[], results: readonly (readonly Me
   print(`100,000 groups beside 10 groups:       ${ratio(many, few)} x (target 0.90)`);
 }
 
-/** The median of the ratios of each round. */
 function ratio(some: readonly Measure[], others: readonly Measure[]): string {
-  return median(some.map((one, round) => one.perSecond / (others[round]?.perSecond ?? Number.NaN))).toFixed(2);
+  return pairedRatio(some.map(perSecondOf), others.map(perSecondOf)).toFixed(2);
 }
 
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+function perSecondOf({ perSecond }: Measure): number {
+  return perSecond;
 }
 
 /** Reads numbers from a child's answer. */

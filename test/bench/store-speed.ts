@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { cpuMicrosecondsOf } from "./process-usage.ts";
+import { requestText, sendAll } from "./raw-client.ts";
 import { median, pairedRatio } from "./statistics.ts";
 import type { Peer } from "./store-peers.ts";
 
@@ -48,19 +49,20 @@ const modes: readonly Mode[] = [
 
 const keyCount = 1_000;
 const listedCount = 10_000;
-const value = "x".repeat(100);
+const valueBytes = 100;
 const script = join(import.meta.dirname, "keys.lua");
 const run = promisify(execFile);
 
 /** Writes the keys that the rounds ask for. */
-export async function loadSpeedKeys(peer: Peer): Promise<void> {
-  await putAll(
-    peer,
-    Array.from({ length: keyCount }, (_, at) => `/bench/${at + 1}`),
-  );
-  await putAll(
-    peer,
-    Array.from({ length: listedCount }, (_, at) => `/list/${at % 100}/${at}`),
+export async function loadSpeedKeys({ url }: Peer): Promise<void> {
+  const keys = [
+    ...Array.from({ length: keyCount }, (_, at) => `bench/${at + 1}`),
+    ...Array.from({ length: listedCount }, (_, at) => `list/${at % 100}/${at}`),
+  ];
+  const form = `value=${"x".repeat(valueBytes)}`;
+  await sendAll(
+    url,
+    keys.map((key) => requestText("PUT", `/v2/keys/${key}`, form)),
   );
 }
 
@@ -117,19 +119,4 @@ function medians(measures: readonly Measure[]): Measure {
     cpuMicroseconds: median(measures.map(({ cpuMicroseconds }) => cpuMicroseconds)),
     p99Ms: median(measures.map(({ p99Ms }) => p99Ms)),
   };
-}
-
-/** Writes keys, 64 at a time. @throws {Error} when one is refused. */
-export async function putAll({ url }: Peer, keys: readonly string[]): Promise<void> {
-  const waiting = keys.values();
-  const body = `value=${value}`;
-  const headers = { "content-type": "application/x-www-form-urlencoded" };
-  const work = async () => {
-    for (const key of waiting) {
-      const answer = await fetch(`${url}/v2/keys${key}`, { method: "PUT", body, headers });
-      await answer.arrayBuffer();
-      if (!answer.ok) throw new Error(`PUT of ${key} was answered ${answer.status}`);
-    }
-  };
-  await Promise.all(Array.from({ length: 64 }, work));
 }

@@ -1,12 +1,16 @@
 /**
- * `npm run bench:store`: the store beside etcd 3.4, both as processes of their own on one disk.
- * `-- --rounds 15 --seconds 1 --modes get,put` are its presets and a choice.
+ * `npm run bench:store`: the store beside etcd 3.4, both as processes of their own on one disk. It prints the table of
+ * docs/benchmarks.md.
+ *
+ *   npm run bench:store -- --rounds 15 --seconds 1 --modes get,put --parts speed,watch,memory --keys 1000000
  */
 
 import { cpus, totalmem } from "node:os";
 import { parseArgs } from "node:util";
-import { startPeers } from "./store-peers.ts";
+import { measureMemory } from "./store-memory.ts";
+import { type Peer, startPeers } from "./store-peers.ts";
 import { loadSpeedKeys, measureSpeed, type SpeedRow } from "./store-speed.ts";
+import { measureWatch } from "./store-watch.ts";
 
 await main();
 
@@ -16,19 +20,71 @@ async function main(): Promise<void> {
       rounds: { type: "string", default: "15" },
       seconds: { type: "string", default: "1" },
       modes: { type: "string", default: "" },
+      parts: { type: "string", default: "speed,watch,memory" },
+      keys: { type: "string", default: "1000000" },
     },
   });
+  const rounds = Number(values.rounds);
+  const parts = listOf(values.parts);
+  print(`${cpus().length} x ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB; Node ${process.version}\n`);
+  if (parts.includes("speed")) await withPeers((peers) => speed(peers, rounds, values));
+  if (parts.includes("watch")) await withPeers((peers) => watch(peers, rounds));
+  if (parts.includes("memory")) await withPeers((peers) => memory(peers, Number(values.keys)));
+}
+
+type Peers = readonly [davit: Peer, etcd: Peer];
+
+async function withPeers(use: (peers: Peers) => Promise<void>): Promise<void> {
   const peers = await startPeers();
   try {
-    for (const peer of peers) await loadSpeedKeys(peer);
-    const options = { rounds: Number(values.rounds), roundSeconds: Number(values.seconds) };
-    const names = values.modes.split(",").filter((name) => name !== "");
-    const rows = await measureSpeed(peers, options, names);
-    print(`${cpus().length} x ${cpus()[0]?.model}, ${Math.round(totalmem() / 2 ** 30)} GiB; Node ${process.version}`);
-    printRows(rows);
+    await use(peers);
   } finally {
     for (const peer of peers) await peer.stop();
   }
+}
+
+async function speed(
+  peers: Peers,
+  rounds: number,
+  { seconds, modes }: { readonly seconds: string; readonly modes: string },
+): Promise<void> {
+  for (const peer of peers) await loadSpeedKeys(peer);
+  printRows(await measureSpeed(peers, { rounds, roundSeconds: Number(seconds) }, listOf(modes)));
+}
+
+async function watch(peers: Peers, rounds: number): Promise<void> {
+  const { davitMs, etcdMs, ratio } = await measureWatch(peers, rounds);
+  print("\n| 1,000 watchers, one PUT | davit ms | etcd ms | ratio | target |\n|---|---|---|---|---|");
+  print(
+    `| last one notified after | ${davitMs.toFixed(1)} | ${etcdMs.toFixed(1)} | **${ratio.toFixed(2)}** | <= 1.0 |`,
+  );
+}
+
+async function memory(peers: Peers, keyCount: number): Promise<void> {
+  print(
+    `\n| ${keyCount} keys of 100 bytes | load s | RSS after load | restart s | RSS after restart |\n|---|---|---|---|---|`,
+  );
+  const results = [];
+  for (const peer of peers) results.push(await measureMemory(peer, keyCount));
+  for (const { name, loadSeconds, loadedBytes, restartMs, restartedBytes } of results) {
+    const seconds = [loadSeconds.toFixed(1), (restartMs / 1_000).toFixed(2)];
+    print(`| ${name} | ${seconds[0]} | ${mebibytes(loadedBytes)} | ${seconds[1]} | ${mebibytes(restartedBytes)} |`);
+  }
+  const [davit, etcd] = results;
+  if (davit === undefined || etcd === undefined) return;
+  const loaded = davit.loadedBytes / etcd.loadedBytes;
+  const restarted = davit.restartedBytes / etcd.restartedBytes;
+  const restart = davit.restartMs / etcd.restartMs;
+  print(`| ratio | | **${loaded.toFixed(2)}** | **${restart.toFixed(2)}** | **${restarted.toFixed(2)}** |`);
+  print("| target | | <= 0.3 | <= 0.4 | <= 0.8 |");
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.round(bytes / 2 ** 20)} MiB`;
+}
+
+function listOf(text: string): readonly string[] {
+  return text.split(",").filter((name) => name !== "");
 }
 
 function printRows(rows: readonly SpeedRow[]): void {

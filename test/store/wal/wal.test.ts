@@ -69,6 +69,20 @@ describe("a commit", () => {
     await log.stop();
   });
 
+  it("is delivered when the batch behind it is on its way to the disk", async () => {
+    const files = memoryFiles();
+    const log = await openLog(files);
+    const callsAtDelivery: (readonly string[])[] = [];
+    await log.onCommitted(() => callsAtDelivery.push([...files.log]));
+    files.log.length = 0;
+    await Promise.all([log.propose(bytesOf("a")), log.propose(bytesOf("b"))]);
+    expect(callsAtDelivery).toEqual([
+      ["append", "sync", "append"],
+      ["append", "sync", "append", "sync"],
+    ]);
+    await log.stop();
+  });
+
   it("is told how long its sync took", async () => {
     const seconds: number[] = [];
     const { log } = await started(memoryFiles(), { observeSyncSeconds: (value) => seconds.push(value) });
