@@ -21,10 +21,9 @@ import {
 } from "./stored-json.ts";
 
 const version = 1;
-const encoder = new TextEncoder();
 
 export function encodeRecord({ atMs, command }: CommandRecord): Uint8Array {
-  return encoder.encode(JSON.stringify({ v: version, atMs, command: writable(command) }));
+  return Buffer.from(JSON.stringify({ v: version, atMs, command: writable(command) }));
 }
 
 /** The command without bigints, which JSON does not know. A replacer would cost all the others twice their time. */
