@@ -119,7 +119,8 @@ export function createServer(options: ServerOptions): HttpServer {
     serverFactory: (handler) => {
       const listener = fastPathFirst(handler, options, () => isClosing);
       const server = tls ? tls.createServer(http, listener) : createHttpServer(http, listener);
-      return server.setTimeout(limits.stallTimeoutMs);
+      server.timeout = limits.stallTimeoutMs;
+      return server;
     },
     frameworkErrors: (_error, request, reply) => {
       options.observe?.(request, reply);
