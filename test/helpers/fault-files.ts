@@ -3,8 +3,9 @@
  * - `failAt`: one call, counted from 1, is refused with a code; the process goes on.
  * - `crashAt`: that call and every later one is refused: the power is gone. `afterCrash` is what the disk then holds.
  *
- * What a crash keeps: everything synced; of unsynced bytes any prefix; a truncation or a directory entry that was not
- * synced may or may not be there. A write that fails may have written any part of its bytes.
+ * What a crash keeps: everything synced; of unsynced bytes any prefix, which may be garbled; a truncation or a directory
+ * entry that was not synced may or may not be there, so a rename is done, or not, or half of it. A write that fails may
+ * have written any part of its bytes.
  */
 
 import { basename, dirname } from "node:path";
@@ -22,10 +23,14 @@ interface Inode {
 
 export interface FaultPlan {
   readonly failAt?: number;
+  /** How many calls are refused from there on; 1 unless given. */
+  readonly failFor?: number;
   /** Only calls of this kind are counted by `failAt`. */
   readonly failOnly?: FileCall;
   readonly code?: string;
   readonly crashAt?: number;
+  /** After a crash unsynced bytes may be zeros, or anything. */
+  readonly garbles?: boolean;
 }
 
 export type FileCall =
@@ -33,11 +38,16 @@ export type FileCall =
   | "sync"
   | "truncate"
   | "open"
+  | "close"
+  | "makeDirectory"
   | "rename"
   | "remove"
   | "syncDirectory"
   | "read"
   | "list";
+
+// So small that a batch has several.
+const garbledBlockBytes = 16;
 
 export class FaultFiles implements Files {
   #names = new Map<string, Inode>();
@@ -84,7 +94,9 @@ export class FaultFiles implements Files {
     return Buffer.from(this.#names.get(path)?.content ?? []);
   }
 
-  async makeDirectory(): Promise<void> {}
+  async makeDirectory(): Promise<void> {
+    this.#call("makeDirectory");
+  }
 
   async list(directory: string): Promise<readonly string[]> {
     this.#call("list");
@@ -99,12 +111,13 @@ export class FaultFiles implements Files {
     return Buffer.from(inode.content);
   }
 
-  /** In small and uneven pieces. */
+  /** In small and uneven pieces. The disk may also fail after the last one. */
   async *readPieces(path: string): AsyncIterable<Buffer> {
     const content = await this.read(path);
     for (let at = 0, size = 1; at < content.length; at += size, size = (size * 7) % 101) {
       yield content.subarray(at, at + size);
     }
+    this.#call("read");
   }
 
   async openAppend(path: string): Promise<AppendFile> {
@@ -135,7 +148,7 @@ export class FaultFiles implements Files {
         this.#call("truncate");
         change(inode.content.subarray(0, size));
       },
-      close: async () => {},
+      close: async () => this.#call("close"),
     };
   }
 
@@ -167,20 +180,33 @@ export class FaultFiles implements Files {
   #surviving({ synced, versions }: Inode): Buffer {
     const version = versions[this.#pick(versions.length + 1)] ?? synced;
     if (!version.subarray(0, synced.length).equals(synced)) return version;
-    return version.subarray(0, synced.length + this.#pick(version.length - synced.length + 1));
+    const kept = version.subarray(0, synced.length + this.#pick(version.length - synced.length + 1));
+    return this.#plan.garbles === true ? this.#garbled(kept, synced.length) : kept;
+  }
+
+  /** Some blocks of what is behind `from` are as they were written, some are zeros, and some are anything. */
+  #garbled(content: Buffer, from: number): Buffer {
+    const bytes = Buffer.from(content);
+    for (let at = from; at < bytes.length; at += garbledBlockBytes) {
+      const block = bytes.subarray(at, at + garbledBlockBytes);
+      const kind = this.#pick(4);
+      if (kind === 0) block.fill(0);
+      if (kind === 1) for (const position of block.keys()) block[position] = this.#pick(256);
+    }
+    return bytes;
   }
 
   #call(kind: FileCall): void {
     this.#calls += 1;
     this.log.push(kind);
-    const { failAt, failOnly, crashAt, code = "EIO" } = this.#plan;
+    const { failAt = Number.POSITIVE_INFINITY, failFor = 1, failOnly, crashAt, code = "EIO" } = this.#plan;
     if (crashAt !== undefined && this.#calls >= crashAt) {
       this.faults += 1;
       throw failure("EIO");
     }
     if (failOnly !== undefined && failOnly !== kind) return;
     this.#counted += 1;
-    if (this.#counted !== failAt) return;
+    if (this.#counted < failAt || this.#counted >= failAt + failFor) return;
     this.faults += 1;
     throw failure(code);
   }

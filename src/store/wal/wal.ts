@@ -212,7 +212,8 @@ export class FileLog implements LogPort {
     const writer = this.#opened?.writer;
     if (writer !== undefined) {
       if (wasWritable && !writer.isBroken) await this.#append(writer, [{ kind: "seal" }]);
-      await writer.close();
+      // Everything in it was synced, so nothing is lost, and the directory is to be given back all the same.
+      await writer.close().catch((error: unknown) => this.#options.log.warn({ err: error }, "log cannot be closed"));
     }
     this.#unlock();
   }

@@ -72,7 +72,7 @@ describe.each(sentences)("when a call of the start answers $code", ({ code, sent
         expect(error).toBeInstanceOf(WalError);
         expect(error).toMatchObject({
           reason: "unusable",
-          message: expect.stringMatching(/^(Opening|Reading) "\/data/),
+          message: expect.stringMatching(/^(Making|Opening|Reading) "\/data/),
         });
         expect(error).toMatchObject({ message: expect.stringContaining(sentence) });
       }

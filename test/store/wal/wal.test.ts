@@ -183,6 +183,20 @@ describe("trouble", () => {
     await again.log.stop();
   });
 
+  it("a file that cannot be closed loses nothing, and the directory is given back", async () => {
+    // The first that is closed is the new segment, before it gets its name.
+    const files = new FaultFiles(seededPick(3), { failOnly: "close", failAt: 2 });
+    let isLocked = true;
+    const unlock = () => {
+      isLocked = false;
+    };
+    const { log, delivered } = await started(files, { lock: () => unlock });
+    await log.propose(bytesOf("a"));
+    await log.stop();
+    expect([files.faults, isLocked]).toEqual([1, false]);
+    expect((await started(files.reopened())).delivered).toEqual(delivered);
+  });
+
   it("a cut that fails ends all writing, too", async () => {
     const plan = { failOnly: "truncate", failAt: 2 } as const;
     const files = new FaultFiles(seededPick(3), plan);
