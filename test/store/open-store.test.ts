@@ -11,14 +11,17 @@ const oldest = `${dataDirectory}/0000000000000001.log`;
 const segments = { maxSegmentBytes: segmentHeadBytes + 1 };
 const pathsOf = (store: Store) => [...store.dump()].map(({ path }) => path).toSorted();
 
-/** A log of several segments, with a snapshot. */
-async function written(): Promise<FaultFiles> {
+/** A log of several segments, with a snapshot or two. */
+async function written(recordsPerSnapshot = 4): Promise<FaultFiles> {
   const files = memoryFiles();
-  const store = await openStore(files, { ...segments, snapshotInterval: { records: 4, bytes: 2 ** 30 } });
+  const store = await openStore(files, {
+    ...segments,
+    snapshotInterval: { records: recordsPerSnapshot, bytes: 2 ** 30 },
+  });
   for (const name of ["a", "b", "c", "d", "e"]) {
     await store.submit({ kind: "set", path: storePath(`/${name}`), value: name });
+    await new FakeClock().advance(0);
   }
-  await new FakeClock().advance(0);
   await store.stop();
   return files.reopened();
 }
@@ -109,6 +112,20 @@ it.each<OnDamage>(["refuse", "move-aside"])("a whole log is opened with `%s`", a
   expect(pathsOf(store)).toEqual(["/", "/a", "/b", "/c", "/d", "/e"]);
   expect(errors).toEqual([]);
   await store.stop();
+});
+
+it("a disk that cannot read the snapshots is refused with `move-aside`, too: they may be whole", async () => {
+  const files = await written(2);
+  const names = await files.list(dataDirectory);
+  expect(names.filter((name) => name.endsWith(".snapshot"))).toHaveLength(2);
+  // Each snapshot is one call, and whatever else is read can be.
+  await expect(opened(files.reopened({ failOnly: "read", failAt: 1, failFor: 2 }), "move-aside")).rejects.toMatchObject(
+    {
+      reason: "unusable",
+      message: `Opening "${dataDirectory}": the disk fails to read or write; see to it, then start again`,
+    },
+  );
+  expect(await files.list(dataDirectory)).toEqual(names);
 });
 
 it("what a later davit wrote is refused with `move-aside`, too", async () => {

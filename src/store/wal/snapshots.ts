@@ -24,10 +24,16 @@ export class SnapshotFiles {
   readonly #directory: string;
   /** Sequences of those that are known to be whole, oldest first. */
   #whole: readonly number[] = [];
+  #readFailure: Error | undefined;
 
   constructor(files: Files, directory: string) {
     this.#files = files;
     this.#directory = directory;
+  }
+
+  /** Why the disk could not read a snapshot, which may be whole; undefined when it could read all that it was asked for. */
+  get readFailure(): Error | undefined {
+    return this.#readFailure;
   }
 
   /**
@@ -62,8 +68,9 @@ export class SnapshotFiles {
     try {
       for await (const piece of this.#files.readPieces(path)) reader.push(piece);
     } catch (error) {
-      if (codeOf(error) === "EIO") return undefined;
-      throw error;
+      if (!(error instanceof Error) || codeOf(error) !== "EIO") throw error;
+      this.#readFailure = error;
+      return undefined;
     }
     return reader.isWhole ? reader.head : undefined;
   }

@@ -222,13 +222,21 @@ export class FileLog implements LogPort {
     const { files, directory } = this.#options;
     await removeUnfinishedFiles(files, directory);
     const after = this.#snapshot?.sequence ?? 0;
-    const end = await recover({ files, directory, after, onCommand: listener });
+    const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
+      throw this.#isForWantOfSnapshot(error) ? this.#snapshots.readFailure : error;
+    });
     const isOther = this.#snapshot !== undefined && this.#snapshot.clusterId !== end?.head.clusterId;
     if (isOther || (end?.lastSequence ?? 0) < after) {
       const what = `its snapshot of record ${after} is not of this log`;
       throw new WalError("damaged", `Reading "${directory}": ${what}; ${startOverAdvice}`);
     }
     return end ?? this.#create();
+  }
+
+  /** True when what seems to be missing may be in a snapshot that the disk could not read: that is no damage. */
+  #isForWantOfSnapshot(error: unknown): boolean {
+    const isDamage = error instanceof WalError && error.reason === "damaged";
+    return isDamage && this.#snapshot === undefined && this.#snapshots.readFailure !== undefined;
   }
 
   async #create(): Promise<LogEnd> {
