@@ -8,10 +8,10 @@ node_modules/.installed: package-lock.json package.json
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.PHONY: help install run test check fix build bench bench-store boot boot-assets clean
+.PHONY: help install run test test-store-long check fix build bench bench-store boot boot-assets clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: node_modules/.installed ## install what the lockfile names, Node 24 included
 
@@ -20,6 +20,9 @@ run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379
 
 test: install ## run every suite that this machine can run
 	@npm --silent test
+
+test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
+	@npm --silent run test:store-long
 
 check: install ## format, lint, types, import layers, dead code
 	@npm --silent run check

@@ -17,7 +17,7 @@ import { createMetrics, type Metrics } from "./lib/metrics.ts";
 import { davitRoot } from "./model/documents.ts";
 import type { Source } from "./model/source.ts";
 import { parseTemplate } from "./render/template.ts";
-import { openStore } from "./store/open-store.ts";
+import { type OpenStoreOptions, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 import { lockDirectory } from "./store/wal/lock.ts";
 import { StoreService } from "./store-service.ts";
@@ -27,6 +27,8 @@ export interface AppOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;
+  /** When the store begins another segment and takes a snapshot, where that shall be sooner than it is by itself. */
+  readonly storeSizes?: Pick<OpenStoreOptions, "maxSegmentBytes" | "snapshotInterval">;
 }
 
 /** What is served once machines are answered. */
@@ -52,6 +54,7 @@ export class App {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #version: string;
+  readonly #storeSizes: AppOptions["storeSizes"];
   readonly #metrics: Metrics;
   readonly #boot: BootService;
   readonly #source: Source;
@@ -59,11 +62,12 @@ export class App {
   /** Ends of what was started, the last one first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
-  constructor({ config, log, clock, version }: AppOptions) {
+  constructor({ config, log, clock, version, storeSizes }: AppOptions) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
     this.#version = version;
+    this.#storeSizes = storeSizes;
     this.#metrics = createMetrics(version);
     this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
     this.#source = new DirectorySource({ directories: config.manifests, clock, log: log.child({ part: "directory" }) });
@@ -110,6 +114,7 @@ export class App {
       onDamage: this.#config.onDamage,
       quotaBytes: this.#config.storeQuotaBytes,
       maxWatchers: this.#config.storeMaxWatchers,
+      ...this.#storeSizes,
     });
     this.#stops.unshift(() => store.stop());
     return store;

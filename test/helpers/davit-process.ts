@@ -12,6 +12,12 @@ export interface DavitOptions {
   readonly dataDir: string;
   /** Further words of the command line. */
   readonly args?: readonly string[];
+  /** The file that is run; davit's own unless given. */
+  readonly program?: string;
+  /** Ends the process, whatever it does: a crash. */
+  readonly crash?: AbortSignal;
+  /** Where the lines of its log go, for when it ends before it serves. */
+  readonly log?: JsonObject[];
 }
 
 /** A boot service that follows a store, without one of its own. */
@@ -43,9 +49,9 @@ const startLimitMs = 60_000;
  * Starts `davit serve` and waits until it says what it serves, and is ready.
  * @throws {Error} with what it wrote, when it ends instead or stays silent.
  */
-export async function startDavit({ manifests, dataDir, args = [] }: DavitOptions): Promise<DavitProcess> {
+export async function startDavit({ manifests, dataDir, args = [], ...how }: DavitOptions): Promise<DavitProcess> {
   const places = ["--manifests", manifests, "--data-dir", dataDir];
-  const { served, ...davit } = await launch("serve", [...places, ...addresses(["boot", "store", "ops"], args)]);
+  const { served, ...davit } = await launch("serve", [...places, ...addresses(["boot", "store", "ops"], args)], how);
   const scheme = served.storeTls === true ? "https" : "http";
   return { ...davit, storeUrl: loopbackUrl(served.storeAddress, scheme) };
 }
@@ -65,12 +71,18 @@ function addresses(names: readonly string[], args: readonly string[]): readonly 
   return [...free.flatMap((name) => [`--${name}-address`, "127.0.0.1:0"]), ...args];
 }
 
-async function launch(command: string, args: readonly string[]) {
-  const child = spawn(process.execPath, [main, command, "--log-format", "json", ...args], {
+type LaunchOptions = Pick<DavitOptions, "program" | "crash" | "log">;
+
+async function launch(
+  command: string,
+  args: readonly string[],
+  { program = main, crash, log = [] }: LaunchOptions = {},
+) {
+  const child = spawn(process.execPath, [program, command, "--log-format", "json", ...args], {
     env: environment(),
     stdio: ["ignore", "pipe", "pipe"],
   });
-  const log: JsonObject[] = [];
+  crash?.addEventListener("abort", () => child.kill("SIGKILL"));
   const served = await serving(child, log);
   return {
     served,
@@ -107,9 +119,10 @@ function serving(child: ChildProcessByStdio<null, Readable, Readable>, log: Json
       resolve(entry);
     });
     child.on("error", reject);
-    child.on("close", (code) => {
+    child.on("close", (code, signal) => {
       const lines = log.map((entry) => JSON.stringify(entry)).join("\n");
-      reject(new Error(`davit ended with ${code} before it served\n${complaints}${lines}`));
+      const end = limit.aborted ? `was ended after ${startLimitMs} ms` : `ended with ${code ?? signal}`;
+      reject(new Error(`davit ${end}, before it served\n${complaints}${lines}`));
     });
   });
 }

@@ -1,0 +1,35 @@
+/**
+ * `davit serve` as src/main.ts starts it, but with segments and snapshots so small that every short life has some of
+ * both: a crash is to meet them.
+ */
+
+import { App } from "../../src/app.ts";
+import { runServing } from "../../src/commands/run-app.ts";
+import { readServeConfig, serveHelp } from "../../src/config.ts";
+
+const storeSizes = { maxSegmentBytes: 256 * 1024, snapshotInterval: { records: 300, bytes: 2 ** 30 } };
+
+const stop = new AbortController();
+process.on("SIGTERM", () => stop.abort());
+
+const [, , , ...args] = process.argv;
+process.exitCode = await runServing(
+  {
+    name: "serve",
+    help: serveHelp,
+    readConfig: readServeConfig,
+    createApp: (options) => new App({ ...options, storeSizes }),
+    welcome: () => "",
+  },
+  args,
+  {
+    args,
+    environment: process.env,
+    outputIsTerminal: false,
+    write: (text) => process.stdout.write(text),
+    writeError: (text) => process.stderr.write(text),
+    stop: stop.signal,
+    onExit: (callback) => process.once("exit", callback),
+    exit: (code) => process.exit(code),
+  },
+);
