@@ -13,7 +13,7 @@ import { CrashLoop } from "./crash-loop.ts";
 const kills = Number(process.env.DAVIT_TEST_KILLS ?? 30);
 const seed = Number(process.env.DAVIT_TEST_SEED ?? randomInt(1_000_000));
 // A life takes about a second; this allows for a machine that is busy with other suites.
-const timeoutMs = 60_000 + kills * 10_000;
+const timeoutMs = 60_000 + kills * 20_000;
 
 let directory: string;
 beforeEach(async () => {
