@@ -140,6 +140,9 @@ async function answerKey(context: Context, request: KeyRequest, reply: FastifyRe
 function sendRedirect(request: FastifyRequest, reply: FastifyReply, location: string): FastifyReply {
   reply.code(301).header("location", location);
   if (request.method !== "GET" && request.method !== "HEAD") return reply.send();
-  const link = location.replaceAll("&", "&amp;").replaceAll("'", "&#39;");
+  const link = location.replaceAll(/[&<>"']/g, (mark) => markup[mark] ?? mark);
   return reply.type("text/html; charset=utf-8").send(`<a href="${link}">Moved Permanently</a>.\n\n`);
 }
+
+// The query of a target is passed on as it came: none of it may become a tag. Written as Go's net/http writes them.
+const markup: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
