@@ -100,6 +100,7 @@ export async function startEtcd(dataDir?: string): Promise<EtcdServer> {
   );
   const exited = once(etcd, "exit");
   await isReady(etcd.stderr);
+  await hasVersion(port);
   return {
     port,
     pid: etcd.pid ?? 0,
@@ -123,6 +124,15 @@ async function isReady(log: Readable): Promise<void> {
     log.on("end", () => resolve(false));
   });
   if (!isServing) throw new Error(`The reference does not serve:\n${text}`);
+}
+
+/** Resolves once it has written down the version of its cluster: soon after it serves, and a change of its store. */
+async function hasVersion(port: number): Promise<void> {
+  for (;;) {
+    const version = await fetch(`http://127.0.0.1:${port}/version`);
+    if (!(await version.text()).includes("not_decided")) return;
+    await systemClock.sleep(10);
+  }
 }
 
 async function freePorts(): Promise<readonly [number, number]> {

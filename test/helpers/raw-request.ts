@@ -26,6 +26,8 @@ export function agentFor(): Agent {
 /** An answer that has begun; `whole` reads it to its end. */
 export interface BegunAnswer {
   readonly response: IncomingMessage;
+  /** What is there already, without a body. */
+  head(): RawAnswer;
   whole(): Promise<RawAnswer>;
 }
 
@@ -37,12 +39,16 @@ export async function sendRaw(raw: RawRequest): Promise<BegunAnswer> {
     const sent = request({ host: "127.0.0.1", port, agent, method, path: target, headers: { ...headers, ...length } });
     sent.on("response", resolve).on("error", reject).end(body);
   });
-  return { response, whole: () => answerOf(response) };
+  return { response, head: () => headOf(response), whole: () => answerOf(response) };
+}
+
+function headOf(response: IncomingMessage): RawAnswer {
+  const headers = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
+  return { status: response.statusCode ?? 0, headers, body: "" };
 }
 
 async function answerOf(response: IncomingMessage): Promise<RawAnswer> {
   const chunks: Buffer[] = [];
   for await (const chunk of response) chunks.push(Buffer.from(chunk));
-  const headers = new Map(Object.entries(response.headers).map(([name, value]) => [name, String(value)]));
-  return { status: response.statusCode ?? 0, headers, body: Buffer.concat(chunks).toString() };
+  return { ...headOf(response), body: Buffer.concat(chunks).toString() };
 }
