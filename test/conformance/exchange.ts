@@ -9,7 +9,7 @@
  *   < X-Etcd-Index: @1          a header; `-` for one that must be absent
  *
  * In a body `{time}` stands for any time in RFC 3339, `{id}` for an id in hex, `{number}`, `{name}`, `{url}` and
- * `{duration}` for one of those, `{urls}` for any number of quoted URLs. Newlines at the end of a body are not looked
+ * `{duration}` for one of those, `{urls}` and `{places}` for any number of quoted and of bare URLs. Newlines at the end of a body are not looked
  * at, unless `{newline}` or `{end}` says that there is one or none.
  *
  * `@1` is the first index that the story takes, `@0` the one before it, `@@1` that index with 20 digits. A request that
@@ -52,10 +52,15 @@ export function parseStory(text: string, base: number): Story {
     .split(/\n{2,}/)
     .map((paragraph) => paragraph.split("\n").filter((line) => line !== ""))
     .filter((paragraph) => paragraph.length > 0);
-  return { servers, title, steps: paragraphs.map((paragraph) => parseStep(paragraph.map((line) => fill(line, base)))) };
+  return {
+    servers,
+    title,
+    steps: paragraphs.map((paragraph) => parseStep(paragraph.map((line) => fillIndexes(line, base)))),
+  };
 }
 
-function fill(line: string, base: number): string {
+/** Replaces `@1` and `@@1` by the indexes that they stand for, where the story's first one follows `base`. */
+export function fillIndexes(line: string, base: number): string {
   return line
     .replaceAll(/@@(\d+)/g, (_, offset) => String(base + Number(offset)).padStart(20, "0"))
     .replaceAll(/@(\d+)/g, (_, offset) => String(base + Number(offset)));
@@ -103,17 +108,17 @@ const placeholders: Readonly<Record<string, string>> = {
   name: '[^"]+',
   urls: '(?:"http://[^"]+"(?:,"http://[^"]+")*)?',
   url: 'http://[^", ]+:[0-9]+',
+  places: "(?:http://[^, ]+(?:,http://[^, ]+)*)?",
   duration: "(?:[0-9]+h)?(?:[0-9]+m)?[0-9]+(?:\\.[0-9]*[1-9])?(?:s|ms|µs|ns)",
 };
+
+const placeholder = new RegExp(`\\{(${Object.keys(placeholders).join("|")})\\}`);
 
 /** True when a body is the expected one, with anything that fits in the place of a placeholder. */
 export function isBody(expected: string, body: string): boolean {
   const isExact = /\{(newline|end)\}$/.test(expected);
   const text = isExact ? body : body.replace(/\n*$/, "");
-  const parts = expected
-    .replace("{newline}", "\n")
-    .replace("{end}", "")
-    .split(/\{(time|id|number|name|url|urls|duration)\}/);
+  const parts = expected.replace("{newline}", "\n").replace("{end}", "").split(placeholder);
   const pattern = parts.map((part, at) =>
     at % 2 === 1 ? placeholders[part] : part.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&"),
   );

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { emptiedIndex } from "../helpers/emptied-index.ts";
 import { startDavitKeys, startEtcd, type TestServer } from "../helpers/keys-servers.ts";
 import { agentFor, type BegunAnswer, type RawAnswer, sendRaw } from "../helpers/raw-request.ts";
 import { missing } from "../helpers/requirements.ts";
@@ -109,20 +110,6 @@ const agreed = [
 function agreedCounts(body: string): readonly number[] {
   const counts: Record<string, number> = JSON.parse(body);
   return agreed.map(({ name }) => counts[name] ?? 0);
-}
-
-/** Removes every visible key and tells the index that the store then has. */
-async function emptiedIndex(port: number): Promise<number> {
-  const agent = agentFor();
-  const ask = async (method: string, target: string) =>
-    (await sendRaw({ port, agent, method, target, headers: {}, body: undefined })).whole();
-  const keys = [...(await ask("GET", "/v2/keys/")).body.matchAll(/"key":("(?:[^"\\]|\\.)*")/g)];
-  for (const [, key = '""'] of keys) {
-    await ask("DELETE", `/v2/keys/${encodeURIComponent(String(JSON.parse(key)).slice(1))}?recursive=true`);
-  }
-  const { headers } = await ask("GET", "/v2/keys/");
-  agent.destroy();
-  return Number(headers.get("x-etcd-index"));
 }
 
 function expectAnswer(answer: RawAnswer | undefined, expected: StoryAnswer): void {

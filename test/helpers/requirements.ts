@@ -35,6 +35,8 @@ const requirements = {
   "grub-bios": { anyOf: ["/usr/lib/grub/i386-pc/moddep.lst"], bringIt: "apt-get install grub-pc-bin" },
   "grub-uefi": { anyOf: ["/usr/lib/grub/x86_64-efi/moddep.lst"], bringIt: "apt-get install grub-efi-amd64-bin" },
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
+  etcdctl: { anyOf: ["etcdctl"], bringIt: "apt-get install etcd-client" },
+  "python-etcd": { anyOf: ["/usr/lib/python3/dist-packages/etcd/lock.py"], bringIt: "apt-get install python3-etcd" },
   tmpfs: { anyOf: ["mount"], also: mayMount, bringIt: "run the tests as root, in a container with CAP_SYS_ADMIN" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
 } as const satisfies Record<string, Requirement>;
