@@ -19,6 +19,7 @@ import {
   readSwitch,
   readTable,
   readText,
+  readWait,
   tableHelp,
   type Values,
 } from "./options.ts";
@@ -104,6 +105,13 @@ const serveOptions = {
     help: "write-ahead log and snapshots of the store; created with mode 0700",
     read: one(readText),
   } satisfies Option<string>,
+  tombstoneTtlMs: {
+    flag: "tombstone-ttl",
+    value: "DURATION",
+    preset: "60s",
+    help: "machines whose own Group was removed wait this long before a less specific one may take them",
+    read: one(readWait),
+  } satisfies Option<number>,
   onDamage: {
     flag: "on-damage",
     value: "refuse|move-aside",

@@ -172,6 +172,12 @@ export function readDuration(text: string): number | Refusal {
     : Number(amount) * factor;
 }
 
+/** @returns milliseconds, a second or more. */
+export function readWait(text: string): number | Refusal {
+  const durationMs = readDuration(text);
+  return typeof durationMs === "number" && durationMs < 1_000 ? new Refusal("must be 1s or longer") : durationMs;
+}
+
 export function readAddress(text: string): Address | Refusal {
   const [, bracketed, plain, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text) ?? [];
   const host = bracketed ?? plain;

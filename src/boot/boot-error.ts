@@ -10,6 +10,8 @@ export const bootRefusals = {
   /** The Profile has no such config, or says that the machine shall boot from its disk. */
   noPart: "no such config",
   held: "held",
+  /** A Group that named the machine went a moment ago; its objects may still be on their way out, or back. */
+  bereft: "group removed a moment ago",
   /** The group's newest version was refused and there is no older one. */
   refused: "group refused",
   /** Part of the source is unreadable, and the answer could be one that the unreadable part overrides. */

@@ -83,7 +83,7 @@ export class BootIndex implements FeedListener {
 
   /**
    * The group that a machine with these labels gets.
-   * @throws {BootError} notReady, withheld, noMatch, refused or held.
+   * @throws {BootError} notReady, withheld, bereft, noMatch, refused or held.
    */
   selectGroup(labels: Labels): Group {
     const { synced } = this.#known;
@@ -91,6 +91,7 @@ export class BootIndex implements FeedListener {
     const group = this.#selectors.find(labels);
     // What cannot be read yet may hold this machine's own group.
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
+    if (this.#known.isBereft(labels, group)) throw new BootError("bereft", group && { group: group.id });
     if (group === undefined) throw new BootError("noMatch");
     if (group.isRefused) throw new BootError("refused", { group: group.id });
     if (group.hold) throw new BootError("held", { group: group.id });

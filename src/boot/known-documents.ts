@@ -7,8 +7,11 @@ import {
   decodeSynced,
   documentAddress,
   type SyncedDocument,
+  type TombstoneLabel,
+  tombstoneLabels,
 } from "../model/documents.ts";
 import { type Group, type GroupSpec, toGroup } from "../model/group.ts";
+import type { Labels } from "../model/labels.ts";
 import type { ProfileContent } from "../model/profile.ts";
 
 /** A Group as selection needs it. A changed Group is a new object, so caches may be keyed by it. */
@@ -31,6 +34,8 @@ export class KnownDocuments {
   readonly profiles = new Map<string, BootProfile>();
   /** Texts of secret templates by `secretId`. */
   readonly secrets = new Map<string, string>();
+  /** Label to values. Whether there is one counts, and nothing that it says. */
+  readonly #tombstones: Readonly<Record<TombstoneLabel, Set<string>>> = { uuid: new Set(), mac: new Set() };
   synced: SyncedDocument | undefined;
 
   /**
@@ -48,6 +53,9 @@ export class KnownDocuments {
         return this.#learnGroup(address.namespace, address.name, text);
       case "secret":
         this.secrets.set(addressedSecretId(address), text);
+        return true;
+      case "tombstone":
+        this.#tombstones[address.label].add(address.value);
         return true;
       case "synced": {
         const synced = decodeSynced(text);
@@ -72,6 +80,17 @@ export class KnownDocuments {
     if (address?.kind === "profile") this.profiles.delete(objectId(address));
     if (address?.kind === "group") this.groups.delete(objectId(address));
     if (address?.kind === "secret") this.secrets.delete(addressedSecretId(address));
+    if (address?.kind === "tombstone") this.#tombstones[address.label].delete(address.value);
+  }
+
+  /** True when a Group that named this machine went a moment ago, and this one does not name it by the same label. */
+  isBereft(labels: Labels, group: Group | undefined): boolean {
+    return tombstoneLabels.some((label) => {
+      const values = this.#tombstones[label];
+      if (values.size === 0 || group?.selector.has(label) === true) return false;
+      const value = labels.get(label);
+      return value !== undefined && values.has(value);
+    });
   }
 
   /** The group whose document lies at a path; undefined too for a path that is no group's. */

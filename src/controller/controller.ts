@@ -5,6 +5,8 @@
  * they are then. Names that are told together are written as one step. The first full list is one step, too, and
  * `/davit/synced` is written after it; the boot service answers nothing before that key exists.
  *
+ * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`.
+ *
  * It promises that nothing is removed on a half view: not while part of the source cannot be read, and not because a
  * first list was empty, until a second one confirms it. It never answers a machine and never reads a request.
  */
@@ -13,15 +15,13 @@ import { type Clock, toRfc3339 } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
-import type { DocumentChange } from "../model/feed.ts";
 import type { ObjectName, Source, SourceListener, StatusSink } from "../model/source.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
-import { asStoreUnavailable, type Outcome } from "./conditions.ts";
-import { Dependents, objectKey } from "./dependents.ts";
-import { Documents } from "./documents.ts";
-import { reconcileGroup, removeGroup } from "./reconcile-group.ts";
-import { reconcileProfile, removeProfile } from "./reconcile-profile.ts";
+import { asStoreUnavailable } from "./conditions.ts";
+import { objectKey } from "./dependents.ts";
+import { Documents, type DocumentWrite } from "./documents.ts";
+import { type Planned, Planner } from "./planner.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import { StatusBook } from "./status-book.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -35,6 +35,8 @@ export interface ControllerOptions {
   readonly metrics: Pick<Metrics, "controllerReconciles" | "controllerQueueDepth" | "resources" | "sourceProblems">;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
+  /** How long a machine waits whose Group went; whole seconds from 1 on. */
+  readonly tombstoneTtlSeconds: number;
   /** Told once, when this run's first full list is in the store. */
   readonly onSynced: () => void;
 }
@@ -49,9 +51,8 @@ export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
   readonly #documents: Documents;
   readonly #statuses: StatusBook;
-  readonly #dependents = new Dependents();
+  readonly #planner: Planner;
   readonly #queue: WorkQueue<Work>;
-  readonly #world: ProfileWorld;
   #isListed = false;
   #isSynced = false;
   /** Something may be gone that was not removed, since the whole view was not there: no sync saw all of it yet. */
@@ -61,16 +62,13 @@ export class Controller implements SourceListener {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
-    const { source, store, clock, sha256, checkTemplate } = options;
-    this.#documents = new Documents(store);
+    this.#documents = new Documents(options.store);
+    this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
-    this.#queue = new WorkQueue({ clock, keyOf: (work) => (work.kind === "everything" ? work.kind : objectKey(work)) });
-    this.#world = {
-      sha256,
-      checkTemplate,
-      configMap: (namespace, name) => source.view.get("ConfigMap", namespace, name),
-      secret: (namespace, name) => source.view.get("Secret", namespace, name),
-    };
+    this.#queue = new WorkQueue({
+      clock: options.clock,
+      keyOf: (work) => (work.kind === "everything" ? work.kind : objectKey(work)),
+    });
   }
 
   async start(): Promise<void> {
@@ -120,19 +118,13 @@ export class Controller implements SourceListener {
   /** Brings every name of the source and of the store in line, as one step; then marks the store as synced. */
   async #syncEverything(): Promise<void> {
     const { source, log } = this.#options;
-    const names = new Map<string, ObjectName>();
-    for (const name of this.#documents.names()) names.set(objectKey(name), name);
-    for (const kind of ["Profile", "Group"] as const) {
-      for (const { namespace, name } of source.view.all(kind)) {
-        names.set(objectKey({ kind, namespace, name }), { kind, namespace, name });
-      }
-    }
-    if (this.#emptyLists === 1 && names.size > 0) {
+    const names = this.#planner.names();
+    if (this.#emptyLists === 1 && names.length > 0) {
       log.warn({}, "the source is empty but the store is not, waiting for a second list to confirm it");
       return;
     }
     const isWhole = source.view.complete;
-    const done = (await this.#step([...names.values()])) && (await this.#markSynced(isWhole));
+    const done = (await this.#step(names)) && (await this.#markSynced(isWhole));
     if (!done) this.#queue.retryLater({ kind: "everything" });
     else if (isWhole) this.#awaitsWholeView = false;
     if (!done || this.#isSynced) return;
@@ -142,69 +134,40 @@ export class Controller implements SourceListener {
 
   /** Reconciles names and writes what they want as one step; false when the store did not take it. */
   async #step(names: readonly ObjectName[]): Promise<boolean> {
-    const reconciled = names.map((name) => ({ name, outcome: this.#reconcile(name) }));
-    const written = await this.#write(reconciled.flatMap(({ outcome }) => outcome.changes));
-    for (const { name, outcome } of reconciled) {
-      if (written) this.#queue.succeeded(name);
-      await this.#tell(name, outcome, written);
+    let step = this.#planner.plan(names);
+    let result = await this.#write(step.writes);
+    if (result === "outdated") {
+      step = this.#planner.plan(names);
+      result = await this.#write(step.writes);
+    }
+    const written = result === "written";
+    for (const name of step.alsoLookAt) this.#add(name);
+    for (const each of step.planned) {
+      if (written) this.#queue.succeeded(each.name);
+      await this.#tell(each, written);
     }
     return written;
   }
 
-  #reconcile(name: ObjectName): Outcome {
-    if (name.kind === "Profile") return this.#reconcileProfile(name);
-    return name.kind === "Group" ? this.#reconcileGroup(name) : nothing;
-  }
-
-  #reconcileProfile(id: ObjectName): Outcome {
-    const { namespace, name } = id;
-    const { view } = this.#options.source;
-    const object = view.get("Profile", namespace, name);
-    const stored = this.#documents.profile(namespace, name);
-    if (object === undefined && !view.complete) return nothing;
-    this.#dependents.update(id, object);
-    if ((object === undefined) !== (stored.document === undefined)) this.#addDependents(id);
-    return object === undefined
-      ? removeProfile(namespace, name, stored)
-      : reconcileProfile(object, stored, this.#world);
-  }
-
-  #reconcileGroup(id: ObjectName): Outcome {
-    const { namespace, name } = id;
-    const { view } = this.#options.source;
-    const object = view.get("Group", namespace, name);
-    const stored = this.#documents.group(namespace, name);
-    if (object === undefined && !view.complete) return nothing;
-    this.#dependents.update(id, object);
-    if (object === undefined) return removeGroup(namespace, name, stored);
-    return reconcileGroup(object, stored, (ns, profile) => this.#profileExists(ns, profile));
-  }
-
-  /** In view, or out of view for now and still served from the store. */
-  #profileExists(namespace: string, name: string): boolean {
-    const { view } = this.#options.source;
-    if (view.get("Profile", namespace, name) !== undefined) return true;
-    return !view.complete && this.#documents.profile(namespace, name).document !== undefined;
-  }
-
-  async #write(changes: readonly DocumentChange[]): Promise<boolean> {
+  async #write(writes: readonly DocumentWrite[]): Promise<"written" | "outdated" | "refused"> {
     try {
-      await this.#documents.write(changes);
-      return true;
+      await this.#documents.write(writes);
+      return "written";
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
+      // A tombstone that was to be removed has ended while the step was on its way.
+      if (error.refusal === "keyNotFound") return "outdated";
       this.#options.log.warn({ err: error.message }, "the store did not take a step, trying again later");
-      return false;
+      return "refused";
     }
   }
 
-  async #tell(id: ObjectName, { status, changes }: Outcome, written: boolean): Promise<void> {
+  async #tell({ name: id, status, isRemoved }: Planned, written: boolean): Promise<void> {
     const { kind, namespace, name } = id;
     const result = written ? "done" : "retry";
     this.#options.metrics.controllerReconciles.inc({ kind, result });
-    // A removal changes what machines get, and its file is no longer there to tell of it.
-    const isRemoved = status === undefined && changes.length > 0 && written;
-    if (isRemoved) this.#options.log.info({ kind, namespace, name }, "object removed");
+    // A removal changes what machines get, and its object is no longer there to tell of it.
+    if (isRemoved && written) this.#options.log.info({ kind, namespace, name }, "object removed");
     if (status === undefined) this.#statuses.forget(id);
     else await this.#statuses.tell(id, written ? status : asStoreUnavailable(status));
   }
@@ -217,7 +180,7 @@ export class Controller implements SourceListener {
     const complete = sawWholeView || before?.complete === true;
     if (before?.revision === revision && before.complete === complete && before.source === source.kind) return true;
     const mark: SyncedDocument = { source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete };
-    return await this.#write([{ path: syncedPath, text: encodeDocument(mark) }]);
+    return (await this.#write([{ path: syncedPath, text: encodeDocument(mark) }])) === "written";
   }
 
   #add(work: Work): void {
@@ -226,15 +189,13 @@ export class Controller implements SourceListener {
   }
 
   #addDependents(name: ObjectName): void {
-    for (const dependent of this.#dependents.of(name)) this.#add(dependent);
+    for (const dependent of this.#planner.dependentsOf(name)) this.#add(dependent);
   }
 
   #retry(names: readonly ObjectName[]): void {
     for (const name of names) this.#queue.retryLater(name);
   }
 }
-
-const nothing: Outcome = { changes: [], status: undefined };
 
 function isEmpty({ view }: Source): boolean {
   for (const kind of ["Profile", "Group"] as const) {

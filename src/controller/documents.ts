@@ -8,7 +8,9 @@ import {
   documentAddress,
   type GroupDocument,
   groupPath,
+  groupsRoot,
   profilePath,
+  profilesRoot,
   type SyncedDocument,
   syncedPath,
 } from "../model/documents.ts";
@@ -18,6 +20,11 @@ import type { SingleCommand } from "../store/command.ts";
 import { storePath } from "../store/node.ts";
 import type { Store } from "../store/store.ts";
 import type { StoredProfile } from "./reconcile-profile.ts";
+
+/** A document's new text, undefined to remove it, and how long it is to stay: for ever unless it says so. */
+export interface DocumentWrite extends DocumentChange {
+  readonly ttlSeconds?: number;
+}
 
 export class Documents implements FeedListener {
   readonly #store: Store;
@@ -73,9 +80,14 @@ export class Documents implements FeedListener {
     }
   }
 
-  /** Every document's path and text except secrets and the sync mark, sorted by path: what a sync's revision covers. */
+  /** The text at a path; a secret's is not known here. */
+  textAt(path: string): string | undefined {
+    return this.#texts.get(path);
+  }
+
+  /** Path and text of every Profile and Group, sorted by path: what a sync's revision covers. */
   contents(): readonly (readonly [path: string, text: string])[] {
-    const own = [...this.#texts].filter(([path]) => path !== syncedPath);
+    const own = [...this.#texts].filter(([path]) => isObjectPath(path));
     return own.toSorted(([a], [b]) => (a < b ? -1 : 1));
   }
 
@@ -83,7 +95,7 @@ export class Documents implements FeedListener {
    * Writes all changes as one step, and resolves once they are on disk and applied.
    * @throws {StoreError} when the store takes no writes now.
    */
-  async write(changes: readonly DocumentChange[]): Promise<void> {
+  async write(changes: readonly DocumentWrite[]): Promise<void> {
     if (changes.length > 0) await this.#store.submit({ kind: "batch", commands: changes.map(toCommand) });
   }
 
@@ -107,7 +119,12 @@ export class Documents implements FeedListener {
   }
 }
 
-function toCommand({ path: text, text: value }: DocumentChange): SingleCommand {
+function isObjectPath(path: string): boolean {
+  return path.startsWith(`${profilesRoot}/`) || path.startsWith(`${groupsRoot}/`);
+}
+
+function toCommand({ path: text, text: value, ttlSeconds }: DocumentWrite): SingleCommand {
   const path = storePath(text);
-  return value === undefined ? { kind: "delete", path } : { kind: "set", path, value };
+  if (value === undefined) return { kind: "delete", path };
+  return { kind: "set", path, value, ...(ttlSeconds !== undefined && { ttlSeconds }) };
 }

@@ -9,12 +9,12 @@ import type { GroupObject } from "../model/source.ts";
 import { groupAdvice } from "./advice.ts";
 import { conditionsFor, type Finding, type Outcome } from "./conditions.ts";
 
-/** Brings a Group's document in line with its object. */
+/** Brings a Group's document in line with its object; `document` is what it is then. */
 export function reconcileGroup(
   object: GroupObject,
   stored: GroupDocument | undefined,
   profileExists: (namespace: string, name: string) => boolean,
-): Outcome {
+): Outcome & { readonly document: GroupDocument } {
   const { namespace, name, generation } = object;
   const findings = findingsOf(object, profileExists);
   const advice = groupAdvice(object.spec);
@@ -25,6 +25,7 @@ export function reconcileGroup(
   const changed = stored === undefined || encodeDocument(stored) !== text;
   const { selectorText } = toGroup(namespace, name, document.spec);
   return {
+    document,
     changes: changed ? [{ path: groupPath(namespace, name), text }] : [],
     status: {
       observedGeneration: generation,

@@ -55,6 +55,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   noProfile: 404,
   noPart: 404,
   held: 503,
+  bereft: 503,
   refused: 503,
   withheld: 503,
   // Ignition asks again for ever after a 500, and ends in its emergency shell after anything below.

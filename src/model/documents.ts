@@ -5,6 +5,7 @@
  *   /davit/profiles/<namespace>/<name>                   ProfileDocument
  *   /davit/groups/<namespace>/<name>                     GroupDocument
  *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text, as it is
+ *   /davit/tombstones/<label>/<value>                    TombstoneDocument, ends by itself
  *   /davit/synced                                        SyncedDocument, written last of a first sync
  */
 
@@ -18,6 +19,11 @@ export const syncedPath = `${davitRoot}/synced`;
 export const profilesRoot = `${davitRoot}/profiles`;
 export const groupsRoot = `${davitRoot}/groups`;
 export const secretsRoot = `${davitRoot}/_secrets`;
+export const tombstonesRoot = `${davitRoot}/tombstones`;
+
+/** Labels by which a Group that goes leaves a tombstone: hardware says them of itself, whatever is installed. */
+export const tombstoneLabels = ["uuid", "mac"] as const;
+export type TombstoneLabel = (typeof tombstoneLabels)[number];
 
 /** Where an object was read. */
 interface Provenance {
@@ -38,6 +44,18 @@ export interface GroupDocument extends Provenance {
   readonly spec: GroupSpec;
   /** The newest object was refused and there is no older one: it takes part in selection and answers 503. */
   readonly refused?: boolean;
+}
+
+/**
+ * A Group that selected this label and value went a moment ago: a machine that has them gets no Group that does not
+ * select them, too. Which Group it was is told so that it can take its tombstone away when it comes back; nothing is
+ * told where several left it, and then only time takes it away.
+ */
+export interface TombstoneDocument {
+  /** `namespace/name`. */
+  readonly group?: string;
+  /** The selector that the Group had, as text. */
+  readonly selector?: string;
 }
 
 export interface SyncedDocument {
@@ -66,10 +84,16 @@ export function secretPath(namespace: string, profile: string, sha256: string): 
   return `${secretsRoot}/${namespace}/${profile}/${sha256}`;
 }
 
+/** @param value as `normalizeLabel` makes it; it may hold anything, a slash as well. */
+export function tombstonePath(label: TombstoneLabel, value: string): string {
+  return `${tombstonesRoot}/${label}/${encodeSegment(value)}`;
+}
+
 /** What a path below `/davit` holds; undefined for a path that is no document. */
 export type DocumentAddress =
   | { readonly kind: "profile" | "group"; readonly namespace: string; readonly name: string }
   | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
+  | { readonly kind: "tombstone"; readonly label: TombstoneLabel; readonly value: string }
   | { readonly kind: "synced" };
 
 /** Reads a document's path; undefined for one that holds no document. */
@@ -77,13 +101,14 @@ export function documentAddress(path: string): DocumentAddress | undefined {
   if (path === syncedPath) return { kind: "synced" };
   const [first, root, folder, namespace, name, hash, ...rest] = path.split("/");
   if (first !== "" || root !== "davit" || !namespace || !name || rest.length > 0) return undefined;
+  if (folder === "tombstones" && hash === undefined) return tombstoneAddress(namespace, name);
   if (folder === "_secrets") return hash ? { kind: "secret", namespace, profile: name, sha256: hash } : undefined;
   if (hash !== undefined) return undefined;
   if (folder === "profiles") return { kind: "profile", namespace, name };
   return folder === "groups" ? { kind: "group", namespace, name } : undefined;
 }
 
-export function encodeDocument(document: ProfileDocument | GroupDocument | SyncedDocument): string {
+export function encodeDocument(document: ProfileDocument | GroupDocument | TombstoneDocument | SyncedDocument): string {
   return JSON.stringify(document);
 }
 
@@ -101,8 +126,34 @@ export function decodeGroup(text: string): GroupDocument | undefined {
 }
 
 /** As `decodeProfile`. */
+export function decodeTombstone(text: string): TombstoneDocument | undefined {
+  return decode<TombstoneDocument>(text, () => true);
+}
+
+/** As `decodeProfile`. */
 export function decodeSynced(text: string): SyncedDocument | undefined {
   return decode<SyncedDocument>(text, (value) => typeof value.complete === "boolean");
+}
+
+function tombstoneAddress(label: string, segment: string): DocumentAddress | undefined {
+  const known = tombstoneLabels.find((candidate) => candidate === label);
+  const value = decodeSegment(segment);
+  return known === undefined || value === undefined ? undefined : { kind: "tombstone", label: known, value };
+}
+
+// A colon is plain, since MAC addresses are for people to read; `.` and `..` are no segments of a path.
+function encodeSegment(value: string): string {
+  const encoded = encodeURIComponent(value.toWellFormed()).replaceAll("%3A", ":");
+  return /^\.{1,2}$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded;
+}
+
+function decodeSegment(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    // Not written by davit.
+    return undefined;
+  }
 }
 
 function decode<Document>(

@@ -98,7 +98,8 @@ export function labelText(label: string, value: string): string {
   return `${label}=${value}`;
 }
 
-function selectorText(selector: ReadonlyMap<string, string>): string {
+/** A selector as text: sorted `key=value` joined by commas. */
+export function selectorText(selector: Iterable<readonly [label: string, value: string]>): string {
   return [...selector]
     .map(([label, value]) => labelText(label, value))
     .toSorted(compareBytes)

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { BootError, type BootRefusal } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { groupPath, secretPath, syncedPath } from "../../src/model/documents.ts";
+import { groupPath, secretPath, syncedPath, tombstonePath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 
@@ -202,7 +202,7 @@ describe("changes", () => {
   it("to other paths are passed over", () => {
     const index = openIndex(machineDocuments);
     index.changed([
-      { path: "/davit/tombstones/mac/x", text: "{}" },
+      { path: "/davit/else/mac/x", text: "{}" },
       { path: "/elsewhere", text: undefined },
     ]);
     expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
@@ -213,6 +213,61 @@ describe("changes", () => {
     index.replaced([syncedDocument()]);
     expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("noMatch");
     expect(index.groupCount).toBe(0);
+  });
+});
+
+describe("a tombstone", () => {
+  const mac = "52:54:00:00:00:02";
+  const query = "mac=52-54-00-00-00-02&uuid=U-2&role=web";
+  const atMac: Documents[number] = [tombstonePath("mac", mac), "{}"];
+  const atUuid: Documents[number] = [tombstonePath("uuid", "u-2"), "{}"];
+  const documents: Documents = [
+    ...machineDocuments,
+    groupDocument("lab/all", { matchAll: true }),
+    groupDocument("lab/role", { selector: { role: "web" }, priority: 5 }),
+  ];
+
+  it.each<[name: string, tombstones: Documents, query: string]>([
+    ["another label matches", [atMac], query],
+    ["only a catch-all matches", [atMac], "mac=52-54-00-00-00-02"],
+    ["its uuid was selected", [atUuid], "uuid=u-2"],
+  ])("makes its machine wait where %s", (_name, tombstones, asked) => {
+    expect(refusal(openIndex([...documents, ...tombstones]), asked)).toBe("bereft");
+  });
+
+  it("makes its machine wait where no group matches: nobody sends it to its next boot device", () => {
+    expect(refusal(openIndex([...machineDocuments, atMac]), query)).toBe("bereft");
+  });
+
+  it.each<[name: string, selector: Record<string, string>, tombstones: Documents, answer: string | undefined]>([
+    ["by the same label", { mac, role: "web" }, [atMac], undefined],
+    ["by both labels", { mac, uuid: "u-2" }, [atMac, atUuid], undefined],
+    ["by one label of two", { mac, role: "web" }, [atMac, atUuid], "bereft"],
+  ])("asks of the group that wins to select the machine %s", (_name, selector, tombstones, answer) => {
+    const own = groupDocument("lab/own", { selector, priority: 9 });
+    expect(refusal(openIndex([...documents, own, ...tombstones]), query)).toBe(answer);
+  });
+
+  it("makes a machine wait whose own group loses against a general one", () => {
+    const own = groupDocument("lab/own", { selector: { mac } });
+    expect(refusal(openIndex([...documents, own, atMac]), query)).toBe("bereft");
+  });
+
+  it("is nothing to other machines, or once it has ended", () => {
+    const index = openIndex([...documents, atMac]);
+    expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");
+    expect(selected(index, "mac=52-54-00-00-00-03")).toBe("lab/all lab/web");
+    index.changed([{ path: atMac[0], text: undefined }]);
+    expect(selected(index, query)).toBe("lab/role lab/web");
+  });
+
+  it("takes effect in the step that removes the group", () => {
+    const index = openIndex(documents);
+    index.changed([
+      { path: groupPath("lab", "node"), text: undefined },
+      { path: tombstonePath("mac", "52:54:00:00:00:01"), text: "{}" },
+    ]);
+    expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("bereft");
   });
 });
 

@@ -85,6 +85,7 @@ describe("the controller", () => {
       metrics: createMetrics("test"),
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: (text) => (text.includes("broken") ? { message: "No", line: 1, column: 1 } : undefined),
+      tombstoneTtlSeconds: 60,
       onSynced: synchronised,
     });
     await controller.start();
@@ -110,7 +111,8 @@ describe("the controller", () => {
     return files;
   }
 
-  const paths = () => [...texts().keys()].filter((path) => path !== "/davit/synced").toSorted();
+  const paths = () => [...texts().keys()].filter((path) => /groups|profiles|_secrets/.test(path)).toSorted();
+  const tombstones = () => [...texts()].filter(([path]) => path.startsWith("/davit/tombstones/"));
   const mark = () => decodeSynced(texts().get("/davit/synced") ?? "");
   const webAndNode = ["/davit/groups/default/node1", "/davit/profiles/default/web"];
 
@@ -284,6 +286,62 @@ describe("the controller", () => {
     await synced;
     expect(texts().get("/davit/profiles/default/web")).toContain('"good"');
     expect(statuses.ready("Profile/web")).toBe("InvalidTemplate");
+  });
+
+  const stone = [
+    "/davit/tombstones/mac/52:54:00:a1:9c:ae",
+    '{"group":"default/node1","selector":"mac=52:54:00:a1:9c:ae"}',
+  ];
+
+  it("leaves a tombstone in the step that removes a Group, which ends by itself", async () => {
+    await firstSync();
+    source.drop(group).tellChanged(group);
+    await stepsTaken(3);
+    expect(steps[2]).toEqual([stone[0], "/davit/groups/default/node1"]);
+    expect(tombstones()).toEqual([stone]);
+    await clock.advance(59_999);
+    expect(tombstones()).toEqual([stone]);
+    await clock.advance(1);
+    expect(tombstones()).toEqual([]);
+    await stepsTaken(4);
+    expect(steps.slice(3)).toEqual([[stone[0]]]);
+  });
+
+  it("leaves a tombstone for a Group that went while it was down, and the restart of the store keeps it", async () => {
+    await syncAndRestartWithout(group, "whole");
+    expect(tombstones()).toEqual([stone]);
+    await stop();
+    clock.stepWallClock(-3_600_000);
+    await start();
+    await clock.advance(59_000);
+    expect(tombstones()).toEqual([stone]);
+    await clock.advance(1_000);
+    expect(tombstones()).toEqual([]);
+  });
+
+  it("takes the tombstone away in the step that brings the Group back", async () => {
+    await firstSync();
+    source.drop(group).tellChanged(group);
+    await stepsTaken(3);
+    source.put(groupObject()).tellChanged(group);
+    await stepsTaken(4);
+    expect(steps[3]?.toSorted()).toEqual(["/davit/groups/default/node1", stone[0]]);
+    expect(tombstones()).toEqual([]);
+  });
+
+  it("brings a Group back though its tombstone ends at that very moment", async () => {
+    await firstSync();
+    source.drop(group).tellChanged(group);
+    await stepsTaken(3);
+    diskIsFull = true;
+    await clock.advance(60_000);
+    source.put(groupObject()).tellChanged(group);
+    await expect.poll(() => statuses.ready("Group/node1")).toBe("StoreUnavailable");
+    diskIsFull = false;
+    await clock.advance(5);
+    await stepsTaken(5);
+    expect(steps.slice(3)).toEqual([[stone[0]], ["/davit/groups/default/node1"]]);
+    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
   });
 
   it("tries again while the disk is full, and says so in the status", async () => {

@@ -27,7 +27,8 @@ export class FakeSource implements Source, SourceView {
   }
 
   get<Kind extends ObjectKind>(kind: Kind, namespace: string, name: string) {
-    return [...this.all(kind)].find((object) => object.namespace === namespace && object.name === name);
+    const object = this.#objects.get(`${kind}/${namespace}/${name}`);
+    return object !== undefined && isOf(kind, object) ? object : undefined;
   }
 
   *all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {

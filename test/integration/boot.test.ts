@@ -93,6 +93,21 @@ describe("davit boot", () => {
     expect(await metric(davit, "davit_store_followers")).toBe(1);
   });
 
+  it("lets the machine of a removed Group wait until its tombstone ends in the store", async () => {
+    const davit = await serve(["--tombstone-ttl", "2s"]);
+    const follower = await boot("--store", davit.storeUrl);
+    const statuses: number[] = [];
+    const status = async () => {
+      const last = (await script(follower)).status;
+      if (statuses.at(-1) !== last) statuses.push(last);
+      return last;
+    };
+    expect(await status()).toBe(200);
+    await writeObjects(objects.split("---\n").toSpliced(1, 1).join("---\n"));
+    await expect.poll(status, { ...soon, interval: 10 }).toBe(404);
+    expect(statuses).toEqual([200, 503, 404]);
+  });
+
   it("goes on answering while the store is gone, and follows it again after a crash and a restart", async () => {
     const davit = await serve();
     const follower = await boot("--store", davit.storeUrl);

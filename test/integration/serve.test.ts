@@ -73,7 +73,8 @@ describe("davit serve", () => {
     await expect.poll(async () => (await goodMachine()).body, { timeout: 10_000 }).toContain("debug");
     await rm(join(manifests, "good.yaml"));
     await writeFile(join(manifests, "other.yaml"), profile("other", "boot: {kernel: /k}"));
-    await expect.poll(async () => (await goodMachine()).status, { timeout: 10_000 }).toBe(404);
+    const removed = { status: 503, body: "503 group removed a moment ago\n" };
+    await expect.poll(goodMachine, { timeout: 10_000 }).toEqual(removed);
   });
 
   describe("answers other machines whatever is wrong with one file", () => {
@@ -206,7 +207,7 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
   });
 
   it("forgets everything when one file with a document is all that is left", async () => {
-    await start();
+    await start({ args: ["--tombstone-ttl", "1s"] });
     await writeFile(join(manifests, "keep.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing-here}\n");
     await rm(join(manifests, "good.yaml"));
     await expect.poll(async () => (await goodMachine()).status, { timeout: 10_000 }).toBe(404);

@@ -3,6 +3,7 @@ import {
   decodeGroup,
   decodeProfile,
   decodeSynced,
+  decodeTombstone,
   documentAddress,
   encodeDocument,
   type GroupDocument,
@@ -12,7 +13,10 @@ import {
   type SyncedDocument,
   secretPath,
   syncedPath,
+  type TombstoneDocument,
+  tombstonePath,
 } from "../../src/model/documents.ts";
+import { storePath } from "../../src/store/node.ts";
 
 const provenance = { origin: "web.yaml, document 1 (line 1)", uid: "u", generation: 1 };
 const profile: ProfileDocument = { ...provenance, revision: "r", content: { displayName: "Web", templates: {} } };
@@ -27,6 +31,7 @@ const group: GroupDocument = {
     metadata: { a: [1, null] },
   },
 };
+const tombstone: TombstoneDocument = { group: "lab/node", selector: "mac=m" };
 const synced: SyncedDocument = { source: "directory", at: "2026-01-01T00:00:00Z", revision: "r", complete: true };
 
 describe("documentAddress", () => {
@@ -42,6 +47,23 @@ describe("documentAddress", () => {
     expect(documentAddress(syncedPath)).toEqual({ kind: "synced" });
   });
 
+  it("shows a MAC address in a tombstone's path as it is written", () => {
+    expect(tombstonePath("mac", "52:54:00:a1:9c:ae")).toBe("/davit/tombstones/mac/52:54:00:a1:9c:ae");
+  });
+
+  it.each(["4c4c4544-0042", "a/b", "../..", ".", "..", "...", "%2e", "%", "ü \u{1F600}", "a b?c#d", "_hidden"])(
+    "makes one segment of a tombstone's value %j, and reads it back",
+    (value) => {
+      const path = tombstonePath("uuid", value);
+      expect(storePath(path).split("/")).toHaveLength(5);
+      expect(documentAddress(path)).toEqual({ kind: "tombstone", label: "uuid", value });
+    },
+  );
+
+  it("makes a path of a value that is no Unicode text, too", () => {
+    expect(documentAddress(tombstonePath("uuid", "\ud800"))).toMatchObject({ value: "\ufffd" });
+  });
+
   it.each([
     ["another root", "/other/groups/ns/web"],
     ["no root", "x/davit/groups/ns/web"],
@@ -50,6 +72,10 @@ describe("documentAddress", () => {
     ["a path that is too long", "/davit/groups/ns/web/more"],
     ["a secret without hash", "/davit/_secrets/ns/web"],
     ["a secret with more", "/davit/_secrets/ns/web/abc/more"],
+    ["a tombstone of another label", "/davit/tombstones/role/web"],
+    ["a tombstone without a value", "/davit/tombstones/mac"],
+    ["a tombstone with more", "/davit/tombstones/uuid/a/b"],
+    ["a tombstone with a bad escape", "/davit/tombstones/uuid/%zz"],
     ["something below synced", "/davit/synced/x"],
     ["an empty name", "/davit/groups/ns/"],
     ["an empty namespace", "/davit/groups//web"],
@@ -63,6 +89,7 @@ describe("documents", () => {
     expect(decodeProfile(encodeDocument(profile))).toEqual(profile);
     expect(decodeGroup(encodeDocument(group))).toEqual(group);
     expect(decodeSynced(encodeDocument(synced))).toEqual(synced);
+    expect(decodeTombstone(encodeDocument(tombstone))).toEqual(tombstone);
   });
 
   it.each([

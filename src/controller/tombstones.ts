@@ -1,0 +1,96 @@
+/**
+ * Tombstones: a Group that selected by `uuid` or `mac` and goes, or gets another selector, leaves one for each of those
+ * labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine with that label, unless
+ * a Group wins that selects it by the same label. So however long a removal of thousands takes, nobody who was named
+ * gets a catch-all in between.
+ *
+ * Any other selector counts as gone, a narrower one as well: it may no longer match what the old one did. A Group that
+ * comes back as it was takes its own tombstones away; where several left the same one, only time does. Pure.
+ */
+
+import {
+  decodeTombstone,
+  encodeDocument,
+  type TombstoneDocument,
+  tombstoneLabels,
+  tombstonePath,
+} from "../model/documents.ts";
+import { type GroupSpec, selectorText } from "../model/group.ts";
+import type { DocumentWrite } from "./documents.ts";
+
+/** What a step makes of one Group; undefined where there is none. */
+export interface Passing {
+  /** `namespace/name`. */
+  readonly id: string;
+  readonly before: GroupSpec | undefined;
+  readonly after: GroupSpec | undefined;
+}
+
+export interface TombstoneOptions {
+  /** The text of the tombstone that is stored at a path. */
+  readonly textAt: (path: string) => string | undefined;
+  /** How long a tombstone stays, whole seconds from 1 on. */
+  readonly ttlSeconds: number;
+}
+
+/** The tombstones that a step leaves and takes away. */
+export function tombstoneWrites(passings: readonly Passing[], options: TombstoneOptions): readonly DocumentWrite[] {
+  const moved = passings.filter(isMoved);
+  const graveyard = new Graveyard(options.textAt);
+  for (const { id, before } of moved) if (before !== undefined) graveyard.bury(id, before);
+  for (const { id, after } of moved) if (after !== undefined) graveyard.raise(id, after);
+  return graveyard.writes(options.ttlSeconds);
+}
+
+class Graveyard {
+  readonly #textAt: TombstoneOptions["textAt"];
+  /** What is to be written, by path; undefined to be removed. */
+  readonly #stones = new Map<string, TombstoneDocument | undefined>();
+
+  constructor(textAt: TombstoneOptions["textAt"]) {
+    this.#textAt = textAt;
+  }
+
+  /** A stone that another Group left, or several, belongs to nobody from now on. */
+  bury(id: string, spec: GroupSpec): void {
+    const stone = { group: id, selector: textOf(spec) };
+    for (const path of pathsOf(spec)) this.#stones.set(path, isSame(this.#at(path) ?? stone, stone) ? stone : {});
+  }
+
+  raise(id: string, spec: GroupSpec): void {
+    const stone = { group: id, selector: textOf(spec) };
+    for (const path of pathsOf(spec)) if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, undefined);
+  }
+
+  writes(ttlSeconds: number): readonly DocumentWrite[] {
+    return [...this.#stones].map(([path, stone]) =>
+      stone === undefined ? { path, text: undefined } : { path, text: encodeDocument(stone), ttlSeconds },
+    );
+  }
+
+  #at(path: string): TombstoneDocument | undefined {
+    if (this.#stones.has(path)) return this.#stones.get(path);
+    const text = this.#textAt(path);
+    return text === undefined ? undefined : (decodeTombstone(text) ?? {});
+  }
+}
+
+function pathsOf({ selector }: GroupSpec): readonly string[] {
+  return tombstoneLabels.flatMap((label) => {
+    const value = selector[label];
+    return value === undefined ? [] : [tombstonePath(label, value)];
+  });
+}
+
+function textOf({ selector }: GroupSpec): string {
+  return selectorText(Object.entries(selector));
+}
+
+function isMoved({ before, after }: Passing): boolean {
+  if (before === undefined || after === undefined) return before !== after;
+  return textOf(before) !== textOf(after);
+}
+
+function isSame(a: TombstoneDocument, b: TombstoneDocument): boolean {
+  return a.group === b.group && a.selector === b.selector;
+}

@@ -1,0 +1,96 @@
+import { hash } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BootError } from "../../src/boot/boot-error.ts";
+import { BootIndex } from "../../src/boot/boot-index.ts";
+import { Controller } from "../../src/controller/controller.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
+import type { ObjectName } from "../../src/model/source.ts";
+import type { Store } from "../../src/store/store.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+import { openStore, silentLog } from "../helpers/test-store.ts";
+import { FakeSource } from "./fake-source.ts";
+import { groupObject, profileObject } from "./objects.ts";
+
+const count = 400;
+const names = Array.from({ length: count }, (_, at) => `node${at}`);
+const catchAll: ObjectName = { kind: "Group", namespace: "default", name: "installer" };
+
+const macOf = (at: number) => `52:54:00:00:${hex(at >> 8)}:${hex(at & 255)}`;
+const hex = (byte: number) => byte.toString(16).padStart(2, "0");
+const groupName = (name: string): ObjectName => ({ kind: "Group", namespace: "default", name });
+
+describe("when every Group is removed, one after another", () => {
+  let clock: FakeClock;
+  let source: FakeSource;
+  let store: Store;
+  let controller: Controller;
+  let index: BootIndex;
+
+  beforeEach(async () => {
+    clock = new FakeClock();
+    source = new FakeSource();
+    store = await openStore(undefined, { clock });
+    index = new BootIndex({ log: silentLog });
+    store.follow("/davit", index);
+    index.open();
+    const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
+    controller = new Controller({
+      source,
+      store,
+      statusSink: { write: () => Promise.resolve(), forget: () => {} },
+      clock,
+      log: silentLog,
+      metrics: createMetrics("test"),
+      sha256: (text) => hash("sha256", text, "hex"),
+      checkTemplate: () => undefined,
+      tombstoneTtlSeconds: 60,
+      onSynced,
+    });
+    await controller.start();
+    source.put(profileObject(), groupObject({ selector: {}, matchAll: true }, "installer"));
+    source.put(...names.map((name, at) => groupObject({ selector: { mac: macOf(at) } }, name)));
+    source.tellListed();
+    await synced;
+  });
+
+  afterEach(async () => {
+    await controller.stop();
+    await store.stop();
+  });
+
+  function answer(at: number): string {
+    try {
+      return index.selectGroup(new Map([["mac", macOf(at)]])).id;
+    } catch (error) {
+      if (error instanceof BootError) return error.reason;
+      throw error;
+    }
+  }
+
+  /** Removes all, and has the machine of each just after, and one of another, ask at every turn of the event loop. */
+  async function removeAll(): Promise<ReadonlySet<string>> {
+    const kinds = new Set<string>();
+    for (let at = 0; at < count; at++) {
+      source.drop(groupName(`node${at}`)).tellChanged(groupName(`node${at}`));
+      await new Promise((resolve) => setImmediate(resolve));
+      for (const asked of [at, (at * 7) % count]) kinds.add(answer(asked).replace(/\d+$/, ""));
+    }
+    await expect.poll(() => index.groupCount).toBeLessThan(2);
+    for (let at = 0; at < count; at++) kinds.add(answer(at).replace(/\d+$/, ""));
+    return kinds;
+  }
+
+  it("nobody gets the catch-all before the tombstones end", async () => {
+    expect(await removeAll()).toEqual(new Set(["default/node", "bereft"]));
+    expect(answer(count)).toBe("default/installer");
+    await clock.advance(60_000);
+    await expect.poll(() => answer(0)).toBe("default/installer");
+    await expect.poll(() => answer(count - 1)).toBe("default/installer");
+  });
+
+  it("nobody is sent on when the catch-all goes first", async () => {
+    source.drop(catchAll).tellChanged(catchAll);
+    expect(await removeAll()).toEqual(new Set(["default/node", "bereft"]));
+    expect(answer(count)).toBe("noMatch");
+  });
+});
