@@ -143,6 +143,7 @@ export class App {
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: parseTemplate,
+      adminNamespace: this.#config.adminNamespace,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),
       onSynced,
     });

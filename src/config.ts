@@ -15,6 +15,7 @@ import {
   readChoice,
   readCount,
   readDuration,
+  readNamespace,
   readServerUrl,
   readSwitch,
   readTable,
@@ -104,6 +105,14 @@ const serveOptions = {
     preset: "./data",
     help: "write-ahead log and snapshots of the store; created with mode 0700",
     read: one(readText),
+  } satisfies Option<string>,
+  adminNamespace: {
+    flag: "admin-namespace",
+    value: "NAMESPACE",
+    help:
+      "matchAll and priority of Groups count in this namespace only, and Groups of several namespaces that tie are " +
+      "answered 500; default: they count in every namespace of --manifests, and the first name wins",
+    read: one(readNamespace),
   } satisfies Option<string>,
   tombstoneTtlMs: {
     flag: "tombstone-ttl",

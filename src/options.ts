@@ -143,6 +143,12 @@ export function readText(text: string): string {
   return text;
 }
 
+/** A name as Kubernetes gives to namespaces: RFC 1123, 2.1, in lower case. */
+export function readNamespace(text: string): string | Refusal {
+  const rule = "must be a namespace: 1 to 63 lower-case letters, digits and hyphens";
+  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text) ? text : new Refusal(rule);
+}
+
 export function readChoice<Choice extends string>(choices: readonly Choice[]): (text: string) => Choice | Refusal {
   return (text) => choices.find((choice) => choice === text) ?? new Refusal(`must be one of ${choices.join(", ")}`);
 }

@@ -53,6 +53,7 @@ describe("the options of davit serve", () => {
   it.each([
     ["--source-grace", "500ms", { sourceGraceMs: 500 }],
     ["--source-grace", "2m", { sourceGraceMs: 120_000 }],
+    ["--admin-namespace", "infra", { adminNamespace: "infra" }],
     ["--tombstone-ttl", "10m", { tombstoneTtlMs: 600_000 }],
     ["--boot-address", "0.0.0.0:80", { bootAddress: { host: "0.0.0.0", port: 80 } }],
     ["--boot-address", "[::1]:0", { bootAddress: { host: "::1", port: 0 } }],
@@ -70,6 +71,7 @@ describe("the options of davit serve", () => {
     [["--boot-address", "8080"], 'Bad value "8080" for --boot-address: must be HOST:PORT, such as'],
     [["--boot-address", "::1:8080"], 'Bad value "::1:8080" for --boot-address'],
     [["--boot-address", "localhost:70000"], 'Bad value "localhost:70000"'],
+    [["--admin-namespace", "Infra"], 'Bad value "Infra" for --admin-namespace: must be a namespace'],
     [["--tombstone-ttl", "0s"], 'Bad value "0s" for --tombstone-ttl: must be 1s or longer'],
     [["--source-grace", "10"], 'Bad value "10" for --source-grace: must be a whole number with ms, s, m or h'],
     [["--store-max-value-bytes", "0"], "must be a positive number of bytes"],

@@ -14,6 +14,8 @@ export const bootRefusals = {
   bereft: "group removed a moment ago",
   /** The group's newest version was refused and there is no older one. */
   refused: "group refused",
+  /** Groups of several namespaces claim the machine alike, and it is not for davit to pick one. */
+  tied: "groups tie",
   /** Part of the source is unreadable, and the answer could be one that the unreadable part overrides. */
   withheld: "withheld until every object is readable",
   /** A template, or what it yields, cannot be used. */

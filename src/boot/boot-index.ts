@@ -12,9 +12,9 @@ import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import type { Group } from "../model/group.ts";
 import { identityLabels, type Labels } from "../model/labels.ts";
 import type { TemplatePart } from "../model/profile.ts";
+import { SelectorIndex } from "../model/selector-index.ts";
 import { BootError } from "./boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
-import { SelectorIndex } from "./selector-index.ts";
 
 /** What a machine's labels lead to. */
 export interface Machine {
@@ -83,7 +83,7 @@ export class BootIndex implements FeedListener {
 
   /**
    * The group that a machine with these labels gets.
-   * @throws {BootError} notReady, withheld, bereft, noMatch, refused or held.
+   * @throws {BootError} notReady, withheld, bereft, noMatch, tied, refused or held.
    */
   selectGroup(labels: Labels): Group {
     const { synced } = this.#known;
@@ -93,6 +93,7 @@ export class BootIndex implements FeedListener {
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
     if (this.#known.isBereft(labels, group)) throw new BootError("bereft", group && { group: group.id });
     if (group === undefined) throw new BootError("noMatch");
+    if (group.isTied) throw new BootError("tied", { group: group.id });
     if (group.isRefused) throw new BootError("refused", { group: group.id });
     if (group.hold) throw new BootError("held", { group: group.id });
     return group;

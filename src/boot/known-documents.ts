@@ -6,6 +6,7 @@ import {
   decodeProfile,
   decodeSynced,
   documentAddress,
+  type GroupDocument,
   type SyncedDocument,
   type TombstoneLabel,
   tombstoneLabels,
@@ -18,6 +19,8 @@ import type { ProfileContent } from "../model/profile.ts";
 export interface BootGroup extends Group {
   /** Its newest version was refused and there is no older one. */
   readonly isRefused: boolean;
+  /** Groups of other namespaces have the same selector and priority. */
+  readonly isTied: boolean;
 }
 
 /** A Profile as machines get it. As with groups, a changed one is a new object. */
@@ -108,16 +111,18 @@ export class KnownDocuments {
   #learnGroup(namespace: string, name: string, text: string): boolean {
     const document = decodeGroup(text);
     if (document === undefined || !isSelectable(document.spec)) return false;
-    const group = toBootGroup(toGroup(namespace, name, document.spec), document.refused === true);
+    const group = toBootGroup(toGroup(namespace, name, document.spec), document);
     this.groups.set(group.id, group);
     return true;
   }
 }
 
 /** Every member by name: V8 keeps what is added to a copy in a second object, which each request would have to fetch. */
-function toBootGroup(group: Group, isRefused: boolean): BootGroup {
+function toBootGroup(group: Group, { refused, tied }: GroupDocument): BootGroup {
   const { id, profileId, selector, labelCount, selectorText, priority, hold, metadata } = group;
-  return { id, profileId, selector, labelCount, selectorText, priority, hold, metadata, isRefused };
+  const isRefused = refused === true;
+  const isTied = tied === true;
+  return { id, profileId, selector, labelCount, selectorText, priority, hold, metadata, isRefused, isTied };
 }
 
 /** The key of a secret template's text. */

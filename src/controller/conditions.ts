@@ -6,14 +6,14 @@ import type { Condition, ObjectStatus } from "../model/source.ts";
 /** Something wrong with an object, and the condition under which it is told. */
 export interface Finding {
   readonly type: "Accepted" | "ResolvedRefs";
-  readonly reason: "InvalidTemplate" | "TooLarge" | "Refused" | RefReason;
+  readonly reason: "InvalidTemplate" | "TooLarge" | "Refused" | "NotPermitted" | RefReason;
   readonly message: string;
 }
 
 export type RefReason = "ProfileNotFound" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
 
 /** How far this generation got into the store. */
-export type SyncState = "synced" | "servingLastGood" | "storeUnavailable";
+export type SyncState = "synced" | "notServed" | "servingLastGood" | "storeUnavailable";
 
 /** What a reconcile wants: documents to change in one step, in this order, and what to tell the user. */
 export interface Outcome {
@@ -28,23 +28,31 @@ export interface Findings {
   readonly sync: SyncState;
   /** Sentences on what is allowed and hardly meant. */
   readonly advice: readonly string[];
+  /** Of a Group. */
+  readonly conflict?: Condition;
 }
 
-/** The four conditions of an object; `Ready` copies the first one that fails. */
-export function conditionsFor({ findings, sync, advice }: Findings): readonly Condition[] {
+/** The conditions of an object; `Ready` copies the first one that fails. */
+export function conditionsFor({ findings, sync, advice, conflict }: Findings): readonly Condition[] {
   const summed = [
     findings.some(({ type }) => type === "Accepted") || advice.length === 0
       ? findingCondition("Accepted", "Valid", "The spec is valid", findings)
       : acceptedWithAdvice(advice),
     findingCondition("ResolvedRefs", "Resolved", "Every reference is resolved", findings),
     syncConditions[sync],
+    ...(conflict === undefined ? [] : [conflict]),
   ];
-  const failing = summed.find((condition) => condition.status !== "True");
+  const failing = summed.find(isFailing);
   const ready: Condition =
     failing === undefined
       ? { type: "Ready", status: "True", reason: "Ready", message: "Machines are answered from this object" }
       : { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
   return [...summed, ready];
+}
+
+/** `Conflicted` alone is bad when it is true. */
+function isFailing({ type, status }: Condition): boolean {
+  return type === "Conflicted" ? status !== "False" : status !== "True";
 }
 
 function acceptedWithAdvice(advice: readonly string[]): Condition {
@@ -65,6 +73,12 @@ export function asStoreUnavailable(status: ObjectStatus): ObjectStatus {
 
 const syncConditions: Readonly<Record<SyncState, Condition>> = {
   synced: { type: "Synced", status: "True", reason: "Synced", message: "This generation is in the store" },
+  notServed: {
+    type: "Synced",
+    status: "False",
+    reason: "NotServed",
+    message: "No machine is answered from this object",
+  },
   servingLastGood: {
     type: "Synced",
     status: "False",

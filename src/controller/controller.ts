@@ -21,7 +21,8 @@ import type { Store } from "../store/store.ts";
 import { asStoreUnavailable } from "./conditions.ts";
 import { objectKey } from "./dependents.ts";
 import { Documents, type DocumentWrite } from "./documents.ts";
-import { type Planned, Planner } from "./planner.ts";
+import { Later } from "./later.ts";
+import { type Planned, Planner, type Step } from "./planner.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import { StatusBook } from "./status-book.ts";
 import { WorkQueue } from "./work-queue.ts";
@@ -37,6 +38,8 @@ export interface ControllerOptions {
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** How long a machine waits whose Group went; whole seconds from 1 on. */
   readonly tombstoneTtlSeconds: number;
+  /** The only namespace in which matchAll and priority count; undefined where they count in every one. */
+  readonly adminNamespace?: string | undefined;
   /** Told once, when this run's first full list is in the store. */
   readonly onSynced: () => void;
 }
@@ -47,11 +50,15 @@ type Work = ObjectName | { readonly kind: "everything" };
 // One step's worth of names: large enough that a burst costs few disk writes, small enough to be answered soon.
 const maxNamesPerStep = 256;
 
+// How many Groups name a Profile is for people, and 5,000 Groups may come one by one.
+const recountDelayMs = 1_000;
+
 export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
   readonly #documents: Documents;
   readonly #statuses: StatusBook;
   readonly #planner: Planner;
+  readonly #recounts: Later;
   readonly #queue: WorkQueue<Work>;
   #isListed = false;
   #isSynced = false;
@@ -65,6 +72,13 @@ export class Controller implements SourceListener {
     this.#documents = new Documents(options.store);
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
+    this.#recounts = new Later({
+      clock: options.clock,
+      delayMs: recountDelayMs,
+      due: (names) => {
+        for (const name of names) this.#add(name);
+      },
+    });
     this.#queue = new WorkQueue({
       clock: options.clock,
       keyOf: (work) => (work.kind === "everything" ? work.kind : objectKey(work)),
@@ -80,6 +94,7 @@ export class Controller implements SourceListener {
   /** Ends after the step under way; idempotent. */
   async stop(): Promise<void> {
     this.#queue.stop();
+    this.#recounts.stop();
     await this.#running;
     this.#documents.stop();
   }
@@ -111,7 +126,7 @@ export class Controller implements SourceListener {
       if (works.length === 0) return;
       const names = works.filter((work) => work.kind !== "everything");
       if (names.length < works.length) await this.#syncEverything();
-      else if (!(await this.#step(names))) this.#retry(names);
+      else for (const name of await this.#step(names)) this.#queue.retryLater(name);
     }
   }
 
@@ -124,7 +139,7 @@ export class Controller implements SourceListener {
       return;
     }
     const isWhole = source.view.complete;
-    const done = (await this.#step(names)) && (await this.#markSynced(isWhole));
+    const done = (await this.#step(names)).length === 0 && (await this.#markSynced(isWhole));
     if (!done) this.#queue.retryLater({ kind: "everything" });
     else if (isWhole) this.#awaitsWholeView = false;
     if (!done || this.#isSynced) return;
@@ -132,21 +147,30 @@ export class Controller implements SourceListener {
     this.#options.onSynced();
   }
 
-  /** Reconciles names and writes what they want as one step; false when the store did not take it. */
-  async #step(names: readonly ObjectName[]): Promise<boolean> {
-    let step = this.#planner.plan(names);
+  /**
+   * Reconciles names and writes what they want as one step.
+   * @returns the names that have to be tried again, since the store did not take it.
+   */
+  async #step(names: readonly ObjectName[]): Promise<readonly ObjectName[]> {
+    let step = this.#plan(names);
     let result = await this.#write(step.writes);
     if (result === "outdated") {
-      step = this.#planner.plan(names);
+      step = this.#plan(step.planned.map(({ name }) => name));
       result = await this.#write(step.writes);
     }
     const written = result === "written";
-    for (const name of step.alsoLookAt) this.#add(name);
     for (const each of step.planned) {
       if (written) this.#queue.succeeded(each.name);
       await this.#tell(each, written);
     }
-    return written;
+    return written ? [] : step.planned.map(({ name }) => name);
+  }
+
+  #plan(names: readonly ObjectName[]): Step {
+    const step = this.#planner.plan(names);
+    for (const name of step.alsoLookAt) this.#add(name);
+    this.#recounts.add(step.recount);
+    return step;
   }
 
   async #write(writes: readonly DocumentWrite[]): Promise<"written" | "outdated" | "refused"> {
@@ -190,10 +214,6 @@ export class Controller implements SourceListener {
 
   #addDependents(name: ObjectName): void {
     for (const dependent of this.#planner.dependentsOf(name)) this.#add(dependent);
-  }
-
-  #retry(names: readonly ObjectName[]): void {
-    for (const name of names) this.#queue.retryLater(name);
   }
 }
 

@@ -6,34 +6,56 @@ export class Dependents {
   /** What is read, to who reads it. */
   readonly #readers = new Map<string, Map<string, ObjectName>>();
   /** Who reads, to what it reads. */
-  readonly #reads = new Map<string, readonly string[]>();
+  readonly #reads = new Map<string, readonly ObjectName[]>();
 
-  /** Replaces what is known of an object's references; undefined for an object that is gone. */
-  update(reader: ObjectName, object: ProfileObject | GroupObject | undefined): void {
+  /**
+   * Replaces what is known of an object's references; undefined for an object that is gone.
+   * @returns what it refers to now and did not before, or the other way round.
+   */
+  update(reader: ObjectName, object: ProfileObject | GroupObject | undefined): readonly ObjectName[] {
     const readerKey = objectKey(reader);
-    for (const key of this.#reads.get(readerKey) ?? []) {
-      const readers = this.#readers.get(key);
-      readers?.delete(readerKey);
-      if (readers?.size === 0) this.#readers.delete(key);
-    }
-    const keys = object === undefined ? [] : references(object).map(objectKey);
-    if (keys.length === 0) this.#reads.delete(readerKey);
-    else this.#reads.set(readerKey, keys);
-    for (const key of keys) {
-      const readers = this.#readers.get(key) ?? new Map<string, ObjectName>();
-      this.#readers.set(key, readers.set(readerKey, reader));
-    }
+    const before = this.#reads.get(readerKey) ?? [];
+    const now = object === undefined ? [] : references(object);
+    const lost = without(before, now);
+    const gained = without(now, before);
+    for (const name of lost) this.#forget(objectKey(name), readerKey);
+    for (const name of gained) this.#readersOf(objectKey(name)).set(readerKey, reader);
+    if (now.length === 0) this.#reads.delete(readerKey);
+    else this.#reads.set(readerKey, now);
+    return [...lost, ...gained];
   }
 
   /** The objects that refer to this one. */
   of(name: ObjectName): Iterable<ObjectName> {
     return this.#readers.get(objectKey(name))?.values() ?? [];
   }
+
+  /** How many objects refer to this one. */
+  countOf(name: ObjectName): number {
+    return this.#readers.get(objectKey(name))?.size ?? 0;
+  }
+
+  #readersOf(key: string): Map<string, ObjectName> {
+    const readers = this.#readers.get(key) ?? new Map<string, ObjectName>();
+    this.#readers.set(key, readers);
+    return readers;
+  }
+
+  #forget(key: string, readerKey: string): void {
+    const readers = this.#readers.get(key);
+    readers?.delete(readerKey);
+    if (readers?.size === 0) this.#readers.delete(key);
+  }
 }
 
 /** A name as one text, for maps and queues. */
 export function objectKey({ kind, namespace, name }: ObjectName): string {
   return `${kind}/${namespace}/${name}`;
+}
+
+function without(names: readonly ObjectName[], others: readonly ObjectName[]): readonly ObjectName[] {
+  const keys = new Set(others.map(objectKey));
+  return names.filter((name) => !keys.has(objectKey(name)));
 }
 
 function references(object: ProfileObject | GroupObject): readonly ObjectName[] {

@@ -4,11 +4,14 @@
  * is made anew, and comes out right whatever has happened since.
  */
 
+import { type GroupDocument, groupPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
+import { type Group, toGroup } from "../model/group.ts";
 import type { ObjectName, ObjectStatus, Source } from "../model/source.ts";
-import { Dependents } from "./dependents.ts";
+import { Dependents, objectKey } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
-import { reconcileGroup, removeGroup } from "./reconcile-group.ts";
+import { Ranking } from "./ranking.ts";
+import { draftGroup, type GroupDraft, groupChanges, reconcileGroup, withTie } from "./reconcile-group.ts";
 import { reconcileProfile, removeProfile } from "./reconcile-profile.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import { type Passing, tombstoneWrites } from "./tombstones.ts";
@@ -20,6 +23,8 @@ export interface PlannerOptions {
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** How long a tombstone stays, whole seconds from 1 on. */
   readonly tombstoneTtlSeconds: number;
+  /** The only namespace in which matchAll and priority count; undefined where they count in every one. */
+  readonly adminNamespace?: string | undefined;
 }
 
 /** What became of one name. */
@@ -37,6 +42,18 @@ export interface Step {
   readonly writes: readonly DocumentWrite[];
   /** Others that have to be looked at again. */
   readonly alsoLookAt: readonly ObjectName[];
+  /** Profiles that other Groups name now than before; nothing but their count changes by it. */
+  readonly recount: readonly ObjectName[];
+}
+
+/** What is known of a Group before the others are looked at. */
+interface GroupPlan {
+  readonly id: ObjectName;
+  readonly stored: GroupDocument | undefined;
+  /** Undefined for one that is gone, or out of view for now. */
+  readonly draft: GroupDraft | undefined;
+  /** What the store should have of it. */
+  readonly document: GroupDocument | undefined;
 }
 
 /** A step in the making. */
@@ -44,17 +61,22 @@ interface Draft {
   readonly planned: Planned[];
   readonly changes: DocumentChange[];
   readonly passings: Passing[];
-  readonly alsoLookAt: ObjectName[];
+  /** By their keys, as the names below. */
+  readonly names: Map<string, ObjectName>;
+  readonly alsoLookAt: Map<string, ObjectName>;
+  readonly recount: Map<string, ObjectName>;
 }
 
 export class Planner {
   readonly #options: PlannerOptions;
   readonly #dependents = new Dependents();
+  readonly #ranking: Ranking;
   readonly #world: ProfileWorld;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
-    const { source, sha256, checkTemplate } = options;
+    const { source, sha256, checkTemplate, adminNamespace } = options;
+    this.#ranking = new Ranking({ tiesAcrossNamespaces: adminNamespace !== undefined });
     this.#world = {
       sha256,
       checkTemplate,
@@ -71,27 +93,86 @@ export class Planner {
   /** Every Profile and Group that the source shows or the store holds. */
   names(): readonly ObjectName[] {
     const { source, documents } = this.#options;
-    const names = new Map<string, ObjectName>();
-    const add = ({ kind, namespace, name }: ObjectName) =>
-      names.set(`${kind}/${namespace}/${name}`, { kind, namespace, name });
-    for (const name of documents.names()) add(name);
-    for (const kind of ["Profile", "Group"] as const) for (const object of source.view.all(kind)) add(object);
+    const names = byKey(documents.names());
+    for (const kind of ["Profile", "Group"] as const) {
+      for (const { namespace, name } of source.view.all(kind)) addTo(names, { kind, namespace, name });
+    }
     return [...names.values()];
   }
 
-  /** Plans one step for all of these names. */
-  plan(names: readonly ObjectName[]): Step {
-    const draft: Draft = { planned: [], changes: [], passings: [], alsoLookAt: [] };
-    for (const name of names) {
-      if (name.kind === "Profile") this.#planProfile(name, draft);
-      if (name.kind === "Group") this.#planGroup(name, draft);
-    }
+  /** Plans one step for all of these names, and for Groups that have to change with them. */
+  plan(names: Iterable<ObjectName>): Step {
+    const draft: Draft = {
+      planned: [],
+      changes: [],
+      passings: [],
+      names: byKey(names),
+      alsoLookAt: new Map(),
+      recount: new Map(),
+    };
+    // All references and selectors first, since statuses tell of them.
+    const groups = this.#draftGroups(draft);
+    for (const name of draft.names.values()) if (name.kind === "Profile") this.#planProfile(name, draft);
+    for (const group of groups) this.#planGroup(group, draft);
     const { documents, tombstoneTtlSeconds } = this.#options;
     const tombstones = tombstoneWrites(draft.passings, {
       textAt: (path) => documents.textAt(path),
       ttlSeconds: tombstoneTtlSeconds,
     });
-    return { ...draft, writes: [...tombstones, ...draft.changes] };
+    return {
+      planned: draft.planned,
+      writes: [...tombstones, ...draft.changes],
+      alsoLookAt: withoutThose(draft.alsoLookAt, draft.names),
+      recount: withoutThose(draft.recount, draft.names),
+    };
+  }
+
+  /** Takes in what the step's Groups are now, and adds those to the step that have the selector of one that changed. */
+  #draftGroups(draft: Draft): readonly GroupPlan[] {
+    const named = [...draft.names.values()].filter(({ kind }) => kind === "Group");
+    const groups = named.map((id) => this.#draftGroup(id, draft));
+    const { siblings, others } = this.#ranking.takeAffected();
+    for (const id of others) addTo(draft.alsoLookAt, groupName(id));
+    for (const id of siblings) {
+      const name = groupName(id);
+      if (draft.names.has(objectKey(name))) continue;
+      addTo(draft.names, name);
+      groups.push(this.#draftGroup(name, draft));
+    }
+    // What the siblings themselves changed by, which came after they were told of.
+    const late = this.#ranking.takeAffected();
+    for (const id of [...late.siblings, ...late.others]) addTo(draft.alsoLookAt, groupName(id));
+    return groups;
+  }
+
+  #draftGroup(id: ObjectName, draft: Draft): GroupPlan {
+    const { source, documents, adminNamespace } = this.#options;
+    const { namespace, name } = id;
+    const object = source.view.get("Group", namespace, name);
+    const stored = documents.group(namespace, name);
+    const isOutOfView = object === undefined && !source.view.complete;
+    if (!isOutOfView) for (const profile of this.#dependents.update(id, object)) addTo(draft.recount, profile);
+    const drafted = object && draftGroup(object, stored, adminNamespace);
+    const document = isOutOfView ? stored : drafted?.document;
+    this.#ranking.update(`${namespace}/${name}`, document && toGroup(namespace, name, document.spec));
+    return { id, stored, draft: drafted, document };
+  }
+
+  #planGroup({ id, stored, draft: drafted, document }: GroupPlan, draft: Draft): void {
+    const path = groupPath(id.namespace, id.name);
+    const storedText = this.#options.documents.textAt(path);
+    const isTied = document !== undefined && this.#ranking.tiedWith(groupOf(id, document)).length > 0;
+    const marked = document && withTie(document, isTied);
+    const { changes, status } =
+      drafted === undefined
+        ? { changes: groupChanges(path, marked, storedText), status: undefined }
+        : reconcileGroup({ ...drafted, document: marked }, storedText, {
+            profileExists: (namespace, name) => this.#profileExists(namespace, name),
+            standingOf: (group) => this.#ranking.standingOf(group),
+          });
+    draft.changes.push(...changes);
+    draft.passings.push({ id: `${id.namespace}/${id.name}`, before: stored?.spec, after: document?.spec });
+    draft.planned.push({ name: id, status, isRemoved: document === undefined && changes.length > 0 });
   }
 
   #planProfile(id: ObjectName, draft: Draft): void {
@@ -99,29 +180,23 @@ export class Planner {
     const { namespace, name } = id;
     const object = source.view.get("Profile", namespace, name);
     const stored = documents.profile(namespace, name);
-    if (object === undefined && !source.view.complete) return void draft.planned.push(untold(id));
+    if (object === undefined && !source.view.complete) {
+      draft.planned.push({ name: id, status: undefined, isRemoved: false });
+      return;
+    }
     this.#dependents.update(id, object);
-    if ((object === undefined) !== (stored.document === undefined)) draft.alsoLookAt.push(...this.dependentsOf(id));
+    if ((object === undefined) !== (stored.document === undefined)) {
+      for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
+    }
+    const groupCount = this.#dependents.countOf(id);
     const { changes, status } =
       object === undefined ? removeProfile(namespace, name, stored) : reconcileProfile(object, stored, this.#world);
     draft.changes.push(...changes);
-    draft.planned.push({ name: id, status, isRemoved: object === undefined && changes.length > 0 });
-  }
-
-  #planGroup(id: ObjectName, draft: Draft): void {
-    const { source, documents } = this.#options;
-    const { namespace, name } = id;
-    const object = source.view.get("Group", namespace, name);
-    const stored = documents.group(namespace, name);
-    if (object === undefined && !source.view.complete) return void draft.planned.push(untold(id));
-    this.#dependents.update(id, object);
-    const { changes, status, document } =
-      object === undefined
-        ? { ...removeGroup(namespace, name, stored), document: undefined }
-        : reconcileGroup(object, stored, (ns, profile) => this.#profileExists(ns, profile));
-    draft.changes.push(...changes);
-    draft.passings.push({ id: `${namespace}/${name}`, before: stored?.spec, after: document?.spec });
-    draft.planned.push({ name: id, status, isRemoved: object === undefined && changes.length > 0 });
+    draft.planned.push({
+      name: id,
+      status: status && { ...status, groupCount },
+      isRemoved: object === undefined && changes.length > 0,
+    });
   }
 
   /** In view, or out of view for now and still served from the store. */
@@ -132,6 +207,26 @@ export class Planner {
   }
 }
 
-function untold(name: ObjectName): Planned {
-  return { name, status: undefined, isRemoved: false };
+function groupOf({ namespace, name }: ObjectName, { spec }: GroupDocument): Group {
+  return toGroup(namespace, name, spec);
+}
+
+/** From `namespace/name`. */
+function groupName(id: string): ObjectName {
+  const [namespace = "", name = ""] = id.split("/");
+  return { kind: "Group", namespace, name };
+}
+
+function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {
+  const all = new Map<string, ObjectName>();
+  for (const name of names) addTo(all, name);
+  return all;
+}
+
+function addTo(names: Map<string, ObjectName>, name: ObjectName): void {
+  names.set(objectKey(name), name);
+}
+
+function withoutThose(names: ReadonlyMap<string, ObjectName>, those: ReadonlyMap<string, ObjectName>) {
+  return [...names].flatMap(([key, name]) => (those.has(key) ? [] : [name]));
 }

@@ -4,51 +4,83 @@
  */
 
 import { encodeDocument, type GroupDocument, groupPath } from "../model/documents.ts";
-import { toGroup } from "../model/group.ts";
+import type { DocumentChange } from "../model/feed.ts";
+import { type Group, toGroup } from "../model/group.ts";
 import type { GroupObject } from "../model/source.ts";
 import { groupAdvice } from "./advice.ts";
-import { conditionsFor, type Finding, type Outcome } from "./conditions.ts";
+import { conditionsFor, type Finding, type Outcome, type SyncState } from "./conditions.ts";
+import { conflictOf } from "./conflict.ts";
+import type { Standing } from "./ranking.ts";
+import { permitted } from "./tenancy.ts";
 
-/** Brings a Group's document in line with its object; `document` is what it is then. */
-export function reconcileGroup(
+/** A Group that is there: its document as it should be, less what the other Groups have to do with it. */
+export interface GroupDraft {
+  readonly object: GroupObject;
+  /** Undefined for a Group that no machine may be answered from. */
+  readonly document: GroupDocument | undefined;
+  readonly sync: SyncState;
+  readonly findings: readonly Finding[];
+}
+
+/** What a Group's own object makes of it. */
+export function draftGroup(
   object: GroupObject,
   stored: GroupDocument | undefined,
-  profileExists: (namespace: string, name: string) => boolean,
-): Outcome & { readonly document: GroupDocument } {
-  const { namespace, name, generation } = object;
-  const findings = findingsOf(object, profileExists);
-  const advice = groupAdvice(object.spec);
+  adminNamespace: string | undefined,
+): GroupDraft {
   // A refused object replaces nothing that was accepted before.
   const keepsLastGood = object.refusal !== undefined && stored !== undefined && stored.refused !== true;
-  const document = keepsLastGood ? stored : toDocument(object);
-  const text = encodeDocument(document);
-  const changed = stored === undefined || encodeDocument(stored) !== text;
-  const { selectorText } = toGroup(namespace, name, document.spec);
+  const wanted = keepsLastGood ? stored : toDocument(object);
+  const { spec, findings } = permitted(wanted.spec, object.namespace, adminNamespace);
+  if (spec === undefined) return { object, document: undefined, sync: "notServed", findings };
+  return { object, document: { ...wanted, spec }, sync: keepsLastGood ? "servingLastGood" : "synced", findings };
+}
+
+/** The other Groups and the Profiles, as far as a Group is concerned with them. */
+export interface GroupWorld {
+  readonly profileExists: (namespace: string, name: string) => boolean;
+  readonly standingOf: (group: Group) => Standing;
+}
+
+/** Brings a Group's document in line with its object; `storedText` is what the store has of it. */
+export function reconcileGroup(draft: GroupDraft, storedText: string | undefined, world: GroupWorld): Outcome {
+  const { object, document, sync } = draft;
+  const { namespace, name, generation } = object;
+  const findings = [...findingsOf(object, world), ...draft.findings];
+  const group = document && toGroup(namespace, name, document.spec);
+  const conflict = group && conflictOf(group, world.standingOf(group));
+  const { selectorText } = group ?? toGroup(namespace, name, object.spec);
   return {
-    document,
-    changes: changed ? [{ path: groupPath(namespace, name), text }] : [],
+    changes: groupChanges(groupPath(namespace, name), document, storedText),
     status: {
       observedGeneration: generation,
-      conditions: conditionsFor({ findings, sync: keepsLastGood ? "servingLastGood" : "synced", advice }),
-      selector: document.spec.matchAll ? "<all>" : selectorText,
+      conditions: conditionsFor({ findings, sync, advice: groupAdvice(object.spec), ...(conflict && { conflict }) }),
+      selector: selectorText === "" ? "<all>" : selectorText,
     },
   };
 }
 
-/** Removes the document of a Group that is gone. */
-export function removeGroup(namespace: string, name: string, stored: GroupDocument | undefined): Outcome {
-  const changes = stored === undefined ? [] : [{ path: groupPath(namespace, name), text: undefined }];
-  return { changes, status: undefined };
+/** What it takes to have a document, or none, at a path. */
+export function groupChanges(
+  path: string,
+  document: GroupDocument | undefined,
+  storedText: string | undefined,
+): readonly DocumentChange[] {
+  const text = document && encodeDocument(document);
+  return text === storedText ? [] : [{ path, text }];
+}
+
+/** A Group's document, marked where Groups of several namespaces tie. */
+export function withTie(document: GroupDocument, isTied: boolean): GroupDocument {
+  const { origin, uid, generation, spec, refused } = document;
+  return { origin, uid, generation, spec, ...(refused === true && { refused }), ...(isTied && { tied: true }) };
 }
 
 function toDocument({ origin, uid, generation, spec, refusal }: GroupObject): GroupDocument {
   return { origin, uid, generation, spec, ...(refusal !== undefined && { refused: true }) };
 }
 
-function findingsOf(
-  { refusal, namespace, spec }: GroupObject,
-  profileExists: (namespace: string, name: string) => boolean,
-): readonly Finding[] {
+function findingsOf({ refusal, namespace, spec }: GroupObject, { profileExists }: GroupWorld): readonly Finding[] {
   if (refusal !== undefined) return [{ type: "Accepted", reason: "Refused", message: refusal }];
   if (profileExists(namespace, spec.profile)) return [];
   const message = `Profile "${spec.profile}" does not exist in namespace "${namespace}": its machines are answered 404`;

@@ -44,6 +44,8 @@ export interface GroupDocument extends Provenance {
   readonly spec: GroupSpec;
   /** The newest object was refused and there is no older one: it takes part in selection and answers 503. */
   readonly refused?: boolean;
+  /** Groups of several namespaces have this selector and priority: none of them is picked, and it answers 500. */
+  readonly tied?: boolean;
 }
 
 /**

@@ -100,7 +100,7 @@ export type ConditionStatus = "True" | "False" | "Unknown";
 
 /** As metav1.Condition, without the times, which whoever stores it adds. Texts hold no counters, times or indexes. */
 export interface Condition {
-  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Ready";
+  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Ready";
   readonly status: ConditionStatus;
   readonly reason: string;
   readonly message: string;
@@ -111,6 +111,8 @@ export interface ObjectStatus {
   readonly conditions: readonly Condition[];
   /** Profiles: the configs it has, such as `ipxe,ignition`. */
   readonly configs?: string;
+  /** Profiles: how many Groups name it. */
+  readonly groupCount?: number;
   /** Groups: the selector as text. */
   readonly selector?: string;
 }

@@ -2,7 +2,16 @@ import { describe, expect, it } from "vitest";
 import { BootError, type BootRefusal } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { groupPath, secretPath, syncedPath, tombstonePath } from "../../src/model/documents.ts";
+import {
+  decodeGroup,
+  encodeDocument,
+  type GroupDocument,
+  groupPath,
+  secretPath,
+  syncedPath,
+  tombstonePath,
+} from "../../src/model/documents.ts";
+import type { GroupSpec } from "../../src/model/group.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 
@@ -36,6 +45,12 @@ function refusal(index: BootIndex, query: string): BootRefusal | undefined {
     if (error instanceof BootError) return error.reason;
     throw error;
   }
+}
+
+function decodedGroup(spec: Partial<GroupSpec>): GroupDocument {
+  const document = decodeGroup(groupDocument("lab/own", spec)[1]);
+  if (document === undefined) throw new Error("Not a Group");
+  return document;
 }
 
 describe("select", () => {
@@ -96,6 +111,15 @@ describe("select", () => {
       [...machineDocuments, groupDocument("lab/own", { selector: { serial: "1" } }, true)],
       "serial=1",
       "refused",
+    ],
+    [
+      "groups of several namespaces tie",
+      [
+        ...machineDocuments,
+        [groupPath("lab", "own"), encodeDocument({ ...decodedGroup({ selector: { serial: "1" } }), tied: true })],
+      ],
+      "serial=1",
+      "tied",
     ],
     [
       "the group is no catch-all but its selector is empty",

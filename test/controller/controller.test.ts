@@ -35,6 +35,10 @@ class Statuses implements StatusSink {
     this.#byName.delete(`${kind}/${name}`);
   }
 
+  groupCount(name: string): number | undefined {
+    return this.#byName.get(name)?.groupCount;
+  }
+
   ready(name: string): string | undefined {
     const ready = this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready");
     return ready === undefined ? undefined : ready.reason;
@@ -50,6 +54,7 @@ describe("the controller", () => {
   let controller: Controller;
   let synced: Promise<void>;
   let diskIsFull = false;
+  let adminNamespace: string | undefined;
   /** Every step that the store took, as lists of paths. */
   let steps: string[][];
 
@@ -58,6 +63,7 @@ describe("the controller", () => {
     clock = new FakeClock();
     source = new FakeSource();
     diskIsFull = false;
+    adminNamespace = undefined;
     await start();
   });
 
@@ -86,6 +92,7 @@ describe("the controller", () => {
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: (text) => (text.includes("broken") ? { message: "No", line: 1, column: 1 } : undefined),
       tombstoneTtlSeconds: 60,
+      adminNamespace,
       onSynced: synchronised,
     });
     await controller.start();

@@ -1,13 +1,26 @@
 import { describe, expect, it } from "vitest";
-import { reconcileGroup, removeGroup } from "../../src/controller/reconcile-group.ts";
-import { decodeGroup, type GroupDocument } from "../../src/model/documents.ts";
+import { draftGroup, type GroupWorld, groupChanges, reconcileGroup } from "../../src/controller/reconcile-group.ts";
+import { decodeGroup } from "../../src/model/documents.ts";
+import { toGroup } from "../../src/model/group.ts";
 import type { GroupObject } from "../../src/model/source.ts";
 import { groupObject, groupSpec } from "./objects.ts";
 
 const profileExists = () => true;
+const alone: GroupWorld = { profileExists, standingOf: () => ({ kind: "free" }) };
 
-function stored(object: GroupObject): GroupDocument | undefined {
-  return decodeGroup(reconcileGroup(object, undefined, profileExists).changes[0]?.text ?? "");
+interface Around {
+  readonly storedText?: string | undefined;
+  readonly world?: Partial<GroupWorld>;
+  readonly adminNamespace?: string;
+}
+
+function reconcile(object: GroupObject, { storedText, world, adminNamespace }: Around = {}) {
+  const stored = storedText === undefined ? undefined : decodeGroup(storedText);
+  return reconcileGroup(draftGroup(object, stored, adminNamespace), storedText, { ...alone, ...world });
+}
+
+function stored(object: GroupObject): string | undefined {
+  return reconcile(object).changes[0]?.text;
 }
 
 function condition(outcome: ReturnType<typeof reconcileGroup>, type: string) {
@@ -17,27 +30,27 @@ function condition(outcome: ReturnType<typeof reconcileGroup>, type: string) {
 describe("a Group", () => {
   it("is written once, and shows its selector", () => {
     const object = groupObject({ selector: { role: "web", mac: "52:54:00:a1:9c:ae" } });
-    const outcome = reconcileGroup(object, undefined, profileExists);
+    const outcome = reconcile(object);
     expect(outcome.changes.map(({ path }) => path)).toEqual(["/davit/groups/default/node1"]);
     expect(outcome.status?.selector).toBe("mac=52:54:00:a1:9c:ae,role=web");
     expect(condition(outcome, "Ready")).toMatchObject({ status: "True" });
-    expect(reconcileGroup(object, stored(object), profileExists).changes).toEqual([]);
+    expect(reconcile(object, { storedText: stored(object) }).changes).toEqual([]);
   });
 
   it("shows a catch-all as <all>", () => {
-    const outcome = reconcileGroup(groupObject({ selector: {}, matchAll: true }), undefined, profileExists);
+    const outcome = reconcile(groupObject({ selector: {}, matchAll: true }));
     expect(outcome.status?.selector).toBe("<all>");
   });
 
   it("takes effect without its Profile, and says that it is missing", () => {
-    const outcome = reconcileGroup(groupObject(), undefined, () => false);
+    const outcome = reconcile(groupObject(), { world: { profileExists: () => false } });
     expect(outcome.changes).toHaveLength(1);
     expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason: "ProfileNotFound" });
   });
 
   it("that is refused and was never accepted takes part in selection, marked as refused", () => {
     const object = { ...groupObject(), refusal: "web.yaml line 3: unknown field" };
-    const outcome = reconcileGroup(object, undefined, profileExists);
+    const outcome = reconcile(object);
     expect(JSON.parse(outcome.changes[0]?.text ?? "")).toMatchObject({ refused: true, spec: groupSpec() });
     expect(condition(outcome, "Accepted")).toMatchObject({
       status: "False",
@@ -48,22 +61,66 @@ describe("a Group", () => {
 
   it("that is refused keeps what was accepted before", () => {
     const object = { ...groupObject({ selector: { role: "other" } }), refusal: "unknown field" };
-    const outcome = reconcileGroup(object, stored(groupObject()), profileExists);
+    const outcome = reconcile(object, { storedText: stored(groupObject()) });
     expect(outcome.changes).toEqual([]);
     expect(condition(outcome, "Synced")).toMatchObject({ reason: "ServingLastGood" });
     expect(outcome.status?.selector).toBe("mac=52:54:00:a1:9c:ae");
   });
 
   it("that is refused again is replaced by its newer refused form", () => {
-    const before = stored({ ...groupObject(), refusal: "unknown field" });
+    const storedText = stored({ ...groupObject(), refusal: "unknown field" });
     const object = { ...groupObject({ selector: { role: "other" } }), refusal: "unknown field" };
-    expect(reconcileGroup(object, before, profileExists).changes).toHaveLength(1);
+    expect(reconcile(object, { storedText }).changes).toHaveLength(1);
   });
 
-  it("that is gone is removed", () => {
-    expect(removeGroup("default", "node1", stored(groupObject())).changes).toEqual([
-      { path: "/davit/groups/default/node1", text: undefined },
-    ]);
-    expect(removeGroup("default", "node1", undefined).changes).toEqual([]);
+  it("that is gone is removed, also where what is stored of it cannot be read", () => {
+    const path = "/davit/groups/default/node1";
+    expect(groupChanges(path, undefined, "no document")).toEqual([{ path, text: undefined }]);
+    expect(groupChanges(path, undefined, undefined)).toEqual([]);
+  });
+
+  it("says which Group shadows it, and is not ready", () => {
+    const by = toGroup("default", "first", groupSpec());
+    const outcome = reconcile(groupObject(), { world: { standingOf: () => ({ kind: "shadowed", by }) } });
+    const message =
+      'Group "default/first" has the same selector and priority, and the first name wins: no machine gets this Group';
+    expect(condition(outcome, "Conflicted")).toMatchObject({ status: "True", reason: "SelectorOverlap", message });
+    expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason: "SelectorOverlap", message });
+  });
+});
+
+describe("a Group outside the admin namespace", () => {
+  it("has no priority, and says so", () => {
+    const outcome = reconcile(groupObject({ priority: 5 }), { adminNamespace: "infra" });
+    expect(JSON.parse(outcome.changes[0]?.text ?? "")).toMatchObject({ spec: { priority: 0 } });
+    expect(condition(outcome, "Accepted")).toMatchObject({ status: "False", reason: "NotPermitted" });
+    expect(condition(outcome, "Synced")).toMatchObject({ status: "True" });
+  });
+
+  it("takes no machine by matchAll, and what is stored of it goes", () => {
+    const object = groupObject({ selector: {}, matchAll: true });
+    const outcome = reconcile(object, { adminNamespace: "infra", storedText: stored(object) });
+    expect(outcome.changes).toEqual([{ path: "/davit/groups/default/node1", text: undefined }]);
+    expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason: "NotPermitted" });
+    expect(condition(outcome, "Synced")).toMatchObject({ status: "False", reason: "NotServed" });
+    expect(condition(outcome, "Conflicted")).toBeUndefined();
+    expect(outcome.status?.selector).toBe("<all>");
+  });
+
+  it("loses the priority of an accepted version, too, while its newest is refused", () => {
+    const object = { ...groupObject(), refusal: "unknown field" };
+    const outcome = reconcile(object, { adminNamespace: "infra", storedText: stored(groupObject({ priority: 5 })) });
+    expect(JSON.parse(outcome.changes[0]?.text ?? "")).toMatchObject({ spec: { priority: 0 } });
+  });
+
+  it("is as any other without priority and matchAll, and in the admin namespace", () => {
+    for (const [adminNamespace, priority] of [
+      ["infra", 0],
+      ["default", 5],
+    ] as const) {
+      expect(condition(reconcile(groupObject({ priority }), { adminNamespace }), "Ready")).toMatchObject({
+        status: "True",
+      });
+    }
   });
 });

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { SelectorIndex } from "../../src/boot/selector-index.ts";
 import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
 import type { Labels } from "../../src/model/labels.ts";
-import { groupSpec } from "./feed-documents.ts";
+import { SelectorIndex } from "../../src/model/selector-index.ts";
+import { groupSpec } from "../boot/feed-documents.ts";
 
 // Few names and values, so that random groups share labels, tie and match.
 const labelNames = fc.constantFrom("uuid", "mac", "serial", "role", "zone", "__proto__");

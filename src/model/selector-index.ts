@@ -7,8 +7,8 @@
  * a bucket is its best. Where a group is filed never changes an answer, only how fast it is found.
  */
 
-import { compareGroups, type Group, matches } from "../model/group.ts";
-import type { Labels } from "../model/labels.ts";
+import { compareGroups, type Group, matches } from "./group.ts";
+import type { Labels } from "./labels.ts";
 
 /**
  * Groups filed under one label. Nearly always there is one, which is why it has a place of its own: with 100,000 groups

@@ -1,0 +1,30 @@
+/**
+ * What a Group may do, by its namespace. Where one davit reads several namespaces, whoever may write in one of them must
+ * not take the machines of all others: `matchAll` and a priority count in the admin namespace alone. Pure.
+ */
+
+import type { GroupSpec } from "../model/group.ts";
+import type { Finding } from "./conditions.ts";
+
+/** What counts of a Group. */
+export interface Permitted {
+  /** Undefined for a Group that no machine is answered from. */
+  readonly spec: GroupSpec | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/** @param adminNamespace undefined where every namespace may do everything. */
+export function permitted(spec: GroupSpec, namespace: string, adminNamespace: string | undefined): Permitted {
+  if (adminNamespace === undefined || namespace === adminNamespace) return { spec, findings: [] };
+  if (spec.matchAll) {
+    const message = `matchAll counts in namespace "${adminNamespace}" only: no machine gets this Group`;
+    return { spec: undefined, findings: [notPermitted(message)] };
+  }
+  if (spec.priority === 0) return { spec, findings: [] };
+  const message = `priority counts in namespace "${adminNamespace}" only: this Group is taken as one of priority 0`;
+  return { spec: { ...spec, priority: 0 }, findings: [notPermitted(message)] };
+}
+
+function notPermitted(message: string): Finding {
+  return { type: "Accepted", reason: "NotPermitted", message };
+}

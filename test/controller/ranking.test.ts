@@ -1,0 +1,164 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { conflictOf } from "../../src/controller/conflict.ts";
+import { Ranking } from "../../src/controller/ranking.ts";
+import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
+import { groupSpec } from "./objects.ts";
+
+function group(id: string, selector: Record<string, string>, priority = 0): Group {
+  const [namespace = "", name = ""] = id.split("/");
+  return toGroup(namespace, name, groupSpec({ selector, priority, matchAll: Object.keys(selector).length === 0 }));
+}
+
+function rankingOf(groups: readonly Group[], tiesAcrossNamespaces = false): Ranking {
+  const ranking = new Ranking({ tiesAcrossNamespaces });
+  for (const each of groups) ranking.update(each.id, each);
+  return ranking;
+}
+
+function standings(ranking: Ranking, groups: readonly Group[]): ReadonlyMap<string, string> {
+  return new Map(groups.map((each) => [each.id, JSON.stringify(ranking.standingOf(each))]));
+}
+
+const someGroups = fc
+  .uniqueArray(
+    fc.record({
+      id: fc.constantFrom("a/1", "a/2", "a/3", "b/1", "b/2", "c/1"),
+      selector: fc.record(
+        { mac: fc.constantFrom("m1", "m2"), role: fc.constantFrom("x", "y"), os: fc.constantFrom("i") },
+        { requiredKeys: [] },
+      ),
+      priority: fc.constantFrom(0, 0, 5, 10),
+    }),
+    { selector: ({ id }) => id },
+  )
+  .map((all) =>
+    all.map(({ id, selector, priority }) =>
+      group(id, { ...selector }, Object.keys(selector).length === 0 ? 0 : priority),
+    ),
+  );
+
+describe("a Group's standing", () => {
+  const general = group("lab/workers", { role: "web" }, 5);
+  const own = group("lab/node", { mac: "m1", role: "web" });
+
+  it.each<[name: string, groups: readonly Group[], message: string | undefined]>([
+    ["nobody else", [own], undefined],
+    ["a general one without priority", [own, group("lab/workers", { role: "web" })], undefined],
+    ["a more special one", [own, group("lab/own", { mac: "m1", role: "web", os: "i" }, 9)], undefined],
+    ["one of other machines", [own, group("lab/other", { mac: "m2" }, 9)], undefined],
+    [
+      "a general one with a priority",
+      [own, general],
+      'Group "lab/workers" selects every machine that this one selects and has a higher priority',
+    ],
+    [
+      "one with its selector and a higher priority",
+      [own, group("lab/z", { role: "web", mac: "m1" }, 1)],
+      'Group "lab/z" has the same selector and a higher priority',
+    ],
+    [
+      "one with its selector and priority that comes first by name",
+      [own, group("lab/a", { role: "web", mac: "m1" })],
+      'Group "lab/a" has the same selector and priority, and the first name wins',
+    ],
+  ])("among %s", (_name, groups, message) => {
+    const condition = conflictOf(own, rankingOf(groups).standingOf(own));
+    if (message === undefined) expect(condition).toMatchObject({ status: "False", reason: "NoConflict" });
+    else expect(condition).toMatchObject({ status: "True", message: `${message}: no machine gets this Group` });
+  });
+
+  it("among several catch-alls is that of the first name", () => {
+    const [first, second] = [group("lab/a", {}), group("lab/b", {})];
+    const ranking = rankingOf([second, first]);
+    expect(ranking.standingOf(first)).toEqual({ kind: "free" });
+    expect(ranking.standingOf(second)).toMatchObject({ kind: "shadowed", by: first });
+  });
+
+  it("is shadowed exactly if no machine at all would get it", () => {
+    fc.assert(
+      fc.property(someGroups, (groups) => {
+        const ranking = rankingOf(groups);
+        for (const each of groups) {
+          // A machine with more labels than the selector has only more Groups that match.
+          const [winner] = groups.filter((other) => matches(other, each.selector)).toSorted(compareGroups);
+          const standing = ranking.standingOf(each);
+          expect(standing).toEqual(winner === each ? { kind: "free" } : { kind: "shadowed", by: winner });
+        }
+      }),
+    );
+  });
+});
+
+describe("Groups that changed", () => {
+  it("name everyone whose standing is another than before", () => {
+    fc.assert(
+      fc.property(someGroups, someGroups, fc.boolean(), (before, after, tiesAcrossNamespaces) => {
+        const ranking = rankingOf(before, tiesAcrossNamespaces);
+        ranking.takeAffected();
+        const standingBefore = standings(ranking, before);
+        for (const { id } of before) ranking.update(id, undefined);
+        for (const each of after) ranking.update(each.id, each);
+        const changed = [...standings(ranking, after)].filter(([id, text]) => standingBefore.get(id) !== text);
+        const { siblings, others } = ranking.takeAffected();
+        expect([...siblings, ...others]).toEqual(expect.arrayContaining(changed.map(([id]) => id)));
+      }),
+    );
+  });
+
+  it("are nobody after an update that changes neither selector nor priority", () => {
+    const ranking = rankingOf([group("lab/node", { mac: "m1" })]);
+    ranking.takeAffected();
+    ranking.update("lab/node", { ...group("lab/node", { mac: "m1" }), hold: true });
+    expect(ranking.takeAffected()).toEqual({ siblings: new Set(), others: new Set() });
+  });
+
+  it("cost no more among 10,000 Groups, each of its own machine", () => {
+    const groups = Array.from({ length: 10_000 }, (_, at) => group(`lab/${at}`, { mac: `m${at}`, role: "web" }, 10));
+    const ranking = rankingOf(groups);
+    ranking.takeAffected();
+    ranking.update("lab/7", group("lab/7", { mac: "m8", role: "web" }, 10));
+    expect(ranking.takeAffected()).toEqual({
+      siblings: new Set(["lab/8", "lab/7"]),
+      others: new Set(["lab/8", "lab/7"]),
+    });
+  });
+});
+
+describe("Groups of several namespaces with one selector and priority", () => {
+  const [a, b, c] = [group("a/x", { mac: "m1" }), group("b/x", { mac: "m1" }), group("b/y", { mac: "m1" })];
+
+  it("tie, all of them", () => {
+    const ranking = rankingOf([a, b, c], true);
+    expect([a, b, c].map((each) => ranking.tiedWith(each))).toEqual([
+      ["b/x", "b/y"],
+      ["a/x", "b/y"],
+      ["a/x", "b/x"],
+    ]);
+    expect(conflictOf(a, ranking.standingOf(a))).toMatchObject({
+      status: "True",
+      reason: "SelectorTie",
+      message:
+        'Of several namespaces, Group "b/x", Group "b/y" and this Group have the same selector and priority: ' +
+        "their machines are answered 500 until one of them changes",
+    });
+  });
+
+  it("do not tie within one namespace, with another priority, or where names decide", () => {
+    expect(rankingOf([b, c], true).standingOf(c)).toMatchObject({ kind: "shadowed", by: b });
+    const first = group("a/x", { mac: "m1" }, 5);
+    expect(rankingOf([first, b], true).standingOf(b)).toMatchObject({ kind: "shadowed", by: first });
+    expect(rankingOf([a, b], false).tiedWith(b)).toEqual([]);
+  });
+
+  it("are shadowed together by one that wins over all", () => {
+    const first = group("a/first", { mac: "m1" }, 5);
+    expect(rankingOf([a, b, first], true).standingOf(a)).toEqual({ kind: "shadowed", by: first });
+  });
+
+  it("are named five at most", () => {
+    const many = ["b", "c", "d", "e", "f", "g"].map((namespace) => group(`${namespace}/x`, { mac: "m1" }));
+    const { message } = conflictOf(a, rankingOf([a, ...many], true).standingOf(a));
+    expect(message).toContain('Group "f/x", others and this Group');
+  });
+});
