@@ -3,7 +3,7 @@
  * The only place where parts meet the machine's own disk, network and randomness.
  */
 
-import { createHash, randomBytes } from "node:crypto";
+import { createHash, randomBytes, randomInt } from "node:crypto";
 import type { Address } from "./address.ts";
 import { BootService } from "./boot-service.ts";
 import type { ServeConfig } from "./config.ts";
@@ -59,6 +59,7 @@ export class App {
   readonly #boot: BootService;
   readonly #source: Source;
   readonly #statuses: StatusLog;
+  #controller: Controller | undefined;
   /** Ends of what was started, the last one first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
@@ -86,7 +87,10 @@ export class App {
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
       attention: () => this.#attention(store),
-      measure: () => keys.measure(),
+      measure: () => {
+        keys.measure();
+        this.#controller?.measure();
+      },
     });
     this.#stops.unshift(() => keys.stop());
     const storeAddress = await keys.listen();
@@ -144,11 +148,14 @@ export class App {
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: parseTemplate,
       adminNamespace: this.#config.adminNamespace,
+      // As fine as a wait of minutes can use.
+      random: () => randomInt(2 ** 32) / 2 ** 32,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),
       onSynced,
     });
     this.#stops.unshift(() => controller.stop());
     this.#stops.unshift(() => this.#source.stop());
+    this.#controller = controller;
     await controller.start();
     return { synced };
   }

@@ -24,7 +24,8 @@ import { Documents, type DocumentWrite } from "./documents.ts";
 import { Later } from "./later.ts";
 import { type Planned, Planner, type Step } from "./planner.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
-import { StatusBook } from "./status-book.ts";
+import { StatusBook, type StatusBookOptions } from "./status-book.ts";
+import { StepMetrics, type StepMetricsOptions } from "./step-metrics.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 export interface ControllerOptions {
@@ -33,7 +34,9 @@ export interface ControllerOptions {
   readonly statusSink: StatusSink;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, "controllerReconciles" | "controllerQueueDepth" | "resources" | "sourceProblems">;
+  readonly metrics: Pick<Metrics, "sourceProblems"> & StatusBookOptions["metrics"] & StepMetricsOptions["metrics"];
+  /** From 0 up to 1. */
+  readonly random: () => number;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** How long a machine waits whose Group went; whole seconds from 1 on. */
@@ -53,6 +56,11 @@ const maxNamesPerStep = 256;
 // How many Groups name a Profile is for people, and 5,000 Groups may come one by one.
 const recountDelayMs = 1_000;
 
+// Nobody but davit writes below /davit and to a status, so this is for what nobody thought of.
+const resyncMs = 10 * 60_000;
+/** So that many of them do not ask one API server at the same time for ever. */
+const resyncJitter = 0.1;
+
 export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
   readonly #documents: Documents;
@@ -60,6 +68,8 @@ export class Controller implements SourceListener {
   readonly #planner: Planner;
   readonly #recounts: Later;
   readonly #queue: WorkQueue<Work>;
+  readonly #stepMetrics: StepMetrics;
+  readonly #stopping = new AbortController();
   #isListed = false;
   #isSynced = false;
   /** Something may be gone that was not removed, since the whole view was not there: no sync saw all of it yet. */
@@ -72,31 +82,38 @@ export class Controller implements SourceListener {
     this.#documents = new Documents(options.store);
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
-    this.#recounts = new Later({
-      clock: options.clock,
-      delayMs: recountDelayMs,
-      due: (names) => {
-        for (const name of names) this.#add(name);
-      },
-    });
+    this.#stepMetrics = new StepMetrics(options);
+    const { clock, metrics } = options;
+    this.#recounts = new Later({ clock, delayMs: recountDelayMs, due: (names) => this.#addAll(names) });
     this.#queue = new WorkQueue({
-      clock: options.clock,
+      clock,
+      metrics,
+      name: "objects",
       keyOf: (work) => (work.kind === "everything" ? work.kind : objectKey(work)),
     });
   }
 
   async start(): Promise<void> {
     this.#documents.start();
-    this.#running = this.#run();
+    this.#statuses.start();
+    this.#running = Promise.all([this.#run(), this.#resync()]).then(() => {});
     await this.#options.source.start(this);
   }
 
-  /** Ends after the step under way; idempotent. */
+  /** Ends after the step and the status writes under way; idempotent. */
   async stop(): Promise<void> {
+    this.#stopping.abort();
     this.#queue.stop();
     this.#recounts.stop();
     await this.#running;
+    await this.#statuses.stop();
     this.#documents.stop();
+  }
+
+  /** Sets the metrics that are only known at the time of a scrape. */
+  measure(): void {
+    this.#queue.measure();
+    this.#statuses.measure();
   }
 
   listed(): void {
@@ -107,26 +124,41 @@ export class Controller implements SourceListener {
     // What went while the view was half had to stay, and nobody tells its name again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
-    if (!this.#isSynced || completes) this.#add({ kind: "everything" });
+    if (!this.#isSynced || completes) this.#queue.add({ kind: "everything" });
   }
 
   changed(names: readonly ObjectName[]): void {
     // The first list covers whatever changes before it.
     if (!this.#isListed) return;
     for (const name of names) {
-      if (name.kind === "Profile" || name.kind === "Group") this.#add(name);
-      else this.#addDependents(name);
+      const isOwn = name.kind === "Profile" || name.kind === "Group";
+      this.#addAll(isOwn ? [name] : this.#planner.dependentsOf(name));
     }
   }
 
   async #run(): Promise<void> {
     for (;;) {
       const works = await this.#queue.take(maxNamesPerStep);
-      this.#options.metrics.controllerQueueDepth.set(this.#queue.depth);
       if (works.length === 0) return;
       const names = works.filter((work) => work.kind !== "everything");
-      if (names.length < works.length) await this.#syncEverything();
-      else for (const name of await this.#step(names)) this.#queue.retryLater(name);
+      if (names.length < works.length) {
+        await this.#syncEverything();
+        continue;
+      }
+      if (!this.#isSynced) this.#planner.begin();
+      this.#queue.retryLater(await this.#step(names));
+    }
+  }
+
+  /** Looks at everything now and then, and repairs what was changed from outside. */
+  async #resync(): Promise<void> {
+    const { clock, random } = this.#options;
+    for (;;) {
+      await clock.sleep(resyncMs * (1 + resyncJitter * (2 * random() - 1)), this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      if (!this.#isSynced) continue;
+      this.#addAll(this.#planner.names());
+      this.#statuses.tellAgain();
     }
   }
 
@@ -140,7 +172,7 @@ export class Controller implements SourceListener {
     }
     const isWhole = source.view.complete;
     const done = (await this.#step(names)).length === 0 && (await this.#markSynced(isWhole));
-    if (!done) this.#queue.retryLater({ kind: "everything" });
+    if (!done) this.#queue.retryLater([{ kind: "everything" }]);
     else if (isWhole) this.#awaitsWholeView = false;
     if (!done || this.#isSynced) return;
     this.#isSynced = true;
@@ -152,6 +184,7 @@ export class Controller implements SourceListener {
    * @returns the names that have to be tried again, since the store did not take it.
    */
   async #step(names: readonly ObjectName[]): Promise<readonly ObjectName[]> {
+    const ended = this.#stepMetrics.begin(names);
     let step = this.#plan(names);
     let result = await this.#write(step.writes);
     if (result === "outdated") {
@@ -159,16 +192,17 @@ export class Controller implements SourceListener {
       result = await this.#write(step.writes);
     }
     const written = result === "written";
+    ended(step.planned, written);
     for (const each of step.planned) {
       if (written) this.#queue.succeeded(each.name);
-      await this.#tell(each, written);
+      this.#tell(each, written);
     }
     return written ? [] : step.planned.map(({ name }) => name);
   }
 
   #plan(names: readonly ObjectName[]): Step {
     const step = this.#planner.plan(names);
-    for (const name of step.alsoLookAt) this.#add(name);
+    this.#addAll(step.alsoLookAt);
     this.#recounts.add(step.recount);
     return step;
   }
@@ -186,14 +220,12 @@ export class Controller implements SourceListener {
     }
   }
 
-  async #tell({ name: id, status, isRemoved }: Planned, written: boolean): Promise<void> {
+  #tell({ name: id, status, isRemoved }: Planned, written: boolean): void {
     const { kind, namespace, name } = id;
-    const result = written ? "done" : "retry";
-    this.#options.metrics.controllerReconciles.inc({ kind, result });
     // A removal changes what machines get, and its object is no longer there to tell of it.
     if (isRemoved && written) this.#options.log.info({ kind, namespace, name }, "object removed");
     if (status === undefined) this.#statuses.forget(id);
-    else await this.#statuses.tell(id, written ? status : asStoreUnavailable(status));
+    else this.#statuses.tell(id, written ? status : asStoreUnavailable(status));
   }
 
   /** Writes the key that lets machines be answered; false when the store did not take it. */
@@ -207,13 +239,8 @@ export class Controller implements SourceListener {
     return (await this.#write([{ path: syncedPath, text: encodeDocument(mark) }])) === "written";
   }
 
-  #add(work: Work): void {
-    this.#queue.add(work);
-    this.#options.metrics.controllerQueueDepth.set(this.#queue.depth);
-  }
-
-  #addDependents(name: ObjectName): void {
-    for (const dependent of this.#planner.dependentsOf(name)) this.#add(dependent);
+  #addAll(names: Iterable<ObjectName>): void {
+    for (const name of names) this.#queue.add(name);
   }
 }
 

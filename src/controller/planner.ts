@@ -72,6 +72,7 @@ export class Planner {
   readonly #dependents = new Dependents();
   readonly #ranking: Ranking;
   readonly #world: ProfileWorld;
+  #hasBegun = false;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
@@ -98,6 +99,20 @@ export class Planner {
       for (const { namespace, name } of source.view.all(kind)) addTo(names, { kind, namespace, name });
     }
     return [...names.values()];
+  }
+
+  /**
+   * Takes in the Groups that are stored, so that a step that comes before everything was planned once knows them.
+   * Called again, it does nothing.
+   */
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
+    for (const id of this.#options.documents.names()) {
+      const document = id.kind === "Group" ? this.#options.documents.group(id.namespace, id.name) : undefined;
+      if (document !== undefined) this.#ranking.update(`${id.namespace}/${id.name}`, groupOf(id, document));
+    }
+    this.#ranking.takeAffected();
   }
 
   /** Plans one step for all of these names, and for Groups that have to change with them. */

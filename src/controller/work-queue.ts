@@ -1,24 +1,57 @@
 /**
- * Names that wait for a reconcile. A name added while it waits is folded into one; a name added while it is worked on
- * waits again. Failed names come back later each time. Bounded by the number of objects: it holds each name once.
+ * Names that wait for work. A name added while it waits is folded into one; a name added while it is worked on waits
+ * again. Failed names come back later each time, those that failed together together, and all of them no more often
+ * than `RetryLimit` allows. Bounded by the number of objects: it holds each name once. One worker takes from it.
  */
 
 import { backoffMs, type Clock } from "../lib/clock.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { RetryLimit } from "./retry-limit.ts";
+
+export type WorkQueueMetrics = Pick<
+  Metrics,
+  | "queueDepth"
+  | "queueAdds"
+  | "queueRetries"
+  | "queueSeconds"
+  | "queueWorkSeconds"
+  | "queueUnfinishedSeconds"
+  | "queueLongestSeconds"
+>;
+
+export interface WorkQueueOptions<Item> {
+  readonly clock: Clock;
+  readonly keyOf: (item: Item) => string;
+  /** Of a closed set: a label of the metrics. */
+  readonly name: "objects" | "statuses";
+  readonly metrics: WorkQueueMetrics;
+}
+
+interface Waiting<Item> {
+  readonly item: Item;
+  readonly sinceMs: number;
+}
 
 // client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
 const retryDelays = { firstMs: 5, capMs: 30_000 };
 
 export class WorkQueue<Item> {
-  readonly #clock: Clock;
-  readonly #keyOf: (item: Item) => string;
-  readonly #waiting = new Map<string, Item>();
+  readonly #options: WorkQueueOptions<Item>;
+  readonly #limit: RetryLimit;
+  readonly #waiting = new Map<string, Waiting<Item>>();
   readonly #failures = new Map<string, number>();
   readonly #stopped = new AbortController();
   #wake: (() => void) | undefined;
+  /** What was taken last and is worked on. */
+  #working: { readonly count: number; readonly sinceMs: number } | undefined;
 
-  constructor({ clock, keyOf }: { readonly clock: Clock; readonly keyOf: (item: Item) => string }) {
-    this.#clock = clock;
-    this.#keyOf = keyOf;
+  constructor(options: WorkQueueOptions<Item>) {
+    this.#options = options;
+    this.#limit = new RetryLimit(options.clock);
+    const { metrics, name } = options;
+    metrics.queueAdds.inc({ name }, 0);
+    metrics.queueRetries.inc({ name }, 0);
+    this.measure();
   }
 
   get depth(): number {
@@ -26,39 +59,50 @@ export class WorkQueue<Item> {
   }
 
   add(item: Item): void {
-    this.#waiting.set(this.#keyOf(item), item);
+    const { clock, keyOf, metrics, name } = this.#options;
+    const key = keyOf(item);
+    const sinceMs = this.#waiting.get(key)?.sinceMs ?? clock.monotonicMs();
+    this.#waiting.set(key, { item, sinceMs });
+    metrics.queueAdds.inc({ name });
     this.#wake?.();
   }
 
-  /** Adds a name again after its delay, which doubles with each failure in a row. */
-  retryLater(item: Item): void {
-    const key = this.#keyOf(item);
-    const failures = this.#failures.get(key) ?? 0;
-    this.#failures.set(key, failures + 1);
-    void this.#clock.sleep(backoffMs(failures, retryDelays), this.#stopped.signal).then(() => {
-      if (!this.#stopped.signal.aborted) this.add(item);
+  /** Adds names again that failed together, after a delay that doubles with each failure of one of them in a row. */
+  retryLater(items: readonly Item[]): void {
+    if (items.length === 0) return;
+    const { clock, metrics, name } = this.#options;
+    const failures = items.reduce((most, item) => Math.max(most, this.#fail(item)), 0);
+    const delayMs = Math.max(backoffMs(failures, retryDelays), this.#limit.reserveMs());
+    metrics.queueRetries.inc({ name }, items.length);
+    void clock.sleep(delayMs, this.#stopped.signal).then(() => {
+      if (!this.#stopped.signal.aborted) for (const item of items) this.add(item);
     });
   }
 
   /** Ends a name's row of failures. */
   succeeded(item: Item): void {
-    this.#failures.delete(this.#keyOf(item));
+    this.#failures.delete(this.#options.keyOf(item));
   }
 
   /** Waits until there is work, then takes up to `limit` names in the order they came; empty once stopped. */
   async take(limit: number): Promise<readonly Item[]> {
+    this.#finish();
     while (this.#waiting.size === 0 && !this.#stopped.signal.aborted) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
     if (this.#stopped.signal.aborted) return [];
+    const { clock, metrics, name } = this.#options;
+    const nowMs = clock.monotonicMs();
     const taken: Item[] = [];
-    for (const [key, item] of this.#waiting) {
+    for (const [key, { item, sinceMs }] of this.#waiting) {
       if (taken.length === limit) break;
       this.#waiting.delete(key);
       taken.push(item);
+      metrics.queueSeconds.observe({ name }, (nowMs - sinceMs) / 1_000);
     }
+    this.#working = { count: taken.length, sinceMs: nowMs };
     return taken;
   }
 
@@ -66,5 +110,32 @@ export class WorkQueue<Item> {
   stop(): void {
     this.#stopped.abort();
     this.#wake?.();
+  }
+
+  /** Sets what is only known at the time of a scrape. */
+  measure(): void {
+    const { metrics, name } = this.#options;
+    const runningSeconds = this.#runningSeconds();
+    metrics.queueDepth.set({ name }, this.#waiting.size);
+    metrics.queueUnfinishedSeconds.set({ name }, runningSeconds * (this.#working?.count ?? 0));
+    metrics.queueLongestSeconds.set({ name }, runningSeconds);
+  }
+
+  /** @returns how often it had failed in a row before. */
+  #fail(item: Item): number {
+    const key = this.#options.keyOf(item);
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    return failures;
+  }
+
+  #finish(): void {
+    const { metrics, name } = this.#options;
+    if (this.#working !== undefined) metrics.queueWorkSeconds.observe({ name }, this.#runningSeconds());
+    this.#working = undefined;
+  }
+
+  #runningSeconds(): number {
+    return this.#working === undefined ? 0 : (this.#options.clock.monotonicMs() - this.#working.sinceMs) / 1_000;
   }
 }

@@ -14,6 +14,9 @@ const requestSecondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0
 // One fdatasync takes 0.1 ms on NVMe and 20 ms on a spinning disk.
 const syncSecondsBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5];
 
+// A step of one object takes a millisecond and a write of the log; the first one of 10,000 objects some seconds.
+const stepSecondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
 /** Makes a registry with every metric at zero. */
 export function createMetrics(version: string) {
   const registry = new Registry();
@@ -95,19 +98,75 @@ function followMetrics(registers: Registry[]) {
   };
 }
 
+/** The names are those of controller-runtime, which dashboards know. `controller` is a kind in lower case. */
+function reconcileMetrics(registers: Registry[]) {
+  const labelNames = ["controller"] as const;
+  return {
+    reconciles: new Counter({
+      name: "controller_runtime_reconcile_total",
+      help: "Reconciles by controller and result.",
+      labelNames: ["controller", "result"],
+      registers,
+    }),
+    reconcileErrors: new Counter({
+      name: "controller_runtime_reconcile_errors_total",
+      help: "Reconciles that are tried again, since the store did not take what came of them.",
+      labelNames,
+      registers,
+    }),
+    reconcileTerminalErrors: new Counter({
+      name: "controller_runtime_terminal_reconcile_errors_total",
+      help: "Reconciles of objects that are not accepted: only a change of the object helps.",
+      labelNames,
+      registers,
+    }),
+    reconcileSeconds: new Histogram({
+      name: "controller_runtime_reconcile_time_seconds",
+      help: "Time of the step that a reconcile was part of, the write of the log included.",
+      labelNames,
+      buckets: stepSecondsBuckets,
+      registers,
+    }),
+    reconcileWorkers: new Gauge({
+      name: "controller_runtime_active_workers",
+      help: "1 while objects of this kind are reconciled.",
+      labelNames,
+      registers,
+    }),
+    reconcileMaxWorkers: new Gauge({
+      name: "controller_runtime_max_concurrent_reconciles",
+      help: "Steps at a time: one, for all kinds together, of as many objects as wait.",
+      labelNames,
+      registers,
+    }),
+  };
+}
+
+/** The names are those of client-go. `name` is objects or statuses. */
+function queueMetrics(registers: Registry[]) {
+  const labelNames = ["name"] as const;
+  const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames, registers });
+  const counter = (name: string, help: string) => new Counter({ name, help, labelNames, registers });
+  const seconds = (name: string, help: string) =>
+    new Histogram({ name, help, labelNames, buckets: stepSecondsBuckets, registers });
+  return {
+    queueDepth: gauge("workqueue_depth", "Names that wait."),
+    queueAdds: counter("workqueue_adds_total", "Names added, those that waited already included."),
+    queueRetries: counter("workqueue_retries_total", "Names added again after a failure."),
+    queueSeconds: seconds("workqueue_queue_duration_seconds", "How long a name waited."),
+    queueWorkSeconds: seconds("workqueue_work_duration_seconds", "How long the work on what was taken together took."),
+    queueUnfinishedSeconds: gauge("workqueue_unfinished_work_seconds", "Time spent on names that are worked on now."),
+    queueLongestSeconds: gauge(
+      "workqueue_longest_running_processor_seconds",
+      "How long the work that goes on now has taken.",
+    ),
+  };
+}
+
 function controllerMetrics(registers: Registry[]) {
   return {
-    controllerReconciles: new Counter({
-      name: "davit_controller_reconciles_total",
-      help: "Reconciles by kind and result.",
-      labelNames: ["kind", "result"],
-      registers,
-    }),
-    controllerQueueDepth: new Gauge({
-      name: "davit_controller_queue_depth",
-      help: "Names waiting for a reconcile.",
-      registers,
-    }),
+    ...reconcileMetrics(registers),
+    ...queueMetrics(registers),
     resources: new Gauge({
       name: "davit_resources",
       help: "Objects by kind and whether they are ready.",

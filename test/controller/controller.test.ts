@@ -4,15 +4,16 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Controller } from "../../src/controller/controller.ts";
-import { type AppendFile, diskFiles, type Files } from "../../src/lib/files.ts";
 import { createLog } from "../../src/lib/log.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
 import { decodeSynced } from "../../src/model/documents.ts";
-import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
+import type { ObjectName } from "../../src/model/source.ts";
+import { storePath } from "../../src/store/node.ts";
 import { Store } from "../../src/store/store.ts";
 import { lockDirectory } from "../../src/store/wal/lock.ts";
 import { FileLog } from "../../src/store/wal/wal.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
+import { fullDisk, Statuses } from "./around.ts";
 import { FakeSource } from "./fake-source.ts";
 import { configMapObject, groupObject, profileObject } from "./objects.ts";
 
@@ -20,30 +21,6 @@ const log = createLog({ level: "silent", format: "json" });
 const profile: ObjectName = { kind: "Profile", namespace: "default", name: "web" };
 const group: ObjectName = { kind: "Group", namespace: "default", name: "node1" };
 const configMap: ObjectName = { kind: "ConfigMap", namespace: "default", name: "templates" };
-
-class Statuses implements StatusSink {
-  readonly #byName = new Map<string, ObjectStatus>();
-  writes = 0;
-
-  write({ kind, name }: ObjectName, status: ObjectStatus): Promise<void> {
-    this.writes++;
-    this.#byName.set(`${kind}/${name}`, status);
-    return Promise.resolve();
-  }
-
-  forget({ kind, name }: ObjectName): void {
-    this.#byName.delete(`${kind}/${name}`);
-  }
-
-  groupCount(name: string): number | undefined {
-    return this.#byName.get(name)?.groupCount;
-  }
-
-  ready(name: string): string | undefined {
-    const ready = this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready");
-    return ready === undefined ? undefined : ready.reason;
-  }
-}
 
 describe("the controller", () => {
   let directory: string;
@@ -55,6 +32,7 @@ describe("the controller", () => {
   let synced: Promise<void>;
   let diskIsFull = false;
   let adminNamespace: string | undefined;
+  let metrics: Metrics;
   /** Every step that the store took, as lists of paths. */
   let steps: string[][];
 
@@ -75,6 +53,7 @@ describe("the controller", () => {
   async function start(): Promise<void> {
     statuses = new Statuses();
     steps = [];
+    metrics = createMetrics("test");
     const files = fullDisk(() => diskIsFull);
     const wal = await FileLog.open({ directory, files, lock: lockDirectory, clock, random: randomBytes, log });
     store = await Store.open({ log: wal, clock });
@@ -88,9 +67,10 @@ describe("the controller", () => {
       statusSink: statuses,
       clock,
       log,
-      metrics: createMetrics("test"),
+      metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: (text) => (text.includes("broken") ? { message: "No", line: 1, column: 1 } : undefined),
+      random: () => 0.5,
       tombstoneTtlSeconds: 60,
       adminNamespace,
       onSynced: synchronised,
@@ -126,6 +106,11 @@ describe("the controller", () => {
   /** Waits until the store took `count` steps. */
   async function stepsTaken(count: number): Promise<void> {
     while (steps.length < count) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  async function queueDepth(): Promise<number> {
+    controller.measure();
+    return Number(/^workqueue_depth\{name="objects"\} (\d+)$/m.exec(await metrics.text())?.[1]);
   }
 
   async function firstSync(): Promise<void> {
@@ -351,6 +336,46 @@ describe("the controller", () => {
     await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
   });
 
+  it("takes 1,000 updates of one object: the queue stays bounded, and the last one wins", async () => {
+    await firstSync();
+    for (let at = 1; at <= 1_000; at++) {
+      source.put(profileObject({ displayName: `version ${at}` })).tellChanged(profile);
+      if (at % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (at % 100 === 0) expect(await queueDepth()).toBeLessThanOrEqual(1);
+    }
+    await expect.poll(() => texts().get("/davit/profiles/default/web")).toContain('"version 1000"');
+    expect(steps.length).toBeLessThan(1_000);
+  });
+
+  it("repairs what was changed from outside, within eleven minutes", async () => {
+    await firstSync();
+    await store.submit({ kind: "set", path: storePath("/davit/groups/default/node1"), value: "{}" });
+    await store.submit({ kind: "delete", path: storePath("/davit/profiles/default/web") });
+    const writesBefore = statuses.writes;
+    await clock.advance(600_000);
+    await stepsTaken(5);
+    expect(steps[4]?.toSorted()).toEqual(webAndNode);
+    await expect.poll(() => statuses.writes).toBe(writesBefore + 2);
+    await clock.advance(600_000);
+    expect(steps).toHaveLength(5);
+  });
+
+  it("counts reconciles by the names of other controllers", async () => {
+    await firstSync();
+    const lines = (await metrics.text()).split("\n");
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'controller_runtime_reconcile_total{controller="profile",result="success"} 1',
+        'controller_runtime_reconcile_total{controller="group",result="error"} 0',
+        'controller_runtime_reconcile_errors_total{controller="group"} 0',
+        'controller_runtime_terminal_reconcile_errors_total{controller="profile"} 0',
+        'controller_runtime_reconcile_time_seconds_count{controller="group"} 1',
+        'controller_runtime_active_workers{controller="group"} 0',
+        'controller_runtime_max_concurrent_reconciles{controller="group"} 1',
+      ]),
+    );
+  });
+
   it("tries again while the disk is full, and says so in the status", async () => {
     await firstSync();
     diskIsFull = true;
@@ -363,18 +388,3 @@ describe("the controller", () => {
     expect(texts().get("/davit/profiles/default/web")).toContain('"new"');
   });
 });
-
-/** The machine's disk, on which appending fails while it is full. */
-function fullDisk(isFull: () => boolean): Files {
-  return {
-    ...diskFiles,
-    openAppend: async (path) => {
-      const file = await diskFiles.openAppend(path);
-      const append: AppendFile["append"] = (bytes) => {
-        if (!isFull()) return file.append(bytes);
-        return Promise.reject(Object.assign(new Error("No space left on device"), { code: "ENOSPC" }));
-      };
-      return { ...file, append };
-    },
-  };
-}

@@ -43,6 +43,7 @@ describe("when every Group is removed, one after another", () => {
       metrics: createMetrics("test"),
       sha256: (text) => hash("sha256", text, "hex"),
       checkTemplate: () => undefined,
+      random: () => 0.5,
       tombstoneTtlSeconds: 60,
       onSynced,
     });

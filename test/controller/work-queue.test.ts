@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { WorkQueue } from "../../src/controller/work-queue.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 function makeQueue() {
   const clock = new FakeClock();
-  return { clock, queue: new WorkQueue<string>({ clock, keyOf: (item) => item }) };
+  const metrics = createMetrics("test");
+  const queue = new WorkQueue<string>({ clock, keyOf: (item) => item, name: "objects", metrics });
+  return { clock, queue, metrics };
 }
 
 describe("WorkQueue", () => {
@@ -26,21 +29,21 @@ describe("WorkQueue", () => {
   it("brings a failed name back after 5 ms, then after twice as long each time", async () => {
     const { queue, clock } = makeQueue();
     for (const delayMs of [5, 10, 20]) {
-      queue.retryLater("a");
+      queue.retryLater(["a"]);
       await clock.advance(delayMs - 1);
       expect(queue.depth).toBe(0);
       await clock.advance(1);
       expect(await queue.take(1)).toEqual(["a"]);
     }
     queue.succeeded("a");
-    queue.retryLater("a");
+    queue.retryLater(["a"]);
     await clock.advance(5);
     expect(queue.depth).toBe(1);
   });
 
   it("never waits longer than 30 s", async () => {
     const { queue, clock } = makeQueue();
-    for (let failure = 0; failure < 40; failure++) queue.retryLater("a");
+    for (let failure = 0; failure < 40; failure++) queue.retryLater(["a"]);
     await clock.advance(30_000);
     expect(clock.sleeping).toBe(0);
   });
@@ -48,10 +51,72 @@ describe("WorkQueue", () => {
   it("gives nothing once stopped, and leaves no timer", async () => {
     const { queue, clock } = makeQueue();
     const taken = queue.take(1);
-    queue.retryLater("a");
+    queue.retryLater(["a"]);
     queue.stop();
     expect(await taken).toEqual([]);
     expect(clock.sleeping).toBe(0);
     expect(await queue.take(1)).toEqual([]);
+  });
+
+  it("brings names back together that failed together, after the delay of the one that failed most often", async () => {
+    const { queue, clock } = makeQueue();
+    queue.retryLater(["a"]);
+    await clock.advance(5);
+    await queue.take(1);
+    queue.retryLater(["a", "b"]);
+    expect(clock.sleeping).toBe(1);
+    await clock.advance(9);
+    expect(queue.depth).toBe(0);
+    await clock.advance(1);
+    expect(await queue.take(2)).toEqual(["a", "b"]);
+  });
+
+  it("tries no more than 100 times at once and then 10 times a second, whatever fails; new names do not wait", async () => {
+    const { queue, clock } = makeQueue();
+    for (let at = 0; at < 120; at++) queue.retryLater([`failed${at}`]);
+    await clock.advance(5);
+    expect(await queue.take(200)).toHaveLength(100);
+    await clock.advance(995);
+    expect(queue.depth).toBe(10);
+    queue.add("new");
+    expect(queue.depth).toBe(11);
+    await clock.advance(1_000);
+    expect(queue.depth).toBe(21);
+    // Ten seconds later the bucket is full again.
+    await clock.advance(10_000);
+    await queue.take(200);
+    for (let at = 0; at < 100; at++) queue.retryLater([`again${at}`]);
+    await clock.advance(5);
+    expect(queue.depth).toBe(100);
+  });
+
+  it("holds each name once, however often it is added", () => {
+    const { queue } = makeQueue();
+    for (let at = 0; at < 100_000; at++) queue.add(`name${at % 3}`);
+    expect(queue.depth).toBe(3);
+  });
+
+  it("measures waiting and working", async () => {
+    const { queue, clock, metrics } = makeQueue();
+    queue.add("a");
+    queue.add("b");
+    queue.add("c");
+    await clock.advance(2_000);
+    await queue.take(2);
+    await clock.advance(3_000);
+    queue.measure();
+    const text = await metrics.text();
+    for (const line of [
+      'workqueue_depth{name="objects"} 1',
+      'workqueue_adds_total{name="objects"} 3',
+      'workqueue_retries_total{name="objects"} 0',
+      'workqueue_queue_duration_seconds_sum{name="objects"} 4',
+      'workqueue_unfinished_work_seconds{name="objects"} 6',
+      'workqueue_longest_running_processor_seconds{name="objects"} 3',
+    ]) {
+      expect(text).toContain(`${line}\n`);
+    }
+    await queue.take(1);
+    expect(await metrics.text()).toContain('workqueue_work_duration_seconds_sum{name="objects"} 3\n');
   });
 });

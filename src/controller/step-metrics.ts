@@ -1,0 +1,65 @@
+/** Counts reconciles as dashboards know them from other controllers: one "controller" for each kind. */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import type { ObjectName } from "../model/source.ts";
+import type { Planned } from "./planner.ts";
+
+type ReconcileMetrics = Pick<
+  Metrics,
+  | "reconciles"
+  | "reconcileErrors"
+  | "reconcileTerminalErrors"
+  | "reconcileSeconds"
+  | "reconcileWorkers"
+  | "reconcileMaxWorkers"
+>;
+
+export interface StepMetricsOptions {
+  readonly clock: Clock;
+  readonly metrics: ReconcileMetrics;
+}
+
+const controllers = ["profile", "group"] as const;
+
+export class StepMetrics {
+  readonly #clock: Clock;
+  readonly #metrics: ReconcileMetrics;
+
+  constructor({ clock, metrics }: StepMetricsOptions) {
+    this.#clock = clock;
+    this.#metrics = metrics;
+    for (const controller of controllers) {
+      for (const result of ["success", "error"]) metrics.reconciles.inc({ controller, result }, 0);
+      metrics.reconcileErrors.inc({ controller }, 0);
+      metrics.reconcileTerminalErrors.inc({ controller }, 0);
+      metrics.reconcileWorkers.set({ controller }, 0);
+      metrics.reconcileMaxWorkers.set({ controller }, 1);
+    }
+  }
+
+  /** A step for these names begins. @returns what to call when it has ended, with what came of it. */
+  begin(names: readonly ObjectName[]): (planned: readonly Planned[], written: boolean) => void {
+    const sinceMs = this.#clock.monotonicMs();
+    const kinds = new Set(names.map(controllerOf));
+    for (const controller of kinds) this.#metrics.reconcileWorkers.set({ controller }, 1);
+    return (planned, written) => {
+      const seconds = (this.#clock.monotonicMs() - sinceMs) / 1_000;
+      for (const each of planned) this.#count(each, written, seconds);
+      for (const controller of kinds) this.#metrics.reconcileWorkers.set({ controller }, 0);
+    };
+  }
+
+  #count({ name, status }: Planned, written: boolean, seconds: number): void {
+    const controller = controllerOf(name);
+    this.#metrics.reconciles.inc({ controller, result: written ? "success" : "error" });
+    this.#metrics.reconcileSeconds.observe({ controller }, seconds);
+    if (!written) this.#metrics.reconcileErrors.inc({ controller });
+    const isRefused = status?.conditions.some(({ type, status: is }) => type === "Accepted" && is === "False");
+    if (isRefused === true) this.#metrics.reconcileTerminalErrors.inc({ controller });
+  }
+}
+
+function controllerOf({ kind }: ObjectName): string {
+  return kind.toLowerCase();
+}

@@ -1,0 +1,43 @@
+/** What a controller under test has around it: a sink that remembers, and a disk that may be full. */
+
+import { type AppendFile, diskFiles, type Files } from "../../src/lib/files.ts";
+import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
+
+export class Statuses implements StatusSink {
+  readonly #byName = new Map<string, ObjectStatus>();
+  writes = 0;
+
+  write({ kind, name }: ObjectName, status: ObjectStatus): Promise<void> {
+    this.writes++;
+    this.#byName.set(`${kind}/${name}`, status);
+    return Promise.resolve();
+  }
+
+  forget({ kind, name }: ObjectName): void {
+    this.#byName.delete(`${kind}/${name}`);
+  }
+
+  groupCount(name: string): number | undefined {
+    return this.#byName.get(name)?.groupCount;
+  }
+
+  ready(name: string): string | undefined {
+    const ready = this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready");
+    return ready === undefined ? undefined : ready.reason;
+  }
+}
+
+/** The machine's disk, on which appending fails while it is full. */
+export function fullDisk(isFull: () => boolean): Files {
+  return {
+    ...diskFiles,
+    openAppend: async (path) => {
+      const file = await diskFiles.openAppend(path);
+      const append: AppendFile["append"] = (bytes) => {
+        if (!isFull()) return file.append(bytes);
+        return Promise.reject(Object.assign(new Error("No space left on device"), { code: "ENOSPC" }));
+      };
+      return { ...file, append };
+    },
+  };
+}
