@@ -81,6 +81,7 @@ export class Planner {
     this.#world = {
       sha256,
       checkTemplate,
+      isViewComplete: () => source.view.complete,
       configMap: (namespace, name) => source.view.get("ConfigMap", namespace, name),
       secret: (namespace, name) => source.view.get("Secret", namespace, name),
     };

@@ -5,7 +5,13 @@
 
 import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
-import { type ProfileContent, type ResolvedTemplate, type TemplatePart, templateParts } from "../model/profile.ts";
+import {
+  type ProfileContent,
+  type ResolvedTemplate,
+  type SecretTemplate,
+  type TemplatePart,
+  templateParts,
+} from "../model/profile.ts";
 import type { ProfileObject } from "../model/source.ts";
 import { profileAdvice } from "./advice.ts";
 import { conditionsFor, type Outcome } from "./conditions.ts";
@@ -72,11 +78,17 @@ function withoutWithdrawn(document: ProfileDocument, namespace: string, world: P
   const templates = { ...document.content.templates };
   for (const part of templateParts) {
     const template = templates[part];
-    if (template?.kind === "secret" && "fault" in readSecret(template, namespace, world)) {
+    if (template?.kind === "secret" && isWithdrawn(template, namespace, world)) {
       templates[part] = { kind: "broken", withdrawn: true };
     }
   }
   return { ...document, content: { ...document.content, templates } };
+}
+
+/** Out of view for now is not withdrawn: the file that holds it may be the one that cannot be read. */
+function isWithdrawn(template: SecretTemplate, namespace: string, world: ProfileWorld): boolean {
+  const isKnown = world.isViewComplete() || world.secret(namespace, template.name) !== undefined;
+  return isKnown && "fault" in readSecret(template, namespace, world);
 }
 
 /** True for content that was valid when it was written. */

@@ -16,6 +16,8 @@ const maxTemplateBytes = 1024 * 1024;
 export interface ProfileWorld {
   readonly configMap: (namespace: string, name: string) => ConfigMapObject | undefined;
   readonly secret: (namespace: string, name: string) => SecretObject | undefined;
+  /** False while a ConfigMap or Secret that is missing may still be there. */
+  readonly isViewComplete: () => boolean;
   /** Parses a template; the problem is in our own words, with its place. */
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Lower-case hex. */

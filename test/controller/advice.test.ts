@@ -50,7 +50,12 @@ describe("advice on a Group", () => {
 
 it("Advice is in the Accepted condition, and the object is ready all the same", () => {
   const object = profileObject({ boot: { ...kernelBoot, args: ["#"] } });
-  const world = { sha256: (text: string) => text, configMap: () => undefined, secret: () => undefined };
+  const world = {
+    sha256: (text: string) => text,
+    configMap: () => undefined,
+    secret: () => undefined,
+    isViewComplete: () => true,
+  };
   const { status } = reconcileProfile(
     object,
     { document: undefined, secrets: [] },

@@ -14,9 +14,12 @@ const inline = (text: string): TemplateSource => ({ kind: "inline", text, raw: f
 const fromSecret: TemplateSource = { kind: "secret", name: "secrets", key: "ign", raw: false };
 
 /** A world in which a template is broken when it says so. */
-function world(objects: { configMap?: ConfigMapObject; secret?: SecretObject } = {}): ProfileWorld {
+function world(
+  objects: { configMap?: ConfigMapObject; secret?: SecretObject; isViewComplete?: boolean } = {},
+): ProfileWorld {
   return {
     sha256,
+    isViewComplete: () => objects.isViewComplete ?? true,
     configMap: (_namespace, name) => (objects.configMap?.name === name ? objects.configMap : undefined),
     secret: (_namespace, name) => (objects.secret?.name === name ? objects.secret : undefined),
     checkTemplate: (text) => (text.includes("broken") ? { message: "Unclosed block", line: 2, column: 7 } : undefined),
@@ -188,6 +191,22 @@ describe("a Secret's template", () => {
     expect(gone.document?.content.boot).toEqual(kernelBoot);
     expect(reconcileProfile(object, gone, after).changes).toEqual([]);
     expect(store(object, gone, allowed).document?.content).toEqual(stored.document?.content);
+  });
+});
+
+describe("a Secret that is out of view while part of the source cannot be read", () => {
+  const object = profileObject({ templates: { ignition: fromSecret } });
+  const stored = store(object, nothingStored, world({ secret: secretObject({ ign: "x" }) }));
+
+  it("is not taken for withdrawn: its template is served as before", () => {
+    const outcome = reconcileProfile(object, stored, world({ isViewComplete: false }));
+    expect(outcome.changes).toEqual([]);
+    expect(condition(outcome, "Synced")).toMatchObject({ reason: "ServingLastGood" });
+  });
+
+  it("is withdrawn all the same when it can be seen to forbid it", () => {
+    const forbidden = world({ secret: secretObject({ ign: "x" }, false), isViewComplete: false });
+    expect(store(object, stored, forbidden).secrets).toEqual([]);
   });
 });
 
