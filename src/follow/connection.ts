@@ -3,6 +3,7 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { Clock } from "../lib/clock.ts";
+import { Deadline } from "../lib/deadline.ts";
 import { codeOf } from "../lib/errors.ts";
 import { followPath } from "../model/follow-line.ts";
 import type { Copy } from "./copy.ts";
@@ -37,23 +38,22 @@ export interface ConnectionOptions {
  */
 export async function listenToStore(options: ConnectionOptions): Promise<void> {
   const { signal, heard } = options;
-  const ended = new AbortController();
   const sent = send(options);
-  const watchdog = new Watchdog(options, () => sent.destroy(new FollowError("silent")));
+  const silence = new Deadline({ clock: options.clock, durationMs: options.silenceMs });
   const stop = () => sent.destroy();
   signal.addEventListener("abort", stop, { once: true });
-  void watchdog.watch(ended.signal);
+  silence.signal.addEventListener("abort", () => sent.destroy(new FollowError("silent")), { once: true });
   try {
     const response = await answerTo(sent);
     for await (const chunk of response) {
-      watchdog.noise();
+      silence.putOff();
       heard(Buffer.from(chunk));
     }
     throw new FollowError("ended");
   } catch (error) {
-    if (!signal.aborted) throw asFollowError(error, watchdog);
+    if (!signal.aborted) throw asFollowError(error, silence);
   } finally {
-    ended.abort();
+    silence.cancel();
     signal.removeEventListener("abort", stop);
     sent.destroy();
   }
@@ -84,43 +84,10 @@ function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
 }
 
 /** Node's own messages may quote what was sent: only codes are kept. What is no failure of the network is a bug. */
-function asFollowError(error: unknown, { hasBitten }: Watchdog): unknown {
+function asFollowError(error: unknown, { hasPassed }: Deadline): unknown {
   // What the cut itself looks like depends on how far the answer was.
-  if (hasBitten) return new FollowError("silent");
+  if (hasPassed) return new FollowError("silent");
   const code = codeOf(error);
   if (error instanceof FollowError || code === undefined) return error;
   return new FollowError(code === "ECONNRESET" ? "ended" : "unreachable", code, { cause: error });
-}
-
-class Watchdog {
-  readonly #clock: Clock;
-  readonly #silenceMs: number;
-  readonly #bite: () => void;
-  #heardMs: number;
-  hasBitten = false;
-
-  constructor({ clock, silenceMs }: Pick<ConnectionOptions, "clock" | "silenceMs">, bite: () => void) {
-    this.#clock = clock;
-    this.#silenceMs = silenceMs;
-    this.#bite = bite;
-    this.#heardMs = clock.monotonicMs();
-  }
-
-  noise(): void {
-    this.#heardMs = this.#clock.monotonicMs();
-  }
-
-  /** Bites once when it has been silent for too long; until then it sleeps as long as it can. */
-  async watch(signal: AbortSignal): Promise<void> {
-    for (let leftMs = this.#silenceMs; leftMs > 0; leftMs = this.#leftMs()) {
-      await this.#clock.sleep(leftMs, signal);
-      if (signal.aborted) return;
-    }
-    this.hasBitten = true;
-    this.#bite();
-  }
-
-  #leftMs(): number {
-    return this.#heardMs + this.#silenceMs - this.#clock.monotonicMs();
-  }
 }

@@ -7,6 +7,7 @@
  */
 
 import { backoffMs, type Clock } from "../lib/clock.ts";
+import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
 import { decodeFollowLine } from "../model/follow-line.ts";
@@ -14,7 +15,6 @@ import { type Credentials, listenToStore } from "./connection.ts";
 import { type Effect, FollowedCopy, isSynced } from "./copy.ts";
 import type { CopyFile } from "./copy-file.ts";
 import { FollowError } from "./follow-error.ts";
-import { LineReader } from "./lines.ts";
 
 export interface StoreFollowerOptions {
   readonly url: URL;
@@ -44,6 +44,11 @@ interface Listening {
 
 /** Three heartbeats of the store. */
 const presetSilenceMs = 30_000;
+/**
+ * A document holds at most a few templates of 1 MiB each, and JSON within JSON makes six characters of one at worst;
+ * a line beyond this is not the store's.
+ */
+const presetMaxLineBytes = 64 * 1024 * 1024;
 /** A store that restarts is back within seconds; the cap keeps a fleet of followers from falling upon it at once. */
 const retries = { firstMs: 250, capMs: 5_000 };
 
@@ -123,8 +128,9 @@ export class StoreFollower implements Feed {
 
   async #followOnce(): Promise<void> {
     const { url, clock, limits = {} } = this.#options;
-    const { silenceMs = presetSilenceMs } = limits;
-    const lines = new LineReader(limits);
+    const { silenceMs = presetSilenceMs, maxLineBytes = presetMaxLineBytes } = limits;
+    const refuse = (detail: string, cause: unknown) => new FollowError("protocol", detail, { cause });
+    const lines = new LineReader({ maxLineBytes, refuse });
     const { signal } = this.#stopping;
     this.#copy.begin();
     const heard = (chunk: Buffer) => {

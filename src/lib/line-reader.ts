@@ -1,29 +1,28 @@
 /** From bytes to lines, however the bytes were cut: a chunk may end in the middle of a line, or of a character. */
 
-import { FollowError } from "./follow-error.ts";
-
-/**
- * A document holds at most a few templates of 1 MiB each, and JSON within JSON makes six characters of one at worst;
- * a line beyond this is not the store's.
- */
-const presetMaxLineBytes = 64 * 1024 * 1024;
-
 const newline = 0x0a;
 
+export interface LineReaderOptions {
+  /** A line beyond this is not of the protocol; nobody's memory grows with it. */
+  readonly maxLineBytes: number;
+  /** Makes the error for a line that cannot be one, in the words of the protocol's own domain. */
+  readonly refuse: (detail: string, cause?: unknown) => Error;
+}
+
 export class LineReader {
-  readonly #maxLineBytes: number;
+  readonly #options: LineReaderOptions;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   /** What came of a line that has not ended. */
   #begun: Buffer[] = [];
   #begunBytes = 0;
 
-  constructor({ maxLineBytes = presetMaxLineBytes }: { readonly maxLineBytes?: number } = {}) {
-    this.#maxLineBytes = maxLineBytes;
+  constructor(options: LineReaderOptions) {
+    this.#options = options;
   }
 
   /**
    * The lines that a chunk completes, without their newlines.
-   * @throws {FollowError} protocol, for a line that is too long or not UTF-8.
+   * @throws what `refuse` makes, for a line that is too long or not UTF-8.
    */
   *push(chunk: Buffer): Iterable<string> {
     let start = 0;
@@ -36,14 +35,9 @@ export class LineReader {
     if (start < chunk.length) this.#take(start === 0 ? chunk : Buffer.from(chunk.subarray(start)));
   }
 
-  /** True when nothing of a line is left over. */
-  get isBetweenLines(): boolean {
-    return this.#begunBytes === 0;
-  }
-
   #take(bytes: Buffer): void {
     this.#begunBytes += bytes.length;
-    if (this.#begunBytes > this.#maxLineBytes) throw new FollowError("protocol", "a line is too long");
+    if (this.#begunBytes > this.#options.maxLineBytes) throw this.#options.refuse("a line is too long");
     this.#begun.push(bytes);
   }
 
@@ -54,7 +48,7 @@ export class LineReader {
     try {
       return this.#decoder.decode(bytes);
     } catch (error) {
-      throw new FollowError("protocol", "a line is not UTF-8", { cause: error });
+      throw this.#options.refuse("a line is not UTF-8", error);
     }
   }
 }
