@@ -4,8 +4,9 @@
 const allowed = {
   lib: [],
   model: ["lib"],
-  kubernetes: ["model", "lib"],
-  directory: ["model", "lib"],
+  admission: ["model", "lib"],
+  kubernetes: ["admission", "model", "lib"],
+  directory: ["admission", "model", "lib"],
   store: ["lib"],
   render: ["model", "lib"],
   sign: ["lib"],
@@ -22,8 +23,10 @@ const owners = {
   pino: "^src/lib/log\\.ts$",
   "pino-pretty": "^src/lib/log\\.ts$",
   "prom-client": "^src/lib/metrics\\.ts$",
-  ajv: "^src/directory/",
-  "@marcbachmann/cel-js": "^src/directory/",
+  ajv: "^src/admission/",
+  "@marcbachmann/cel-js": "^src/admission/",
+  "@kubernetes/client-node": "^src/kubernetes/kube-config\\.ts$",
+  undici: "^src/kubernetes/connections\\.ts$",
 };
 
 const layers = Object.entries(allowed).map(([folder, targets]) => ({

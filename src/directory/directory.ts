@@ -8,11 +8,11 @@
  * a log line quotes a file. It never writes a file and never talks to the store.
  */
 
+import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { compareBytes } from "../lib/order.ts";
 import type { Source, SourceListener, SourceView } from "../model/source.ts";
-import { packagedCrdsDirectory, readCrds } from "./crds.ts";
 import { Holdings } from "./holdings.ts";
 import { type ListedFile, type Listing, listFiles } from "./list-files.ts";
 import { type IgnoringFile, LookLog } from "./look-log.ts";

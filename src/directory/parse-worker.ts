@@ -5,8 +5,8 @@
 
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
+import { Admission } from "../admission/admission.ts";
 import { assert, codeOf } from "../lib/errors.ts";
-import { Admission } from "./admission.ts";
 import { type ListedFile, signatureOf } from "./list-files.ts";
 import { type ReadFile, readFileBytes, unusableFile } from "./read-file.ts";
 

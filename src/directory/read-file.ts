@@ -3,13 +3,13 @@
  * thread; what comes out is plain data that can be sent to another thread. No message holds a text of the file.
  */
 
+import type { Admission, RefusedDocument } from "../admission/admission.ts";
+import type { Finding } from "../admission/check.ts";
+import { foreignKey } from "../admission/identity.ts";
+import type { SchemaNode } from "../admission/schema.ts";
+import { decodeUtf8 } from "../admission/secret-data.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
 import type { GroupObject, ObjectName, SourceObject, SourceProblem } from "../model/source.ts";
-import type { Admission, RefusedDocument } from "./admission.ts";
-import type { Finding } from "./check.ts";
-import { foreignKey } from "./identity.ts";
-import type { SchemaNode } from "./schema.ts";
-import { decodeUtf8 } from "./secret-data.ts";
 import { readDocuments, type TextDocument } from "./yaml-documents.ts";
 
 /** A document that names an object. */

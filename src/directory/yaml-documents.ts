@@ -16,9 +16,9 @@ import {
   visit,
   type YAMLError,
 } from "yaml";
+import type { Finding } from "../admission/check.ts";
 import type { JsonValue } from "../model/json.ts";
 import { isAmbiguous } from "./ambiguous.ts";
-import type { Finding } from "./check.ts";
 
 /** JSON is read by its own rules: there, text is always quoted. */
 export type TextFormat = "yaml" | "json";

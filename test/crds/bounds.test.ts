@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { type Check, compileCheck } from "../../src/directory/check.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/directory/crds.ts";
-import { readKindSchemas, toSchemaNode } from "../../src/directory/schema.ts";
+import { type Check, compileCheck } from "../../src/admission/check.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { readKindSchemas, toSchemaNode } from "../../src/admission/schema.ts";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
 
 const crds = await readCrds(packagedCrdsDirectory);

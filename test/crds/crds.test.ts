@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { compileCheck, patternTexts } from "../../src/directory/check.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/directory/crds.ts";
-import { readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/directory/schema.ts";
+import { compileCheck, patternTexts } from "../../src/admission/check.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { normalizeMac } from "../../src/model/labels.ts";
 

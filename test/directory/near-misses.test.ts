@@ -1,8 +1,8 @@
 /** Files and documents that look as if they were meant for nobody, and are not passed over. */
 
 import { expect, it } from "vitest";
-import { Admission } from "../../src/directory/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/directory/crds.ts";
+import { Admission } from "../../src/admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
 import { groupText, profileText } from "./manifests.ts";
 

@@ -1,8 +1,8 @@
 /** Manifests that are legal and odd: names that every object has, numbers at their limits, values that Helm emptied. */
 
 import { describe, expect, it } from "vitest";
-import { Admission } from "../../src/directory/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/directory/crds.ts";
+import { Admission } from "../../src/admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
 import type { SourceObject } from "../../src/model/source.ts";
 import { groupText } from "./manifests.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
-import { packagedCrdsDirectory, readCrds } from "../../src/directory/crds.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { listFiles } from "../../src/directory/list-files.ts";
 import { Parser } from "../../src/directory/parser.ts";
 import { groupText } from "./manifests.ts";

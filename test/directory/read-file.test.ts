@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { Admission } from "../../src/directory/admission.ts";
-import { packagedCrdsDirectory, readCrds } from "../../src/directory/crds.ts";
+import { Admission } from "../../src/admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
 import type { SourceObject } from "../../src/model/source.ts";
 import { groupText, profileText, stream } from "./manifests.ts";

@@ -36,6 +36,8 @@ export interface Place {
   readonly origin: string;
   /** With any of these the document is refused. */
   readonly findings: readonly Finding[];
+  /** What an API server knows of an object; files have none of it. */
+  readonly meta?: { readonly uid: string; readonly generation: number };
 }
 
 interface KindAdmission {
@@ -68,7 +70,8 @@ export class Admission {
   }
 
   /** Judges a document. */
-  admit(value: JsonValue, { origin, findings }: Place): Verdict {
+  admit(value: JsonValue, place: Place): Verdict {
+    const { findings } = place;
     const identity = identify(value);
     if (identity.kind === "foreign") return { kind: "ignored" };
     if (identity.kind === "unclear") {
@@ -84,7 +87,7 @@ export class Admission {
       return this.#refuse(all, name, document);
     }
     assert(isJsonObject(checked.value), "A checked document is an object");
-    const made = makeObject(name, origin, checked.value);
+    const made = makeObject(name, place, checked.value);
     return "findings" in made ? this.#refuse(made.findings, name, document) : { kind: "accepted", object: made };
   }
 
@@ -125,10 +128,10 @@ export class Admission {
 
 type Refusal = { readonly findings: readonly Finding[] };
 
-function makeObject(name: ObjectName, origin: string, document: JsonObject): SourceObject | Refusal {
+function makeObject(name: ObjectName, place: Place, document: JsonObject): SourceObject | Refusal {
   const { kind, namespace } = name;
-  const uid = `directory/${kind}/${namespace}/${name.name}`;
-  const meta = { namespace, name: name.name, uid, generation: 1, origin };
+  const { uid, generation } = place.meta ?? { uid: `directory/${kind}/${namespace}/${name.name}`, generation: 1 };
+  const meta = { namespace, name: name.name, uid, generation, origin: place.origin };
   const spec = isJsonObject(document.spec) ? document.spec : {};
   switch (kind) {
     case "Profile":
