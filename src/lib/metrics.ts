@@ -34,6 +34,7 @@ export function createMetrics(version: string) {
     ...storeMetrics(registers),
     ...followMetrics(registers),
     ...controllerMetrics(registers),
+    ...kubernetesMetrics(registers),
     contentType: registry.contentType,
     text: () => registry.metrics(),
   };
@@ -176,6 +177,45 @@ function controllerMetrics(registers: Registry[]) {
     sourceProblems: new Gauge({
       name: "davit_source_problems",
       help: "Files and documents of the source that cannot be used.",
+      registers,
+    }),
+  };
+}
+
+// As client-go has them, for dashboards that know its name for this.
+const restClientSecondsBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+
+function kubernetesMetrics(registers: Registry[]) {
+  return {
+    watchConnected: new Gauge({
+      name: "davit_watch_connected",
+      help: "1 while every watch of the resource is connected to the API server; absent without a cluster.",
+      labelNames: ["resource"],
+      registers,
+    }),
+    watchRestarts: new Counter({
+      name: "davit_watch_restarts_total",
+      help: "Lists and watches that ended other than in good order, by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
+    relists: new Counter({ name: "davit_relists_total", help: "Full lists from the API server.", registers }),
+    cacheAgeSeconds: new Gauge({
+      name: "davit_cache_age_seconds",
+      help: "Time since the API server was last heard, by the watch that has waited longest.",
+      registers,
+    }),
+    restClientRequests: new Counter({
+      name: "rest_client_requests_total",
+      help: "Requests to the API server by status code, method and host.",
+      labelNames: ["code", "method", "host"],
+      registers,
+    }),
+    restClientRequestSeconds: new Histogram({
+      name: "rest_client_request_duration_seconds",
+      help: "Time from a request to the head of its answer.",
+      labelNames: ["verb", "host"],
+      buckets: restClientSecondsBuckets,
       registers,
     }),
   };

@@ -44,6 +44,12 @@ export class FakeClock implements Clock {
     return this.#sleepers.length;
   }
 
+  /** How long until the next one wakes; undefined when nobody sleeps. */
+  get nextWakeMs(): number | undefined {
+    const wakesAtMs = this.#sleepers.map((sleeper) => sleeper.wakesAtMs - this.#monotonicMs);
+    return wakesAtMs.length === 0 ? undefined : Math.min(...wakesAtMs);
+  }
+
   /** Lets time pass, waking sleepers in order, and lets what they start run to its next wait. */
   async advance(durationMs: number): Promise<void> {
     const endMs = this.#monotonicMs + durationMs;

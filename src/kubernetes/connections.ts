@@ -1,0 +1,98 @@
+/**
+ * The sockets to the API server: one pool for calls, which are short, and one for watches, so that neither waits for
+ * the other. HTTP/1.1, because with HTTP/2 one stalled stream would hold up everything on its connection.
+ *
+ * When the certificates or the authority change, new requests get new connections; those under way end on the old ones.
+ */
+
+import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
+import type { Headers } from "./api-error.ts";
+import type { TlsMaterial } from "./kube-config.ts";
+
+export interface Sending {
+  readonly url: string;
+  readonly method: "GET" | "POST" | "PATCH";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Ends the request, and the answer's body too. */
+  readonly signal: AbortSignal;
+  readonly use: "call" | "watch";
+  readonly tls: TlsMaterial;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: AsyncIterable<Buffer>;
+}
+
+// A first sync writes hundreds of statuses a second; the API server takes that over a few connections.
+const maxCallConnections = 16;
+// Below the idle time-out of load balancers, which is 60 s at some; client-go has the same.
+const keepAliveInitialDelayMs = 30_000;
+const connectTimeoutMs = 10_000;
+const idleConnectionMs = 30_000;
+
+interface Pools {
+  readonly tlsKey: string;
+  readonly call: Dispatcher;
+  readonly watch: Dispatcher;
+}
+
+export class Connections {
+  readonly #proxy: string | undefined;
+  #pools: Pools | undefined;
+  readonly #retiring = new Set<Promise<void>>();
+
+  constructor({ proxy }: { readonly proxy?: string | undefined }) {
+    this.#proxy = proxy;
+  }
+
+  /** Sends a request; resolves with the head of its answer. @throws what the network or the signal says. */
+  async send({ url, method, headers, body, signal, use, tls }: Sending): Promise<Answer> {
+    const dispatcher = this.#poolsFor(tls)[use];
+    const answer = await request(url, {
+      dispatcher,
+      method,
+      headers,
+      signal,
+      // Time-outs are the caller's: they run on its clock.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      ...(body !== undefined && { body }),
+    });
+    return { status: answer.statusCode, headers: answer.headers, body: buffers(answer.body) };
+  }
+
+  /** Cuts every connection; idempotent. */
+  async stop(): Promise<void> {
+    const pools = this.#pools;
+    this.#pools = undefined;
+    await Promise.all([pools?.call.destroy(), pools?.watch.destroy(), ...this.#retiring]);
+  }
+
+  #poolsFor(tls: TlsMaterial): Pools {
+    const tlsKey = JSON.stringify(tls);
+    if (this.#pools?.tlsKey === tlsKey) return this.#pools;
+    if (this.#pools !== undefined) this.#retire(this.#pools);
+    this.#pools = { tlsKey, call: this.#pool(tls, maxCallConnections), watch: this.#pool(tls, null) };
+    return this.#pools;
+  }
+
+  #pool(tls: TlsMaterial, connections: number | null): Dispatcher {
+    const keepAlive = { keepAlive: true, keepAliveInitialDelay: keepAliveInitialDelayMs, timeout: connectTimeoutMs };
+    const shared = { allowH2: false, connections, keepAliveTimeout: idleConnectionMs };
+    if (this.#proxy === undefined) return new Agent({ ...shared, connect: { ...tls, ...keepAlive } });
+    return new ProxyAgent({ ...shared, uri: this.#proxy, requestTls: tls, connect: keepAlive });
+  }
+
+  /** A watch on an old connection has at most its ten minutes left, a call its time-out. */
+  #retire({ call, watch }: Pools): void {
+    const closing = Promise.all([call.close(), watch.close()]).then(() => void this.#retiring.delete(closing));
+    this.#retiring.add(closing);
+  }
+}
+
+async function* buffers(body: AsyncIterable<unknown>): AsyncIterable<Buffer> {
+  for await (const chunk of body) if (Buffer.isBuffer(chunk)) yield chunk;
+}

@@ -1,0 +1,354 @@
+/**
+ * An API server in the test's own process: real HTTP, real lists and watches over objects that a test changes, and
+ * whatever misbehaviour a test asks for. It does not validate; the suites with a real API server are for that.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
+import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
+
+/** What a test gives; the server adds what every object carries. */
+export interface NewObject {
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly generation?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** `spec`, `data` and so on. */
+  readonly content?: JsonObject;
+}
+
+export interface SeenRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: JsonObject | undefined;
+  /** What it asks for: see `kindOf`. */
+  readonly kind: "list" | "watch" | "get" | "patch" | "post";
+}
+
+/** Takes over an answer. */
+export type Handler = (request: SeenRequest, response: ServerResponse) => void;
+
+interface OpenWatch {
+  readonly request: SeenRequest;
+  readonly response: ServerResponse;
+}
+
+interface LoggedEvent {
+  readonly version: number;
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: JsonObject;
+}
+
+const plurals: Readonly<Record<string, string>> = {
+  Profile: "profiles",
+  Group: "groups",
+  ConfigMap: "configmaps",
+  Secret: "secrets",
+};
+
+export class FakeApiServer {
+  readonly requests: SeenRequest[] = [];
+  readonly events: JsonObject[] = [];
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #objects = new Map<string, JsonObject>();
+  readonly #history: LoggedEvent[] = [];
+  readonly #watches = new Set<OpenWatch>();
+  readonly #once: { readonly kind: SeenRequest["kind"]; readonly path: RegExp; readonly handler: Handler }[] = [];
+  readonly #always: { readonly path: RegExp; readonly handler: Handler }[] = [];
+  #version = 100;
+  #uids = 0;
+  /** Versions up to this one are forgotten. */
+  #compacted = 0;
+
+  static async start(): Promise<FakeApiServer> {
+    const fake = new FakeApiServer();
+    await new Promise<void>((resolve) => fake.#server.listen(0, "127.0.0.1", resolve));
+    return fake;
+  }
+
+  private constructor() {
+    this.#server = createServer((request, response) => void this.#take(request, response));
+    this.#server.on("connection", (socket) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+    });
+  }
+
+  get url(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}`;
+  }
+
+  get openSockets(): number {
+    return this.#sockets.size;
+  }
+
+  get openWatches(): number {
+    return this.#watches.size;
+  }
+
+  get version(): string {
+    return String(this.#version);
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  /** Requests of a kind so far, on paths that match. */
+  seen(kind: SeenRequest["kind"], path = /./): readonly SeenRequest[] {
+    return this.requests.filter((request) => request.kind === kind && path.test(request.path));
+  }
+
+  /** Answers the next request of a kind (on a path) in another way; handlers queue up. */
+  once(kind: SeenRequest["kind"], handler: Handler, path = /./): void {
+    this.#once.push({ kind, path, handler });
+  }
+
+  /** Answers every request to a path in another way, until the returned function is called. */
+  always(path: RegExp, handler: Handler): () => void {
+    const entry = { path, handler };
+    this.#always.push(entry);
+    return () => void this.#always.splice(this.#always.indexOf(entry), 1);
+  }
+
+  /** Adds an object or changes it; open watches hear of it. */
+  put({ kind, name, namespace = "default", uid, generation = 1, labels, content = {} }: NewObject): JsonObject {
+    const key = `${plurals[kind]}/${namespace}/${name}`;
+    const before = this.#objects.get(key);
+    const known = metadataOf(before);
+    this.#version += 1;
+    const metadata = {
+      name,
+      namespace,
+      uid: uid ?? (typeof known.uid === "string" ? known.uid : `uid-${++this.#uids}`),
+      resourceVersion: this.version,
+      generation,
+      ...(labels && { labels: { ...labels } }),
+    };
+    const status = before?.status;
+    const object: JsonObject = { ...content, metadata, ...(status !== undefined && { status }) };
+    this.#objects.set(key, object);
+    this.#log(before === undefined ? "ADDED" : "MODIFIED", kind, object);
+    return object;
+  }
+
+  delete(kind: string, name: string, namespace = "default"): void {
+    const key = `${plurals[kind]}/${namespace}/${name}`;
+    const object = this.#objects.get(key);
+    if (object === undefined) return;
+    this.#objects.delete(key);
+    this.#version += 1;
+    const metadata = { ...metadataOf(object), resourceVersion: this.version };
+    this.#log("DELETED", kind, { ...object, metadata });
+  }
+
+  object(kind: string, name: string, namespace = "default"): JsonObject | undefined {
+    return this.#objects.get(`${plurals[kind]}/${namespace}/${name}`);
+  }
+
+  /** Forgets the history: watches from before get 410. */
+  compact(): void {
+    this.#compacted = this.#version;
+  }
+
+  /** Sends every open watch a bookmark of the version that is now. */
+  bookmark(): void {
+    for (const { response } of this.#watches) writeEvent(response, "BOOKMARK", bookmarkOf(this.version));
+  }
+
+  /** Writes to every open watch as it is. */
+  write(bytes: string | Uint8Array): void {
+    for (const { response } of this.#watches) response.write(bytes);
+  }
+
+  /** Ends every open watch in good order. */
+  endWatches(): void {
+    for (const { response } of this.#watches) response.end();
+    this.#watches.clear();
+  }
+
+  /** Resets every connection. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  async #take(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await readRequest(incoming);
+    this.requests.push(request);
+    const { kind, path } = request;
+    const at = this.#once.findIndex((entry) => entry.kind === kind && entry.path.test(path));
+    const [planned] = at < 0 ? [] : this.#once.splice(at, 1);
+    const handler = planned ?? this.#always.find((entry) => entry.path.test(path));
+    if (handler === undefined) this.#answer(request, response);
+    else handler.handler(request, response);
+  }
+
+  #answer(request: SeenRequest, response: ServerResponse): void {
+    switch (request.kind) {
+      case "list":
+        this.#list(request, response);
+        return;
+      case "watch":
+        this.#watch(request, response);
+        return;
+      case "post":
+        this.events.push(request.body ?? {});
+        sendJson(response, 201, request.body ?? {});
+        return;
+      default:
+        this.#one(request, response);
+    }
+  }
+
+  #one({ kind, path, body }: SeenRequest, response: ServerResponse): void {
+    const { plural, namespace, name } = placeOf(path);
+    const key = `${plural}/${namespace}/${name}`;
+    const object = this.#objects.get(key);
+    if (object === undefined) {
+      sendStatus(response, 404, "NotFound");
+      return;
+    }
+    if (kind === "get") {
+      sendJson(response, 200, object);
+      return;
+    }
+    const changed = { ...object, ...(body?.status !== undefined && { status: body.status }) };
+    if (JSON.stringify(changed) === JSON.stringify(object)) {
+      sendJson(response, 200, object);
+      return;
+    }
+    this.#version += 1;
+    const written = { ...changed, metadata: { ...metadataOf(object), resourceVersion: this.version } };
+    this.#objects.set(key, written);
+    sendJson(response, 200, written);
+    this.#log("MODIFIED", kindOfPlural(plural), written);
+  }
+
+  #list(request: SeenRequest, response: ServerResponse): void {
+    const limit = Number(request.query.get("limit") ?? "0") || Number.MAX_SAFE_INTEGER;
+    const [version = this.version, from = "0"] = (request.query.get("continue") ?? "").split("/").filter(Boolean);
+    const all = [...this.#objects]
+      .filter(([key, object]) => isWanted(request, key, object))
+      .map(([, object]) => object);
+    const end = Number(from) + limit;
+    const items = all.slice(Number(from), end).map((object) => shown(request, object));
+    const place = end < all.length ? { continue: `${version}/${end}` } : {};
+    sendJson(response, 200, { kind: "List", metadata: { resourceVersion: version, ...place }, items });
+  }
+
+  #watch(request: SeenRequest, response: ServerResponse): void {
+    const from = Number(request.query.get("resourceVersion"));
+    if (from < this.#compacted) {
+      sendStatus(response, 410, "Expired");
+      return;
+    }
+    this.openWatch(request, response);
+    for (const event of this.#history) if (event.version > from) this.#tell({ request, response }, event);
+  }
+
+  /** The head of a watch's answer; a handler of a test may send it, too. */
+  openWatch(request: SeenRequest, response: ServerResponse): void {
+    response.writeHead(200, { "content-type": "application/json" });
+    response.flushHeaders();
+    const open = { request, response };
+    this.#watches.add(open);
+    response.on("close", () => this.#watches.delete(open));
+  }
+
+  #log(type: LoggedEvent["type"], kind: string, object: JsonObject): void {
+    const event = { version: this.#version, type, object: { kind, ...object } };
+    this.#history.push(event);
+    for (const open of this.#watches) this.#tell(open, event);
+  }
+
+  #tell({ request, response }: OpenWatch, { type, object }: LoggedEvent): void {
+    const { kind } = object;
+    const { namespace, name } = metadataOf(object);
+    if (typeof kind !== "string") return;
+    if (isWanted(request, `${plurals[kind]}/${namespace}/${name}`, object)) {
+      writeEvent(response, type, shown(request, object));
+    }
+  }
+}
+
+/** A watch event as a line. */
+export function eventLine(type: string, object: JsonObject): string {
+  return `${JSON.stringify({ type, object })}\n`;
+}
+
+function writeEvent(response: ServerResponse, type: string, object: JsonObject): void {
+  response.write(eventLine(type, object));
+}
+
+export function bookmarkOf(resourceVersion: string): JsonObject {
+  return { metadata: { resourceVersion } };
+}
+
+/** A failure as the API server tells it. */
+export function statusOf(code: number, reason: string): JsonObject {
+  return { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "told", reason, code };
+}
+
+export function sendStatus(
+  response: ServerResponse,
+  code: number,
+  reason: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  sendJson(response, code, statusOf(code, reason), headers);
+}
+
+function sendJson(response: ServerResponse, code: number, value: JsonObject, headers = {}): void {
+  response.writeHead(code, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify(value));
+}
+
+async function readRequest(incoming: IncomingMessage): Promise<SeenRequest> {
+  const { method = "GET", url = "/", headers } = incoming;
+  const { pathname: path, searchParams: query } = new URL(url, "http://fake");
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(Buffer.from(chunk));
+  const body = parseJsonObject(Buffer.concat(chunks).toString("utf8"));
+  return { method, path, query, headers, body, kind: kindOf(method, path, query) };
+}
+
+function kindOf(method: string, path: string, query: URLSearchParams): SeenRequest["kind"] {
+  if (method === "PATCH") return "patch";
+  if (method === "POST") return "post";
+  if (query.get("watch") !== null) return "watch";
+  return placeOf(path).name === undefined ? "list" : "get";
+}
+
+function placeOf(path: string) {
+  const matched = /^\/apis?(?:\/[\w.]+)?\/v\w+(?:\/namespaces\/([^/]+))?\/(\w+)(?:\/([^/]+))?/.exec(path) ?? [];
+  const [, namespace, plural, name] = matched;
+  return { namespace, plural, name };
+}
+
+function kindOfPlural(plural: string | undefined): string {
+  return Object.entries(plurals).find(([, known]) => known === plural)?.[0] ?? "";
+}
+
+function isWanted({ path, query }: SeenRequest, key: string, object: JsonObject): boolean {
+  const { namespace, plural } = placeOf(path);
+  const prefix = namespace === undefined ? `${plural}/` : `${plural}/${namespace}/`;
+  const selected = /^metadata\.name=(.*)$/.exec(query.get("fieldSelector") ?? "")?.[1];
+  return key.startsWith(prefix) && (selected === undefined || metadataOf(object).name === selected);
+}
+
+/** As the API server does for who wants nothing but metadata. */
+function shown({ headers }: SeenRequest, object: JsonObject): JsonObject {
+  const isPartial = headers.accept?.includes("as=PartialObjectMetadata") === true;
+  return isPartial ? { kind: "PartialObjectMetadata", metadata: metadataOf(object) } : object;
+}
+
+function metadataOf(object: JsonObject | undefined): JsonObject {
+  return isJsonObject(object?.metadata) ? object.metadata : {};
+}
