@@ -1,0 +1,279 @@
+/**
+ * Follows the objects of one resource: lists them, watches from that version on, and begins anew where it has to.
+ *
+ * It promises that what it holds becomes what the API server holds, whatever happens to the connection: a deletion that
+ * it did not hear shows in the next list. It never forgets an object because of a failure, and believes an empty list
+ * in the place of objects only when a second one says the same. Whoever listens is only told names. After `stop` no
+ * timer, no socket and no callback is left.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import type { ApiClient, ApiRequest } from "./client.ts";
+import { type Held, Mirror, type MirrorChange, type ReadObject, readMeta } from "./mirror.ts";
+import { pagedList } from "./paged-list.ts";
+import { RetryDelays } from "./retry-delays.ts";
+import { type WatchEvent, watchEvents } from "./watch-events.ts";
+import { toWatchFailure, WatchFailure } from "./watch-failure.ts";
+
+export interface ObjectWatchOptions<Value> {
+  readonly client: Pick<ApiClient, "json" | "watch">;
+  readonly target: WatchTarget;
+  readonly read: ReadObject<Value>;
+  readonly listener: ObjectWatchListener;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
+  readonly limits?: WatchLimits;
+}
+
+export interface WatchLimits {
+  /** Longer silence of a watch ends it. */
+  readonly silenceMs?: number | undefined;
+  readonly pageSize?: number;
+  readonly maxLineBytes?: number;
+}
+
+/** What is followed. */
+export interface WatchTarget {
+  /** For the log: `groups in rack-4`. */
+  readonly what: string;
+  /** Of the collection. */
+  readonly path: string;
+  readonly fieldSelector?: string;
+  /** Without the content of the objects. */
+  readonly metadataOnly?: boolean;
+}
+
+/** Called in order, never at the same time; it must not throw. */
+export interface ObjectWatchListener {
+  /** A list is in, and its changes were told. */
+  readonly listed: () => void;
+  readonly changed: (changes: readonly MirrorChange[]) => void;
+  /** A list or watch failed; it is tried again. */
+  readonly failed?: (failure: WatchFailure) => void;
+  /** The connection came, or went. */
+  readonly connected?: (isConnected: boolean) => void;
+}
+
+const presetSilenceMs = 150_000;
+const presetPageSize = 500;
+/** An object is at most 3 MiB on its way into the API server, and JSON is no longer than what came in but for escapes. */
+const presetMaxLineBytes = 16 * 1024 * 1024;
+/** client-go asks for 5 to 10 minutes, so that watches whose other end is gone end some time. */
+const watchSeconds = { min: 300, spread: 300 };
+const overdueMs = 30_000;
+/** A watch that ends sooner without an event did not work: client-go's "very short watch". */
+const shortWatchMs = 1_000;
+/** What is refused may be allowed or installed at any time, and a person waits for it then. */
+const refusedCapMs = 10_000;
+
+export class ObjectWatch<Value> {
+  readonly #options: ObjectWatchOptions<Value>;
+  readonly #mirror: Mirror<Value>;
+  readonly #delays: RetryDelays;
+  readonly #stopping = new AbortController();
+  /** Ends the watch or the pause under way, to list at once. */
+  #listNow = new AbortController();
+  /** Where the next watch begins; undefined when there has to be a list. */
+  #version: string | undefined;
+  #isSynced = false;
+  #isConnected = false;
+  #heardAtMs: number;
+  #isEmptied = false;
+  #lastFailure = "";
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: ObjectWatchOptions<Value>) {
+    this.#options = options;
+    this.#mirror = new Mirror(options.read);
+    this.#delays = new RetryDelays(options);
+    this.#heardAtMs = options.clock.monotonicMs();
+  }
+
+  /** A whole list was in once. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** Monotonic: when the API server was last heard; at first, when this was made. */
+  get heardAtMs(): number {
+    return this.#heardAtMs;
+  }
+
+  get(namespace: string, name: string): Held<Value> | undefined {
+    return this.#mirror.get(namespace, name);
+  }
+
+  all(): Iterable<Held<Value>> {
+    return this.#mirror.all();
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Lists everything now. */
+  relist(): void {
+    this.#version = undefined;
+    this.#listNow.abort();
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const stop = this.#stopping.signal;
+    while (!stop.aborted) {
+      this.#listNow = new AbortController();
+      const signal = AbortSignal.any([stop, this.#listNow.signal]);
+      try {
+        if (this.#version === undefined) await this.#list(signal);
+        else await this.#watch(this.#version, signal);
+      } catch (thrown) {
+        if (!signal.aborted) await this.#options.clock.sleep(this.#failed(toWatchFailure(thrown)), signal);
+      }
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    const { client, metrics, limits = {}, listener } = this.#options;
+    const list = await pagedList({
+      client,
+      request: this.#request(signal, {}),
+      pageSize: limits.pageSize ?? presetPageSize,
+      prepare: (object) => this.#mirror.prepare(object),
+    });
+    if (signal.aborted) return;
+    metrics.relists.inc();
+    this.#heardAtMs = this.#options.clock.monotonicMs();
+    this.#assertNotEmptied(list.items.length);
+    const changes = this.#mirror.replace(list.items);
+    this.#version = list.resourceVersion;
+    this.#isSynced = true;
+    if (changes.length > 0) listener.changed(changes);
+    listener.listed();
+  }
+
+  /** An API server in front of another or a restored store may have nothing for a moment. */
+  #assertNotEmptied(count: number): void {
+    const isEmptied = count === 0 && this.#mirror.size > 0;
+    const isConfirmed = this.#isEmptied;
+    this.#isEmptied = isEmptied && !isConfirmed;
+    if (this.#isEmptied) throw new WatchFailure("emptied", "every object is gone at once, waiting for a second list");
+  }
+
+  async #watch(version: string, signal: AbortSignal): Promise<void> {
+    const { client, clock, random, limits = {} } = this.#options;
+    const seconds = Math.floor(watchSeconds.min + random() * watchSeconds.spread);
+    const query = {
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: version,
+      timeoutSeconds: String(seconds),
+    };
+    const startedMs = clock.monotonicMs();
+    let hasEvents = false;
+    const batches = watchEvents({
+      client,
+      request: this.#request(signal, query),
+      clock,
+      silenceMs: limits.silenceMs ?? presetSilenceMs,
+      maxDurationMs: seconds * 1_000 + overdueMs,
+      maxLineBytes: limits.maxLineBytes ?? presetMaxLineBytes,
+      onHeard: () => this.#heard(),
+    });
+    for await (const events of batches) {
+      // A chunk may be under way when it is stopped, or told to list.
+      if (signal.aborted) return;
+      hasEvents ||= events.some(({ kind }) => kind !== "bookmark");
+      this.#take(events);
+    }
+    if (!signal.aborted && !hasEvents && clock.monotonicMs() - startedMs < shortWatchMs) {
+      throw new WatchFailure("short", "the watch ended as soon as it had begun");
+    }
+  }
+
+  #take(events: readonly WatchEvent[]): void {
+    const changes: MirrorChange[] = [];
+    try {
+      for (const event of events) changes.push(...this.#takeOne(event));
+    } finally {
+      if (changes.length > 0) this.#options.listener.changed(changes);
+    }
+  }
+
+  #takeOne(event: WatchEvent): readonly MirrorChange[] {
+    if (event.kind === "bookmark") {
+      this.#version = event.resourceVersion;
+      return [];
+    }
+    const meta = readMeta(event.object);
+    const held = event.kind === "set" ? this.#mirror.prepare(event.object) : undefined;
+    if (meta === undefined) throw new WatchFailure("protocol", "an event has no object");
+    const change = held === undefined ? this.#mirror.drop(meta) : this.#mirror.put(held);
+    this.#version = meta.resourceVersion;
+    return change === undefined ? [] : [change];
+  }
+
+  #request(signal: AbortSignal, query: Readonly<Record<string, string>>): ApiRequest {
+    const { path, fieldSelector, metadataOnly = false } = this.#options.target;
+    return {
+      path,
+      query: { ...query, ...(fieldSelector !== undefined && { fieldSelector }) },
+      ...(metadataOnly && { accept: query.watch === undefined ? acceptMetadataList : acceptMetadata }),
+      signal,
+    };
+  }
+
+  #heard(): void {
+    const { clock, log, target, listener } = this.#options;
+    this.#heardAtMs = clock.monotonicMs();
+    if (this.#isConnected) return;
+    if (this.#lastFailure !== "") log.info({ what: target.what }, "the cluster answers again");
+    this.#lastFailure = "";
+    this.#isConnected = true;
+    listener.connected?.(true);
+  }
+
+  /** Tells of a failure; returns how long to wait, in milliseconds. What is none is a bug: logged, and begun anew. */
+  #failed(thrown: unknown): number {
+    const { log, target, metrics, listener } = this.#options;
+    const isFailure = thrown instanceof WatchFailure;
+    if (!isFailure) log.error({ err: thrown, what: target.what }, "following the cluster failed");
+    const failure = isFailure ? thrown : new WatchFailure("protocol", "a bug", { cause: thrown });
+    if (failure.needsList) this.#version = undefined;
+    metrics.watchRestarts.inc({ reason: failure.reason });
+    // The history is short: a place that is no longer kept is normal, unless it happens again and again.
+    const isNormal = failure.reason === "expired" && this.#delays.isCalm;
+    const nextMs = this.#delays.next();
+    if (isNormal) return 0;
+    if (isFailure) this.#tellFailure(failure);
+    if (this.#isConnected) listener.connected?.(false);
+    this.#isConnected = false;
+    listener.failed?.(failure);
+    const delayMs = failure.reason === "refused" ? Math.min(nextMs, refusedCapMs) : nextMs;
+    return Math.max(delayMs, failure.retryAfterMs ?? 0);
+  }
+
+  /** The same thing again and again is told once. */
+  #tellFailure({ reason, message }: WatchFailure): void {
+    const { log, target } = this.#options;
+    if (this.#lastFailure === message) return;
+    this.#lastFailure = message;
+    log.warn({ what: target.what, reason, problem: message }, "not following the cluster, what is known stays");
+  }
+}
+
+const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

@@ -1,0 +1,85 @@
+import type { MirrorChange } from "../../src/kubernetes/mirror.ts";
+import { ObjectWatch, type WatchLimits, type WatchTarget } from "../../src/kubernetes/object-watch.ts";
+import type { WatchFailure } from "../../src/kubernetes/watch-failure.ts";
+import { TestBed, until } from "./client-under-test.ts";
+import type { FakeApiServer } from "./fake-api-server.ts";
+
+export const groupsPath = "/apis/davit.dev/v1alpha1/namespaces/default/groups";
+
+/** A watch of the groups of a server, and everything that it told. */
+export class WatchUnderTest {
+  readonly bed: TestBed;
+  readonly server: FakeApiServer;
+  readonly watch: ObjectWatch<number>;
+  /** Each call of `changed`, as `kind name`. */
+  readonly changes: string[][] = [];
+  readonly failures: WatchFailure[] = [];
+  listedCount = 0;
+  readCount = 0;
+  isConnected = false;
+
+  constructor(server: FakeApiServer, limits: WatchLimits = {}, target: Partial<WatchTarget> = {}) {
+    this.server = server;
+    this.bed = new TestBed(server.url);
+    this.watch = new ObjectWatch({
+      ...this.bed,
+      target: { what: "groups", path: groupsPath, ...target },
+      read: () => ++this.readCount,
+      limits,
+      listener: {
+        listed: () => {
+          this.listedCount += 1;
+        },
+        changed: (changes) => void this.changes.push(changes.map(textOf)),
+        failed: (failure) => void this.failures.push(failure),
+        connected: (isConnected) => {
+          this.isConnected = isConnected;
+        },
+      },
+    });
+  }
+
+  begin(): void {
+    this.watch.start();
+  }
+
+  /** Starts and waits until the first watch is open. */
+  async follow(): Promise<void> {
+    this.begin();
+    await until(() => this.isConnected);
+  }
+
+  async stop(): Promise<void> {
+    await this.watch.stop();
+    await this.bed.client.stop();
+  }
+
+  names(): readonly string[] {
+    return [...this.watch.all()].map(({ name }) => name).toSorted();
+  }
+
+  /** Waits until this many failures were told; then the watch sleeps. */
+  async failed(count: number): Promise<void> {
+    await until(() => this.failures.length >= count);
+  }
+
+  /** Waits until the server has seen this many requests of a kind. */
+  async asked(kind: "list" | "watch", count: number): Promise<void> {
+    await until(() => this.server.seen(kind).length >= count);
+  }
+
+  /** Has the server end the watch in good order, after a while that makes it no short one. */
+  async endInGoodOrder(): Promise<void> {
+    await this.bed.clock.advance(1_000);
+    this.server.endWatches();
+  }
+
+  /** Where each watch so far began. */
+  versions(): readonly (string | null)[] {
+    return this.server.seen("watch").map(({ query }) => query.get("resourceVersion"));
+  }
+}
+
+function textOf({ kind, name }: MirrorChange): string {
+  return `${kind} ${name}`;
+}
