@@ -1,0 +1,214 @@
+/**
+ * The cluster as a source: Profiles and Groups of one, several or all namespaces, and the ConfigMaps and Secrets that
+ * the Profiles name.
+ *
+ * It promises that its first list is told when everything is known that the API server can tell, that whatever happens
+ * to the connection removes nothing, and that a change of status alone is told to nobody. It never writes to the
+ * cluster, and never reads a Secret that no Profile names.
+ */
+
+import { Admission } from "../admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
+import type { Clock } from "../lib/clock.ts";
+import { assert } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import type { ObjectName, Source, SourceListener, SourceView } from "../model/source.ts";
+import type { ApiClient } from "./client.ts";
+import { ClusterView } from "./cluster-view.ts";
+import { ConfigMaps } from "./config-maps.ts";
+import { type Judgement, judge } from "./judge.ts";
+import type { Held, MirrorChange } from "./mirror.ts";
+import type { WatchLimits } from "./object-watch.ts";
+import type { Reference } from "./references.ts";
+import { resources } from "./resources.ts";
+import { Secrets } from "./secrets.ts";
+import { makeWatch, type RunningWatch, type WatchContext } from "./watch-context.ts";
+import { WatchHealth } from "./watch-health.ts";
+
+export interface ClusterSourceOptions {
+  readonly client: Pick<ApiClient, "json" | "watch">;
+  /** Which namespaces are watched; `all` needs rights on the whole cluster. */
+  readonly namespaces: readonly string[] | "all";
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "watchConnected" | "watchRestarts" | "relists" | "cacheAgeSeconds">;
+  readonly limits?: WatchLimits;
+  /** Where the CRD files are; the package's own by default. */
+  readonly crdsDirectory?: string;
+}
+
+/** A Profile or Group as the API server has it, for whoever writes its status. */
+export type SeenObject = Held<Judgement>;
+
+// The second look at a cluster that was empty; a person who has just installed davit does not wait for it.
+const confirmEmptyMs = 5_000;
+
+interface Parts {
+  readonly view: ClusterView;
+  readonly configMaps: ConfigMaps;
+  readonly secrets: Secrets;
+  /** Of Profiles and Groups, by kind and namespace. */
+  readonly watches: ReadonlyMap<string, RunningWatch<Judgement>>;
+}
+
+export class ClusterSource implements Source {
+  readonly kind = "cluster";
+  readonly #options: ClusterSourceOptions;
+  readonly #scopes: readonly (string | undefined)[];
+  readonly #stopping = new AbortController();
+  #parts: Parts | undefined;
+  #listener: SourceListener | undefined;
+  #replaced: (name: ObjectName) => void = () => {};
+  /** Watches whose next list is waited for before `listed` is told. */
+  #awaited = new Set<string>();
+  #toldComplete: boolean | undefined;
+  #isConfirming = false;
+
+  constructor(options: ClusterSourceOptions) {
+    this.#options = options;
+    this.#scopes = options.namespaces === "all" ? [undefined] : options.namespaces;
+  }
+
+  get view(): SourceView {
+    return this.#parts?.view ?? nothingYet;
+  }
+
+  /** Seconds since the API server was last heard, by the watch of Profiles or Groups that has waited longest. */
+  get ageSeconds(): number {
+    const heardAtMs = [...(this.#parts?.watches.values() ?? [])].map(({ watch }) => watch.heardAtMs);
+    const nowMs = this.#options.clock.monotonicMs();
+    return (nowMs - Math.min(nowMs, ...heardAtMs)) / 1_000;
+  }
+
+  /** Brings the metrics that are measured, not counted, up to date. */
+  measure(): void {
+    this.#options.metrics.cacheAgeSeconds.set(this.ageSeconds);
+  }
+
+  /** A Profile or Group as it was last heard; undefined for one that is gone. */
+  seen({ kind, namespace, name }: ObjectName): SeenObject | undefined {
+    const watch = this.#parts?.watches.get(`${kind}/`) ?? this.#parts?.watches.get(`${kind}/${namespace}`);
+    return watch?.watch.get(namespace, name);
+  }
+
+  /** Called when an object has taken the place of another of its name, which has no status of ours yet. */
+  onReplaced(replaced: (name: ObjectName) => void): void {
+    this.#replaced = replaced;
+  }
+
+  /** @throws {Error} when the CRD files cannot be read. */
+  async start(listener: SourceListener): Promise<void> {
+    const admission = new Admission(await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory));
+    if (this.#stopping.signal.aborted) return;
+    this.#listener = listener;
+    this.#parts = this.#makeParts(admission);
+    this.#awaited = new Set(this.#parts.watches.keys());
+    this.#parts.configMaps.start();
+    for (const { watch } of this.#parts.watches.values()) watch.start();
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    if (this.#parts === undefined) return;
+    const { watches, configMaps, secrets } = this.#parts;
+    await Promise.all([...watches.values()].map(({ stop }) => stop()));
+    await Promise.all([configMaps.stop(), secrets.stop()]);
+  }
+
+  #makeParts(admission: Admission): Parts {
+    const context = { ...this.#options, admission, health: new WatchHealth(this.#options.metrics) };
+    const changed = (reference: Reference) => this.#referenceChanged(reference);
+    const configMaps = new ConfigMaps(context, this.#scopes, changed);
+    const secrets = new Secrets(context, changed);
+    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets });
+    const kinds = ["Profile", "Group"] as const;
+    const watches = kinds.flatMap((kind) =>
+      this.#scopes.map((namespace) => {
+        const key = `${kind}/${namespace ?? ""}`;
+        return [key, this.#makeWatch(context, { kind, namespace, key })] as const;
+      }),
+    );
+    return { view, configMaps, secrets, watches: new Map(watches) };
+  }
+
+  #makeWatch(context: WatchContext, { kind, namespace, key }: Scope): RunningWatch<Judgement> {
+    const resource = resources[kind];
+    return makeWatch<Judgement>(context, {
+      resource,
+      namespace,
+      read: (object, meta, before) => judge(context.admission, resource, { object, meta, before }),
+      listener: {
+        listed: () => this.#listed(key),
+        changed: (changes) => this.#changed(kind, changes),
+      },
+    });
+  }
+
+  #listed(key: string): void {
+    const { watches, view } = this.#started();
+    this.#awaited.delete(key);
+    if ([...watches.values()].every(({ watch }) => watch.isSynced)) view.listsAreIn();
+    this.#tellListed();
+  }
+
+  #changed(kind: "Profile" | "Group", changes: readonly MirrorChange[]): void {
+    const { view } = this.#started();
+    const shown: ObjectName[] = [];
+    for (const change of changes) {
+      const name = { kind, namespace: change.namespace, name: change.name };
+      const before = view.problemOf(name)?.message;
+      if (view.take(name, this.seen(name)?.value)) shown.push(name);
+      const problem = view.problemOf(name)?.message;
+      if (problem !== undefined && problem !== before) this.#options.log.warn({ problem }, "object cannot be used");
+      if (change.kind === "replaced") this.#replaced(name);
+    }
+    if (shown.length > 0) this.#listener?.changed(shown);
+    this.#tellListed();
+  }
+
+  #referenceChanged(reference: Reference): void {
+    const { view } = this.#started();
+    this.#listener?.changed(view.referenceChanged(reference));
+    this.#tellListed();
+  }
+
+  /** Tells the first list when all are in, each time that the view has become whole or half, and a confirmation. */
+  #tellListed(): void {
+    const { view } = this.#started();
+    const areIn = this.#awaited.size === 0;
+    const isFirst = this.#toldComplete === undefined;
+    const isDue = isFirst ? areIn && view.isSettled : view.complete !== this.#toldComplete;
+    const isConfirmed = this.#isConfirming && areIn;
+    if (!isDue && !isConfirmed) return;
+    this.#toldComplete = view.complete;
+    if (isConfirmed) this.#isConfirming = false;
+    this.#listener?.listed();
+    if (isFirst && view.isEmpty) void this.#confirmEmpty();
+  }
+
+  async #confirmEmpty(): Promise<void> {
+    const { watches } = this.#started();
+    this.#isConfirming = true;
+    this.#awaited = new Set(watches.keys());
+    await this.#options.clock.sleep(confirmEmptyMs, this.#stopping.signal);
+    if (this.#stopping.signal.aborted) return;
+    for (const { watch } of watches.values()) watch.relist();
+  }
+
+  #started(): Parts {
+    assert(this.#parts !== undefined, "A source that tells something was started");
+    return this.#parts;
+  }
+}
+
+interface Scope {
+  readonly kind: "Profile" | "Group";
+  readonly namespace: string | undefined;
+  readonly key: string;
+}
+
+const nothingYet: SourceView = { complete: false, problems: [], get: () => undefined, all: () => [] };

@@ -1,0 +1,182 @@
+/**
+ * What the cluster holds, as the controller reads it.
+ *
+ * A Profile is shown only once it is known what its ConfigMaps and Secrets are; until then its version before stays, so
+ * that nobody takes a reference that is still being read for one that leads nowhere. An object that davit cannot
+ * understand keeps its last version, too, and while there is such a one the view is not complete.
+ */
+
+import type {
+  GroupObject,
+  ObjectKind,
+  ObjectName,
+  ProfileObject,
+  SourceObject,
+  SourceProblem,
+  SourceView,
+} from "../model/source.ts";
+import type { ConfigMaps } from "./config-maps.ts";
+import type { Judgement } from "./judge.ts";
+import { type Reference, References, referencesOf } from "./references.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** Where the content of references comes from. */
+interface Caches {
+  readonly ConfigMap: Pick<ConfigMaps, "get" | "all" | "isKnown" | "isTried" | "want" | "unwant">;
+  readonly Secret: Pick<Secrets, "get" | "all" | "isKnown" | "isTried" | "want" | "unwant">;
+}
+
+export class ClusterView implements SourceView {
+  readonly #caches: Caches;
+  readonly #references = new References();
+  readonly #profiles = new Map<string, ProfileObject>();
+  readonly #groups = new Map<string, GroupObject>();
+  /** Newest versions of Profiles that wait for what they refer to. */
+  readonly #pending = new Map<string, ProfileObject>();
+  readonly #problems = new Map<string, SourceProblem>();
+  #hasLists = false;
+  #wasWhole = false;
+
+  constructor(caches: Caches) {
+    this.#caches = caches;
+  }
+
+  get complete(): boolean {
+    return this.#wasWhole && this.#problems.size === 0;
+  }
+
+  get problems(): readonly SourceProblem[] {
+    return [...this.#problems.values()];
+  }
+
+  get isEmpty(): boolean {
+    return this.#profiles.size + this.#groups.size === 0;
+  }
+
+  /** Everything that can be known by now is shown: what is still pending was tried in vain. */
+  get isSettled(): boolean {
+    return this.#hasLists && [...this.#pending.values()].every((profile) => this.#areAll(profile, "isTried"));
+  }
+
+  get<Kind extends ObjectKind>(
+    kind: Kind,
+    namespace: string,
+    name: string,
+  ): Extract<SourceObject, { kind: Kind }> | undefined {
+    return this.#stores()[kind].get(namespace, name);
+  }
+
+  all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
+    return this.#stores()[kind].all();
+  }
+
+  /** Every list was in once. */
+  listsAreIn(): void {
+    this.#hasLists = true;
+    this.#noteWhole();
+  }
+
+  problemOf({ kind, namespace, name }: ObjectName): SourceProblem | undefined {
+    return this.#problems.get(`${kind}/${namespace}/${name}`);
+  }
+
+  /** Takes up what an object is now; undefined when it is gone. @returns true when that shows. */
+  take({ kind, namespace, name }: ObjectName, judgement: Judgement | undefined): boolean {
+    const id = `${namespace}/${name}`;
+    const problem = judgement?.problem;
+    if (problem === undefined) this.#problems.delete(`${kind}/${id}`);
+    else this.#problems.set(`${kind}/${id}`, problem);
+    // What cannot be understood is not gone.
+    if (problem !== undefined && judgement?.object === undefined) return false;
+    return this.#put(kind, id, judgement?.object);
+  }
+
+  /** Tells that it is now known what a reference leads to, or that this has changed. @returns what shows it. */
+  referenceChanged(reference: Reference): readonly ObjectName[] {
+    const shown: ObjectName[] = [];
+    for (const id of this.#references.readersOf(reference)) {
+      const pending = this.#pending.get(id);
+      if (pending !== undefined && this.#showIfKnown(id, pending)) shown.push(nameOf(pending));
+    }
+    this.#noteWhole();
+    return [reference, ...shown];
+  }
+
+  #put(kind: ObjectKind, id: string, object: SourceObject | undefined): boolean {
+    if (kind === "Profile") return this.#putProfile(id, object?.kind === "Profile" ? object : undefined);
+    if (object?.kind !== "Group") return this.#groups.delete(id);
+    if (this.#groups.get(id) === object) return false;
+    this.#groups.set(id, object);
+    return true;
+  }
+
+  #putProfile(id: string, object: ProfileObject | undefined): boolean {
+    if (object === undefined) {
+      this.#pending.delete(id);
+      this.#refer(id, []);
+      this.#noteWhole();
+      return this.#profiles.delete(id);
+    }
+    const shown = this.#profiles.get(id);
+    if (shown === object || this.#pending.get(id) === object) return false;
+    this.#refer(id, shown === undefined ? [object] : [object, shown]);
+    if (this.#showIfKnown(id, object)) return true;
+    this.#pending.set(id, object);
+    return false;
+  }
+
+  /** The version before stays complete as long as it is shown: its references are wanted, too. */
+  #refer(id: string, versions: readonly ProfileObject[]): void {
+    const references = new Map(versions.flatMap(referencesOf).map((reference) => [keyOf(reference), reference]));
+    const { wanted, unwanted } = this.#references.update(id, [...references.values()]);
+    for (const reference of wanted) this.#caches[reference.kind].want(reference);
+    for (const reference of unwanted) this.#caches[reference.kind].unwant(reference);
+  }
+
+  #showIfKnown(id: string, object: ProfileObject): boolean {
+    if (!this.#areAll(object, "isKnown")) return false;
+    this.#pending.delete(id);
+    this.#profiles.set(id, object);
+    this.#refer(id, [object]);
+    return true;
+  }
+
+  #areAll(object: ProfileObject, question: "isKnown" | "isTried"): boolean {
+    return referencesOf(object).every((reference) => this.#caches[reference.kind][question](reference));
+  }
+
+  #noteWhole(): void {
+    this.#wasWhole ||= this.#hasLists && this.#pending.size === 0;
+  }
+
+  #stores(): Stores {
+    return {
+      Profile: lookup(this.#profiles),
+      Group: lookup(this.#groups),
+      ConfigMap: this.#caches.ConfigMap,
+      Secret: this.#caches.Secret,
+    };
+  }
+}
+
+type Stores = {
+  readonly [Kind in ObjectKind]: {
+    readonly get: (namespace: string, name: string) => Extract<SourceObject, { kind: Kind }> | undefined;
+    readonly all: () => Iterable<Extract<SourceObject, { kind: Kind }>>;
+  };
+};
+
+function lookup<Found>(objects: ReadonlyMap<string, Found>) {
+  return {
+    get: (namespace: string, name: string) => objects.get(`${namespace}/${name}`),
+    all: () => objects.values(),
+  };
+}
+
+function nameOf({ kind, namespace, name }: ProfileObject): ObjectName {
+  return { kind, namespace, name };
+}
+
+function keyOf({ kind, name }: Reference): string {
+  return `${kind}/${name}`;
+}

@@ -1,0 +1,205 @@
+/**
+ * The ConfigMaps that Profiles name. Of all others only the metadata is followed, which tells that one has changed; the
+ * content of those that are wanted is read one by one. What could be read once stays until the API server says that it
+ * is another, or gone.
+ */
+
+import type { ConfigMapObject } from "../model/source.ts";
+import { ApiError } from "./api-error.ts";
+import { judge } from "./judge.ts";
+import { type MirrorChange, readMeta } from "./mirror.ts";
+import type { Reference } from "./references.ts";
+import { objectPath, resources } from "./resources.ts";
+import { RetryDelays } from "./retry-delays.ts";
+import { makeWatch, type RunningWatch, type WatchContext } from "./watch-context.ts";
+
+interface Entry {
+  readonly reference: Reference;
+  object: ConfigMapObject | undefined;
+  /** The API server has said what it is, or that there is none. */
+  isKnown: boolean;
+  isTried: boolean;
+  isReading: boolean;
+  /** The version at which it was last read. */
+  version: string | undefined;
+}
+
+// Enough to keep the connections busy; the others wait here, where no time-out runs.
+const maxReads = 12;
+
+export class ConfigMaps {
+  readonly #context: WatchContext;
+  readonly #changed: (reference: Reference) => void;
+  readonly #watches: ReadonlyMap<string | undefined, RunningWatch<null>>;
+  readonly #entries = new Map<string, Entry>();
+  /** Namespaces (undefined for all) whose ConfigMaps may not be read: there are none, as far as davit can tell. */
+  readonly #refused = new Set<string | undefined>();
+  readonly #stopping = new AbortController();
+  readonly #delays: RetryDelays;
+  readonly #waiting = new Set<Entry>();
+  #reads = 0;
+
+  /** @param changed told when it is known for the first time what a wanted one is, and with each change. */
+  constructor(
+    context: WatchContext,
+    namespaces: readonly (string | undefined)[],
+    changed: (reference: Reference) => void,
+  ) {
+    this.#context = context;
+    this.#changed = changed;
+    this.#delays = new RetryDelays(context);
+    this.#watches = new Map(namespaces.map((namespace) => [namespace, this.#makeWatch(namespace)]));
+  }
+
+  start(): void {
+    for (const { watch } of this.#watches.values()) watch.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([...this.#watches.values()].map(({ stop }) => stop()));
+  }
+
+  get(namespace: string, name: string): ConfigMapObject | undefined {
+    return this.#entries.get(`${namespace}/${name}`)?.object;
+  }
+
+  *all(): Iterable<ConfigMapObject> {
+    for (const { object } of this.#entries.values()) if (object !== undefined) yield object;
+  }
+
+  isKnown({ namespace, name }: Reference): boolean {
+    return this.#entries.get(`${namespace}/${name}`)?.isKnown === true;
+  }
+
+  /** It is known, or the first try to read it has failed. */
+  isTried({ namespace, name }: Reference): boolean {
+    return this.#entries.get(`${namespace}/${name}`)?.isTried === true;
+  }
+
+  want(reference: Reference): void {
+    const { namespace, name } = reference;
+    const state = { object: undefined, isKnown: false, isTried: false, isReading: false, version: undefined };
+    const entry = { reference, ...state };
+    this.#entries.set(`${namespace}/${name}`, entry);
+    this.#look(entry);
+  }
+
+  unwant({ namespace, name }: Reference): void {
+    this.#entries.delete(`${namespace}/${name}`);
+  }
+
+  #makeWatch(namespace: string | undefined): RunningWatch<null> {
+    return makeWatch(this.#context, {
+      resource: resources.ConfigMap,
+      namespace,
+      metadataOnly: true,
+      read: () => null,
+      listener: {
+        listed: () => {
+          this.#refused.delete(namespace);
+          this.#lookAll();
+        },
+        changed: (changes) => this.#lookAt(changes),
+        failed: ({ reason }) => {
+          if (reason !== "refused") return;
+          this.#refused.add(namespace);
+          this.#lookAll();
+        },
+      },
+    });
+  }
+
+  #lookAll(): void {
+    for (const entry of this.#entries.values()) this.#look(entry);
+  }
+
+  #lookAt(changes: readonly MirrorChange[]): void {
+    for (const { namespace, name } of changes) {
+      const entry = this.#entries.get(`${namespace}/${name}`);
+      if (entry !== undefined) this.#look(entry);
+    }
+  }
+
+  /** Compares an entry with the metadata, and has it read where they differ. */
+  #look(entry: Entry): void {
+    const { namespace, name } = entry.reference;
+    const scope = this.#watches.has(undefined) ? undefined : namespace;
+    const watch = this.#watches.get(scope)?.watch;
+    const version = watch?.get(namespace, name)?.resourceVersion;
+    if (version !== undefined) {
+      if (version !== entry.version) this.#enqueue(entry);
+    } else if (watch === undefined || watch.isSynced || this.#refused.has(scope)) {
+      entry.version = undefined;
+      this.#settle(entry, undefined);
+    }
+  }
+
+  #enqueue(entry: Entry): void {
+    this.#waiting.add(entry);
+    this.#readNext();
+  }
+
+  #readNext(): void {
+    for (const entry of this.#waiting) {
+      if (this.#reads >= maxReads) return;
+      if (entry.isReading) continue;
+      this.#waiting.delete(entry);
+      void this.#read(entry);
+    }
+  }
+
+  /** Reads one; a quorum read is never older than what the watch has told. */
+  async #read(entry: Entry): Promise<void> {
+    const { client, clock } = this.#context;
+    const { namespace, name } = entry.reference;
+    const { signal } = this.#stopping;
+    entry.isReading = true;
+    this.#reads += 1;
+    let retryMs: number | undefined;
+    try {
+      const object = await client.json({ path: objectPath(resources.ConfigMap, namespace, name), signal });
+      const meta = readMeta(object);
+      entry.version = meta?.resourceVersion;
+      const judged = meta && judge(this.#context.admission, resources.ConfigMap, { object, meta, before: undefined });
+      this.#settle(entry, judged?.object?.kind === "ConfigMap" ? judged.object : undefined);
+    } catch (error) {
+      retryMs = this.#failed(entry, error);
+    }
+    this.#reads -= 1;
+    entry.isReading = false;
+    this.#readNext();
+    if (retryMs === undefined) return;
+    await clock.sleep(retryMs, signal);
+    if (!signal.aborted) this.#look(entry);
+  }
+
+  /** After how many milliseconds to look again; undefined for never, until the metadata change. */
+  #failed(entry: Entry, error: unknown): number | undefined {
+    if (this.#stopping.signal.aborted) return undefined;
+    const { log } = this.#context;
+    const { namespace, name } = entry.reference;
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status === 404) {
+      this.#settle(entry, undefined);
+      return undefined;
+    }
+    log.warn({ namespace, name, problem: error.message }, "cannot read a ConfigMap, trying again later");
+    if (error.status === 403 && !entry.isKnown) this.#settle(entry, undefined);
+    if (!entry.isTried) {
+      entry.isTried = true;
+      this.#changed(entry.reference);
+    }
+    return this.#delays.next();
+  }
+
+  #settle(entry: Entry, object: ConfigMapObject | undefined): void {
+    const isSame = entry.isKnown && entry.object === undefined && object === undefined;
+    entry.object = object;
+    entry.isKnown = true;
+    entry.isTried = true;
+    const { namespace, name } = entry.reference;
+    // Nobody may want it any more by now.
+    if (!isSame && this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
+  }
+}

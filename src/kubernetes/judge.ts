@@ -1,0 +1,80 @@
+/**
+ * From an object of the API server to one of the model. The API server has checked it already, but by the CRD that is in
+ * the cluster, which may be older or newer than davit: so it is admitted like a file, by davit's own. Pure.
+ */
+
+import type { Admission, RefusedDocument } from "../admission/admission.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import type { GroupObject, SourceObject, SourceProblem } from "../model/source.ts";
+import type { Held, HeldMeta } from "./mirror.ts";
+import type { Resource } from "./resources.ts";
+
+/** What an object is to davit, and what its status says now. */
+export interface Judgement {
+  readonly generation: number;
+  /** The object, also a Group that is refused and at least says which machines are its own. */
+  readonly object?: SourceObject;
+  /** Set when the object was refused. */
+  readonly problem?: SourceProblem;
+  readonly status: JsonObject;
+}
+
+/** Judges an object; one whose generation has been judged already is only asked for its status. */
+export function judge(
+  admission: Admission,
+  resource: Resource,
+  { object, meta, before }: { object: JsonObject; meta: HeldMeta; before: Held<Judgement> | undefined },
+): Judgement {
+  const generation = generationOf(object);
+  const status = isJsonObject(object.status) ? object.status : {};
+  const isKnown = generation > 0 && before?.value.generation === generation;
+  if (isKnown) return { ...before.value, status };
+  const verdict = admission.admit(toDocument(object, meta, resource), {
+    origin,
+    findings: [],
+    meta: { uid: meta.uid, generation: Math.max(generation, 1) },
+  });
+  if (verdict.kind === "accepted") return { generation, object: verdict.object, status };
+  const refusal = verdict.kind === "refused" ? describe(verdict) : "it is of another group";
+  const message = `${resource.kind} ${meta.namespace}/${meta.name}, ${refusal}`;
+  const standIn = verdict.kind === "refused" ? toStandIn(verdict, meta, { generation, refusal }) : undefined;
+  return { generation, ...(standIn && { object: standIn }), problem: { origin, message }, status };
+}
+
+const origin = "cluster";
+
+/** Absent for ConfigMaps and Secrets. */
+function generationOf({ metadata }: JsonObject): number {
+  const generation = isJsonObject(metadata) ? metadata.generation : undefined;
+  return typeof generation === "number" ? generation : 0;
+}
+
+/** What a person would have written: nothing of what the API server adds. */
+function toDocument(object: JsonObject, { namespace, name }: HeldMeta, { apiVersion, kind }: Resource): JsonValue {
+  const { labels } = isJsonObject(object.metadata) ? object.metadata : {};
+  const metadata = { name, namespace, ...(isJsonObject(labels) && { labels }) };
+  const content = Object.entries(object).filter(([field]) => contentFields.has(field));
+  return { apiVersion, kind, metadata, ...Object.fromEntries(content) };
+}
+
+const contentFields: ReadonlySet<string> = new Set(["spec", "data"]);
+
+/** The first thing that is wrong: a path of fields, and what to do. Names of the user's choice are not shown. */
+function describe({ findings }: RefusedDocument): string {
+  const [first] = findings;
+  if (first === undefined) return "it cannot be read";
+  const path = first.isUnknownField === true ? first.path.slice(0, -1) : first.path.slice(0, shownDepth);
+  return `${path.join(".")}: ${first.text}; is the CRD in the cluster of this version of davit?`;
+}
+
+// As far down as every name is one of the CRDs' own: spec.boot.kernel, spec.ignition.inline.
+const shownDepth = 3;
+
+function toStandIn(
+  { standIn }: RefusedDocument,
+  { namespace, name, uid }: HeldMeta,
+  { generation, refusal }: { readonly generation: number; readonly refusal: string },
+): GroupObject | undefined {
+  if (standIn === undefined) return undefined;
+  return { kind: "Group", namespace, name, uid, generation, origin, spec: standIn, refusal };
+}

@@ -1,0 +1,64 @@
+/** What every part of the cluster source needs, and how each makes its watches. */
+
+import type { Admission } from "../admission/admission.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import type { ApiClient } from "./client.ts";
+import type { ReadObject } from "./mirror.ts";
+import { ObjectWatch, type ObjectWatchListener, type WatchLimits } from "./object-watch.ts";
+import { collectionPath, type Resource } from "./resources.ts";
+import type { WatchHealth } from "./watch-health.ts";
+
+export interface WatchContext {
+  readonly client: Pick<ApiClient, "json" | "watch">;
+  readonly admission: Admission;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
+  readonly health: WatchHealth;
+  readonly limits?: WatchLimits | undefined;
+}
+
+export interface WatchWish<Value> {
+  readonly resource: Resource;
+  /** All of them when undefined. */
+  readonly namespace: string | undefined;
+  /** Of one object alone. */
+  readonly name?: string;
+  readonly metadataOnly?: boolean;
+  readonly read: ReadObject<Value>;
+  readonly listener: ObjectWatchListener;
+}
+
+/** A watch that the metric of connected watches knows of. */
+export interface RunningWatch<Value> {
+  readonly watch: ObjectWatch<Value>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Makes a watch; it is not started. */
+export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>): RunningWatch<Value> {
+  const { resource, namespace, name, metadataOnly, read, listener } = wish;
+  const tracked = context.health.track(resource);
+  const where = namespace === undefined ? "in all namespaces" : `in ${namespace}`;
+  const watch = new ObjectWatch({
+    ...context,
+    limits: context.limits ?? {},
+    target: {
+      what: `${resource.plural} ${where}`,
+      path: collectionPath(resource, namespace),
+      ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+      ...(metadataOnly !== undefined && { metadataOnly }),
+    },
+    read,
+    listener: { ...listener, connected: (isConnected) => tracked.connected(isConnected) },
+  });
+  const stop = async () => {
+    await watch.stop();
+    tracked.end();
+  };
+  return { watch, stop };
+}

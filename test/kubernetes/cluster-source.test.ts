@@ -1,0 +1,336 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "./client-under-test.ts";
+import { FakeApiServer, sendStatus } from "./fake-api-server.ts";
+import {
+  fromConfigMap,
+  fromSecret,
+  groupOf,
+  profileOf,
+  type SourceOptions,
+  SourceUnderTest,
+  secretOf,
+} from "./source-under-test.ts";
+
+const disposals: (() => Promise<void>)[] = [];
+let server: FakeApiServer;
+
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  disposals.push(() => server.stop());
+});
+
+afterEach(async () => {
+  for (const dispose of disposals.splice(0).toReversed()) await dispose();
+});
+
+function sourceOf(options?: SourceOptions): SourceUnderTest {
+  const source = new SourceUnderTest(server, options);
+  disposals.push(() => source.stop());
+  return source;
+}
+
+const groupsPath = /\/groups$/;
+const secretPath = /\/secrets$/;
+
+describe("the objects of a cluster", () => {
+  it("are those of the model, with defaults, uid and generation", async () => {
+    server.put(profileOf("web", { ignition: { inline: "{}" } }, 3));
+    server.put(groupOf("a", { selector: { matchLabels: { mac: "52-54-00-A1-9C-AE" } } }));
+    const under = sourceOf();
+    await under.list();
+    const { view } = under.source;
+    expect(under.listed).toEqual([true]);
+    expect(view.get("Profile", "default", "web")).toMatchObject({
+      uid: "uid-1",
+      generation: 3,
+      origin: "cluster",
+      spec: { boot: { kind: "kernel", kernel: "/assets/vmlinuz" }, templates: { ignition: { text: "{}" } } },
+    });
+    expect(view.get("Group", "default", "a")?.spec).toMatchObject({
+      profile: "web",
+      selector: { mac: "52:54:00:a1:9c:ae" },
+      priority: 0,
+      hold: false,
+    });
+  });
+
+  it("come and go with those of the API server; a change of status alone is told to nobody", async () => {
+    server.put(groupOf("a"));
+    const under = sourceOf();
+    await under.list();
+    await under.tells("Group/default/b", () => server.put(groupOf("b")));
+    await under.tells("Group/default/b", () => server.delete("Group", "b"));
+    const count = under.changed.length;
+    const name = { kind: "Group", namespace: "default", name: "a" } as const;
+    const before = under.source.seen(name)?.resourceVersion;
+    server.put({ ...groupOf("a"), labels: { touched: "yes" } });
+    await until(() => under.source.seen(name)?.resourceVersion !== before);
+    expect(under.changed).toHaveLength(count);
+    expect([...under.source.view.all("Group")].map((group) => group.name)).toEqual(["a"]);
+  });
+
+  it.each<{ name: string; namespaces: readonly string[] | "all"; found: readonly string[]; paths: number }>([
+    { name: "one namespace", namespaces: ["a"], found: ["a/x"], paths: 1 },
+    { name: "several namespaces", namespaces: ["a", "b"], found: ["a/x", "b/x"], paths: 2 },
+    { name: "all namespaces", namespaces: "all", found: ["a/x", "b/x", "c/x"], paths: 1 },
+  ])("are those of $name", async ({ namespaces, found, paths }) => {
+    for (const namespace of ["a", "b", "c"]) server.put(groupOf("x", {}, { namespace }));
+    const under = sourceOf({ namespaces });
+    await under.list();
+    const groups = [...under.source.view.all("Group")].map(({ namespace, name }) => `${namespace}/${name}`);
+    expect(groups.toSorted()).toEqual(found);
+    expect(server.seen("list", groupsPath)).toHaveLength(paths);
+    expect(under.source.seen({ kind: "Group", namespace: "b", name: "x" }) !== undefined).toBe(found.includes("b/x"));
+  });
+
+  it("that have taken the place of others are told as such", async () => {
+    server.put({ ...groupOf("a"), uid: "one" });
+    const under = sourceOf();
+    await under.list();
+    await under.tells("Group/default/a", () => server.put({ ...groupOf("a"), uid: "two" }));
+    expect(under.replaced).toEqual(["Group/default/a"]);
+    expect(under.source.view.get("Group", "default", "a")?.uid).toBe("two");
+  });
+});
+
+describe("an object that davit does not understand", () => {
+  it("is a Group that is refused, if it says which machines are its own", async () => {
+    server.put(groupOf("a", { priority: 5000 }));
+    const under = sourceOf();
+    await under.list();
+    const group = under.source.view.get("Group", "default", "a");
+    expect(group?.spec.selector).toEqual({ role: "a" });
+    expect(group?.refusal).toContain("spec.priority: must be 1000 or less");
+    expect(under.source.view.complete).toBe(false);
+    expect(under.bed.told("object cannot be used")).toHaveLength(1);
+  });
+
+  it("keeps its version before, and the view is whole again once it is repaired", async () => {
+    server.put(profileOf("web", { displayName: "good" }));
+    const under = sourceOf();
+    await under.list();
+    server.put(profileOf("web", { field: "of a later version" }, 2));
+    await until(() => under.listed.length === 2);
+    expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("good");
+    expect(under.source.view.problems.map(({ message }) => message).join()).toContain("Profile default/web");
+    await under.tells("Profile/default/web", () => server.put(profileOf("web", { displayName: "new" }, 3)));
+    await until(() => under.listed.length === 3);
+    expect(under.listed).toEqual([true, false, true]);
+    expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("new");
+  });
+
+  it.each([
+    { name: "no spec", content: {} },
+    { name: "a spec that is a text", content: { spec: "x" } },
+    { name: "a spec of null", content: { spec: null } },
+    { name: "lists in the place of objects", content: { spec: { boot: [], ignition: [] } } },
+    { name: "a status that is a list", content: { spec: [], status: [1] } },
+  ])("is a problem with $name, never a crash", async ({ content }) => {
+    server.put({ kind: "Profile", name: "web", content });
+    server.put({ kind: "Group", name: "a", content });
+    const under = sourceOf();
+    await under.list();
+    expect(under.source.view.problems).toHaveLength(2);
+    expect(under.source.view.complete).toBe(false);
+  });
+});
+
+describe("the first list", () => {
+  it("is told when every list is in, and what Profiles refer to is known", async () => {
+    server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    server.put(secretOf("keys", "s3cret"));
+    const under = sourceOf();
+    await under.list();
+    expect(under.listed).toEqual([true]);
+    const { view } = under.source;
+    expect(view.get("ConfigMap", "default", "texts")?.data).toEqual({ text: "{}" });
+    expect(view.get("Secret", "default", "keys")).toMatchObject({ data: { text: "s3cret" }, allowsTemplate: true });
+    expect(view.get("Profile", "default", "web")).toBeDefined();
+  });
+
+  it("is not told while one of them is missing", async () => {
+    const off = server.always(groupsPath, (_, response) => sendStatus(response, 404, "NotFound"));
+    server.put(profileOf("web", {}));
+    const under = sourceOf();
+    await under.start();
+    await until(() => under.source.view.get("Profile", "default", "web") !== undefined);
+    await until(() => server.seen("list", groupsPath).length === 1);
+    expect(under.listed).toEqual([]);
+    expect(under.source.view.complete).toBe(false);
+    off();
+    await until(() => under.bed.told("not following the cluster, what is known stays").length > 0);
+    await under.bed.clock.advance(800);
+    await until(() => under.listed.length > 0);
+    expect(under.source.view.complete).toBe(true);
+  });
+
+  it("that is empty is looked at a second time, and told again", async () => {
+    const under = sourceOf();
+    await under.list();
+    const count = server.seen("list", groupsPath).length;
+    await until(() => under.bed.clock.nextWakeMs === 5_000);
+    await under.bed.clock.advance(5_000);
+    await until(() => under.listed.length === 2);
+    expect(server.seen("list", groupsPath)).toHaveLength(count + 1);
+    await under.bed.clock.advance(60_000);
+    expect(under.listed).toHaveLength(2);
+  });
+
+  it("is told as half while a Secret cannot be read, and as whole once it can", async () => {
+    server.put(profileOf("web", { generic: fromSecret("keys") }));
+    server.put(secretOf("keys", "s3cret"));
+    const off = server.always(secretPath, (_, response) => sendStatus(response, 500, "InternalError"));
+    const under = sourceOf();
+    await under.list();
+    expect(under.listed).toEqual([false]);
+    expect(under.source.view.get("Profile", "default", "web")).toBeUndefined();
+    off();
+    await under.tells("Profile/default/web", () => under.bed.clock.advance(800));
+    await until(() => under.listed.length === 2);
+    expect(under.listed).toEqual([false, true]);
+  });
+});
+
+describe("what Profiles refer to", () => {
+  it("is all that is read of ConfigMaps; of the others only the metadata", async () => {
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    server.put({ kind: "ConfigMap", name: "other", content: { data: { text: "private" } } });
+    server.put(profileOf("web", { ignition: fromConfigMap("texts") }));
+    const under = sourceOf();
+    await under.list();
+    expect(server.seen("get").map(({ path }) => path)).toEqual(["/api/v1/namespaces/default/configmaps/texts"]);
+    expect(server.seen("list", /configmaps/)[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
+    expect(under.source.view.get("ConfigMap", "default", "other")).toBeUndefined();
+  });
+
+  it("is all that is asked for of Secrets: one named watch each", async () => {
+    server.put(profileOf("web", { generic: fromSecret("keys") }));
+    server.put(secretOf("keys", "s3cret"));
+    server.put(secretOf("other", "private"));
+    const under = sourceOf();
+    await under.list();
+    for (const { query } of server.requests.filter(({ path }) => secretPath.test(path))) {
+      expect(query.get("fieldSelector")).toBe("metadata.name=keys");
+    }
+    expect(under.source.view.get("Secret", "default", "other")).toBeUndefined();
+  });
+
+  it("is told when it changes, comes or goes", async () => {
+    server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
+    const under = sourceOf();
+    await under.list();
+    const { view } = under.source;
+    const texts = (text: string) => server.put({ kind: "ConfigMap", name: "texts", content: { data: { text } } });
+    await under.tells("ConfigMap/default/texts", () => texts("one"));
+    await under.tells("ConfigMap/default/texts", () => texts("two"));
+    expect(view.get("ConfigMap", "default", "texts")?.data.text).toBe("two");
+    await under.tells("ConfigMap/default/texts", () => server.delete("ConfigMap", "texts"));
+    expect(view.get("ConfigMap", "default", "texts")).toBeUndefined();
+    await under.tells("Secret/default/keys", () => server.put(secretOf("keys", "one")));
+    expect(view.get("Secret", "default", "keys")?.data.text).toBe("one");
+    await under.tells("Secret/default/keys", () => server.delete("Secret", "keys"));
+    expect(view.get("Secret", "default", "keys")).toBeUndefined();
+    expect(under.listed).toEqual([true]);
+  });
+
+  it("decides when a new version of a Profile shows: not before it is known", async () => {
+    server.put(profileOf("web", { displayName: "old" }));
+    const under = sourceOf();
+    await under.list();
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    await under.tells("Profile/default/web", () =>
+      server.put(profileOf("web", { displayName: "new", ignition: fromConfigMap("texts") }, 2)),
+    );
+    expect(under.source.view.get("ConfigMap", "default", "texts")?.data.text).toBe("{}");
+    expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("new");
+    expect(under.listed).toEqual([true]);
+  });
+
+  it("is let go when nobody refers to it any more", async () => {
+    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    server.put(secretOf("keys", "s3cret"));
+    const under = sourceOf();
+    await under.list();
+    await until(() => server.openWatches === 4);
+    await under.tells("Profile/default/web", () => server.put(profileOf("web", {}, 2)));
+    await until(() => server.openWatches === 3);
+    expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
+    expect(under.source.view.get("ConfigMap", "default", "texts")).toBeUndefined();
+  });
+
+  it("counts as not there when it may not be read, without holding up the rest", async () => {
+    const forbid = (path: RegExp) => server.always(path, (_, response) => sendStatus(response, 403, "Forbidden"));
+    forbid(secretPath);
+    forbid(/configmaps/);
+    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    const under = sourceOf();
+    await under.list();
+    expect(under.listed).toEqual([true]);
+    expect(under.source.view.get("Profile", "default", "web")).toBeDefined();
+    expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
+  });
+
+  it("stays as it was while the API server is away", async () => {
+    server.put(profileOf("web", { generic: fromSecret("keys") }));
+    server.put(secretOf("keys", "s3cret"));
+    const under = sourceOf();
+    await under.list();
+    await until(() => server.openWatches === 4);
+    const listed = server.requests.length;
+    server.always(/./, (_, response) => sendStatus(response, 403, "Forbidden"));
+    server.cut();
+    await under.bed.clock.advance(60_000);
+    await until(() => server.requests.length > listed);
+    expect(under.source.view.get("Secret", "default", "keys")?.data.text).toBe("s3cret");
+    expect(under.source.view.complete).toBe(true);
+  });
+
+  it("is at most 100 Secrets; one more waits until another is let go", async () => {
+    for (let count = 0; count <= 100; count++) {
+      server.put(profileOf(`p${count}`, { generic: fromSecret(`s${count}`) }));
+      server.put(secretOf(`s${count}`, "text"));
+    }
+    const under = sourceOf();
+    await under.list();
+    expect([...under.source.view.all("Secret")]).toHaveLength(100);
+    expect(under.bed.told("too many Secrets, this one is not read")).toHaveLength(1);
+    await under.tells("Secret/default/s100", () => server.delete("Profile", "p0"));
+    expect(under.source.view.get("Secret", "default", "s100")?.data.text).toBe("text");
+  });
+});
+
+describe("metrics", () => {
+  it("tell which resources are connected, and how old the view is", async () => {
+    server.put(groupOf("a"));
+    const under = sourceOf({ namespaces: ["default", "other"] });
+    await under.list();
+    await until(() => server.openWatches === 6);
+    const connected = () => under.bed.measured("davit_watch_connected");
+    while ((await connected()).length < 3) await new Promise((resolve) => setImmediate(resolve));
+    expect(await connected()).toEqual([
+      'davit_watch_connected{resource="configmaps"} 1',
+      'davit_watch_connected{resource="groups"} 1',
+      'davit_watch_connected{resource="profiles"} 1',
+    ]);
+    await under.bed.clock.advance(12_000);
+    under.source.measure();
+    expect(await under.bed.measured("davit_cache_age_seconds")).toEqual(["davit_cache_age_seconds 12"]);
+  });
+});
+
+describe("stopping", () => {
+  it.each([
+    { name: "before the first list", reach: (under: SourceUnderTest) => under.start() },
+    { name: "while it follows", reach: (under: SourceUnderTest) => under.list() },
+  ])("$name leaves no timer and no socket", async ({ reach }) => {
+    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    const under = sourceOf();
+    await reach(under);
+    await under.stop();
+    await under.stop();
+    await until(() => server.openSockets === 0);
+    expect(under.bed.clock.sleeping).toBe(0);
+  });
+});
