@@ -186,11 +186,12 @@ export class FakeApiServer {
     const at = this.#once.findIndex((entry) => entry.kind === kind && entry.path.test(path));
     const [planned] = at < 0 ? [] : this.#once.splice(at, 1);
     const handler = planned ?? this.#always.find((entry) => entry.path.test(path));
-    if (handler === undefined) this.#answer(request, response);
+    if (handler === undefined) this.answer(request, response);
     else handler.handler(request, response);
   }
 
-  #answer(request: SeenRequest, response: ServerResponse): void {
+  /** Answers as an API server does; a handler of a test may leave it at that. */
+  answer(request: SeenRequest, response: ServerResponse): void {
     switch (request.kind) {
       case "list":
         this.#list(request, response);

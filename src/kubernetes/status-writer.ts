@@ -1,0 +1,221 @@
+/**
+ * Writes the status of objects into the cluster, by server-side apply on their status subresource.
+ *
+ * It promises that what it is told last is shown in the end, that nothing is written that is shown already, and that it
+ * never writes faster than the API server likes. It never touches anything but `status`, and `stop` drops what waits:
+ * the next start writes it.
+ */
+
+import { backoffMs, type Clock, toRfc3339 } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { ObjectName, ObjectStatus, StatusSink } from "../model/source.ts";
+import { ApiError } from "./api-error.ts";
+import type { ApiClient } from "./client.ts";
+import type { SeenObject } from "./cluster-source.ts";
+import type { EventRecorder } from "./event-recorder.ts";
+import { type NextStatus, nextStatus, shownReady } from "./next-status.ts";
+import { objectPath, resources } from "./resources.ts";
+import { RetryDelays } from "./retry-delays.ts";
+import { TokenBucket } from "./token-bucket.ts";
+
+export interface StatusWriterOptions {
+  readonly client: Pick<ApiClient, "json">;
+  /** The object as it was last heard; undefined for one that is gone. */
+  readonly seen: (name: ObjectName) => SeenObject | undefined;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** An object whose status is ours to write. */
+interface Entry {
+  readonly name: ObjectName;
+  wanted: ObjectStatus;
+  failures: number;
+  /** It is being written, or waits after a failure: whoever comes later only changes what is wanted. */
+  isBusy: boolean;
+  /** What was written on top of a version; the watch may not have told of it yet. */
+  written: { readonly uid: string; readonly resourceVersion: string; readonly status: NextStatus } | undefined;
+}
+
+// An API server on two cores takes about 250 a second; the rest is for others.
+const rate = { perSecond: 150, burst: 10 };
+const maxWrites = 8;
+const retryDelays = { firstMs: 1_000, capMs: 60_000 };
+
+/** How a write ended. */
+type Outcome = "done" | "gone" | "conflict" | "failed";
+
+export class StatusWriter implements StatusSink {
+  readonly #options: StatusWriterOptions;
+  readonly #bucket: TokenBucket;
+  readonly #entries = new Map<string, Entry>();
+  /** What has to be looked at, in order. */
+  readonly #due = new Set<Entry>();
+  readonly #stopping = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  readonly #delays: RetryDelays;
+  #failuresInARow = 0;
+  #isOnHold = false;
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+    this.#bucket = new TokenBucket({ clock: options.clock, ...rate });
+    this.#delays = new RetryDelays(options);
+  }
+
+  /** Resolves at once: the write itself may take as long as the API server is away. */
+  write(name: ObjectName, status: ObjectStatus): Promise<void> {
+    const key = keyOf(name);
+    const known = this.#entries.get(key);
+    const entry = known ?? { name, wanted: status, failures: 0, isBusy: false, written: undefined };
+    entry.wanted = status;
+    this.#entries.set(key, entry);
+    this.#add(entry);
+    return Promise.resolve();
+  }
+
+  forget(name: ObjectName): void {
+    const key = keyOf(name);
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) this.#due.delete(entry);
+    this.#entries.delete(key);
+  }
+
+  /** Looks again at an object that has taken the place of another of its name. */
+  recheck(name: ObjectName): void {
+    const entry = this.#entries.get(keyOf(name));
+    if (entry !== undefined) this.#add(entry);
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#due.clear();
+    await Promise.all(this.#running);
+  }
+
+  #add(entry: Entry): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#due.add(entry);
+    this.#next();
+  }
+
+  #next(): void {
+    for (const entry of this.#due) {
+      if (this.#isOnHold || this.#running.size >= maxWrites) return;
+      if (entry.isBusy) continue;
+      this.#due.delete(entry);
+      const running = this.#run(entry).finally(() => {
+        this.#running.delete(running);
+        this.#next();
+      });
+      this.#running.add(running);
+    }
+  }
+
+  async #run(entry: Entry): Promise<void> {
+    // Most of what is told after a start is shown already, and costs no token.
+    if (this.#pending(entry) === undefined) return;
+    entry.isBusy = true;
+    await this.#bucket.take(this.#stopping.signal);
+    if (this.#stopping.signal.aborted) return;
+    const outcome = await this.#apply(entry);
+    this.#failuresInARow = outcome === "failed" ? this.#failuresInARow + 1 : 0;
+    if (this.#failuresInARow >= maxWrites && !this.#isOnHold) void this.#hold();
+    if (outcome === "failed" || outcome === "conflict") {
+      void this.#retryLater(entry);
+      return;
+    }
+    entry.isBusy = false;
+    entry.failures = 0;
+  }
+
+  /** Where nothing can be written, ten thousand objects shall not try one after the other. */
+  async #hold(): Promise<void> {
+    this.#isOnHold = true;
+    await this.#options.clock.sleep(this.#delays.next(), this.#stopping.signal);
+    this.#isOnHold = false;
+    this.#next();
+  }
+
+  /** Waits beside the queue, so that an object that cannot be written holds up no other. */
+  async #retryLater(entry: Entry): Promise<void> {
+    const { clock, random } = this.#options;
+    const delayMs = backoffMs(entry.failures, retryDelays) * (1 + random());
+    entry.failures += 1;
+    await clock.sleep(delayMs, this.#stopping.signal);
+    entry.isBusy = false;
+    if (this.#entries.get(keyOf(entry.name)) === entry) this.#add(entry);
+  }
+
+  async #apply(entry: Entry): Promise<Outcome> {
+    const pending = this.#pending(entry);
+    if (pending === undefined) return "done";
+    const { seen, shown, next } = pending;
+    const { uid, resourceVersion } = seen;
+    try {
+      await this.#patch(entry.name, uid, next);
+      entry.written = { uid, resourceVersion, status: next };
+      const after = next.conditions.find(({ type }) => type === "Ready");
+      if (after !== undefined)
+        this.#options.events.record({ object: entry.name, uid, before: shownReady(shown), after });
+      return "done";
+    } catch (error) {
+      return this.#failed(entry, error);
+    }
+  }
+
+  async #patch({ kind, namespace, name }: ObjectName, uid: string, status: NextStatus): Promise<void> {
+    const resource = resources[kind];
+    await this.#options.client.json({
+      method: "PATCH",
+      path: `${objectPath(resource, namespace, name)}/status`,
+      query: { fieldManager: "davit-controller", force: "true" },
+      // With the uid, another object of that name is a conflict.
+      body: {
+        contentType: "application/apply-patch+yaml",
+        value: { apiVersion: resource.apiVersion, kind, metadata: { namespace, name, uid }, status },
+      },
+      signal: this.#stopping.signal,
+      retries: 0,
+    });
+  }
+
+  #failed({ name, failures }: Entry, error: unknown): Outcome {
+    if (!(error instanceof ApiError)) throw error;
+    if (this.#stopping.signal.aborted || error.status === 404) return "gone";
+    const { kind, namespace, name: object } = name;
+    const data = { kind, namespace, name: object, problem: error.message };
+    // A CRD of another version refuses it now as later.
+    if (error.status === 400 || error.status === 422) {
+      this.#options.log.warn(data, "the API server refuses a status");
+      return "gone";
+    }
+    if (error.status === 409) return "conflict";
+    if (failures === 0) this.#options.log.warn(data, "cannot write a status, trying again later");
+    return "failed";
+  }
+
+  /** What has to be written, if anything. */
+  #pending({ name, wanted, written }: Entry) {
+    const seen = this.#options.seen(name);
+    if (seen === undefined) return undefined;
+    const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;
+    const shown: JsonObject = isStale ? toJson(written.status) : seen.value.status;
+    const now = toRfc3339(this.#options.clock.nowMs()).replace(/\.\d+Z$/, "Z");
+    const next = nextStatus(wanted, shown, now);
+    return next && { seen, shown, next };
+  }
+}
+
+function toJson({ conditions, ...fields }: NextStatus): JsonObject {
+  return { ...fields, conditions: conditions.map((condition) => ({ ...condition })) };
+}
+
+function keyOf({ kind, namespace, name }: ObjectName): string {
+  return `${kind}/${namespace}/${name}`;
+}
