@@ -31,7 +31,7 @@ export interface ObjectWatchOptions<Value> {
 }
 
 export interface WatchLimits {
-  /** Longer silence of a watch ends it. */
+  /** Longer silence of a watch ends it; up to a minute it also makes watches short, since bookmarks are no sooner. */
   readonly silenceMs?: number | undefined;
   readonly pageSize?: number;
   readonly maxLineBytes?: number;
@@ -65,6 +65,8 @@ const presetPageSize = 500;
 const presetMaxLineBytes = 16 * 1024 * 1024;
 /** client-go asks for 5 to 10 minutes, so that watches whose other end is gone end some time. */
 const watchSeconds = { min: 300, spread: 300 };
+/** Bookmarks come once a minute. Who takes a shorter silence for an end has to ask for shorter watches. */
+const bookmarkMs = 60_000;
 const overdueMs = 30_000;
 /** A watch that ends sooner without an event did not work: client-go's "very short watch". */
 const shortWatchMs = 1_000;
@@ -75,6 +77,8 @@ export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
   readonly #mirror: Mirror<Value>;
   readonly #delays: RetryDelays;
+  /** Of histories that are gone alone: whoever tells that is well, whatever happened before. */
+  readonly #expiryDelays: RetryDelays;
   readonly #stopping = new AbortController();
   /** Ends the watch or the pause under way, to list at once. */
   #listNow = new AbortController();
@@ -91,6 +95,7 @@ export class ObjectWatch<Value> {
     this.#options = options;
     this.#mirror = new Mirror(options.read);
     this.#delays = new RetryDelays(options);
+    this.#expiryDelays = new RetryDelays(options);
     this.#heardAtMs = options.clock.monotonicMs();
   }
 
@@ -174,8 +179,9 @@ export class ObjectWatch<Value> {
   }
 
   async #watch(version: string, signal: AbortSignal): Promise<void> {
-    const { client, clock, random, limits = {} } = this.#options;
-    const seconds = Math.floor(watchSeconds.min + random() * watchSeconds.spread);
+    const { client, clock, limits = {} } = this.#options;
+    const { silenceMs = presetSilenceMs } = limits;
+    const seconds = this.#watchSeconds(silenceMs);
     const query = {
       watch: "1",
       allowWatchBookmarks: "true",
@@ -188,7 +194,7 @@ export class ObjectWatch<Value> {
       client,
       request: this.#request(signal, query),
       clock,
-      silenceMs: limits.silenceMs ?? presetSilenceMs,
+      silenceMs,
       maxDurationMs: seconds * 1_000 + overdueMs,
       maxLineBytes: limits.maxLineBytes ?? presetMaxLineBytes,
       onHeard: () => this.#heard(),
@@ -202,6 +208,11 @@ export class ObjectWatch<Value> {
     if (!signal.aborted && !hasEvents && clock.monotonicMs() - startedMs < shortWatchMs) {
       throw new WatchFailure("short", "the watch ended as soon as it had begun");
     }
+  }
+
+  #watchSeconds(silenceMs: number): number {
+    if (silenceMs <= bookmarkMs) return Math.max(1, Math.floor((silenceMs * 0.8) / 1_000));
+    return Math.floor(watchSeconds.min + this.#options.random() * watchSeconds.spread);
   }
 
   #take(events: readonly WatchEvent[]): void {
@@ -255,8 +266,9 @@ export class ObjectWatch<Value> {
     if (failure.needsList) this.#version = undefined;
     metrics.watchRestarts.inc({ reason: failure.reason });
     // The history is short: a place that is no longer kept is normal, unless it happens again and again.
-    const isNormal = failure.reason === "expired" && this.#delays.isCalm;
-    const nextMs = this.#delays.next();
+    const delays = failure.reason === "expired" ? this.#expiryDelays : this.#delays;
+    const isNormal = failure.reason === "expired" && delays.isCalm;
+    const nextMs = delays.next();
     if (isNormal) return 0;
     if (isFailure) this.#tellFailure(failure);
     if (this.#isConnected) listener.connected?.(false);
@@ -267,10 +279,11 @@ export class ObjectWatch<Value> {
   }
 
   /** The same thing again and again is told once. */
-  #tellFailure({ reason, message }: WatchFailure): void {
+  #tellFailure({ reason, status, message }: WatchFailure): void {
     const { log, target } = this.#options;
-    if (this.#lastFailure === message) return;
-    this.#lastFailure = message;
+    const what = `${reason} ${status}`;
+    if (this.#lastFailure === what) return;
+    this.#lastFailure = what;
     log.warn({ what: target.what, reason, problem: message }, "not following the cluster, what is known stays");
   }
 }

@@ -68,6 +68,20 @@ describe("a place in the history that is no longer kept", () => {
     },
   );
 
+  it("is no failure after failures either: a server that was restarted is listed at once", async () => {
+    group("a");
+    const followed = follower();
+    await followed.follow();
+    server.cut();
+    await followed.failed(1);
+    server.delete("Group", "a");
+    server.compact();
+    await followed.bed.clock.advance(800);
+    await until(() => followed.listedCount === 1 && followed.failures.length === 2);
+    // One object is gone at once: that is asked a second time, as any list that is empty.
+    expect(followed.failures[1]?.reason).toBe("emptied");
+  });
+
   it("that is never kept leads to a list with longer and longer waits, not to a busy loop", async () => {
     const followed = follower();
     server.always(everything, (request, response) => {

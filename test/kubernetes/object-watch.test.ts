@@ -126,6 +126,12 @@ describe("following a resource", () => {
     expect(server.openWatches).toBe(1);
   });
 
+  it("asks for shorter watches where a shorter silence counts, since bookmarks do not come sooner", async () => {
+    const followed = follower({ silenceMs: 5_000 });
+    await followed.follow();
+    expect(server.seen("watch")[0]?.query.get("timeoutSeconds")).toBe("4");
+  });
+
   it("ends a watch that goes on past the end that it asked for", async () => {
     const followed = follower({ silenceMs: 1_000_000 });
     await followed.follow();
