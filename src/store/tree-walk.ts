@@ -51,7 +51,8 @@ export class FrozenWalk {
     if (before.createdIndex > this.#index) return;
     // A directory that only gets another record goes on holding what it holds.
     const isSame = before.kind === "directory" && after?.kind === "directory" && before.sums === after.sums;
-    if (isSame && before.modifiedIndex > this.#index) return;
+    // What was changed since was kept then; only a directory may still hold something that was not.
+    if ((isSame || before.kind === "file") && before.modifiedIndex > this.#index) return;
     this.#kept.push({ path, node: before, isWhole: !isSame });
   }
 

@@ -75,3 +75,17 @@ it("a directory that is not changed is found once, and one that was removed with
   expect(paths.toSorted()).toEqual(["/a", "/a/1", "/a/2", "/b", "/b/c", "/b/c/1"]);
   walk.end();
 });
+
+it("a file that is changed again and again while a walk waits is kept once, and not at all if it is new", () => {
+  const tree = new Tree();
+  run(tree, { kind: "set", path: storePath("/old"), value: "before" });
+  const walk = tree.walkFrozen();
+  run(tree, { kind: "set", path: storePath("/new"), value: "x" });
+  for (let change = 0; change < 100; change++) {
+    for (const name of ["/old", "/new"]) run(tree, { kind: "update", path: storePath(name), value: `${change}` });
+  }
+  const steps = [...walk.steps()];
+  expect(steps.flatMap((node) => (node === undefined ? [] : [`${node.path} ${node.value}`]))).toEqual(["/old before"]);
+  expect(steps.length).toBeLessThan(5);
+  walk.end();
+});
