@@ -14,6 +14,7 @@
 import { type Clock, steadyClock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import { nextTurn } from "../lib/slices.ts";
+import { backupOf } from "./backup.ts";
 import type { Change } from "./change.ts";
 import { changedFiles, type FileChange, filesAmong } from "./changed-files.ts";
 import { apply, type CommandRecord, type ExpireCommand, type Submission } from "./command.ts";
@@ -232,6 +233,14 @@ export class Store {
   /** The history that is kept, oldest first. */
   get events(): readonly StoreEvent[] {
     return this.#history.all;
+  }
+
+  /** The bytes of a backup, see `backupOf`: of the moment at which the first of them is asked for. */
+  backup(): AsyncGenerator<Uint8Array, void, undefined> {
+    return backupOf(this.#tree, () => {
+      const { clusterId, term: raftTerm } = this.identity;
+      return { clusterId, raftIndex: this.#raftIndex, raftTerm, atMs: this.#nowMs() };
+    });
   }
 
   /** Ends every watch, logs what was submitted, and closes the log; idempotent. */

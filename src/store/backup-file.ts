@@ -1,0 +1,63 @@
+/** Puts a backup into a file of its own: whole, or not at all. */
+
+import { basename, dirname, join } from "node:path";
+import type { Files } from "../lib/files.ts";
+import { writeWholeFile } from "../lib/whole-file.ts";
+import { type BackupHead, BackupReader } from "./backup-format.ts";
+import { WalError } from "./log-port.ts";
+
+export interface SaveBackupOptions {
+  readonly files: Files;
+  readonly path: string;
+  /** Allows a file of that name to be replaced. */
+  readonly mayReplace: boolean;
+  /** Where it comes from, for what is told of it. */
+  readonly name: string;
+  /** Its bytes, cut anyhow, and perhaps too soon. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  /** Is told how many bytes were written so far. */
+  readonly progress: (bytes: number) => void;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+export interface SavedBackup {
+  readonly head: BackupHead;
+  readonly sizeBytes: number;
+}
+
+/**
+ * Writes the file beside its place, mode 0600, checks it as it comes, syncs it and moves it there.
+ * @throws {WalError} damaged, newerFormat; unusable when a file of that name has come meanwhile; what the pieces throw,
+ * and the disk's own errors. Nothing is left then.
+ */
+export async function saveBackup(options: SaveBackupOptions): Promise<SavedBackup> {
+  const { files, path, mayReplace, name, random } = options;
+  const directory = dirname(path);
+  const reader = new BackupReader(name);
+  // A name that no other backup to the same place has: two that write one file would garble it.
+  const beside = `${basename(path)}.${Buffer.from(random(4)).toString("hex")}`;
+  await writeWholeFile(files, directory, beside, checked(reader, options));
+  try {
+    const isTaken = (await files.list(directory)).includes(basename(path));
+    if (isTaken && !mayReplace)
+      throw new WalError("unusable", `Writing "${path}": it exists; give another name, or --force to replace it`);
+    await files.rename(join(directory, beside), path);
+  } catch (error) {
+    await files.remove(join(directory, beside)).catch(() => undefined);
+    throw error;
+  }
+  await files.syncDirectory(directory);
+  return { head: reader.end(), sizeBytes: reader.size };
+}
+
+async function* checked(
+  reader: BackupReader,
+  { pieces, progress }: Pick<SaveBackupOptions, "pieces" | "progress">,
+): AsyncIterable<Uint8Array> {
+  for await (const piece of pieces) {
+    reader.push(piece);
+    yield piece;
+    progress(reader.size);
+  }
+  reader.end();
+}

@@ -1,0 +1,68 @@
+/** Backups: the state of a store at one index, taken while it goes on, and read back into memory. */
+
+import { nextTurn } from "../lib/slices.ts";
+import { type BackupHead, BackupReader, framedBackup } from "./backup-format.ts";
+import { EventRing } from "./event-ring.ts";
+import { WalError } from "./log-port.ts";
+import { encodeState, StateReader } from "./snapshot.ts";
+import { Tree } from "./tree.ts";
+
+/** A backup that was found whole. */
+export interface ReadBackup {
+  readonly head: BackupHead;
+  readonly tree: Tree;
+  /** Of the file. */
+  readonly sizeBytes: number;
+}
+
+/**
+ * The bytes of a backup, in slices of a millisecond or two. It is of the moment at which the first one is asked for;
+ * there may be any time between two. Whoever does not take all of them says so by `return`, as `for await` does.
+ */
+export async function* backupOf(
+  tree: Tree,
+  origin: () => Omit<BackupHead, "index">,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const walk = tree.walkFrozen();
+  try {
+    const { index } = tree;
+    // A restore begins its history anew, so it needs none.
+    const state = { index, oldestIndex: index + 1, events: [], nodes: walk.steps() };
+    yield* framedBackup({ ...origin(), index }, encodeState(state));
+  } finally {
+    walk.end();
+  }
+}
+
+/**
+ * Reads a backup into memory.
+ * @param open the same bytes each time. They are read twice: a state is not to be built from one that ends in damage.
+ * @param name for what is told of it.
+ * @throws {WalError} damaged, newerFormat.
+ */
+export async function readBackup(open: () => AsyncIterable<Uint8Array>, name: string): Promise<ReadBackup> {
+  await readPieces(open(), new BackupReader(name), () => undefined);
+  const reader = new BackupReader(name);
+  const tree = new Tree();
+  const state = new StateReader(tree, new EventRing());
+  try {
+    const head = await readPieces(open(), reader, (piece) => state.push(piece));
+    state.end();
+    if (tree.index === head.index) return { head, tree, sizeBytes: reader.size };
+  } catch (error) {
+    if (!(error instanceof WalError) || error.reason !== "damaged") throw error;
+  }
+  throw new WalError("damaged", `Reading ${name}: its checksum fits, but what it holds is not what davit writes`);
+}
+
+async function readPieces(
+  pieces: AsyncIterable<Uint8Array>,
+  reader: BackupReader,
+  take: (state: Uint8Array) => void,
+): Promise<BackupHead> {
+  for await (const piece of pieces) {
+    take(reader.push(piece));
+    await nextTurn();
+  }
+  return reader.end();
+}
