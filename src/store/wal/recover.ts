@@ -19,6 +19,7 @@ import {
   type SegmentHead,
   segmentHeadBytes,
 } from "./record.ts";
+import type { SnapshotHead } from "./snapshot-frame.ts";
 
 /** Where the log goes on. */
 export interface LogEnd {
@@ -90,6 +91,13 @@ export async function recover(options: RecoverOptions): Promise<LogEnd | undefin
   return end;
 }
 
+/** @throws {WalError} damaged, when a log is not the one that a snapshot was taken of. */
+export function checkGoesOnFrom(snapshot: SnapshotHead, end: LogEnd | undefined, directory: string): void {
+  if (end?.head.clusterId === snapshot.clusterId && end.lastSequence >= snapshot.sequence) return;
+  const what = `its snapshot of record ${snapshot.sequence} is not of this log`;
+  throw new WalError("damaged", `Reading "${directory}": ${what}; ${startOverAdvice}`);
+}
+
 /** What one segment is read with. */
 interface SegmentContext {
   readonly name: string;
@@ -98,7 +106,14 @@ interface SegmentContext {
   readonly previous: LogEnd | undefined;
 }
 
-async function readSegment(options: RecoverOptions, { name, isNewest, previous }: SegmentContext): Promise<LogEnd> {
+/**
+ * Reads one segment to its end.
+ * @throws {WalError} damaged, newerFormat.
+ */
+export async function readSegment(
+  options: RecoverOptions,
+  { name, isNewest, previous }: SegmentContext,
+): Promise<LogEnd> {
   const path = join(options.directory, name);
   const segment = await options.files.read(path);
   const head = headOf(segment, path);

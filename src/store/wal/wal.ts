@@ -9,10 +9,9 @@
  * `record.ts` has the format.
  */
 
-import { dirname, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import { assert, codeOf, messageOf } from "../../lib/errors.ts";
-import type { Files } from "../../lib/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
 import {
@@ -23,20 +22,17 @@ import {
   type Snapshot,
   WalError,
 } from "../log-port.ts";
+import { type BeginLogOptions, beginLog, randomId } from "./begin-log.ts";
 import type { LockDirectory } from "./lock.ts";
 import { type LogRecord, segmentHeadBytes } from "./record.ts";
-import { firstSequenceOf, type LogEnd, listSegments, recover, startOverAdvice } from "./recover.ts";
-import { createSegment, SegmentWriter } from "./segment-writer.ts";
+import { checkGoesOnFrom, firstSequenceOf, type LogEnd, listSegments, recover } from "./recover.ts";
+import { SegmentWriter } from "./segment-writer.ts";
 import { SnapshotFiles, type StoredSnapshot } from "./snapshots.ts";
 import { startFailure } from "./start-failure.ts";
 
-export interface FileLogOptions {
-  readonly directory: string;
-  readonly files: Files;
+export interface FileLogOptions extends BeginLogOptions {
   readonly lock: LockDirectory;
   readonly clock: Clock;
-  /** Random bytes from a source that does not repeat, such as `randomBytes` of node:crypto. */
-  readonly random: (bytes: number) => Uint8Array;
   readonly log: Log;
   /** Is told how long the write and sync of each batch took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
@@ -225,11 +221,7 @@ export class FileLog implements LogPort {
     const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
       throw this.#isForWantOfSnapshot(error) ? this.#snapshots.readFailure : error;
     });
-    const isOther = this.#snapshot !== undefined && this.#snapshot.clusterId !== end?.head.clusterId;
-    if (isOther || (end?.lastSequence ?? 0) < after) {
-      const what = `its snapshot of record ${after} is not of this log`;
-      throw new WalError("damaged", `Reading "${directory}": ${what}; ${startOverAdvice}`);
-    }
+    if (this.#snapshot !== undefined) checkGoesOnFrom(this.#snapshot, end, directory);
     return end ?? this.#create();
   }
 
@@ -240,27 +232,9 @@ export class FileLog implements LogPort {
   }
 
   async #create(): Promise<LogEnd> {
-    const { files, directory } = this.#options;
-    const head = {
-      segmentId: this.#randomId(),
-      clusterId: this.#randomId(),
-      memberId: this.#randomId(),
-      term: termBeforeFirstStart,
-      firstBatch: 1,
-      firstSequence: 1,
-    };
-    const segment = await createSegment({ files, directory }, head);
-    await syncParent(files, directory);
-    return {
-      head,
-      segment,
-      size: segmentHeadBytes,
-      tornBytes: 0,
-      lastBatch: 0,
-      lastSequence: 0,
-      term: termBeforeFirstStart,
-      isSealed: true,
-    };
+    const { head, segment } = await beginLog(this.#options, { term: termBeforeFirstStart, firstSequence: 1 });
+    const { term } = head;
+    return { head, segment, size: segmentHeadBytes, tornBytes: 0, lastBatch: 0, lastSequence: 0, term, isSealed: true };
   }
 
   /** Batch after batch: before one is applied and answered, which takes a while, the disk has the next already. */
@@ -355,22 +329,7 @@ export class FileLog implements LogPort {
   }
 
   #writerOptions() {
-    const { directory, files, maxSegmentBytes = presetSegmentBytes } = this.#options;
-    return { directory, files, maxSegmentBytes, randomId: () => this.#randomId() };
-  }
-
-  #randomId(): bigint {
-    const id = Buffer.from(this.#options.random(8)).readBigUInt64LE();
-    // Clients take an id of 0 for none.
-    return id === 0n ? 1n : id;
-  }
-}
-
-/** A new directory's own name is in its parent. A parent that may not be read is not one that we made. */
-async function syncParent(files: Files, directory: string): Promise<void> {
-  try {
-    await files.syncDirectory(dirname(resolve(directory)));
-  } catch (error) {
-    if (codeOf(error) !== "EACCES") throw error;
+    const { directory, files, random, maxSegmentBytes = presetSegmentBytes } = this.#options;
+    return { directory, files, maxSegmentBytes, randomId: () => randomId(random) };
   }
 }

@@ -1,0 +1,111 @@
+/**
+ * Makes a data directory of a backup, as that of another cluster whose history begins there.
+ *
+ * Its indexes lie far beyond those of the backup, and beyond those that clients have seen since it was taken: so whoever
+ * waits for the next event of the lost store is told that its history is gone, instead of waiting until the new one has
+ * caught up. What has been running meanwhile knows it as another store by its cluster id.
+ *
+ * The segment comes first and the snapshot last. A start refuses a segment that goes on from a snapshot which is not
+ * there, so a restore that ends half-way leaves no store that could be taken for a whole one.
+ */
+
+import { join } from "node:path";
+import type { Files } from "../lib/files.ts";
+import type { ReadBackup } from "./backup.ts";
+import { WalError } from "./log-port.ts";
+import { isAtOrBelow, type StorePath } from "./node.ts";
+import { encodeState } from "./snapshot.ts";
+import type { Tree } from "./tree.ts";
+import type { StoredNode } from "./tree-walk.ts";
+import { beginLog } from "./wal/begin-log.ts";
+import type { LockDirectory } from "./wal/lock.ts";
+import { listSegments } from "./wal/recover.ts";
+import { listSnapshots, SnapshotFiles } from "./wal/snapshots.ts";
+import { startFailure } from "./wal/start-failure.ts";
+
+export interface RestoreOptions {
+  readonly backup: ReadBackup;
+  /** Made when it is missing. */
+  readonly directory: string;
+  /** What does not come back, and all below it. */
+  readonly without: StorePath;
+  readonly files: Files;
+  readonly lock: LockDirectory;
+  /** Random bytes from a source that does not repeat. */
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+export interface Restored {
+  readonly clusterId: string;
+  /** Index of the last change, from which the store goes on. */
+  readonly index: number;
+}
+
+/** How far both indexes leap: as many changes as there may be between a backup and the loss of its store. */
+export const restoreLeap = 1_000_000;
+
+// A new file system has one, and a start that was refused leaves the other.
+const emptyNames = new Set(["lost+found", "lock.db"]);
+
+/** @throws {WalError} unusable, for a directory that has something in it. */
+export async function refuseUnlessEmpty(files: Files, directory: string): Promise<void> {
+  const found = (await files.list(directory)).find((name) => !emptyNames.has(name));
+  if (found === undefined) return;
+  const advice = "give another --data-dir, or move away what is in it";
+  throw new WalError("unusable", `Restoring to "${directory}": it is not empty, "${found}" is in it; ${advice}`);
+}
+
+/**
+ * Writes the directory; all of it is on disk when this resolves.
+ * @throws {WalError} locked, unusable: then nothing of it remains, if the disk allows.
+ */
+export async function restore(options: RestoreOptions): Promise<Restored> {
+  const { files, directory, lock } = options;
+  try {
+    await files.makeDirectory(directory);
+    const unlock = lock(directory);
+    try {
+      await refuseUnlessEmpty(files, directory);
+      return await write(options);
+    } finally {
+      unlock();
+    }
+  } catch (error) {
+    throw startFailure("Restoring to", directory, error);
+  }
+}
+
+async function write({ backup, directory, without, files, random }: RestoreOptions): Promise<Restored> {
+  const { head, tree } = backup;
+  const sequence = head.raftIndex + restoreLeap;
+  const index = head.index + restoreLeap;
+  const firstSequence = sequence + 1;
+  try {
+    const log = await beginLog({ files, directory, random }, { term: head.raftTerm, firstSequence });
+    const { clusterId } = log.head;
+    const state = { index, oldestIndex: index + 1, events: [], nodes: nodesOf(tree, without) };
+    await new SnapshotFiles(files, directory).save({ clusterId, sequence }, encodeState(state));
+    return { clusterId: clusterId.toString(16), index };
+  } catch (error) {
+    await takeBack(files, directory);
+    throw error;
+  }
+}
+
+/** Empties the directory again, the snapshot first. */
+async function takeBack(files: Files, directory: string): Promise<void> {
+  try {
+    const names = [...(await listSnapshots(files, directory)), ...(await listSegments(files, directory))];
+    for (const name of names) await files.remove(join(directory, name));
+  } catch {
+    // Whoever restores is told of the first failure. What is left is all of it, or refused by a start.
+  }
+}
+
+function* nodesOf(tree: Tree, without: StorePath): Iterable<StoredNode | undefined> {
+  const walk = tree.walkFrozen();
+  for (const node of walk.steps()) {
+    if (node === undefined || !isAtOrBelow(node.path, without)) yield node;
+  }
+  walk.end();
+}

@@ -1,0 +1,47 @@
+/** The first segment of a log: that of a new store, or one that goes on from the snapshot of a restored one. */
+
+import { dirname, resolve } from "node:path";
+import { codeOf } from "../../lib/errors.ts";
+import type { Files } from "../../lib/files.ts";
+import type { SegmentHead } from "./record.ts";
+import { createSegment } from "./segment-writer.ts";
+
+export interface BeginLogOptions {
+  readonly files: Files;
+  readonly directory: string;
+  /** Random bytes from a source that does not repeat, such as `randomBytes` of node:crypto. */
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+/** Makes a segment without batches, of a cluster that never was before. */
+export async function beginLog(
+  { files, directory, random }: BeginLogOptions,
+  { term, firstSequence }: Pick<SegmentHead, "term" | "firstSequence">,
+): Promise<{ readonly head: SegmentHead; readonly segment: string }> {
+  const head = {
+    segmentId: randomId(random),
+    clusterId: randomId(random),
+    memberId: randomId(random),
+    term,
+    firstBatch: 1,
+    firstSequence,
+  };
+  const segment = await createSegment({ files, directory }, head);
+  await syncParent(files, directory);
+  return { head, segment };
+}
+
+/** A random 64-bit number that is not 0, which clients take for none. */
+export function randomId(random: BeginLogOptions["random"]): bigint {
+  const id = Buffer.from(random(8)).readBigUInt64LE();
+  return id === 0n ? 1n : id;
+}
+
+/** A new directory's own name is in its parent. A parent that may not be read is not one that we made. */
+async function syncParent(files: Files, directory: string): Promise<void> {
+  try {
+    await files.syncDirectory(dirname(resolve(directory)));
+  } catch (error) {
+    if (codeOf(error) !== "EACCES") throw error;
+  }
+}
