@@ -1,0 +1,109 @@
+/**
+ * Looks at everything in a data directory and finds all damage, where a start stops at the first and passes over what it
+ * does not need. It writes nothing; the directory must be nobody else's meanwhile.
+ */
+
+import { join } from "node:path";
+import type { Files } from "../lib/files.ts";
+import { nextTurn } from "../lib/slices.ts";
+import { EventRing } from "./event-ring.ts";
+import { WalError } from "./log-port.ts";
+import { storePath } from "./node.ts";
+import { type DirectoryState, readDirectory } from "./read-directory.ts";
+import { StateReader } from "./snapshot.ts";
+import { Tree } from "./tree.ts";
+import { type LogEnd, listSegments, readSegment } from "./wal/recover.ts";
+import { SnapshotReader } from "./wal/snapshot-frame.ts";
+import { listSnapshots } from "./wal/snapshots.ts";
+
+/** What a tree holds. */
+export interface Contents {
+  readonly index: number;
+  /** Files. */
+  readonly keys: number;
+  /** The root not among them. */
+  readonly directories: number;
+  /** Of names and values: what the quota is about. */
+  readonly bytes: number;
+}
+
+export interface DirectoryReport {
+  readonly segments: readonly string[];
+  readonly snapshots: readonly string[];
+  /** What a start would find; undefined when it would be refused. */
+  readonly found: DirectoryState | undefined;
+  /** A sentence for each damaged place, with its file and, where it can be told, the byte. */
+  readonly damage: readonly string[];
+}
+
+export function contentsOf(tree: Tree): Contents {
+  let keys = 0;
+  let directories = -1;
+  for (const { isDirectory } of tree.walk(storePath("/"))) {
+    if (isDirectory) directories += 1;
+    else keys += 1;
+  }
+  return { index: tree.index, keys, directories, bytes: tree.bytes };
+}
+
+/**
+ * Reads a data directory whole.
+ * @throws {WalError} newerFormat, which cannot be judged; unusable when there is no store.
+ */
+export async function inspectDirectory(files: Files, directory: string): Promise<DirectoryReport> {
+  const segments = await listSegments(files, directory);
+  const snapshots = await listSnapshots(files, directory);
+  if (segments.length + snapshots.length === 0) {
+    throw new WalError("unusable", `Reading "${directory}": no store is in it`);
+  }
+  // What a start says of a place is what was said of it before.
+  const damage = new Set<string>();
+  await checkSegments(files, directory, damage);
+  for (const name of snapshots) await noting(damage, () => checkSnapshot(files, join(directory, name)));
+  const found = await noting(damage, () => readDirectory(files, directory));
+  return { segments, snapshots, found, damage: [...damage] };
+}
+
+/** Every segment, whether or not a snapshot has made it superfluous. */
+async function checkSegments(files: Files, directory: string, damage: Set<string>): Promise<void> {
+  const names = await listSegments(files, directory);
+  // Nothing is delivered, and the first may begin anywhere.
+  const options = { files, directory, after: Number.MAX_SAFE_INTEGER, onCommand: () => undefined };
+  let previous: LogEnd | undefined;
+  for (const [number, name] of names.entries()) {
+    const context = { name, isNewest: number === names.length - 1, previous };
+    previous = await noting(damage, () => readSegment(options, context));
+  }
+}
+
+async function checkSnapshot(files: Files, path: string): Promise<void> {
+  const frame = new SnapshotReader(path);
+  let size = 0;
+  for await (const piece of files.readPieces(path)) {
+    frame.push(piece);
+    size += piece.length;
+  }
+  if (!frame.isWhole) {
+    const what =
+      frame.head === undefined ? "damaged at byte 0" : `bytes 0 to ${size - 1} are not what its checksum says`;
+    throw new WalError("damaged", `Reading "${path}": ${what}`);
+  }
+  const reader = new SnapshotReader(path);
+  const state = new StateReader(new Tree(), new EventRing());
+  for await (const piece of files.readPieces(path)) {
+    state.push(reader.push(piece));
+    await nextTurn();
+  }
+  state.end();
+}
+
+/** Writes down damage, of which there may be more; undefined when there was some. */
+async function noting<Value>(damage: Set<string>, read: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof WalError) || error.reason !== "damaged") throw error;
+    damage.add(error.message);
+    return undefined;
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The state in a data directory, in memory, as a start would find it. Nothing is written, not even what a start mends,
+ * so the directory must be nobody else's meanwhile.
+ */
+
+import type { Files } from "../lib/files.ts";
+import { nextTurn } from "../lib/slices.ts";
+import { apply } from "./command.ts";
+import { decodeRecord } from "./command-codec.ts";
+import { EventRing } from "./event-ring.ts";
+import { WalError } from "./log-port.ts";
+import { StoreError } from "./refusal.ts";
+import { StateReader } from "./snapshot.ts";
+import { Tree } from "./tree.ts";
+import { checkGoesOnFrom, type LogEnd, recover } from "./wal/recover.ts";
+import { SnapshotFiles } from "./wal/snapshots.ts";
+
+export interface DirectoryState {
+  readonly tree: Tree;
+  readonly history: EventRing;
+  readonly end: LogEnd;
+}
+
+/**
+ * Builds the state from the newest whole snapshot and the log behind it.
+ * @throws {WalError} as a start does; damaged when there is no log.
+ */
+export async function readDirectory(files: Files, directory: string): Promise<DirectoryState> {
+  const tree = new Tree();
+  const history = new EventRing();
+  const snapshot = await new SnapshotFiles(files, directory).load();
+  if (snapshot !== undefined) {
+    const reader = new StateReader(tree, history);
+    for await (const piece of snapshot.pieces) {
+      reader.push(piece);
+      await nextTurn();
+    }
+    reader.end();
+  }
+  const onCommand = (_sequence: number, bytes: Uint8Array) => replay(tree, history, bytes);
+  const end = await recover({ files, directory, after: snapshot?.sequence ?? 0, onCommand });
+  if (snapshot !== undefined) checkGoesOnFrom(snapshot, end, directory);
+  if (end === undefined) throw new WalError("damaged", `Reading "${directory}": no segment of a log is in it`);
+  return { tree, history, end };
+}
+
+function replay(tree: Tree, history: EventRing, bytes: Uint8Array): void {
+  try {
+    for (const { event } of apply(tree, decodeRecord(bytes))) history.add(event);
+  } catch (error) {
+    // It was refused when it was proposed, too.
+    if (!(error instanceof StoreError)) throw error;
+  }
+}
