@@ -1,22 +1,12 @@
 /** One connection to the store: it is opened, it is listened to, and it is given up when nothing has come for too long. */
 
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest } from "node:https";
+import type { ClientRequest } from "node:http";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
-import { codeOf } from "../lib/errors.ts";
 import { followPath } from "../model/follow-line.ts";
 import type { Copy } from "./copy.ts";
 import { FollowError } from "./follow-error.ts";
-
-/** What a follower shows, and whom it trusts; certificates and keys are PEM. */
-export interface Credentials {
-  readonly token?: string | undefined;
-  /** Instead of the authorities that everyone trusts. */
-  readonly ca?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-}
+import { answerTo, asFollowError, askStore, type Credentials } from "./store-request.ts";
 
 export interface ConnectionOptions {
   /** The store's origin, `http:` or `https:`. */
@@ -51,7 +41,8 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
     }
     throw new FollowError("ended");
   } catch (error) {
-    if (!signal.aborted) throw asFollowError(error, silence);
+    // What a cut of our own looks like depends on how far the answer was.
+    if (!signal.aborted) throw silence.hasPassed ? new FollowError("silent") : asFollowError(error);
   } finally {
     silence.cancel();
     signal.removeEventListener("abort", stop);
@@ -60,34 +51,6 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
 }
 
 function send({ url, credentials, place }: ConnectionOptions): ClientRequest {
-  const { token, ca, cert, key } = credentials;
   const query = new URLSearchParams(place && { cluster: place.cluster, after: String(place.index) });
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  // No agent: a connection is used once, and nothing waits for another's end.
-  const target = new URL(`${followPath}?${query}`, url);
-  return url.protocol === "https:"
-    ? httpsRequest(target, { agent: false, headers, ca, cert, key })
-    : httpRequest(target, { agent: false, headers });
-}
-
-function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    sent.on("error", reject);
-    sent.on("response", (response) => {
-      const { statusCode } = response;
-      // A redirect is refused, too: credentials go to the store that was named.
-      if (statusCode === 200) resolve(response);
-      else reject(new FollowError("refused", `status ${statusCode}`));
-    });
-    sent.end();
-  });
-}
-
-/** Node's own messages may quote what was sent: only codes are kept. What is no failure of the network is a bug. */
-function asFollowError(error: unknown, { hasPassed }: Deadline): unknown {
-  // What the cut itself looks like depends on how far the answer was.
-  if (hasPassed) return new FollowError("silent");
-  const code = codeOf(error);
-  if (error instanceof FollowError || code === undefined) return error;
-  return new FollowError(code === "ECONNRESET" ? "ended" : "unreachable", code, { cause: error });
+  return askStore(new URL(`${followPath}?${query}`, url), credentials);
 }

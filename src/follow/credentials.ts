@@ -3,7 +3,7 @@
 import { createSecureContext } from "node:tls";
 import { readTokens } from "../lib/token-file.ts";
 import { FileProblem, readSmallFile } from "../lib/watched-files.ts";
-import type { Credentials } from "./connection.ts";
+import type { Credentials } from "./store-request.ts";
 
 /** Paths; undefined for what the store does not ask for. */
 export interface CredentialFiles {

@@ -11,10 +11,11 @@ import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
 import { decodeFollowLine } from "../model/follow-line.ts";
-import { type Credentials, listenToStore } from "./connection.ts";
+import { listenToStore } from "./connection.ts";
 import { type Effect, FollowedCopy, isSynced } from "./copy.ts";
 import type { CopyFile } from "./copy-file.ts";
 import { FollowError } from "./follow-error.ts";
+import type { Credentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
   readonly url: URL;

@@ -1,0 +1,48 @@
+/** One request to a store in another process, with the credentials that it asks for. */
+
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { codeOf } from "../lib/errors.ts";
+import { FollowError } from "./follow-error.ts";
+
+/** What is shown to the store, and who is trusted; certificates and keys are PEM. */
+export interface Credentials {
+  readonly token?: string | undefined;
+  /** Instead of the authorities that everyone trusts. */
+  readonly ca?: string | undefined;
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+}
+
+/** Asks, on a connection of its own: it is used once, and nothing waits for another's end. To be sent by `answerTo`. */
+export function askStore(
+  target: URL,
+  { token, ca, cert, key }: Credentials,
+  options: Pick<RequestOptions, "timeout"> = {},
+): ClientRequest {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return target.protocol === "https:"
+    ? httpsRequest(target, { ...options, agent: false, headers, ca, cert, key })
+    : httpRequest(target, { ...options, agent: false, headers });
+}
+
+/** Sends it. @throws {FollowError} refused, and whatever the connection fails with. */
+export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    sent.on("error", reject);
+    sent.on("response", (response) => {
+      const { statusCode } = response;
+      // A redirect is refused, too: credentials go to the store that was named.
+      if (statusCode === 200) resolve(response);
+      else reject(new FollowError("refused", `status ${statusCode}`));
+    });
+    sent.end();
+  });
+}
+
+/** Node's own messages may quote what was sent: only codes are kept. What is no failure of the network is a bug. */
+export function asFollowError(error: unknown): unknown {
+  const code = codeOf(error);
+  if (error instanceof FollowError || code === undefined) return error;
+  return new FollowError(code === "ECONNRESET" ? "ended" : "unreachable", code, { cause: error });
+}
