@@ -1,8 +1,10 @@
-/** The store's listener: its door, the key API, and the route that other boot services follow. */
+/** The store's listener: its door, the key API, and the routes of other boot services and of backups. */
 
 import { type Address, isLoopback } from "./address.ts";
 import { advertisedAuthority } from "./advertise.ts";
 import type { ServeConfig } from "./config.ts";
+import { backupRoutes } from "./http/backup-routes.ts";
+import { BackupStreams } from "./http/backup-streams.ts";
 import { answerError } from "./http/errors.ts";
 import { followRoutes } from "./http/follow-routes.ts";
 import { FollowStreams } from "./http/follow-streams.ts";
@@ -30,6 +32,7 @@ export interface StoreServiceOptions {
 export class StoreService {
   readonly #options: StoreServiceOptions;
   readonly #streams: FollowStreams;
+  readonly #backups: BackupStreams;
   #door: StoreDoor | undefined;
   #server: HttpServer | undefined;
   /** Known once it listens. */
@@ -38,6 +41,7 @@ export class StoreService {
   constructor(options: StoreServiceOptions) {
     this.#options = options;
     this.#streams = new FollowStreams(options);
+    this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
   }
 
   /** True when clients have to speak TLS. */
@@ -54,8 +58,11 @@ export class StoreService {
       keyFile: config.storeKeyFile,
       clientCaFile: config.storeClientCaFile,
       tokenFile: config.storeTokenFile,
-      // Whoever follows by a token that was taken away shall not hear a secret more.
-      tokensChanged: () => this.#streams.endAll(),
+      // Whoever came by a token that was taken away shall not hear a secret more.
+      tokensChanged: () => {
+        this.#streams.endAll();
+        this.#backups.endAll();
+      },
       clock,
       log,
       metrics,
@@ -75,6 +82,7 @@ export class StoreService {
     addStoreDoor(server.app, { door, store, metrics });
     const isGuarded = door.asksForCredentials || isLoopback(config.storeAddress.host);
     await server.app.register(followRoutes, { store, streams: this.#streams, log, isGuarded, isReady });
+    await server.app.register(backupRoutes, { store, streams: this.#backups, isGuarded });
     await server.app.register(keysRoutes, {
       store,
       answers,
@@ -97,10 +105,11 @@ export class StoreService {
     metrics.storeFollowers.set(this.#streams.count);
   }
 
-  /** Ends every watch and follower, lets requests in flight finish, and closes the listener. Idempotent. */
+  /** Ends every watch, follower and backup, lets requests in flight finish, and closes the listener. Idempotent. */
   async stop(): Promise<void> {
     this.#door?.stop();
     this.#streams.stop();
+    this.#backups.endAll();
     await this.#server?.close();
     this.#server = undefined;
   }

@@ -115,10 +115,13 @@ describe("a store with tokens", () => {
     });
   });
 
-  it.each(["/v2/keys/a", "/davit/v1/follow", "/nowhere", "/v2/keys/../version"])("guards %s", async (path) => {
-    const port = await start(["--store-token-file", await writeTokens(token)]);
-    expect((await ask(port, undefined, path)).status).toBe(401);
-  });
+  it.each(["/v2/keys/a", "/davit/v1/follow", "/davit/v1/backup", "/nowhere", "/v2/keys/../version"])(
+    "guards %s",
+    async (path) => {
+      const port = await start(["--store-token-file", await writeTokens(token)]);
+      expect((await ask(port, undefined, path)).status).toBe(401);
+    },
+  );
 
   it("lets anyone ask for health and version, and what a browser may send", async () => {
     const port = await start(["--store-token-file", await writeTokens(token)]);
@@ -160,6 +163,23 @@ describe("a store with tokens", () => {
     const text = following.text();
     await writeTokens(otherToken);
     expect(await text).toContain('{"kind":"commit","index":0}\n');
+  });
+
+  it("cuts backups when the tokens change", async () => {
+    // More than what is on its way to a reader who does not read.
+    const value = "x".repeat(1024 * 1024);
+    const commands = Array.from({ length: 32 }, (_, at) => ({
+      kind: "set" as const,
+      path: storePath(`/${at}`),
+      value,
+    }));
+    await store.submit({ kind: "batch", commands });
+    const port = await start(["--store-token-file", await writeTokens(token)]);
+    const answer = await ask(port, `Bearer ${token}`, "/davit/v1/backup");
+    expect(answer.status).toBe(200);
+    await writeTokens(otherToken);
+    await expect.poll(async () => (await ask(port, `Bearer ${otherToken}`)).status, soon).toBe(200);
+    await expect(answer.arrayBuffer()).rejects.toThrow();
   });
 
   it("does not start without a token in the file", async () => {
