@@ -201,7 +201,7 @@ const bootOptions = {
 };
 
 /** A file that must exist. */
-function fileOption(flag: string, help: string) {
+export function fileOption(flag: string, help: string) {
   return { flag, value: "FILE", help, read: one(readText) } satisfies Option<string>;
 }
 
@@ -268,7 +268,8 @@ export function bootHelp(): string {
   return helpOf("boot --store URL", "Serves boot configs to machines from the store of another davit.", bootOptions);
 }
 
-function helpOf(usage: string, purpose: string, table: Parameters<typeof tableHelp>[0]): string {
+/** The help text of a command with its options. */
+export function helpOf(usage: string, purpose: string, table: Parameters<typeof tableHelp>[0]): string {
   return [
     `Usage: davit ${usage} [options]`,
     "",
@@ -297,7 +298,8 @@ const fileNames = ["storeTokenFile", "storeCaFile", "storeCertFile", "storeKeyFi
 type FileName = (typeof fileNames)[number];
 type GivenFiles = Readonly<Partial<Record<FileName, string | undefined>>>;
 
-function fileProblems(
+/** Files that are named and do not exist. */
+export function fileProblems(
   table: Readonly<Partial<Record<FileName, Option<string>>>>,
   config: GivenFiles,
   { isFile }: Paths,
@@ -309,13 +311,19 @@ function fileProblems(
   });
 }
 
-function pairProblems({ storeCertFile, storeKeyFile }: GivenFiles): string[] {
+/** A certificate without its key, or the other way round. */
+export function pairProblems({ storeCertFile, storeKeyFile }: GivenFiles): string[] {
   if ((storeCertFile === undefined) === (storeKeyFile === undefined)) return [];
   const [given, absent] = storeKeyFile === undefined ? ["cert", "key"] : ["key", "cert"];
   return [`Missing --store-${absent}-file: --store-${given}-file is of no use without it`];
 }
 
-function storeTlsProblems({ store, storeCaFile, storeCertFile }: GivenFiles & { readonly store: URL | undefined }) {
+/** Certificates for a store without TLS. */
+export function storeTlsProblems({
+  store,
+  storeCaFile,
+  storeCertFile,
+}: GivenFiles & { readonly store: URL | undefined }) {
   if (store?.protocol !== "http:" || (storeCaFile ?? storeCertFile) === undefined) return [];
   return [`No TLS with "${store.origin}": certificates need a URL that begins with https://`];
 }

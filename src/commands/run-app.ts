@@ -1,14 +1,12 @@
-/** What every command that serves has in common: reading its options, and running until it is told to stop. */
+/** What every command that serves has in common: running until it is told to stop. */
 
-import { statSync } from "node:fs";
-import type { Paths, ServiceConfig } from "../config.ts";
+import type { ServiceConfig } from "../config.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
-import type { Environment } from "../options.ts";
-import { ConfigError } from "../options.ts";
 import { WalError } from "../store/log-port.ts";
 import { readVersion } from "../version.ts";
+import { type CommandLine, readCommandLine } from "./command-line.ts";
 import type { Host } from "./host.ts";
 
 // Kubernetes sends SIGKILL 30 s after SIGTERM; a person at a terminal waits less.
@@ -20,12 +18,7 @@ interface RunningApp<Told extends object> {
   stop(): Promise<void>;
 }
 
-export interface ServingCommand<Config extends ServiceConfig, Told extends object> {
-  /** The command's name, for advice. */
-  readonly name: string;
-  readonly help: () => string;
-  /** @throws {ConfigError} */
-  readonly readConfig: (args: readonly string[], environment: Environment, paths: Paths) => Config;
+export interface ServingCommand<Config extends ServiceConfig, Told extends object> extends CommandLine<Config> {
   readonly createApp: (options: {
     readonly config: Config;
     readonly log: Log;
@@ -42,27 +35,8 @@ export async function runServing<Config extends ServiceConfig, Told extends obje
   args: readonly string[],
   host: Host,
 ): Promise<number> {
-  if (args.includes("--help") || args.includes("-h")) {
-    host.write(command.help());
-    return 0;
-  }
-  const config = readConfig(command, args, host);
-  return config === undefined ? 2 : await serveUntilStopped(command, config, host);
-}
-
-function readConfig<Config extends ServiceConfig, Told extends object>(
-  { name, readConfig: read }: ServingCommand<Config, Told>,
-  args: readonly string[],
-  host: Host,
-): Config | undefined {
-  try {
-    return read(args, host.environment, diskPaths);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    for (const problem of error.problems) host.writeError(`${problem}\n`);
-    host.writeError(`See davit ${name} --help\n`);
-    return undefined;
-  }
+  const read = readCommandLine(command, args, host);
+  return read.kind === "over" ? read.exitCode : await serveUntilStopped(command, read.config, host);
 }
 
 async function serveUntilStopped<Config extends ServiceConfig, Told extends object>(
@@ -100,8 +74,3 @@ function aborted(signal: AbortSignal): Promise<void> {
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 }
-
-const diskPaths: Paths = {
-  isDirectory: (path) => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true,
-  isFile: (path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true,
-};

@@ -1,11 +1,14 @@
 /** The command line: finds the command that the first word names. */
 
+import { backup } from "./backup.ts";
 import { boot } from "./boot.ts";
 import type { Command, Host } from "./host.ts";
+import { inspect } from "./inspect.ts";
+import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly Command[] = [serve, boot, version];
+const commands: readonly Command[] = [serve, boot, backup, restore, inspect, version];
 
 /** Runs one command line and gives the exit code. */
 export async function run(host: Host): Promise<number> {

@@ -1,0 +1,109 @@
+import { randomBytes } from "node:crypto";
+import { type BackupConfig, backupHelp, readBackupConfig } from "../backup-config.ts";
+import { readCredentials } from "../follow/credentials.ts";
+import { fetchBackup } from "../follow/fetch-backup.ts";
+import { FollowError, type FollowFailure } from "../follow/follow-error.ts";
+import { systemClock } from "../lib/clock.ts";
+import { diskFiles } from "../lib/files.ts";
+import { StartError } from "../lib/start-error.ts";
+import { backupOf } from "../store/backup.ts";
+import { saveBackup } from "../store/backup-file.ts";
+import { readDirectory } from "../store/read-directory.ts";
+import { lockDirectory } from "../store/wal/lock.ts";
+import { readCommandLine } from "./command-line.ts";
+import { diskFailure, sentenceOf } from "./failure.ts";
+import type { Command, Host } from "./host.ts";
+import { Progress, sizeText } from "./progress.ts";
+
+/** A copy of a store in one file, from a running davit or from a data directory that nobody uses. */
+export const backup: Command = {
+  name: "backup",
+  summary: "copy a store into one file, while it runs",
+  run: async (args, host) => {
+    const read = readCommandLine({ name: "backup", help: backupHelp, readConfig: readBackupConfig }, args, host);
+    if (read.kind === "over") return read.exitCode;
+    const progress = new Progress(host, systemClock);
+    try {
+      await takeBackup(read.config, host, progress);
+      return 0;
+    } catch (error) {
+      const sentence = sentenceOf(error);
+      if (sentence === undefined) throw error;
+      progress.endLine();
+      host.writeError(`${sentence}\n`);
+      return 1;
+    }
+  },
+};
+
+async function takeBackup(config: BackupConfig, host: Host, progress: Progress): Promise<void> {
+  const { source, output: path, force: mayReplace } = config;
+  const { head, sizeBytes } = await saveBackup({
+    files: diskFiles,
+    path,
+    mayReplace,
+    name: `the backup from "${source.kind === "store" ? source.url.origin : source.path}"`,
+    pieces: source.kind === "store" ? fromStore(source.url, config, host) : fromDirectory(source.path),
+    progress: (bytes) => progress.advance(bytes),
+    random: randomBytes,
+  }).catch((error: unknown) => {
+    throw diskFailure("Writing", path, error);
+  });
+  const { clusterId: cluster, index } = head;
+  const sentence = `Backup of index ${index} of cluster ${cluster} is in ${path}: ${sizeText(sizeBytes)}`;
+  progress.done(sentence, { path, cluster, index, bytes: sizeBytes }, "backup written");
+}
+
+async function* fromStore(url: URL, config: BackupConfig, host: Host): AsyncIterable<Uint8Array> {
+  const credentials = await readCredentials({
+    tokenFile: config.storeTokenFile,
+    caFile: config.storeCaFile,
+    certFile: config.storeCertFile,
+    keyFile: config.storeKeyFile,
+  });
+  try {
+    yield* fetchBackup({ url, credentials, signal: host.stop });
+  } catch (error) {
+    if (!(error instanceof FollowError)) throw error;
+    const why = host.stop.aborted ? "it was stopped" : reasonOf(error);
+    throw new StartError(`Fetching a backup from "${url.origin}": ${why}`, { cause: error });
+  }
+}
+
+const reasons: Readonly<Record<Exclude<FollowFailure, "refused">, string>> = {
+  unreachable: "it cannot be reached",
+  credentials: "the credentials cannot be read",
+  silent: "it fell silent, and what came is not whole",
+  ended: "the connection ended, and what came is not whole",
+  protocol: "what came is not understood",
+};
+
+/** By status: what the operator can do. */
+const refusals: Readonly<Record<string, string>> = {
+  "status 401": "the store asks for a token: give --store-token-file with one of its own",
+  "status 403": "the store is open to everyone, and so gives no backups: give it --store-token-file",
+  "status 404": "nothing there gives backups; is it the store of a davit?",
+  "status 503": "it gives as many backups as it can: try again later",
+};
+
+function reasonOf({ reason, detail }: FollowError): string {
+  if (reason === "refused") return refusals[detail ?? ""] ?? `the store refuses: ${detail}`;
+  return detail === undefined ? reasons[reason] : `${reasons[reason]} (${detail})`;
+}
+
+async function* fromDirectory(path: string): AsyncIterable<Uint8Array> {
+  const unlock = lockDirectory(path);
+  try {
+    const { tree, end } = await readDirectory(diskFiles, path);
+    yield* backupOf(tree, () => ({
+      clusterId: end.head.clusterId.toString(16),
+      raftIndex: end.lastSequence,
+      raftTerm: end.term,
+      atMs: systemClock.nowMs(),
+    }));
+  } catch (error) {
+    throw diskFailure("Reading", path, error);
+  } finally {
+    unlock();
+  }
+}

@@ -1,0 +1,70 @@
+/** What `davit inspect` tells of a backup or a data directory: a line for each fact, then whether it is sound. */
+
+import { toRfc3339 } from "../lib/clock.ts";
+import type { ReadBackup } from "../store/backup.ts";
+import { backupVersion } from "../store/backup-format.ts";
+import { contentsOf, type DirectoryReport } from "../store/inspect.ts";
+import type { DirectoryState } from "../store/read-directory.ts";
+import type { Tree } from "../store/tree.ts";
+import { formatVersion } from "../store/wal/record.ts";
+import { sizeText } from "./progress.ts";
+
+type Fact = readonly [name: string, value: string];
+
+/** The report of a whole backup. */
+export function backupReport(path: string, { head, tree, sizeBytes }: ReadBackup): string {
+  const { clusterId, raftIndex, raftTerm, atMs } = head;
+  return text(`${path}: a backup, ${sizeText(sizeBytes)}`, [
+    ["version", `${backupVersion}`],
+    ["taken", toRfc3339(atMs)],
+    ["cluster", clusterId],
+    ["raft", `index ${raftIndex}, term ${raftTerm}`],
+    ...contentFacts(tree),
+  ]);
+}
+
+/** The report of a data directory, as far as it could be read. */
+export function directoryReport(path: string, { segments, snapshots, found }: DirectoryReport): string {
+  return text(`${path}: a data directory`, [
+    ["version", `${formatVersion}`],
+    ...(found === undefined ? [] : stateFacts(found)),
+    ["segments", listText(segments)],
+    ["snapshots", listText(snapshots)],
+  ]);
+}
+
+/** Its end. @param damage a sentence for each place. */
+export function verdict(damage: readonly string[]): string {
+  return damage.length === 0 ? "sound\n" : ["damaged", ...damage.map((each) => `  ${each}`), ""].join("\n");
+}
+
+function stateFacts({ tree, history, end }: DirectoryState): readonly Fact[] {
+  const { oldestIndex, nextIndex } = history;
+  const isEmpty = oldestIndex === nextIndex;
+  const torn: Fact = ["torn", `${end.tornBytes} bytes at the end of ${end.segment}: nobody was told of that write`];
+  return [
+    ["cluster", end.head.clusterId.toString(16)],
+    ["raft", `index ${end.lastSequence}, term ${end.term}`],
+    ...contentFacts(tree),
+    ["history", isEmpty ? `empty, from ${nextIndex} on` : `from ${oldestIndex} to ${nextIndex - 1}`],
+    ...(end.tornBytes === 0 ? [] : [torn]),
+  ];
+}
+
+function contentFacts(tree: Tree): readonly Fact[] {
+  const { index, keys, directories, bytes } = contentsOf(tree);
+  return [
+    ["index", `${index}`],
+    ["keys", `${keys}`],
+    ["directories", `${directories}`],
+    ["names and values", sizeText(bytes)],
+  ];
+}
+
+function listText(names: readonly string[]): string {
+  return names.length === 0 ? "none" : `${names.length}: ${names.join(" ")}`;
+}
+
+function text(title: string, facts: readonly Fact[]): string {
+  return [title, ...facts.map(([name, value]) => `  ${name.padEnd(18)}${value}`), ""].join("\n");
+}

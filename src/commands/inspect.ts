@@ -1,0 +1,79 @@
+import { statSync } from "node:fs";
+import { diskFiles } from "../lib/files.ts";
+import { readBackup } from "../store/backup.ts";
+import { inspectDirectory } from "../store/inspect.ts";
+import { WalError } from "../store/log-port.ts";
+import { lockDirectory } from "../store/wal/lock.ts";
+import { diskFailure, sentenceOf } from "./failure.ts";
+import type { Command, Host } from "./host.ts";
+import { backupReport, directoryReport, verdict } from "./inspect-report.ts";
+
+const soundCode = 0;
+const damagedCode = 1;
+const notInspectedCode = 2;
+
+const help = `Usage: davit inspect PATH
+
+Reads a backup, or the data directory of a davit that does not run, and verifies every checksum. It writes nothing.
+Exit code 0: sound. 1: damaged; each place is told. 2: it was not inspected.
+`;
+
+/** What is in a backup or a data directory, and whether it is sound. */
+export const inspect: Command = {
+  name: "inspect",
+  summary: "verify a backup or a data directory",
+  run: async (args, host) => {
+    if (args.includes("--help") || args.includes("-h")) {
+      host.write(help);
+      return soundCode;
+    }
+    const [path, ...others] = args;
+    if (path === undefined || path.startsWith("-") || others.length > 0) {
+      host.writeError("No single path: give one backup or one data directory\nSee davit inspect --help\n");
+      return notInspectedCode;
+    }
+    try {
+      return await inspectPath(path, host);
+    } catch (error) {
+      return tellFailure(diskFailure("Reading", path, error), host);
+    }
+  },
+};
+
+function tellFailure(error: unknown, host: Host): number {
+  const sentence = sentenceOf(error);
+  if (sentence === undefined) throw error;
+  const isDamage = error instanceof WalError && error.reason === "damaged";
+  if (isDamage) host.write(verdict([sentence]));
+  else host.writeError(`${sentence}\n`);
+  return isDamage ? damagedCode : notInspectedCode;
+}
+
+async function inspectPath(path: string, host: Host): Promise<number> {
+  if (!statSync(path).isDirectory()) {
+    host.write(backupReport(path, await readBackup(() => diskFiles.readPieces(path), `"${path}"`)));
+    host.write(verdict([]));
+    return soundCode;
+  }
+  const unlock = await lockIfThere(path);
+  try {
+    const report = await inspectDirectory(diskFiles, path);
+    host.write(directoryReport(path, report));
+    host.write(verdict(report.damage));
+    return report.damage.length === 0 ? soundCode : damagedCode;
+  } finally {
+    unlock();
+  }
+}
+
+/** The lock is a file: where there is none nobody holds it, and where it cannot be taken nobody can write. */
+async function lockIfThere(directory: string): Promise<() => void> {
+  const nothingToUnlock = () => undefined;
+  if (!(await diskFiles.list(directory)).includes("lock.db")) return nothingToUnlock;
+  try {
+    return lockDirectory(directory);
+  } catch (error) {
+    if (error instanceof WalError && error.reason === "unusable") return nothingToUnlock;
+    throw error;
+  }
+}

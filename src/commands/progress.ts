@@ -1,0 +1,59 @@
+/** What a command that takes its time tells meanwhile: a line that is written anew on a terminal, else log lines. */
+
+import type { Clock } from "../lib/clock.ts";
+import { createLog, type Log } from "../lib/log.ts";
+import type { Host } from "./host.ts";
+
+// A person sees it move; a log that is kept has a line now and then.
+const terminalPauseMs = 100;
+const logPauseMs = 5_000;
+
+export class Progress {
+  readonly #host: Host;
+  readonly #clock: Clock;
+  readonly #log: Log | undefined;
+  #toldMs: number;
+  #hasLine = false;
+
+  constructor(host: Host, clock: Clock) {
+    this.#host = host;
+    this.#clock = clock;
+    this.#toldMs = clock.monotonicMs();
+    if (host.outputIsTerminal) return;
+    this.#log = createLog({ level: "info", format: "json", destination: { write: (line) => host.write(line) } });
+  }
+
+  /** How many bytes are done; told now and then. */
+  advance(bytes: number): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#toldMs < (this.#log === undefined ? terminalPauseMs : logPauseMs)) return;
+    this.#toldMs = nowMs;
+    if (this.#log === undefined) {
+      this.#host.write(`\r${sizeText(bytes)}`);
+      this.#hasLine = true;
+    } else {
+      this.#log.info({ bytes }, "backup is being written");
+    }
+  }
+
+  /** The result, as a sentence or as a log line. */
+  done(sentence: string, data: object, message: string): void {
+    this.endLine();
+    if (this.#log === undefined) this.#host.write(`${sentence}\n`);
+    else this.#log.info(data, message);
+  }
+
+  /** Before something else is written. */
+  endLine(): void {
+    if (this.#hasLine) this.#host.write("\n");
+    this.#hasLine = false;
+  }
+}
+
+/** A size for people, in units of 1024. */
+export function sizeText(bytes: number): string {
+  if (bytes < 10_000) return `${bytes} bytes`;
+  const mebibytes = bytes / 1024 ** 2;
+  if (mebibytes < 1) return `${(bytes / 1024).toFixed(1)} KiB`;
+  return mebibytes < 1024 ? `${mebibytes.toFixed(1)} MiB` : `${(mebibytes / 1024).toFixed(2)} GiB`;
+}

@@ -1,0 +1,60 @@
+import { randomBytes } from "node:crypto";
+import { type RestoreConfig, readRestoreConfig, restoreHelp } from "../backup-config.ts";
+import { systemClock } from "../lib/clock.ts";
+import { diskFiles } from "../lib/files.ts";
+import { davitRoot } from "../model/documents.ts";
+import { type ReadBackup, readBackup } from "../store/backup.ts";
+import { storePath } from "../store/node.ts";
+import { refuseUnlessEmpty, restore as restoreBackup } from "../store/restore.ts";
+import { lockDirectory } from "../store/wal/lock.ts";
+import { readCommandLine } from "./command-line.ts";
+import { diskFailure, sentenceOf } from "./failure.ts";
+import type { Command, Host } from "./host.ts";
+import { Progress } from "./progress.ts";
+
+/**
+ * A data directory from a backup. What davit itself keeps stays out: machines are answered from what the source says
+ * now (docs/decisions/0005-what-a-restore-brings-back.md).
+ */
+export const restore: Command = {
+  name: "restore",
+  summary: "make a data directory of a backup",
+  run: async (args, host) => {
+    const read = readCommandLine({ name: "restore", help: restoreHelp, readConfig: readRestoreConfig }, args, host);
+    if (read.kind === "over") return read.exitCode;
+    try {
+      await bringBack(read.config, host);
+      return 0;
+    } catch (error) {
+      const sentence = sentenceOf(error);
+      if (sentence === undefined) throw error;
+      host.writeError(`${sentence}\n`);
+      return 1;
+    }
+  },
+};
+
+async function bringBack({ input, dataDir: directory }: RestoreConfig, host: Host): Promise<void> {
+  await refuseUnlessEmpty(diskFiles, directory);
+  const backup = await readWhole(input);
+  const { clusterId: cluster, index } = await restoreBackup({
+    backup,
+    directory,
+    without: storePath(davitRoot),
+    files: diskFiles,
+    lock: lockDirectory,
+    random: randomBytes,
+  });
+  const sentence =
+    `${directory} holds the keys of index ${backup.head.index}, as cluster ${cluster} at index ${index}. ` +
+    "Profiles and Groups come from the source once davit serve runs on it.";
+  new Progress(host, systemClock).done(sentence, { path: directory, cluster, index }, "backup restored");
+}
+
+async function readWhole(path: string): Promise<ReadBackup> {
+  try {
+    return await readBackup(() => diskFiles.readPieces(path), `"${path}"`);
+  } catch (error) {
+    throw diskFailure("Reading", path, error);
+  }
+}

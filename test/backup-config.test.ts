@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest";
+import { backupHelp, readBackupConfig, readRestoreConfig, restoreHelp } from "../src/backup-config.ts";
+import type { Paths } from "../src/config.ts";
+import { ConfigError } from "../src/options.ts";
+
+/** Directories end with a slash here. */
+function pathsOf(...there: readonly string[]): Paths {
+  return { isDirectory: (path) => there.includes(`${path}/`), isFile: (path) => there.includes(path) };
+}
+
+const usual = pathsOf("./", "data/", "older", "tokens", "ca", "cert", "key");
+
+function problemsOf(read: () => unknown): readonly string[] {
+  try {
+    read();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+const backup = (args: readonly string[], environment = {}, paths = usual) => readBackupConfig(args, environment, paths);
+const fromStore = ["--store", "https://store.example:2379", "--output", "file"];
+
+describe("the options of davit backup", () => {
+  it("name a store and a file", () => {
+    expect(backup([...fromStore, "--store-token-file", "tokens", "--store-ca-file", "ca"])).toEqual({
+      source: { kind: "store", url: new URL("https://store.example:2379") },
+      output: "file",
+      force: false,
+      storeTokenFile: "tokens",
+      storeCaFile: "ca",
+    });
+  });
+
+  it("name a data directory instead", () => {
+    const { source } = backup(["--data-dir", "data", "--output", "file"]);
+    expect(source).toEqual({ kind: "directory", path: "data" });
+  });
+
+  it("take a source that a flag names before one of a variable, such as that of a serve beside", () => {
+    const environment = { DAVIT_DATA_DIR: "elsewhere", DAVIT_STORE: "http://other.example:1" };
+    expect(backup(fromStore, environment).source).toMatchObject({ kind: "store" });
+    expect(backup(["--data-dir", "data", "--output", "file"], environment).source).toMatchObject({ path: "data" });
+  });
+
+  it("replace a file by force only", () => {
+    const onto = ["--store", "http://store.example:1", "--output", "older"];
+    const problem = 'File "older" exists: give another name, or --force to replace it';
+    expect(problemsOf(() => backup(onto))).toEqual([problem]);
+    expect(backup([...onto, "--force"]).force).toBe(true);
+  });
+
+  const noSource = "No single source of the backup: give either --store URL or --data-dir DIR";
+  it.each([
+    { args: ["--output", "file"], problem: noSource },
+    { args: [...fromStore, "--data-dir", "data"], problem: noSource },
+    { args: ["--store", "http://store.example:1"], problem: "No place for the backup: give --output FILE" },
+    {
+      args: ["--data-dir", "gone", "--output", "file"],
+      problem: 'No directory "gone": --data-dir needs one that exists',
+    },
+    {
+      args: ["--data-dir", "data", "--output", "data"],
+      problem: '"data" is a directory: --output needs the name of a file',
+    },
+    {
+      args: ["--data-dir", "data", "--output", "gone/file"],
+      problem: 'No directory "gone": --output needs one that exists',
+    },
+    {
+      args: [...fromStore, "--store-token-file", "none"],
+      problem: 'No file "none": --store-token-file needs one that exists',
+    },
+    {
+      args: [...fromStore, "--store-cert-file", "cert"],
+      problem: "Missing --store-key-file: --store-cert-file is of no use without it",
+    },
+    {
+      args: ["--store", "http://store.example:1", "--output", "file", "--store-ca-file", "ca"],
+      problem: 'No TLS with "http://store.example:1": certificates need a URL that begins with https://',
+    },
+    { args: [...fromStore, "more"], problem: 'Unexpected argument "more": options begin with --' },
+  ])("are refused: $problem", ({ args, problem }) => {
+    expect(problemsOf(() => backup(args))).toContain(problem);
+  });
+
+  it("are told by the help", () => {
+    for (const flag of ["store URL", "data-dir DIR", "output FILE", "force", "store-token-file FILE"]) {
+      expect(backupHelp()).toContain(`  --${flag}\n`);
+    }
+  });
+});
+
+describe("the options of davit restore", () => {
+  it("name a backup and a data directory, which need not exist", () => {
+    const config = readRestoreConfig(["--input", "older", "--data-dir", "new"], {}, usual);
+    expect(config).toEqual({ input: "older", dataDir: "new" });
+  });
+
+  it.each([
+    { args: [], problems: ["No backup: give --input FILE", "No data directory: give --data-dir DIR"] },
+    {
+      args: ["--input", "gone", "--data-dir", "new"],
+      problems: ['No file "gone": --input needs one that exists'],
+    },
+  ])("are refused: $problems", ({ args, problems }) => {
+    expect(problemsOf(() => readRestoreConfig(args, {}, usual))).toEqual(problems);
+  });
+
+  it("are told by the help", () => {
+    for (const flag of ["input FILE", "data-dir DIR"]) expect(restoreHelp()).toContain(`  --${flag}\n`);
+  });
+});

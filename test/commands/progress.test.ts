@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { Progress, sizeText } from "../../src/commands/progress.ts";
+import { parseJsonObject } from "../../src/model/json.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+
+/** What is written when so many bytes are done, each time 1 s later. */
+async function told(outputIsTerminal: boolean, sizes: readonly number[]): Promise<readonly string[]> {
+  const clock = new FakeClock();
+  const written: string[] = [];
+  const host = {
+    args: [],
+    environment: {},
+    outputIsTerminal,
+    write: (text: string) => written.push(text),
+    writeError: () => undefined,
+    stop: new AbortController().signal,
+    onExit: () => undefined,
+    exit: () => undefined,
+  };
+  const progress = new Progress(host, clock);
+  for (const bytes of sizes) {
+    await clock.advance(1_000);
+    progress.advance(bytes);
+    progress.advance(bytes);
+  }
+  progress.done("It is done", { bytes: 7 }, "backup written");
+  return written;
+}
+
+describe("progress", () => {
+  it("is a line that is written anew on a terminal, then a sentence", async () => {
+    expect(await told(true, [1_000, 50_000])).toEqual(["\r1000 bytes", "\r48.8 KiB", "\n", "It is done\n"]);
+  });
+
+  it("is a log line now and then where nobody looks on", async () => {
+    const lines = (await told(false, [1, 2, 3, 4, 5, 6])).map((line) => parseJsonObject(line));
+    expect(lines).toMatchObject([
+      { msg: "backup is being written", bytes: 5 },
+      { msg: "backup written", bytes: 7 },
+    ]);
+  });
+
+  it("is the result alone when it was quick", async () => {
+    expect(await told(true, [])).toEqual(["It is done\n"]);
+  });
+});
+
+it.each([
+  [0, "0 bytes"],
+  [9_999, "9999 bytes"],
+  [10_240, "10.0 KiB"],
+  [5 * 1024 ** 2, "5.0 MiB"],
+  [3 * 1024 ** 3, "3.00 GiB"],
+])("%i bytes are told as %s", (bytes, text) => {
+  expect(sizeText(bytes)).toBe(text);
+});
