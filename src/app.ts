@@ -4,18 +4,22 @@
  */
 
 import { createHash, randomBytes, randomInt } from "node:crypto";
+import { hostname } from "node:os";
 import type { Address } from "./address.ts";
 import { BootService } from "./boot-service.ts";
 import type { ServeConfig } from "./config.ts";
 import { Controller } from "./controller/controller.ts";
-import { DirectorySource } from "./directory/directory.ts";
-import { StatusLog } from "./directory/status-log.ts";
+import { StatusLog } from "./controller/status-log.ts";
+import { StatusSinks } from "./controller/status-sinks.ts";
+import { openDirectories } from "./directory-objects.ts";
 import type { Clock } from "./lib/clock.ts";
 import { diskFiles } from "./lib/files.ts";
 import type { Log } from "./lib/log.ts";
 import { createMetrics, type Metrics } from "./lib/metrics.ts";
 import { davitRoot } from "./model/documents.ts";
 import type { Source } from "./model/source.ts";
+import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import type { Environment } from "./options.ts";
 import { parseTemplate } from "./render/template.ts";
 import { type OpenStoreOptions, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
@@ -27,6 +31,8 @@ export interface AppOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;
+  /** Of the process: how to reach the cluster may be there. */
+  readonly environment: Environment;
   /** When the store begins another segment and takes a snapshot, where that shall be sooner than it is by itself. */
   readonly storeSizes?: Pick<OpenStoreOptions, "maxSegmentBytes" | "snapshotInterval">;
 }
@@ -38,6 +44,8 @@ export interface Served {
   readonly groups: number;
   /** Files and documents that cannot be used. */
   readonly problems: number;
+  /** Where they are from. */
+  readonly source: string;
   readonly bootAddress: Address;
   readonly storeAddress: Address;
   /** True when the store is reached by HTTPS. */
@@ -57,13 +65,13 @@ export class App {
   readonly #storeSizes: AppOptions["storeSizes"];
   readonly #metrics: Metrics;
   readonly #boot: BootService;
-  readonly #source: Source;
+  readonly #environment: Environment;
   readonly #statuses: StatusLog;
   #controller: Controller | undefined;
   /** Ends of what was started, the last one first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
-  constructor({ config, log, clock, version, storeSizes }: AppOptions) {
+  constructor({ config, log, clock, version, environment, storeSizes }: AppOptions) {
     this.#config = config;
     this.#log = log;
     this.#clock = clock;
@@ -71,7 +79,7 @@ export class App {
     this.#storeSizes = storeSizes;
     this.#metrics = createMetrics(version);
     this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
-    this.#source = new DirectorySource({ directories: config.manifests, clock, log: log.child({ part: "directory" }) });
+    this.#environment = environment;
     this.#statuses = new StatusLog({ log: log.child({ part: "status" }) });
   }
 
@@ -80,30 +88,48 @@ export class App {
    * @throws {StartError | WalError} one sentence for the operator; `stop` ends what was started by then.
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
+    const objects = await this.#openObjects();
     const store = await this.#openStore();
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
     const keys = this.#storeService(store);
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
-      attention: () => this.#attention(store),
+      attention: () => this.#attention(store, objects.source),
       measure: () => {
         keys.measure();
+        objects.measure();
         this.#controller?.measure();
       },
     });
     this.#stops.unshift(() => keys.stop());
     const storeAddress = await keys.listen();
     const machines = await this.#boot.listenForMachines();
-    const { synced } = await this.#startController(store);
+    const { synced } = await this.#startController(store, objects);
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
-    return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening)) };
+    return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
   }
 
   /** Not ready at once; then what is under way finishes, and the log is closed. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
+  }
+
+  async #openObjects(): Promise<ObjectSource> {
+    const options = {
+      config: this.#config,
+      environment: this.#environment,
+      log: this.#log,
+      clock: this.#clock,
+      random,
+      metrics: this.#metrics,
+      version: this.#version,
+      instance: hostname(),
+    };
+    const objects = await openObjects(options);
+    this.#stops.unshift(() => objects.stop());
+    return objects;
   }
 
   async #openStore(): Promise<Store> {
@@ -136,48 +162,60 @@ export class App {
   }
 
   /** Resolves when the source's first list is in the store. */
-  async #startController(store: Store): Promise<{ readonly synced: Promise<void> }> {
+  async #startController(store: Store, { source, statusSink, adminNamespace }: ObjectSource) {
     const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
     const controller = new Controller({
-      source: this.#source,
+      source,
       store,
-      statusSink: this.#statuses,
+      statusSink: statusSink === undefined ? this.#statuses : new StatusSinks([this.#statuses, statusSink]),
       clock: this.#clock,
       log: this.#log.child({ part: "controller" }),
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: parseTemplate,
-      adminNamespace: this.#config.adminNamespace,
-      // As fine as a wait of minutes can use.
-      random: () => randomInt(2 ** 32) / 2 ** 32,
+      adminNamespace,
+      random,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),
       onSynced,
     });
     this.#stops.unshift(() => controller.stop());
-    this.#stops.unshift(() => this.#source.stop());
+    this.#stops.unshift(() => source.stop());
     this.#controller = controller;
     await controller.start();
     return { synced };
   }
 
-  #served(listening: Listening): Served {
-    const { view } = this.#source;
+  #served(listening: Listening, { source: { view }, place }: ObjectSource): Served {
     const count = (objects: Iterable<unknown>) => [...objects].length;
     return {
       version: this.#version,
       profiles: count(view.all("Profile")),
       groups: count(view.all("Group")),
       problems: view.problems.length,
+      source: place,
       ...listening,
     };
   }
 
   /** What a person should look at, a line each. */
-  #attention(store: Store): readonly string[] {
-    const problems = this.#source.view.problems.map(({ origin, message }) => `${origin}: ${message}`);
+  #attention(store: Store, { view }: Source): readonly string[] {
+    const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
     const objects = this.#statuses
       .attention()
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
     return [...(store.status === "writable" ? [] : [`store: the log is ${store.status}`]), ...problems, ...objects];
   }
+}
+
+/** @throws {StartError} when there is no way to the cluster. */
+async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> {
+  if (!options.config.kubernetes) return openDirectories(options);
+  // The client of the API server takes time and memory, which nobody shall pay who has no cluster.
+  const { openCluster } = await import("./cluster-objects.ts");
+  return await openCluster(options);
+}
+
+/** From 0 to below 1, as fine as waits can use. */
+function random(): number {
+  return randomInt(2 ** 32) / 2 ** 32;
 }

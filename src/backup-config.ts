@@ -1,7 +1,8 @@
 /** The options of the commands that take backups and bring them back, see `config.ts`. */
 
 import { dirname } from "node:path";
-import { fileOption, fileProblems, helpOf, type Paths, pairProblems, storeTlsProblems } from "./config.ts";
+import { fileProblems, helpOf, type Paths, pairProblems, storeTlsProblems } from "./config.ts";
+import { fileOption } from "./option-tables.ts";
 import {
   ConfigError,
   type Environment,

@@ -3,213 +3,21 @@
  * before any is told.
  */
 
-import { type Address, authority, isLoopback } from "./address.ts";
-import { type LogLevel, logLevels } from "./lib/log.ts";
-import {
-  ConfigError,
-  type Environment,
-  type Option,
-  one,
-  readAddress,
-  readBytes,
-  readChoice,
-  readCount,
-  readDuration,
-  readNamespace,
-  readServerUrl,
-  readSwitch,
-  readTable,
-  readText,
-  readWait,
-  tableHelp,
-  type Values,
-} from "./options.ts";
-
-/** The boot service's own options, with those of operations and of the log: every command that answers machines. */
-const serviceOptions = {
-  sourceGraceMs: {
-    flag: "source-grace",
-    value: "DURATION",
-    preset: "10s",
-    help: "after a restart, wait this long for the source or the store before serving the copy on disk",
-    read: one(readDuration),
-  } satisfies Option<number>,
-  bootAddress: {
-    flag: "boot-address",
-    value: "HOST:PORT",
-    preset: "[::]:8080",
-    help: "where machines ask; open to everyone, and nothing on it changes state",
-    read: one(readAddress),
-  } satisfies Option<Address>,
-  opsAddress: {
-    flag: "ops-address",
-    value: "HOST:PORT",
-    preset: "127.0.0.1:8081",
-    help: "/livez /readyz /metrics /version",
-    read: one(readAddress),
-  } satisfies Option<Address>,
-  advertiseAddress: {
-    flag: "advertise-address",
-    value: "HOST:PORT",
-    help:
-      "what machines reach the boot service by, as in {{davit.url}}; " +
-      "default: the boot address, or the first global address where that is a wildcard",
-    read: one(readAddress),
-  } satisfies Option<Address>,
-  assetsDir: {
-    flag: "assets-dir",
-    value: "DIR",
-    help: "kernels and initrds, served below /assets/; default: none, and /assets/ is 404",
-    read: one(readText),
-  } satisfies Option<string>,
-  grubSeparator: {
-    flag: "grub-separator",
-    value: "auto|semicolon|comma",
-    preset: "auto",
-    help: "between host and port in GRUB locations",
-    read: one(readChoice(["auto", "semicolon", "comma"])),
-  } satisfies Option<"auto" | "semicolon" | "comma">,
-  grubCommands: {
-    flag: "grub-commands",
-    value: "auto|efi|plain",
-    preset: "auto",
-    help: "linuxefi and initrdefi, or linux and initrd",
-    read: one(readChoice(["auto", "efi", "plain"])),
-  } satisfies Option<"auto" | "efi" | "plain">,
-  logLevel: {
-    flag: "log-level",
-    value: logLevels.join("|"),
-    preset: "info",
-    help: "this level and everything above it is logged",
-    read: one(readChoice(logLevels)),
-  } satisfies Option<LogLevel>,
-  logFormat: {
-    flag: "log-format",
-    value: "json|pretty",
-    help: "default: pretty on a terminal, else json",
-    read: one(readChoice(["json", "pretty"])),
-  } satisfies Option<"json" | "pretty">,
-};
-
-const serveOptions = {
-  manifests: {
-    flag: "manifests",
-    value: "DIR",
-    repeatable: true,
-    help: "read Profile, Group, ConfigMap and Secret YAML from this directory, and follow changes",
-    read: (texts) => texts.filter((text) => text !== ""),
-  } satisfies Option<readonly string[]>,
-  dataDir: {
-    flag: "data-dir",
-    value: "DIR",
-    preset: "./data",
-    help: "write-ahead log and snapshots of the store; created with mode 0700",
-    read: one(readText),
-  } satisfies Option<string>,
-  adminNamespace: {
-    flag: "admin-namespace",
-    value: "NAMESPACE",
-    help:
-      "matchAll and priority of Groups count in this namespace only, and Groups of several namespaces that tie are " +
-      "answered 500; default: they count in every namespace of --manifests, and the first name wins",
-    read: one(readNamespace),
-  } satisfies Option<string>,
-  tombstoneTtlMs: {
-    flag: "tombstone-ttl",
-    value: "DURATION",
-    preset: "60s",
-    help: "machines whose own Group was removed wait this long before a less specific one may take them",
-    read: one(readWait),
-  } satisfies Option<number>,
-  onDamage: {
-    flag: "on-damage",
-    value: "refuse|move-aside",
-    preset: "refuse",
-    help: "a damaged data directory ends the start, or is kept beside and the store begins empty, from its source",
-    read: one(readChoice(["refuse", "move-aside"])),
-  } satisfies Option<"refuse" | "move-aside">,
-  storeAddress: {
-    flag: "store-address",
-    value: "HOST:PORT",
-    preset: "127.0.0.1:2379",
-    help: "the key API; off loopback it needs TLS and authentication, or --store-insecure",
-    read: one(readAddress),
-  } satisfies Option<Address>,
-  storeInsecure: {
-    flag: "store-insecure",
-    preset: "false",
-    help: "let --store-address be off loopback without TLS or authentication: anyone may read and write keys",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
-  storeCertFile: fileOption("store-cert-file", "TLS certificate of the store listener, PEM with its chain; followed"),
-  storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
-  storeClientCaFile: fileOption("store-client-ca-file", "clients of the store need a certificate by one of these, PEM"),
-  storeTokenFile: fileOption(
-    "store-token-file",
-    "clients of the store need one of these tokens, a line each, as Bearer or as the password of Basic",
-  ),
-  storeMaxValueBytes: {
-    flag: "store-max-value-bytes",
-    value: "BYTES",
-    preset: "1048576",
-    help: "longest value that a client may write",
-    read: one(readBytes),
-  } satisfies Option<number>,
-  storeQuotaBytes: {
-    flag: "store-quota-bytes",
-    value: "BYTES",
-    preset: "1073741824",
-    help: "how much the names and values that clients write may take; beyond it only deletes are taken",
-    read: one(readBytes),
-  } satisfies Option<number>,
-  storeMaxWatchers: {
-    flag: "store-max-watchers",
-    value: "COUNT",
-    preset: "10000",
-    help: "how many watches of keys may wait at a time",
-    read: one(readCount),
-  } satisfies Option<number>,
-  storeAdvertiseUrl: {
-    flag: "store-advertise-url",
-    value: "URL",
-    help:
-      "what clients of the store are told to use, as http://HOST:PORT; " +
-      "default: the store address, or the first global address where that is a wildcard",
-    read: one(readServerUrl),
-  } satisfies Option<URL>,
-  ...serviceOptions,
-};
-
-const bootOptions = {
-  store: {
-    flag: "store",
-    value: "URL",
-    help: "the store to follow: http://HOST:PORT or https://HOST:PORT of davit serve",
-    read: one(readServerUrl),
-  } satisfies Option<URL>,
-  storeTokenFile: fileOption("store-token-file", "token to show to the store; the first one of the file counts"),
-  storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
-  storeCertFile: fileOption("store-cert-file", "certificate to show to the store, PEM"),
-  storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
-  copyFile: {
-    flag: "copy-file",
-    value: "FILE",
-    help: "keep the last copy here, mode 0600, to answer machines after a restart without the store",
-    read: one(readText),
-  } satisfies Option<string>,
-  ...serviceOptions,
-};
-
-/** A file that must exist. */
-export function fileOption(flag: string, help: string) {
-  return { flag, value: "FILE", help, read: one(readText) } satisfies Option<string>;
-}
+import { authority, isLoopback } from "./address.ts";
+import { bootOptions, serveOptions, type serviceOptions } from "./option-tables.ts";
+import { ConfigError, type Environment, type Option, readTable, tableHelp, type Values } from "./options.ts";
 
 /** The options of the boot service, wherever it runs. */
 export type ServiceConfig = Values<typeof serviceOptions>;
 
 /** The options of `davit serve`, parsed. */
-export type ServeConfig = Values<typeof serveOptions> & { readonly manifests: readonly string[] };
+export type ServeConfig = Values<typeof serveOptions> & {
+  readonly manifests: readonly string[];
+  /** True reads objects from a cluster, false from `manifests`. */
+  readonly kubernetes: boolean;
+  /** None for that of the pod or of the context. */
+  readonly namespaces: readonly string[];
+};
 
 /** The options of `davit boot`, parsed. */
 export type BootConfig = Values<typeof bootOptions> & { readonly store: URL };
@@ -226,9 +34,12 @@ export interface Paths {
  */
 export function readServeConfig(args: readonly string[], environment: Environment, paths: Paths): ServeConfig {
   const { values, problems } = readTable(serveOptions, args, environment);
-  const config: ServeConfig = { ...values, manifests: values.manifests ?? [] };
+  const { manifests = [], namespaces = [] } = values;
+  const isInPod = (environment.KUBERNETES_SERVICE_HOST ?? "") !== "";
+  const kubernetes = values.kubernetes ?? (isInPod && manifests.length === 0);
+  const config: ServeConfig = { ...values, manifests, namespaces, kubernetes };
   problems.push(
-    ...manifestsProblems(config, paths),
+    ...sourceProblems(config, paths),
     ...assetsProblems(config, paths),
     ...fileProblems(serveOptions, config, paths),
     ...pairProblems(config),
@@ -260,7 +71,11 @@ export function readBootConfig(args: readonly string[], environment: Environment
 
 /** The help text of `davit serve`. */
 export function serveHelp(): string {
-  return helpOf("serve --manifests DIR", "Serves boot configs to machines from Profiles and Groups.", serveOptions);
+  return helpOf(
+    "serve --manifests DIR | --kubernetes",
+    "Serves boot configs to machines from Profiles and Groups.",
+    serveOptions,
+  );
 }
 
 /** The help text of `davit boot`. */
@@ -282,11 +97,27 @@ export function helpOf(usage: string, purpose: string, table: Parameters<typeof 
   ].join("\n");
 }
 
-function manifestsProblems({ manifests }: ServeConfig, { isDirectory }: Paths): string[] {
-  if (manifests.length === 0) return ["No source of objects: give --manifests DIR"];
-  return manifests
+function sourceProblems(config: ServeConfig, { isDirectory }: Paths): string[] {
+  const { kubernetes, manifests } = config;
+  if (kubernetes && manifests.length > 0) return ["Two sources of objects: give --manifests or --kubernetes, not both"];
+  if (kubernetes) return clusterProblems(config);
+  if (manifests.length === 0) return ["No source of objects: give --manifests DIR, or --kubernetes"];
+  const problems = manifests
     .filter((path) => !isDirectory(path))
     .map((path) => `No directory "${path}": --manifests needs one that exists`);
+  const given = (["kubeconfig", "context", "namespaces", "allNamespaces"] as const).filter((name) =>
+    isGiven(config[name]),
+  );
+  return [...problems, ...given.map((name) => `No cluster for --${serveOptions[name].flag}: give --kubernetes`)];
+}
+
+function isGiven(value: string | boolean | readonly string[] | undefined): boolean {
+  return value !== undefined && value !== false && (typeof value !== "object" || value.length > 0);
+}
+
+function clusterProblems({ namespaces, allNamespaces }: ServeConfig): string[] {
+  if (!allNamespaces || namespaces.length === 0) return [];
+  return ["Too many namespaces: give --namespace or --all-namespaces, not both"];
 }
 
 function assetsProblems({ assetsDir }: Pick<ServiceConfig, "assetsDir">, { isDirectory }: Paths): string[] {
@@ -294,7 +125,14 @@ function assetsProblems({ assetsDir }: Pick<ServiceConfig, "assetsDir">, { isDir
   return [`No directory "${assetsDir}": --assets-dir needs one that exists`];
 }
 
-const fileNames = ["storeTokenFile", "storeCaFile", "storeCertFile", "storeKeyFile", "storeClientCaFile"] as const;
+const fileNames = [
+  "kubeconfig",
+  "storeTokenFile",
+  "storeCaFile",
+  "storeCertFile",
+  "storeKeyFile",
+  "storeClientCaFile",
+] as const;
 type FileName = (typeof fileNames)[number];
 type GivenFiles = Readonly<Partial<Record<FileName, string | undefined>>>;
 

@@ -139,6 +139,21 @@ export function one<Value>(read: (text: string) => Value | Refusal): (texts: rea
   return ([text = ""]) => (text === "" ? new Refusal("must not be empty") : read(text));
 }
 
+/** For an option that takes any number of values; empty ones count as none. */
+export function each<Value>(
+  read: (text: string) => Value | Refusal,
+): (texts: readonly string[]) => readonly Value[] | Refusal {
+  return (texts) => {
+    const values: Value[] = [];
+    for (const text of texts.filter((given) => given !== "")) {
+      const value = read(text);
+      if (value instanceof Refusal) return value;
+      values.push(value);
+    }
+    return values;
+  };
+}
+
 export function readText(text: string): string {
   return text;
 }

@@ -98,7 +98,7 @@ describe("the options of davit serve", () => {
       expect.stringContaining("--wrong"),
       expect.stringContaining("DAVIT_OPS_ADDRESS"),
       expect.stringContaining("--log-level"),
-      "No source of objects: give --manifests DIR",
+      "No source of objects: give --manifests DIR, or --kubernetes",
     ]);
   });
 
@@ -203,5 +203,55 @@ describe("the options of davit boot", () => {
   it("are told by the help", () => {
     expect(bootHelp()).toContain("  --store URL\n");
     expect(bootHelp()).not.toContain("--data-dir");
+  });
+});
+
+describe("the source of objects", () => {
+  const inPod = { KUBERNETES_SERVICE_HOST: "10.0.0.1" };
+
+  it.each([
+    { what: "asked for", args: ["--kubernetes"], environment: {}, kubernetes: true },
+    { what: "in a pod", args: [], environment: inPod, kubernetes: true },
+    { what: "in a pod with manifests", args: ["--manifests", "objects"], environment: inPod, kubernetes: false },
+    { what: "elsewhere", args: ["--manifests", "objects"], environment: {}, kubernetes: false },
+  ])("is a cluster: $kubernetes, $what", ({ args, environment, kubernetes }) => {
+    expect(readServeConfig(args, environment, everything).kubernetes).toBe(kubernetes);
+  });
+
+  it("is one, several or all namespaces", () => {
+    const several = ["--kubernetes", "--namespace", "a", "--namespace", "b"];
+    expect(readServeConfig(several, {}, everything).namespaces).toEqual(["a", "b"]);
+    expect(readServeConfig(["--kubernetes"], { DAVIT_NAMESPACE: "a,b" }, everything).namespaces).toEqual(["a", "b"]);
+    expect(readServeConfig(["--kubernetes", "--all-namespaces"], {}, everything)).toMatchObject({
+      allNamespaces: true,
+      namespaces: [],
+    });
+  });
+
+  it.each([
+    { args: [], problem: "No source of objects: give --manifests DIR, or --kubernetes" },
+    {
+      args: ["--kubernetes", "--manifests", "objects"],
+      problem: "Two sources of objects: give --manifests or --kubernetes, not both",
+    },
+    {
+      args: ["--kubernetes", "--namespace", "a", "--all-namespaces"],
+      problem: "Too many namespaces: give --namespace or --all-namespaces, not both",
+    },
+    {
+      args: ["--kubernetes", "--namespace", "A"],
+      problem: 'Bad value "A" for --namespace: must be a namespace: 1 to 63 lower-case letters, digits and hyphens',
+    },
+    { args: ["--manifests", "objects", "--context", "x"], problem: "No cluster for --context: give --kubernetes" },
+    { args: ["--manifests", "objects", "--namespace", "x"], problem: "No cluster for --namespace: give --kubernetes" },
+  ])("$args is refused", ({ args, problem }) => {
+    expect(problemsOf(() => readServeConfig(args, {}, everything))).toEqual([problem]);
+  });
+
+  it("a kubeconfig has to exist", () => {
+    const args = ["--kubernetes", "--kubeconfig", "none"];
+    expect(problemsOf(() => readServeConfig(args, {}, nothing))).toEqual([
+      'No file "none": --kubeconfig needs one that exists',
+    ]);
   });
 });

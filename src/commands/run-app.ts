@@ -4,6 +4,7 @@ import type { ServiceConfig } from "../config.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog, type Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
+import type { Environment } from "../options.ts";
 import { WalError } from "../store/log-port.ts";
 import { readVersion } from "../version.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
@@ -24,6 +25,7 @@ export interface ServingCommand<Config extends ServiceConfig, Told extends objec
     readonly log: Log;
     readonly clock: Clock;
     readonly version: string;
+    readonly environment: Environment;
   }) => RunningApp<Told>;
   /** What a person at a terminal reads once machines are answered. */
   readonly welcome: (told: Told, config: Config) => string;
@@ -46,7 +48,7 @@ async function serveUntilStopped<Config extends ServiceConfig, Told extends obje
 ): Promise<number> {
   const format = config.logFormat ?? (host.outputIsTerminal ? "pretty" : "json");
   const log = createLog({ level: config.logLevel, format, onExit: host.onExit });
-  const app = createApp({ config, log, clock: systemClock, version: readVersion() });
+  const app = createApp({ config, log, clock: systemClock, version: readVersion(), environment: host.environment });
   try {
     const { ready } = await app.start();
     const told = ready.then((served) => {

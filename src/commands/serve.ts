@@ -15,7 +15,7 @@ export const serve: Command = {
         help: serveHelp,
         readConfig: readServeConfig,
         createApp: (options) => new App(options),
-        welcome: (served, { manifests }) => welcome(served, manifests),
+        welcome,
       },
       args,
       host,

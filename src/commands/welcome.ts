@@ -5,13 +5,13 @@ import type { Served } from "../app.ts";
 import type { ServedFromStore } from "../boot-app.ts";
 
 /** The welcome text of `davit serve`, with three lines to try. */
-export function welcome(served: Served, directories: readonly string[]): string {
+export function welcome(served: Served): string {
   const boot = url(served.bootAddress);
   const objects = `${count(served.profiles, "profile")} and ${count(served.groups, "group")}`;
   const problems = served.problems === 0 ? "" : `, ${count(served.problems, "problem")} (see the log)`;
   return [
     "",
-    `davit ${served.version} serves ${objects} from ${directories.join(", ")}${problems}`,
+    `davit ${served.version} serves ${objects} from ${served.source}${problems}`,
     "",
     `  boot service  ${boot}  (machines reach it as http://${served.advertised})`,
     `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,

@@ -1,0 +1,54 @@
+/** Objects from a cluster, and their status in it: the parts of `kubernetes/`, put together. */
+
+import type { ServeConfig } from "./config.ts";
+import { ApiClient } from "./kubernetes/client.ts";
+import { ClusterSource } from "./kubernetes/cluster-source.ts";
+import { EventRecorder } from "./kubernetes/event-recorder.ts";
+import { loadClusterAccess } from "./kubernetes/kube-config.ts";
+import { StatusWriter } from "./kubernetes/status-writer.ts";
+import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+
+/** @throws {StartError} when there is no way to the cluster. */
+export async function openCluster(options: ObjectSourceOptions): Promise<ObjectSource> {
+  const { config, environment, clock, random, metrics, version, instance } = options;
+  const log = options.log.child({ part: "kubernetes" });
+  const { kubeconfig, context } = config;
+  const access = await loadClusterAccess({ kubeconfig, context, environment });
+  const client = new ApiClient({ access, clock, random, log, metrics, version });
+  const namespaces = namespacesOf(config, access.namespace);
+  const source = new ClusterSource({ client, namespaces, clock, random, log, metrics });
+  const events = new EventRecorder({ client, clock, random, log, instance });
+  const seen: ClusterSource["seen"] = (name) => source.seen(name);
+  const writer = new StatusWriter({ client, seen, events, clock, random, log });
+  source.onReplaced((name) => writer.recheck(name));
+  return {
+    source,
+    statusSink: writer,
+    adminNamespace: adminNamespaceOf(config, namespaces, access.namespace),
+    place: placeOf(access.server, namespaces),
+    measure: () => source.measure(),
+    stop: async () => {
+      await writer.stop();
+      await events.stop();
+      await client.stop();
+    },
+  };
+}
+
+type Namespaces = readonly string[] | "all";
+
+function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): Namespaces {
+  if (allNamespaces) return "all";
+  return namespaces.length > 0 ? [...new Set(namespaces)] : [own];
+}
+
+/** Whoever may write Groups in one namespace could otherwise claim the machines of all the others. */
+function adminNamespaceOf({ adminNamespace }: ServeConfig, namespaces: Namespaces, own: string): string | undefined {
+  if (adminNamespace !== undefined) return adminNamespace;
+  return namespaces === "all" || namespaces.length > 1 ? own : undefined;
+}
+
+function placeOf(server: string, namespaces: Namespaces): string {
+  if (namespaces === "all") return `all namespaces of ${server}`;
+  return `${namespaces.length === 1 ? "namespace" : "namespaces"} ${namespaces.join(", ")} of ${server}`;
+}

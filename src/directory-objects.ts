@@ -1,0 +1,16 @@
+/** Objects from files. Their status goes to the log, where the log of every source has it. */
+
+import { DirectorySource } from "./directory/directory.ts";
+import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+
+export function openDirectories({ config, clock, log }: ObjectSourceOptions): ObjectSource {
+  const { manifests, adminNamespace } = config;
+  return {
+    source: new DirectorySource({ directories: manifests, clock, log: log.child({ part: "directory" }) }),
+    statusSink: undefined,
+    adminNamespace,
+    place: manifests.join(", "),
+    measure: () => undefined,
+    stop: async () => undefined,
+  };
+}
