@@ -9,6 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store boot boot-assets clean fuzz-store
+.PHONY: cluster cluster-tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +48,12 @@ boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox
 
 boot: install ## boot a QEMU machine from the running quickstart (make run in another terminal)
 	@npm --silent run boot
+
+cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache directory; some eight minutes, once
+	@npm --silent run cluster-tools
+
+cluster: install ## a throw-away Kubernetes API server with the CRDs of davit, until Ctrl-C
+	@npm --silent run cluster
 
 clean: ## remove what was built, installed and stored
 	rm -rf node_modules dist coverage data assets .cache

@@ -5,6 +5,7 @@
 
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { toolPath } from "../tools/tools.ts";
 
 interface Requirement {
   /** Found when any of these programs is on the PATH or any of these files exists. */
@@ -38,6 +39,8 @@ const requirements = {
   etcdctl: { anyOf: ["etcdctl"], bringIt: "apt-get install etcd-client" },
   "python-etcd": { anyOf: ["/usr/lib/python3/dist-packages/etcd/lock.py"], bringIt: "apt-get install python3-etcd" },
   tmpfs: { anyOf: ["mount"], also: mayMount, bringIt: "run the tests as root, in a container with CAP_SYS_ADMIN" },
+  "kube-apiserver": { anyOf: [toolPath("kube-apiserver")], also: hasEtcd, bringIt: "make cluster-tools" },
+  kubectl: { anyOf: [toolPath("kubectl")], bringIt: "make cluster-tools" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
 } as const satisfies Record<string, Requirement>;
 
@@ -65,6 +68,11 @@ function isMet({ anyOf, also }: Requirement): boolean {
 function mayMount(): boolean {
   const [, effective = "0"] = /^CapEff:\s*([0-9a-f]+)$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
   return ((BigInt(`0x${effective}`) >> 21n) & 1n) === 1n;
+}
+
+// Not the etcd above, which is the reference for another API: the one that the API server keeps its objects in.
+function hasEtcd(): boolean {
+  return isPresent(toolPath("etcd"));
 }
 
 function bootAssetsCache(path: string): string {

@@ -1,0 +1,93 @@
+/** A server process of a test cluster. It ends with the process that started it, even when that one is killed. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { systemClock } from "../../src/lib/clock.ts";
+
+export interface DaemonOptions {
+  readonly name: string;
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Its output is appended here. */
+  readonly logFile: string;
+}
+
+// An API server is ready after four seconds; this allows for a machine that is busy with other suites.
+const readyLimitMs = 120_000;
+const askAgainMs = 25;
+
+export class Daemon {
+  readonly #options: DaemonOptions;
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<unknown>;
+
+  private constructor(options: DaemonOptions, child: ChildProcess) {
+    this.#options = options;
+    this.#child = child;
+    // It was not even started: the log is where the reason is looked for.
+    this.#exit = once(child, "exit").catch((error) => appendFileSync(options.logFile, `${error}\n`));
+  }
+
+  /** Starts it, in a process group of its own: Ctrl-C on a terminal is for the one who started it. */
+  static start(options: DaemonOptions): Daemon {
+    const log = openSync(options.logFile, "a");
+    const command = ["--pdeathsig", "KILL", options.program, ...options.args];
+    const child = spawn("setpriv", command, { stdio: ["ignore", log, log], detached: true });
+    closeSync(log);
+    return new Daemon(options, child);
+  }
+
+  get isRunning(): boolean {
+    return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Stops it where it is, and waits until none of its threads runs: connections stay, and are silent. */
+  async pause(): Promise<void> {
+    this.#child.kill("SIGSTOP");
+    await untilReady(`${this.#options.name} to stand still`, [this], async () => this.#stands());
+  }
+
+  /** Ends a pause. */
+  resume(): void {
+    this.#child.kill("SIGCONT");
+  }
+
+  /** Ends it without a chance to tidy up, and waits until it is gone. */
+  async kill(): Promise<void> {
+    if (!this.isRunning) return;
+    this.#child.kill("SIGKILL");
+    await this.#exit;
+  }
+
+  /** The state follows the name, which is in parentheses (proc_pid_stat(5)); T is stopped. */
+  #stands(): boolean {
+    const tasks = `/proc/${this.#child.pid}/task`;
+    try {
+      return readdirSync(tasks).every((id) => /\) T /.test(readFileSync(`${tasks}/${id}/stat`, "utf8")));
+    } catch {
+      // A thread, or the process, ended while it was looked at.
+      return false;
+    }
+  }
+
+  /** @throws {Error} with the end of its log, when it has ended by itself. */
+  assertRunning(): void {
+    if (this.isRunning) return;
+    const lines = readFileSync(this.#options.logFile, "utf8").trimEnd().split("\n");
+    throw new Error(`${this.#options.name} has ended:\n${lines.slice(-20).join("\n")}`);
+  }
+}
+
+/**
+ * Asks again and again until something is so.
+ * @throws {Error} when one of the daemons ends first, or it takes two minutes.
+ */
+export async function untilReady(what: string, daemons: readonly Daemon[], isReady: () => Promise<boolean>) {
+  const giveUpAtMs = systemClock.monotonicMs() + readyLimitMs;
+  while (!(await isReady())) {
+    for (const daemon of daemons) daemon.assertRunning();
+    if (systemClock.monotonicMs() > giveUpAtMs) throw new Error(`Waiting for ${what}: not so after two minutes`);
+    await systemClock.sleep(askAgainMs);
+  }
+}
