@@ -5,7 +5,8 @@ import { parse } from "yaml";
 import { type Check, compileCheck } from "../../src/admission/check.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readKindSchemas, toSchemaNode } from "../../src/admission/schema.ts";
-import type { JsonObject, JsonValue } from "../../src/model/json.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import { bounds, controlCharacters, label, labels, plainTexts, refusedPlaces } from "./specs.ts";
 
 const crds = await readCrds(packagedCrdsDirectory);
 const checks = new Map<string, Check>(
@@ -16,88 +17,20 @@ function isAdmitted(kind: string, spec: JsonObject): boolean {
   return checks.get(kind)?.(spec).kind === "good";
 }
 
-const profileRef = { name: "web" };
-const labels = (matchLabels: Readonly<Record<string, JsonValue>>): JsonObject => ({
-  profileRef,
-  selector: { matchLabels },
-});
-const label = (value: string): JsonObject => labels({ serial: value });
-const boot = (part: JsonObject): JsonObject => ({ boot: { kernel: "k", ...part } });
-const fromConfigMap = (ref: JsonObject): JsonObject => ({ generic: { templateFrom: { configMapKeyRef: ref } } });
-const times = <Value>(count: number, value: Value) => Array.from({ length: count }, () => value);
-const names = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`n${at}`, "x"]));
-
 describe("a text without control characters", () => {
-  const texts: readonly [place: string, kind: string, specOf: (text: string) => JsonObject][] = [
-    ["a Profile's displayName", "Profile", (text) => ({ displayName: text, boot: { local: "exit" } })],
-    ["kernel", "Profile", (text) => boot({ kernel: text })],
-    ["an initrd", "Profile", (text) => boot({ initrd: [text] })],
-    ["an argument", "Profile", (text) => boot({ args: [text] })],
-    ["a Group's displayName", "Group", (text) => ({ displayName: text, profileRef, matchAll: true })],
-    ["a selector's value", "Group", label],
-    ["a selector's key", "Group", (text) => labels({ [text]: "x" })],
-  ];
-  const controls = [...Array.from({ length: 32 }, (_, code) => String.fromCharCode(code)), "\u007f"];
-
-  it.each(texts)("is what %s has to be", (_place, kind, specOf) => {
+  it.each(plainTexts)("is what %s has to be", (_place, kind, specOf) => {
     expect(isAdmitted(kind, specOf("a-b"))).toBe(true);
-    for (const control of controls) expect(isAdmitted(kind, specOf(`a${control}b`))).toBe(false);
+    for (const control of controlCharacters) expect(isAdmitted(kind, specOf(`a${control}b`))).toBe(false);
   });
 });
 
 describe("the bound of", () => {
-  it.each<[place: string, kind: string, most: JsonObject, more: JsonObject]>([
-    ["kernel", "Profile", boot({ kernel: "x".repeat(2048) }), boot({ kernel: "x".repeat(2049) })],
-    ["an initrd", "Profile", boot({ initrd: ["x".repeat(2048)] }), boot({ initrd: ["x".repeat(2049)] })],
-    ["the initrds", "Profile", boot({ initrd: times(32, "x") }), boot({ initrd: times(33, "x") })],
-    ["an argument", "Profile", boot({ args: ["x".repeat(4096)] }), boot({ args: ["x".repeat(4097)] })],
-    ["the arguments", "Profile", boot({ args: times(256, "x") }), boot({ args: times(257, "x") })],
-    [
-      "inline text",
-      "Profile",
-      { ignition: { inline: "x".repeat(131_072) } },
-      { ignition: { inline: "x".repeat(131_073) } },
-    ],
-    [
-      "a reference's key",
-      "Profile",
-      fromConfigMap({ name: "a", key: "k".repeat(253) }),
-      fromConfigMap({ name: "a", key: "k".repeat(254) }),
-    ],
-    [
-      "a reference's name",
-      "Profile",
-      fromConfigMap({ name: "a".repeat(253), key: "k" }),
-      fromConfigMap({ name: "a".repeat(254), key: "k" }),
-    ],
-    [
-      "profileRef.name",
-      "Group",
-      { profileRef: { name: "a".repeat(253) }, matchAll: true },
-      { profileRef: { name: "a".repeat(254) }, matchAll: true },
-    ],
-    ["the labels", "Group", labels(names(16)), labels(names(17))],
-    ["a label's value", "Group", label("x".repeat(253)), label("x".repeat(254))],
-    ["a label's key", "Group", labels({ ["k".repeat(63)]: "x" }), labels({ ["k".repeat(64)]: "x" })],
-    ["priority", "Group", { ...label("x"), priority: 1000 }, { ...label("x"), priority: 1001 }],
-    ["metadata", "Group", { ...label("x"), metadata: names(256) }, { ...label("x"), metadata: names(257) }],
-  ])("%s is the last that is admitted", (_place, kind, most, more) => {
+  it.each(bounds)("%s is the last that is admitted", (_place, kind, most, more) => {
     expect(isAdmitted(kind, most)).toBe(true);
     expect(isAdmitted(kind, more)).toBe(false);
   });
 
-  it.each<[place: string, kind: string, spec: JsonObject]>([
-    ["an empty kernel", "Profile", boot({ kernel: "" })],
-    ["an empty initrd", "Profile", boot({ initrd: [""] })],
-    ["an empty argument", "Profile", boot({ args: [""] })],
-    ["an empty inline text", "Profile", { generic: { inline: "" } }],
-    ["an empty label value", "Group", label("")],
-    ["a label value that is a number", "Group", labels({ rack: 7 })],
-    ["a Profile of another namespace", "Group", { profileRef: { name: "a", namespace: "b" }, matchAll: true }],
-    ["a ConfigMap of another namespace", "Profile", fromConfigMap({ name: "a", key: "k", namespace: "b" })],
-    ["a priority that is no whole number", "Group", { ...label("x"), priority: 0.5 }],
-    ["metadata that is no object", "Group", { ...label("x"), metadata: "x" }],
-  ])("no field lets %s through", (_place, kind, spec) => {
+  it.each(refusedPlaces)("no field lets %s through", (_place, kind, spec) => {
     expect(isAdmitted(kind, spec)).toBe(false);
   });
 });

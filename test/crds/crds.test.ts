@@ -6,6 +6,7 @@ import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { normalizeMac } from "../../src/model/labels.ts";
+import { admitted, profileRef, refusedByRules, refusedBySchema } from "./specs.ts";
 
 const crds = await readCrds(packagedCrdsDirectory);
 const specs = new Map(crds.flatMap(readKindSchemas).map(({ kind, spec }) => [kind, toSchemaNode(spec)]));
@@ -98,95 +99,19 @@ describe("the CRDs", () => {
   });
 });
 
-const profileRef = { name: "web" };
-const good: Readonly<Record<string, readonly JsonObject[]>> = {
-  Profile: [
-    { boot: { kernel: "/assets/vmlinuz", initrd: ["a"], args: ["b"], efiInitrd: true } },
-    { boot: { local: "sanboot" } },
-    {
-      ignition: { inline: "{}" },
-      generic: { templateFrom: { secretKeyRef: { name: "a.b-c", key: "K_1.x" } }, raw: true },
-    },
-  ],
-  Group: [
-    { profileRef, matchAll: true, priority: 0 },
-    { profileRef, selector: { matchLabels: { mac: "52:54:00:a1:9c:ae", Role_1: "A b/ü" } }, priority: 1000 },
-    { profileRef, matchAll: false, selector: { matchLabels: { uuid: "4C4C4544-0042-3510-8052-b4c04f4e4a32" } } },
-  ],
-};
-
-const bad: readonly { readonly kind: string; readonly spec: JsonObject; readonly message: string }[] = [
-  { kind: "Profile", spec: {}, message: "set at least one of boot, ignition, cloudConfig and generic" },
-  { kind: "Profile", spec: { boot: {} }, message: "set exactly one of kernel and local" },
-  { kind: "Profile", spec: { boot: { kernel: "a", local: "exit" } }, message: "set exactly one of kernel and local" },
-  ...[{ initrd: ["a"] }, { args: ["a"] }, { efiInitrd: false }].map((extra) => ({
-    kind: "Profile",
-    spec: { boot: { local: "exit", ...extra } },
-    message: "local boots from disk: remove initrd, args and efiInitrd",
-  })),
-  ...["ignition", "cloudConfig", "generic"].flatMap((part) => [
-    { kind: "Profile", spec: { [part]: {} }, message: "set exactly one of inline and templateFrom" },
-    {
-      kind: "Profile",
-      spec: { [part]: { templateFrom: {} } },
-      message: "set exactly one of configMapKeyRef and secretKeyRef",
-    },
-  ]),
-  ...[
-    {},
-    { selector: {} },
-    { selector: { matchLabels: {} } },
-    { matchAll: false },
-    { matchAll: true, selector: { matchLabels: { a: "b" } } },
-  ].map((spec) => ({
-    kind: "Group",
-    spec: { profileRef, ...spec },
-    message: "set exactly one of a non-empty selector.matchLabels and matchAll: true",
-  })),
-  {
-    kind: "Group",
-    spec: { profileRef, matchAll: true, priority: 1 },
-    message: "a matchAll group comes last: remove priority",
-  },
-  ...["", "a b", "-a", "a-", "ä", "a".repeat(64), "__proto__"].map((key) => ({
-    kind: "Group",
-    spec: { profileRef, selector: { matchLabels: Object.fromEntries([[key, "x"]]) } },
-    message:
-      "keys are 1 to 63 letters, digits, hyphens, underscores and dots, beginning and ending with a letter or digit",
-  })),
-  ...["UUID", "Mac", "hostName", "SERIAL", "Domain", "aRCH"].map((key) => ({
-    kind: "Group",
-    spec: { profileRef, selector: { matchLabels: { [key]: "x" } } },
-    message: "write uuid, mac, hostname, serial, domain and arch in lower case",
-  })),
-  {
-    kind: "Group",
-    spec: { profileRef, selector: { matchLabels: { mac: "52:54:00-a1-9c-ae" } } },
-    message: 'mac must be a MAC address such as "52:54:00:a1:9c:ae"',
-  },
-  {
-    kind: "Group",
-    spec: { profileRef, selector: { matchLabels: { uuid: "4c4c4544" } } },
-    message: 'uuid must be a UUID such as "4c4c4544-0042-3510-8052-b4c04f4e4a32"',
-  },
-];
-
 describe("the rules", () => {
-  it.each(Object.entries(good).flatMap(([kind, list]) => list.map((spec) => ({ kind, spec }))))(
-    "admit the $kind $spec",
-    ({ kind, spec }) => {
-      expect(checks.get(kind)?.(spec)).toMatchObject({ kind: "good" });
-    },
-  );
+  it.each(admitted)("admit the $kind $spec", ({ kind, spec }) => {
+    expect(checks.get(kind)?.(spec)).toMatchObject({ kind: "good" });
+  });
 
-  it.each(bad)("refuse the $kind $spec with a message of their own", ({ kind, spec, message }) => {
+  it.each(refusedByRules)("refuse the $kind $spec with a message of their own", ({ kind, spec, message }) => {
     const checked = checks.get(kind)?.(spec);
     expect(checked).toMatchObject({ kind: "bad" });
     expect(checked?.kind === "bad" && checked.findings.map(({ text }) => text)).toContain(message);
   });
 
   it("are each refused by an object above", () => {
-    expect(new Set(bad.map(({ message }) => message))).toEqual(
+    expect(new Set(refusedByRules.map(({ message }) => message))).toEqual(
       new Set(rulesOf([...specs.values()]).map(({ message }) => message)),
     );
   });
@@ -214,46 +139,10 @@ describe("the rules", () => {
   });
 });
 
-it.each([
-  { kind: "Profile", spec: { boot: { kernel: "a\nb" } }, text: "has a control character" },
-  { kind: "Profile", spec: { boot: { kernel: "k", args: ["a\nimgfetch x"] } }, text: "has a control character" },
-  { kind: "Profile", spec: { boot: { kernel: "k", args: Array(257).fill("a") } }, text: "has more than 256 entries" },
-  { kind: "Profile", spec: { boot: { kernel: "" } }, text: "is empty" },
-  { kind: "Profile", spec: { boot: { local: "disk" } }, text: "must be one of exit, sanboot, notFound" },
-  { kind: "Profile", spec: { generic: { inline: "x".repeat(131_073) } }, text: "is longer than 131072 characters" },
-  { kind: "Profile", spec: { generic: { templateFrom: { secretKeyRef: { name: "a" } } } }, text: "is missing" },
-  {
-    kind: "Profile",
-    spec: { generic: { templateFrom: { secretKeyRef: { name: "A", key: "k" } } } },
-    text: "is no name",
-  },
-  {
-    kind: "Profile",
-    spec: { generic: { templateFrom: { secretKeyRef: { name: "a", key: "/" } } } },
-    text: "is no key",
-  },
-  { kind: "Group", spec: { profileRef, matchAll: true, priority: 1001 }, text: "must be 1000 or less" },
-  { kind: "Group", spec: { profileRef, matchAll: true, priority: -1 }, text: "must be 0 or more" },
-  { kind: "Group", spec: { profileRef, matchAll: true, priority: 1.5 }, text: "must be a whole number" },
-  { kind: "Group", spec: { profileRef, matchAll: "true" }, text: "must be true or false" },
-  { kind: "Group", spec: { profileRef, matchAll: true, metadata: [] }, text: "must be an object" },
-  { kind: "Group", spec: { profileRef, matchAll: true, metadata: manyNames(257) }, text: "has more than 256 names" },
-  { kind: "Group", spec: { matchAll: true }, text: "is missing" },
-  { kind: "Group", spec: { profileRef, selector: { matchLabels: { flag: "" } } }, text: "is empty" },
-  {
-    kind: "Group",
-    spec: { profileRef, selector: { matchLabels: { n1: 5 } } },
-    text: "must be text: write it in quotes",
-  },
-  { kind: "Group", spec: { profileRef, selector: { matchLabels: manyNames(17) } }, text: "has more than 16 names" },
-])("the schema of $kind refuses what $text", ({ kind, spec, text }) => {
+it.each(refusedBySchema)("the schema of $kind refuses what $text", ({ kind, spec, text }) => {
   const checked = checks.get(kind)?.(spec);
   expect(checked?.kind === "bad" && checked.findings.map((finding) => finding.text).join("\n")).toContain(text);
 });
-
-function manyNames(count: number): JsonObject {
-  return Object.fromEntries(Array.from({ length: count }, (_, at) => [`n${at}`, "x"]));
-}
 
 function rulesOf(nodes: readonly SchemaNode[]): readonly { readonly rule: string; readonly message: string }[] {
   return nodes.flatMap((node) => [

@@ -5,7 +5,7 @@ import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
 import type { SourceObject } from "../../src/model/source.ts";
-import { groupText } from "./manifests.ts";
+import { emptiedSpecs, exactNumbers, groupText, oddNames } from "./manifests.ts";
 
 const admission = new Admission(await readCrds(packagedCrdsDirectory));
 
@@ -23,9 +23,7 @@ function accepted(text: string, path?: string): SourceObject | undefined {
 const valid = "  selector: {matchLabels: {role: a}}";
 
 describe("names that every object has", () => {
-  const odd = ["constructor", "toString", "valueOf", "hasOwnProperty", "prototype"];
-
-  it.each(odd)("`%s` is a label that a Group can select by", (name) => {
+  it.each(oddNames)("`%s` is a label that a Group can select by", (name) => {
     const object = accepted(groupText("a", `  selector: {matchLabels: {${name}: x}}`));
     expect(object).toMatchObject({ spec: { selector: { [name]: "x" } } });
   });
@@ -56,14 +54,7 @@ describe("names that every object has", () => {
 });
 
 describe("a number of metadata", () => {
-  it.each([
-    { text: "9007199254740991", value: 9007199254740991 },
-    { text: "-9007199254740991", value: -9007199254740991 },
-    { text: "0x1FFFFFFFFFFFFF", value: 9007199254740991 },
-    { text: "1.5", value: 1.5 },
-    { text: "1.0e+21", value: 1e21 },
-    { text: '"12345678901234567890"', value: "12345678901234567890" },
-  ])("$text is taken as it is", ({ text, value }) => {
+  it.each(exactNumbers)("$text is taken as it is", ({ text, value }) => {
     const object = accepted(groupText("a", `${valid}\n  metadata: {n1: ${text}}`));
     expect(object).toMatchObject({ spec: { metadata: { n1: value } } });
   });
@@ -122,13 +113,7 @@ it("metadata has every kind of name, and keeps each as it is written", () => {
   expect(object).toMatchObject({ spec: { metadata } });
 });
 
-it.each([
-  { name: "the label", spec: "  selector: {matchLabels: {mac: }}" },
-  { name: "the labels", spec: "  selector:\n    matchLabels:" },
-  { name: "the selector", spec: "  selector:" },
-  { name: "the label of a catch-all that was not meant", spec: "  selector: {matchLabels: {mac: ''}}" },
-  { name: "matchAll", spec: "  matchAll:" },
-])("a Group whose template emptied $name is refused and selects no machine", ({ spec }) => {
+it.each(emptiedSpecs)("a Group whose template emptied $name is refused and selects no machine", ({ spec }) => {
   const [definition] = read(groupText("a", spec)).definitions;
   expect(definition).toMatchObject({ kind: "refused" });
   expect(definition).not.toHaveProperty("standIn");

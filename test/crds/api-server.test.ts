@@ -1,0 +1,159 @@
+/**
+ * The CRDs in a real API server: it takes them, and judges objects as the directory source does, with the same message
+ * of the same rule. So a file means the same to both sources.
+ */
+
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { compileCheck } from "../../src/admission/check.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
+import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { missing } from "../helpers/requirements.ts";
+import { anySpec } from "./any-spec.ts";
+import {
+  admitted,
+  bounds,
+  controlCharacters,
+  type KindSpec,
+  plainTexts,
+  profileRef,
+  refusedByRules,
+  refusedBySchema,
+  refusedPlaces,
+} from "./specs.ts";
+
+const specs = new Map(
+  (await readCrds(packagedCrdsDirectory)).flatMap(readKindSchemas).map(({ kind, spec }) => [kind, toSchemaNode(spec)]),
+);
+const checks = new Map([...specs].map(([kind, spec]) => [kind, compileCheck(spec)]));
+const ruleMessages = new Set([...specs.values()].flatMap(messagesOf));
+
+/** What becomes of a spec. */
+interface Judgement {
+  readonly isAdmitted: boolean;
+  /** The messages of the rules that it breaks, sorted, each with its place. */
+  readonly rules: readonly string[];
+}
+
+/** Undefined rules: davit asks none when the schema is not kept, the API server then asks some of them. */
+function judgedByDavit({ kind, spec }: KindSpec) {
+  const checked = checks.get(kind)?.(spec);
+  if (checked?.kind !== "bad") return { isAdmitted: true, rules: [] };
+  const told = checked.findings.map(({ path, text }) => `${["spec", ...path].join(".")}: ${text}`);
+  return { isAdmitted: false, rules: told.every(isOfRule) ? told.toSorted() : undefined };
+}
+
+describe.skipIf(missing("kube-apiserver", "kubectl"))("the API server", () => {
+  let cluster: Cluster;
+  let warnings: readonly string[];
+  beforeAll(async () => {
+    cluster = await startCluster({ withoutCrds: true });
+    warnings = await cluster.installCrds();
+  }, 180_000);
+  afterAll(() => cluster?.stop());
+
+  /** As `kubectl apply` sends it, but that nothing is stored. */
+  async function judged({ kind, spec }: KindSpec): Promise<Judgement> {
+    const path = `/apis/davit.dev/v1alpha1/namespaces/default/${kind.toLowerCase()}s?dryRun=All&fieldValidation=Strict`;
+    const object = { apiVersion: "davit.dev/v1alpha1", kind, metadata: { name: "judged" }, spec };
+    const { status, body } = await cluster.ask({ method: "POST", path, body: object });
+    expect([201, 400, 422]).toContain(status);
+    return { isAdmitted: status === 201, rules: causesOf(body).filter(isOfRule).toSorted() };
+  }
+
+  it("takes the CRDs without a warning, and serves them", async () => {
+    expect(warnings).toEqual([]);
+    const { body } = await cluster.ask({ path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions" });
+    expect(body.items).toHaveLength(2);
+    const conditions = [body.items].flat().flatMap((crd: unknown) => conditionsOf(crd));
+    expect(conditions.toSorted()).toEqual(["Established=True", "NamesAccepted=True"].flatMap((text) => [text, text]));
+  });
+
+  it("takes them from kubectl, too", async () => {
+    const flags = ["--server-side", "--force-conflicts", "--warnings-as-errors"];
+    expect(await cluster.kubectl(["apply", ...flags, "-f", packagedCrdsDirectory])).toEqual({
+      code: 0,
+      stdout: ["groups", "profiles"]
+        .map((name) => `customresourcedefinition.apiextensions.k8s.io/${name}.davit.dev serverside-applied\n`)
+        .join(""),
+      stderr: "",
+    });
+  });
+
+  it.each(admitted)("admits the $kind $spec", async (object) => {
+    expect(await judged(object)).toEqual({ isAdmitted: true, rules: [] });
+  });
+
+  it.each(refusedByRules)("refuses the $kind $spec with the message that davit has", async ({ message, ...object }) => {
+    const judgement = await judged(object);
+    expect(judgement).toEqual(judgedByDavit(object));
+    expect(judgement.rules.join("\n")).toContain(message);
+  });
+
+  it.each(refusedBySchema)("refuses a $kind of which davit says that it $text", async (object) => {
+    expect(await judged(object)).toMatchObject({ isAdmitted: false });
+  });
+
+  it.each(refusedPlaces)("refuses %s", async (_place, kind, spec) => {
+    expect(await judged({ kind, spec })).toMatchObject({ isAdmitted: false });
+  });
+
+  it.each(bounds)("has the bound of %s where davit has it", async (_place, kind, most, more) => {
+    expect([await judged({ kind, spec: most }), await judged({ kind, spec: more })]).toMatchObject([
+      { isAdmitted: true },
+      { isAdmitted: false },
+    ]);
+  });
+
+  it.each(plainTexts)("admits %s without control characters only", async (_place, kind, specOf) => {
+    const texts = ["a-b", ...controlCharacters.map((control) => `a${control}b`)];
+    const verdicts = await Promise.all(texts.map((text) => judged({ kind, spec: specOf(text) })));
+    expect(verdicts.filter(({ isAdmitted }) => isAdmitted)).toEqual([verdicts[0]]);
+  });
+
+  it("drops a label without a value, and that is the one thing for which davit alone refuses a Group", async () => {
+    const object = { kind: "Group", spec: { profileRef, selector: { matchLabels: { mac: null, role: "web" } } } };
+    expect(await judged(object)).toMatchObject({ isAdmitted: true });
+    expect(judgedByDavit(object)).toMatchObject({ isAdmitted: false });
+  });
+
+  it("judges any spec as davit does, rule by rule", async () => {
+    await fc.assert(
+      fc.asyncProperty(anySpec(), async (object) => {
+        const { isAdmitted, rules } = judgedByDavit(object);
+        expect(await judged(object)).toMatchObject({ isAdmitted, ...(rules && { rules }) });
+      }),
+      { numRuns: 500 },
+    );
+  }, 60_000);
+});
+
+function messagesOf(node: SchemaNode): readonly string[] {
+  const inner = [...node.properties.values(), node.items, node.values];
+  return [...node.rules.map(({ message }) => message), ...inner.flatMap((child) => (child ? messagesOf(child) : []))];
+}
+
+/** What a refusal names, each with its field. */
+function causesOf({ details }: JsonObject): readonly string[] {
+  const { causes } = isJsonObject(details) ? details : {};
+  if (!Array.isArray(causes)) return [];
+  return causes.map((cause: unknown) => {
+    const { field, message } = isJsonObject(cause) ? cause : {};
+    return `${field}: ${String(message).replace(/^Invalid value: /, "")}`;
+  });
+}
+
+function isOfRule(cause: string): boolean {
+  return ruleMessages.has(cause.slice(cause.indexOf(": ") + 2));
+}
+
+function conditionsOf(crd: unknown): readonly string[] {
+  const { status } = isJsonObject(crd) ? crd : {};
+  const { conditions } = isJsonObject(status) ? status : {};
+  return [conditions].flat().map((condition: unknown) => {
+    const { type, status: is } = isJsonObject(condition) ? condition : {};
+    return `${type}=${is}`;
+  });
+}

@@ -1,0 +1,222 @@
+/** What a user sees of the objects through kubectl, and what the API server takes as their status. */
+
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Admission } from "../../src/admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { readFileBytes } from "../../src/directory/read-file.ts";
+import type { JsonObject } from "../../src/model/json.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../directory/manifests.ts";
+import { missing } from "../helpers/requirements.ts";
+
+const admission = new Admission(await readCrds(packagedCrdsDirectory));
+const quickstart = join(import.meta.dirname, "../../manifests/quickstart");
+const objects = "/apis/davit.dev/v1alpha1/namespaces/default";
+
+const condition = {
+  type: "Ready",
+  status: "True",
+  observedGeneration: 1,
+  lastTransitionTime: "2026-01-02T03:04:05Z",
+  reason: "Ready",
+  message: "",
+};
+
+describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+    await cluster.apply(profileText("web", "  boot: {kernel: /assets/vmlinuz}"));
+    await cluster.apply(groupText("web", '  selector: {matchLabels: {mac: "52:54:00:a1:9c:ae"}}\n  priority: 5'));
+  }, 180_000);
+  afterAll(() => cluster?.stop());
+
+  /** What it prints; ages differ from run to run. */
+  async function shown(...args: readonly string[]): Promise<string> {
+    const { stdout, stderr } = await cluster.kubectl(args);
+    return (stderr + stdout).replace(/\b\d+[ms](\d+s)?$/gm, "AGE").replaceAll(/ +$/gm, "");
+  }
+
+  /** Server-side apply to the status subresource, as the controller does it. */
+  async function applyStatus(object: string, status: JsonObject, manager = "davit-controller") {
+    const kind = object.startsWith("profiles/") ? "Profile" : "Group";
+    const body = { apiVersion: "davit.dev/v1alpha1", kind, metadata: { name: object.split("/")[1] ?? "" }, status };
+    const path = `${objects}/${object}/status?fieldManager=${manager}&force=true`;
+    return cluster.ask({ method: "PATCH", path, body, contentType: "application/apply-patch+yaml" });
+  }
+
+  it("applies the quickstart without a warning, and nothing changes when it is applied again", async () => {
+    const apply = () => cluster.kubectl(["apply", "--warnings-as-errors", "-f", quickstart]);
+    const names = ["group.davit.dev/first-machine", "group.davit.dev/everyone-else", "profile.davit.dev/quickstart"];
+    const told = (what: string) => names.map((name) => `${name} ${what}\n`).join("");
+    expect(await apply()).toEqual({ code: 0, stdout: told("created"), stderr: "" });
+    expect(await apply()).toEqual({ code: 0, stdout: told("unchanged"), stderr: "" });
+  });
+
+  it.each([
+    { file: "groups.yaml", names: ["groups/first-machine", "groups/everyone-else"] },
+    { file: "profile.yaml", names: ["profiles/quickstart"] },
+  ])("stores of $file what davit reads in it", async ({ file, names }) => {
+    await cluster.kubectl(["apply", "-f", quickstart]);
+    const { definitions } = readFileBytes(file, await readFile(join(quickstart, file)), admission);
+    const specs = definitions.map((read) => (read.kind === "accepted" ? read.object : undefined));
+    expect(specs).toHaveLength(names.length);
+    for (const [at, name] of names.entries()) expect(await stored(name)).toEqual(specOf(specs[at]));
+  });
+
+  it.each(oddNames)("stores metadata and labels called `%s` as davit reads them", async (name) => {
+    const text = groupText("odd", `  selector: {matchLabels: {role: a}}\n  metadata: {${name}: {${name}: [1]}}`);
+    await cluster.apply(text);
+    const [read] = readFileBytes("a.yaml", Buffer.from(text), admission).definitions;
+    expect(await stored("groups/odd")).toEqual(specOf(read?.kind === "accepted" ? read.object : undefined));
+  });
+
+  it.each(exactNumbers)("stores the number $text as davit reads it", async ({ text, value }) => {
+    await cluster.apply(groupText("odd", `  selector: {matchLabels: {role: a}}\n  metadata: {n1: ${text}}`));
+    expect(await stored("groups/odd")).toMatchObject({ metadata: { n1: value } });
+  });
+
+  it.each(emptiedSpecs)("refuses a Group whose template emptied $name", async ({ spec }) => {
+    await expect(cluster.apply(groupText("emptied", spec))).rejects.toThrow(/is invalid: .*spec/s);
+  });
+
+  it("names a field that does not exist", async () => {
+    await expect(cluster.apply(groupText("a", "  matchall: true"))).rejects.toThrow(
+      'strict decoding error: unknown field "spec.matchall"',
+    );
+  });
+
+  it("shows objects that nobody looked at yet", async () => {
+    await cluster.apply(profileText("new"));
+    await cluster.apply(groupText("new"));
+    expect(await shown("get", "dprof,dgrp", "--field-selector", "metadata.name=new")).toMatchInlineSnapshot(`
+      "NAME                    READY   REASON   GROUPS   AGE
+      profile.davit.dev/new                             AGE
+
+      NAME                  READY   PROFILE   SELECTOR   PRIORITY   AGE
+      group.davit.dev/new           web                  0          AGE
+      "
+    `);
+  });
+
+  it("shows objects with a status", async () => {
+    const failed = { ...condition, status: "False", reason: "ProfileNotFound", message: "Create it" };
+    await applyStatus("profiles/web", {
+      observedGeneration: 1,
+      groupCount: 3,
+      configs: "ipxe",
+      conditions: [condition],
+    });
+    await applyStatus("groups/web", { selector: "mac=52:54:00:a1:9c:ae", conditions: [failed] });
+    const only = ["--field-selector", "metadata.name=web"];
+    expect(await shown("get", "profiles.davit.dev", ...only)).toMatchInlineSnapshot(`
+      "NAME   READY   REASON   GROUPS   AGE
+      web    True    Ready    3        AGE
+      "
+    `);
+    expect(await shown("get", "profiles.davit.dev", "-o", "wide", ...only)).toMatchInlineSnapshot(`
+      "NAME   READY   REASON   GROUPS   KERNEL            CONFIGS   AGE
+      web    True    Ready    3        /assets/vmlinuz   ipxe      AGE
+      "
+    `);
+    expect(await shown("get", "dgrp", ...only)).toMatchInlineSnapshot(`
+      "NAME   READY   PROFILE   SELECTOR                PRIORITY   AGE
+      web    False   web       mac=52:54:00:a1:9c:ae   5          AGE
+      "
+    `);
+    expect(await shown("get", "dgrp", "-o", "wide", ...only)).toMatchInlineSnapshot(`
+      "NAME   READY   PROFILE   SELECTOR                PRIORITY   REASON            AGE
+      web    False   web       mac=52:54:00:a1:9c:ae   5          ProfileNotFound   AGE
+      "
+    `);
+  });
+
+  it("finds the Groups of a Profile, and all that is davit's", async () => {
+    const ofWeb = ["--field-selector", "spec.profileRef.name=quickstart", "-o", "name"];
+    await cluster.kubectl(["apply", "-f", quickstart]);
+    expect(await shown("get", "dgrp", ...ofWeb)).toBe("group.davit.dev/everyone-else\ngroup.davit.dev/first-machine\n");
+    expect(await shown("get", "davit", "-o", "name")).toContain("profile.davit.dev/web\n");
+  });
+
+  it("waits for a condition", async () => {
+    await applyStatus("profiles/web", { conditions: [condition] });
+    const wait = ["wait", "--for=condition=Ready", "--timeout=20s", "profiles.davit.dev/web"];
+    expect(await shown(...wait)).toBe("profile.davit.dev/web condition met\n");
+  });
+
+  it.each(["profile.spec.boot", "profile.spec.ignition.templateFrom", "groups.davit.dev.spec"])(
+    "explains %s",
+    async (place) => {
+      const file = `../golden/kubectl/explain-${place.replaceAll(".", "-")}.txt`;
+      await expect(await shown("explain", place)).toMatchFileSnapshot(file);
+    },
+  );
+
+  it("leaves the status alone when the spec is applied, and the generation when the status is", async () => {
+    await cluster.apply(groupText("kept"));
+    await applyStatus("groups/kept", { selector: "kept", conditions: [condition] });
+    const before = await cluster.ask({ path: `${objects}/groups/kept` });
+    await cluster.apply(`${groupText("kept", "  matchAll: true")}status: {selector: lost}\n`);
+    const after = await cluster.ask({ path: `${objects}/groups/kept` });
+    expect(before.body).toMatchObject({ metadata: { generation: 1 }, status: { selector: "kept" } });
+    expect(after.body).toMatchObject({
+      metadata: { generation: 2 },
+      spec: { matchAll: true },
+      status: { selector: "kept" },
+    });
+  });
+
+  it("keeps the condition that somebody else added", async () => {
+    const foreign = { ...condition, type: "example.com/Audited", reason: "Seen" };
+    await cluster.apply(groupText("audited"));
+    await applyStatus("groups/audited", { conditions: [foreign] }, "auditor");
+    await applyStatus("groups/audited", { conditions: [{ ...condition, type: "Accepted" }, condition] });
+    await applyStatus("groups/audited", { conditions: [{ ...condition, status: "False" }] });
+    const told = ["-o", 'jsonpath={range .status.conditions[*]}{.type}={.status}{"\\n"}{end}'];
+    expect(await shown("get", "dgrp", "audited", ...told)).toBe("example.com/Audited=True\nReady=False\n");
+  });
+
+  // Server-side apply answers 500 where its merge fails before the schema is asked.
+  it.each<{ name: string; status: JsonObject; place: string; code?: number }>([
+    { name: "a condition neither true nor false", status: having({ status: "Maybe" }), place: "status" },
+    { name: "a condition without a type", status: without("type"), place: "type", code: 500 },
+    { name: "a condition without a reason", status: without("reason"), place: "reason" },
+    { name: "a condition without a message", status: without("message"), place: "message" },
+    { name: "a condition without a time", status: without("lastTransitionTime"), place: "lastTransitionTime" },
+    { name: "a time that is none", status: having({ lastTransitionTime: "yesterday" }), place: "lastTransitionTime" },
+    { name: "a reason of no letters", status: having({ reason: "" }), place: "reason" },
+    { name: "a message beyond 32 KiB", status: having({ message: "x".repeat(32_769) }), place: "message" },
+    { name: "a condition of an unknown form", status: having({ severity: "high" }), place: "severity", code: 500 },
+    { name: "one type twice", status: { conditions: [condition, condition] }, place: "conditions", code: 500 },
+    { name: "a negative generation", status: { observedGeneration: -1 }, place: "observedGeneration" },
+    { name: "a phase", status: { phase: "Ready" }, place: "phase", code: 500 },
+  ])("cannot give an object $name", async ({ status, place, code = 422 }) => {
+    for (const object of ["profiles/web", "groups/web"]) {
+      const answer = await applyStatus(object, status);
+      expect(answer).toMatchObject({ status: code, body: { message: expect.stringContaining(place) } });
+    }
+  });
+
+  /** The spec that davit reads in what the API server has. */
+  async function stored(name: string): Promise<unknown> {
+    const { body } = await cluster.ask({ path: `${objects}/${name}` });
+    const { apiVersion = "", kind = "", spec = {} } = body;
+    const document = { apiVersion, kind, metadata: { name: name.split("/")[1] ?? "" }, spec };
+    const verdict = admission.admit(document, { origin: "cluster", findings: [] });
+    return verdict.kind === "accepted" ? specOf(verdict.object) : verdict;
+  }
+});
+
+function specOf(object: object | undefined): unknown {
+  return object !== undefined && "spec" in object ? object.spec : undefined;
+}
+
+function having(part: JsonObject): JsonObject {
+  return { conditions: [{ ...condition, ...part }] };
+}
+
+function without(field: string): JsonObject {
+  return { conditions: [Object.fromEntries(Object.entries(condition).filter(([name]) => name !== field))] };
+}
