@@ -61,7 +61,7 @@ export default {
       from: {
         path: [
           "^src/(model/|render/|controller/reconcile)",
-          "^src/store/(node|change|tree|tree-node|tree-walk|listing|command|refusal|watch-hub|event-ring|snapshot)\\.ts",
+          "^src/store/(node|change|tree|tree-node|tree-walk|frozen-walks|children|listing|command|refusal|watch-hub|event-ring|snapshot)\\.ts",
           "^src/store/(stored-json|expiring-set|quota|operation-counts|changed-files)\\.ts",
         ],
       },

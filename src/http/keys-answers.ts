@@ -4,7 +4,7 @@
  * it.
  */
 
-import type { NodeView } from "../store/node.ts";
+import type { Listing } from "../store/listing.ts";
 import { type Refusal, refusals, StoreError } from "../store/refusal.ts";
 import type { Store, StoreIndexes } from "../store/store.ts";
 import { isSecret, refuseReserved, refuseSecret } from "./keys-guard.ts";
@@ -16,6 +16,13 @@ export interface KeyAnswer {
   /** Name, value, name, value; what every answer of the listener carries is left out, and so is the length. */
   readonly headers: readonly string[];
   readonly body: string;
+}
+
+/** The answer to a read of anything, which may be large: a success, of which the body is yet to be written. */
+export interface BegunListing {
+  readonly headers: readonly string[];
+  /** To be ended. */
+  readonly listing: Listing;
 }
 
 export type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
@@ -36,11 +43,11 @@ export class KeyAnswers {
   }
 
   /** @throws {StoreError} keyNotFound, notDirectory. */
-  read({ path, recursive, sorted }: ReadRequest): KeyAnswer {
+  read({ path, recursive, sorted }: ReadRequest): BegunListing {
     const { indexes } = this.#store;
     refuseSecret(path, indexes.storeIndex);
-    const { node } = this.#store.get(path, { recursive, sorted });
-    return this.#found(node, indexes);
+    const listing = this.#store.list(path, { recursive, sorted });
+    return { headers: successHeaders(this.#store, indexes), listing };
   }
 
   /** The answer to a read of what is a file; undefined for everything else, which `read` answers. */
@@ -48,7 +55,8 @@ export class KeyAnswers {
     const { indexes } = this.#store;
     if (isSecret(path)) return undefined;
     const node = this.#store.getFile(path);
-    return node === undefined ? undefined : this.#found(node, indexes);
+    if (node === undefined) return undefined;
+    return { status: 200, headers: successHeaders(this.#store, indexes), body: readBody(node) };
   }
 
   /** Resolves once the write is on disk. @throws {StoreError} */
@@ -68,10 +76,6 @@ export class KeyAnswers {
 
   refusal(error: StoreError): KeyAnswer {
     return refusalAnswer(this.#store, error);
-  }
-
-  #found(node: NodeView, indexes: StoreIndexes): KeyAnswer {
-    return { status: 200, headers: successHeaders(this.#store, indexes), body: readBody(node) };
   }
 }
 

@@ -1,14 +1,47 @@
 /** Bodies of the key API, byte for byte as v2 clients know them: order of fields, escapes, one newline at the end. */
 
 import { toRfc3339 } from "../lib/clock.ts";
-import type { NodeRecord, NodeView, StoreEvent } from "../store/node.ts";
-import { rootPath } from "../store/node.ts";
+import type { ListingStep } from "../store/listing.ts";
+import { type NodeRecord, rootPath, type StoreEvent } from "../store/node.ts";
 import { refusals, type StoreError } from "../store/refusal.ts";
 
-/** The answer to a read. */
-export function readBody(node: NodeView): string {
-  return `{"action":"get","node":${nodeJson(node)}}\n`;
+/** The answer to a read of a node of which nothing is listed. */
+export function readBody(node: NodeRecord): string {
+  return `${readBegin}${nodeJson(node)}${readEnd}`;
 }
+
+/**
+ * The answer to a read in pieces of some size, the last of which is returned; none is yielded if that one is all.
+ * Empty ones, too, so that making each takes no longer than another.
+ * @param pieceLength in characters, about; a piece is longer by one node at most.
+ */
+export function* readPieces(
+  steps: Iterable<ListingStep | undefined>,
+  pieceLength: number,
+): Generator<string, string, undefined> {
+  let text = readBegin;
+  let cost = 0;
+  let isFirst = true;
+  for (const step of steps) {
+    if (step === undefined) {
+      cost += stepLength;
+    } else {
+      if (!isFirst && step.kind !== "close") text += ",";
+      text += stepJson(step);
+      isFirst = step.kind === "open";
+    }
+    if (text.length + cost < pieceLength) continue;
+    yield text;
+    text = "";
+    cost = 0;
+  }
+  return text + readEnd;
+}
+
+const readBegin = '{"action":"get","node":';
+const readEnd = "}\n";
+// A step that finds nothing costs as much as writing so much.
+const stepLength = 50;
 
 /** A change, as its writer gets it. */
 export function eventBody({ action, node, prevNode }: StoreEvent): string {
@@ -38,49 +71,29 @@ export function errorBody(error: StoreError): string {
   return `{"errorCode":${code},"message":${textJson(message)}${cause},"index":${error.index}}\n`;
 }
 
-interface OpenList {
-  readonly nodes: readonly NodeView[];
-  readonly end: string;
-  next: number;
-}
-
-// Lists wait in an array instead of on the call stack: a path may be thousands of names deep.
-function nodeJson(node: NodeView): string {
-  if (node.nodes === undefined) return `${nodeStart(node)}${nodeIndexes(node)}}`;
-  const parts: string[] = [];
-  const open: OpenList[] = [];
-  beginNode(node, parts, open);
-  for (let list = open.at(-1); list !== undefined; list = open.at(-1)) {
-    const next = list.nodes[list.next];
-    if (next === undefined) {
-      parts.push(list.end);
-      open.pop();
-      continue;
-    }
-    if (list.next > 0) parts.push(",");
-    list.next += 1;
-    beginNode(next, parts, open);
+function stepJson({ kind, node }: ListingStep): string {
+  switch (kind) {
+    case "leaf":
+      return nodeJson(node);
+    case "open":
+      return `${beginJson(node)},"nodes":[`;
+    case "close":
+      return `]${endJson(node)}`;
   }
-  return parts.join("");
 }
 
-function beginNode(node: NodeView, parts: string[], open: OpenList[]): void {
-  if (node.nodes === undefined) {
-    parts.push(`${nodeStart(node)}${nodeIndexes(node)}}`);
-    return;
-  }
-  parts.push(`${nodeStart(node)},"nodes":[`);
-  open.push({ nodes: node.nodes, end: `]${nodeIndexes(node)}}`, next: 0 });
+function nodeJson(node: NodeRecord): string {
+  return beginJson(node) + endJson(node);
 }
 
-function nodeStart(node: NodeView): string {
+function beginJson(node: NodeRecord): string {
   return node.path === rootPath
     ? `{${contentJson(node, true)}`
     : `{"key":${textJson(node.path)}${contentJson(node, false)}`;
 }
 
-function nodeIndexes({ path, modifiedIndex, createdIndex }: NodeView): string {
-  return path === rootPath ? "" : `,"modifiedIndex":${modifiedIndex},"createdIndex":${createdIndex}`;
+function endJson({ path, modifiedIndex, createdIndex }: NodeRecord): string {
+  return path === rootPath ? "}" : `,"modifiedIndex":${modifiedIndex},"createdIndex":${createdIndex}}`;
 }
 
 function contentJson({ isDirectory, value, expiresAtMs, ttlSeconds }: NodeRecord, isFirst: boolean): string {

@@ -1,5 +1,6 @@
 /** Answers of the key API: which headers they carry, and how a watch is answered. */
 
+import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
@@ -28,6 +29,13 @@ export function sendJson(reply: FastifyReply, status: number, body: string): Fas
 export function sendAnswer(reply: FastifyReply, { status, headers, body }: KeyAnswer): FastifyReply {
   for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
   return reply.code(status).send(Buffer.from(body));
+}
+
+/** Begins an answer that its caller goes on with. @param headers as in `KeyAnswer`. */
+export function beginSuccess(reply: FastifyReply, headers: readonly string[]): ServerResponse {
+  for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
+  reply.hijack();
+  return reply.raw.writeHead(200, Object.entries(reply.getHeaders()).flat().map(String));
 }
 
 /** Answers with a refusal. */

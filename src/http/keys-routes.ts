@@ -17,6 +17,7 @@ import { type KeyAnswers, refuseLongKey } from "./keys-answers.ts";
 import { type BodyReader, createBodyReader } from "./keys-body.ts";
 import { type Endpoint, type EndpointContext, endpointsOf, membersPrefix } from "./keys-endpoints.ts";
 import { isSecret } from "./keys-guard.ts";
+import { OpenListings } from "./keys-listing.ts";
 import { corsHeaders, sendAnswer, sendNotAllowed, sendOutside, sendPlain, sendRefusal } from "./keys-reply.ts";
 import { type KeysMethod, keysMethods, parseKeysRequest } from "./keys-request.ts";
 import { keyOf, keysPrefix, parseTarget } from "./keys-target.ts";
@@ -42,6 +43,7 @@ export const keysLimits = { maxTargetBytes: 112 * 1024, maxHeaderBytes: 128 * 10
 interface Context {
   readonly store: Store;
   readonly watches: OpenWatches;
+  readonly listings: OpenListings;
   readonly bodies: BodyReader;
   readonly answers: KeyAnswers;
 }
@@ -49,7 +51,8 @@ interface Context {
 export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, options) => {
   const { store, answers } = options;
   const bodies = createBodyReader(({ routeOptions }) => routeOptions.url?.startsWith(membersPrefix) === true);
-  const context: Context = { store, answers, watches: new OpenWatches(store), bodies };
+  const listings = new OpenListings(options);
+  const context: Context = { store, answers, watches: new OpenWatches(store), listings, bodies };
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(corsHeaders);
     bodies.take(request);
@@ -125,7 +128,7 @@ async function answerKey(context: Context, request: KeyRequest, reply: FastifyRe
   const parsed = parseKeysRequest(request);
   switch (parsed.kind) {
     case "read":
-      return sendAnswer(reply, context.answers.read(parsed));
+      return context.listings.answer(reply, () => context.answers.read(parsed));
     case "watch":
       context.watches.answer(reply, { ...parsed, accepts: ({ node }) => !isSecret(node.path) });
       return reply;

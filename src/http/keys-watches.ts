@@ -10,6 +10,7 @@ import type { Store } from "../store/store.ts";
 import type { WatchHandle, WatchOptions } from "../store/watch-hub.ts";
 import { successHeaders } from "./keys-answers.ts";
 import { watchedEventBody } from "./keys-json.ts";
+import { beginSuccess } from "./keys-reply.ts";
 
 export class OpenWatches {
   readonly #store: Store;
@@ -38,11 +39,7 @@ export class OpenWatches {
         else response.end();
       },
     });
-    const headers = successHeaders(this.#store, this.#store.indexes);
-    for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
-    reply.hijack();
-    response.writeHead(200, Object.entries(reply.getHeaders()).flat().map(String));
-    response.flushHeaders();
+    beginSuccess(reply, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
     response.on("drain", () => handle.resume());
     response.on("close", () => this.#forget(response));
     this.#open.set(response, handle);

@@ -23,3 +23,23 @@ export class Slices {
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
+
+/** As `nextTurn` for several who work at the same time: one at a time gets on, so that others wait for one slice only. */
+export class Turns {
+  readonly #waiting: (() => void)[] = [];
+
+  /** Resolves after everything else that waits had its turn, and those who came here before. */
+  next(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      if (this.#waiting.length === 1) this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    setImmediate(() => {
+      this.#waiting.shift()?.();
+      if (this.#waiting.length > 0) this.#schedule();
+    });
+  }
+}

@@ -1,8 +1,12 @@
-/** What an answer lists below a directory: visible names, one level or all, in any order or in that of their bytes. */
+/**
+ * What an answer lists at and below a path: visible names, one level or all, in any order or in that of their bytes. In
+ * steps, since there may be a million of them; all of them are of the index and the time at which the listing began.
+ */
 
-import { compareBytes } from "../lib/order.ts";
-import { childPath, isHiddenName, type NodeView, type StorePath } from "./node.ts";
-import { type DirectoryNode, isDue, shownOf, type TreeNode } from "./tree-node.ts";
+import type { Child, ChildQuery } from "./children.ts";
+import { childPath, isHiddenName, type NodeRecord, type StorePath } from "./node.ts";
+import { isDue, shownOf, type TreeNode } from "./tree-node.ts";
+import type { FrozenWalk } from "./tree-walk.ts";
 
 export interface ListOptions {
   /** List directories below, too. */
@@ -17,46 +21,82 @@ export interface ListQuery extends ListOptions {
   readonly nowMs: number;
 }
 
-/** A node as an answer shows it: a directory with its visible children. */
-export function viewOf(path: StorePath, node: TreeNode, query: ListQuery): NodeView {
-  const record = shownOf(path, node, query.nowMs);
-  if (node.kind === "file") return record;
-  const nodes = listing(path, node, query);
-  return nodes.length === 0 ? record : { ...record, nodes };
+/**
+ * `leaf`: a file, or a directory of which nothing is to be listed. `open`: a directory, of which at least one node comes
+ * before its `close`.
+ */
+export interface ListingStep {
+  readonly kind: "leaf" | "open" | "close";
+  readonly node: NodeRecord;
 }
 
-/** A directory whose children are yet to be listed. */
-interface Pending {
+export interface ListingOptions {
   readonly path: StorePath;
-  readonly children: readonly Child[];
-  readonly into: NodeView[];
+  readonly top: TreeNode;
+  readonly query: ListQuery;
+  readonly walk: FrozenWalk;
 }
 
-// Directories wait in a list of their own instead of on the call stack: a path may be thousands of names deep.
-function listing(path: StorePath, directory: DirectoryNode, query: ListQuery): readonly NodeView[] {
-  const top: NodeView[] = [];
-  const pending: Pending[] = [{ path, children: visibleChildren(directory, query), into: top }];
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) listOne(next, pending, query);
-  return top;
+/** A directory that is being listed. */
+interface Open {
+  readonly node: NodeRecord;
+  readonly children: Iterator<Child, undefined>;
 }
 
-function listOne({ path, children, into }: Pending, pending: Pending[], query: ListQuery): void {
-  for (const [name, node] of children) {
-    const at = childPath(path, name);
-    const below = node.kind === "directory" && query.recursive ? visibleChildren(node, query) : [];
-    if (below.length === 0) {
-      into.push(shownOf(at, node, query.nowMs));
-      continue;
-    }
-    const nodes: NodeView[] = [];
-    into.push({ ...shownOf(at, node, query.nowMs), nodes });
-    pending.push({ path: at, children: below, into: nodes });
+export class Listing {
+  readonly #options: ListingOptions;
+  readonly #childQuery: ChildQuery;
+
+  /** For the tree alone. */
+  constructor(options: ListingOptions) {
+    const { sorted = false, nowMs } = options.query;
+    this.#options = options;
+    this.#childQuery = { sorted, accepts: (name, node) => !isHiddenName(name) && !isDue(node, nowMs) };
   }
-}
 
-type Child = readonly [name: string, node: TreeNode];
+  /** True when it took so long that what it had to keep was given up: then no more steps may be made. */
+  get isOvertaken(): boolean {
+    return this.#options.walk.isOvertaken;
+  }
 
-function visibleChildren(directory: DirectoryNode, { sorted = false, nowMs }: ListQuery): readonly Child[] {
-  const visible = [...directory.children].filter(([name, node]) => !isHiddenName(name) && !isDue(node, nowMs));
-  return sorted ? visible.sort(([a], [b]) => compareBytes(a, b)) : visible;
+  /**
+   * The node and what is in it, each time one step on; undefined for a step that found nothing. There may be any time
+   * between two. To be gone through once.
+   */
+  *steps(): Generator<ListingStep | undefined, undefined> {
+    const { path, top, query } = this.#options;
+    // Directories wait in a list of their own instead of on the call stack: a path may be thousands of names deep.
+    const open: Open[] = [];
+    yield* this.#enter(path, top, open);
+    for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+      const { done, value: child } = last.children.next();
+      if (done === true) {
+        open.pop();
+        yield { kind: "close", node: last.node };
+        continue;
+      }
+      const [name, node] = child;
+      const at = childPath(last.node.path, name);
+      if (node.kind === "directory" && query.recursive === true) yield* this.#enter(at, node, open);
+      else yield { kind: "leaf", node: shownOf(at, node, query.nowMs) };
+    }
+  }
+
+  /** To be called when the listing is over, or given up. Idempotent. */
+  end(): void {
+    this.#options.walk.end();
+  }
+
+  /** Tells a node whose children are to be listed, if it has any. */
+  *#enter(path: StorePath, node: TreeNode, open: Open[]): Generator<ListingStep | undefined, undefined> {
+    const { query, walk } = this.#options;
+    const shown = shownOf(path, node, query.nowMs);
+    const children = node.kind === "directory" ? yield* walk.collect(node, this.#childQuery) : undefined;
+    if (children === undefined || children.isEmpty) {
+      yield { kind: "leaf", node: shown };
+      return;
+    }
+    yield { kind: "open", node: shown };
+    open.push({ node: shown, children: children.inOrder() });
+  }
 }

@@ -27,12 +27,6 @@ export interface NodeRecord {
   readonly modifiedIndex: number;
 }
 
-/** A node with what is listed below it. */
-export interface NodeView extends NodeRecord {
-  /** Absent for files, for directories that were not to be listed, and when nothing below is visible. */
-  readonly nodes?: readonly NodeView[];
-}
-
 /** One change. Its index is `node.modifiedIndex`. */
 export interface StoreEvent {
   readonly action: Action;

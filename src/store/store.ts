@@ -21,9 +21,9 @@ import { apply, type CommandRecord, type ExpireCommand, type Submission } from "
 import { decodeRecord, encodeRecord } from "./command-codec.ts";
 import { EventRing } from "./event-ring.ts";
 import { Expiry } from "./expiry.ts";
-import type { ListOptions } from "./listing.ts";
+import type { Listing, ListOptions } from "./listing.ts";
 import { type LogIdentity, type LogPort, type LogStatus, WalError } from "./log-port.ts";
-import { type NodeRecord, type NodeView, type StoreEvent, type StorePath, storePath } from "./node.ts";
+import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./node.ts";
 import { type CountName, OperationCounts } from "./operation-counts.ts";
 import { Quota } from "./quota.ts";
 import { StoreError } from "./refusal.ts";
@@ -159,6 +159,11 @@ export class Store {
     return this.#hub.count;
   }
 
+  /** How many listings and snapshots are being made now. */
+  get walkCount(): number {
+    return this.#tree.walkCount;
+  }
+
   /**
    * Carries out a command: resolves once it is on disk, applied, and told to all who follow.
    * @throws {StoreError} when it is refused; logFailed when it could not be logged; quotaExceeded before it is.
@@ -185,18 +190,20 @@ export class Store {
   }
 
   /**
-   * Reads a key or lists a directory.
+   * Reads a key or a directory, without what is in it.
    * @throws {StoreError} keyNotFound, notDirectory.
    */
-  get(path: StorePath, options: ListOptions = {}): { readonly node: NodeView; readonly index: number } {
-    try {
-      const node = this.#tree.view(path, { ...options, nowMs: this.#nowMs() });
-      this.#counts.succeeded("get");
-      return { node, index: this.#tree.index };
-    } catch (error) {
-      this.#counts.failed("get");
-      throw error;
-    }
+  get(path: StorePath): { readonly node: NodeRecord; readonly index: number } {
+    const node = this.#read(() => this.#tree.view(path, this.#nowMs()));
+    return { node, index: this.#tree.index };
+  }
+
+  /**
+   * Lists a directory as it is now, in steps between which anything may happen; a key is a list of one. To be ended.
+   * @throws {StoreError} keyNotFound, notDirectory.
+   */
+  list(path: StorePath, options: ListOptions = {}): Listing {
+    return this.#read(() => this.#tree.list(path, { ...options, nowMs: this.#nowMs() }));
   }
 
   /** A file as `get` tells of it; undefined for whatever `get` lists or refuses, and then nothing is counted. */
@@ -263,6 +270,17 @@ export class Store {
     reader.end();
     this.#raftIndex = snapshot.sequence;
     this.#snapshotter.loaded(snapshot.sequence);
+  }
+
+  #read<Result>(read: () => Result): Result {
+    try {
+      const result = read();
+      this.#counts.succeeded("get");
+      return result;
+    } catch (error) {
+      this.#counts.failed("get");
+      throw error;
+    }
   }
 
   async #expire(commands: readonly ExpireCommand[]): Promise<void> {

@@ -1,14 +1,16 @@
 /**
- * A walk over the whole tree as it was at one index, in steps, while the tree goes on changing.
+ * Walks over what the tree was at one index, in steps, while the tree goes on changing: what snapshots, backups and
+ * listings have in common.
  *
- * It goes through the maps of the live tree and leaves out what was made since. The tree tells it of every node that is
- * about to be replaced or removed (`keep`), and what was there before is walked all the same. So beginning costs
- * nothing, and only what changes meanwhile is kept twice. A node may come more than once, always in the same state, and
- * in any order.
+ * A walk goes through the maps of the live tree and leaves out what was made since. The tree tells it of every node that
+ * is about to be replaced or removed (`keep`), and what was there before is walked in its place. So beginning costs
+ * nothing, and only what changes in directories that it has not come to is kept twice. Every node comes once, a
+ * directory before what is in it.
  */
 
+import { type Child, type ChildQuery, CollectedChildren } from "./children.ts";
 import type { Timer } from "./expiring-set.ts";
-import { childPath, rootPath, type StorePath } from "./node.ts";
+import { childPath, isBelow, type StorePath } from "./node.ts";
 import type { DirectoryNode, TreeNode } from "./tree-node.ts";
 
 /** A node as a snapshot keeps it. The `value` of a directory is empty. */
@@ -21,71 +23,140 @@ export interface StoredNode {
   readonly timer: Timer | undefined;
 }
 
+/** Where a node is, or is to be. `path` is that of the change, of which the node may be a directory on the way. */
+export interface Place {
+  readonly directory: DirectoryNode;
+  readonly name: string;
+  readonly path: StorePath;
+}
+
+export interface FrozenWalkOptions {
+  /** Where it begins. */
+  readonly path: StorePath;
+  readonly top: TreeNode;
+  /** That of the tree now. */
+  readonly index: number;
+  /** What is kept for it is bounded, see `FrozenWalks`. */
+  readonly mayBeOvertaken: boolean;
+  readonly onEnd: () => void;
+}
+
+/** Where a walk is in a directory. */
 interface Open {
   readonly path: StorePath;
-  readonly children: Iterator<readonly [name: string, node: TreeNode]>;
+  readonly children: Iterator<Child, undefined>;
 }
 
-interface Kept {
-  readonly path: StorePath;
-  readonly node: TreeNode;
-  /** What is in it is walked, too. */
-  readonly isWhole: boolean;
-}
+// What a node that is kept costs beside its value.
+const keptOverheadBytes = 200;
 
 export class FrozenWalk {
-  readonly #index: number;
-  readonly #onEnd: () => void;
-  readonly #open: Open[];
-  readonly #kept: Kept[] = [];
+  readonly #options: FrozenWalkOptions;
+  /** By the map of a directory: what was at a name, where that has changed. */
+  readonly #kept = new Map<DirectoryNode["children"], Map<string, TreeNode>>();
+  /** Directories whose names were collected: what changes there does not matter any more. */
+  readonly #passed = new Set<DirectoryNode["children"]>();
+  #keptBytes = 0;
+  #isOvertaken = false;
 
-  /** For the tree alone, which has to tell it of changes until `onEnd`. */
-  constructor(root: DirectoryNode, index: number, onEnd: () => void) {
-    this.#index = index;
-    this.#onEnd = onEnd;
-    this.#open = [{ path: rootPath, children: root.children.entries() }];
+  constructor(options: FrozenWalkOptions) {
+    this.#options = options;
   }
 
-  /** Is told what is about to go from a path, and what comes instead. */
-  keep(path: StorePath, before: TreeNode, after: TreeNode | undefined): void {
-    if (before.createdIndex > this.#index) return;
-    // A directory that only gets another record goes on holding what it holds.
-    const isSame = before.kind === "directory" && after?.kind === "directory" && before.sums === after.sums;
-    // What was changed since was kept then; only a directory may still hold something that was not.
-    if ((isSame || before.kind === "file") && before.modifiedIndex > this.#index) return;
-    this.#kept.push({ path, node: before, isWhole: !isSame });
+  /** What is kept takes no more. */
+  get keptBytes(): number {
+    return this.#keptBytes;
+  }
+
+  get mayBeOvertaken(): boolean {
+    return this.#options.mayBeOvertaken;
+  }
+
+  /** True when what was kept was given up: then no more steps may be made. */
+  get isOvertaken(): boolean {
+    return this.#isOvertaken;
+  }
+
+  /** Is told what is about to go from a place. @returns the bytes that are kept for it. */
+  keep({ directory: { children }, name, path }: Place, before: TreeNode): number {
+    const { index, path: top } = this.#options;
+    if (before.modifiedIndex > index || this.#passed.has(children) || !isBelow(path, top)) return 0;
+    const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
+    // A batch that was undone puts back what it took.
+    if (kept.has(name)) return 0;
+    this.#kept.set(children, kept.set(name, before));
+    const bytes = keptOverheadBytes + (before.kind === "file" ? 2 * before.value.length : 0);
+    this.#keptBytes += bytes;
+    return bytes;
+  }
+
+  /** Every node below the beginning, each time one step on; undefined for a step that found none. */
+  *steps(): Generator<StoredNode | undefined, undefined> {
+    const { path, top } = this.#options;
+    const open: Open[] = [];
+    if (top.kind === "directory") open.push({ path, children: (yield* this.collect(top)).inOrder() });
+    for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
+      const { done, value: child } = last.children.next();
+      if (done === true) {
+        open.pop();
+        continue;
+      }
+      const [name, node] = child;
+      const at = childPath(last.path, name);
+      yield storedNode(at, node);
+      if (node.kind === "directory") open.push({ path: at, children: (yield* this.collect(node)).inOrder() });
+    }
   }
 
   /**
-   * Every node but the root, each time one step on; undefined for a step that found none. What is kept is taken from
-   * the live tree at the moment of the step, so there may be any time between two.
+   * What was in a directory that the walk came to. It is collected in steps, between which there may be any time, and
+   * takes some words for each name until it is let go. To be called once for a directory.
    */
-  *steps(): Iterable<StoredNode | undefined> {
-    for (;;) {
-      const kept = this.#kept.pop();
-      const directory = this.#open.at(-1);
-      if (kept !== undefined) {
-        yield this.#visit(kept);
-      } else if (directory !== undefined) {
-        const { done, value: entry } = directory.children.next();
-        if (done === true) this.#open.pop();
-        else yield this.#visit({ path: childPath(directory.path, entry[0]), node: entry[1], isWhole: true });
-      } else {
-        return;
-      }
+  *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
+    const { index } = this.#options;
+    const collected = new CollectedChildren(query);
+    for (const child of children) {
+      if (child[1].modifiedIndex <= index) collected.add(child);
+      if (collected.isStep()) yield undefined;
     }
+    // What went while they were collected, and before. From here on nothing more does.
+    const missed = this.#pass(children);
+    if (missed.size === 0) return collected;
+    for (const [name] of collected.all()) {
+      missed.delete(name);
+      if (collected.isStep()) yield undefined;
+    }
+    for (const child of missed) {
+      collected.add(child);
+      if (collected.isStep()) yield undefined;
+    }
+    return collected;
   }
 
   /** To be called when the walk is over, or given up. */
   end(): void {
-    this.#onEnd();
+    this.#options.onEnd();
+    this.#kept.clear();
+    this.#passed.clear();
+    this.#keptBytes = 0;
   }
 
-  #visit({ path, node, isWhole }: Kept): StoredNode | undefined {
-    if (node.createdIndex > this.#index) return undefined;
-    if (isWhole && node.kind === "directory") this.#open.push({ path, children: node.children.entries() });
-    if (node.modifiedIndex > this.#index) return undefined;
-    const { kind, createdIndex, modifiedIndex, timer } = node;
-    return { path, kind, value: node.kind === "file" ? node.value : "", createdIndex, modifiedIndex, timer };
+  /** Ends it before it is over, to forget what is kept. */
+  overtake(): void {
+    this.#isOvertaken = true;
+    this.end();
   }
+
+  /** From now on changes of a directory are of no interest. @returns what was kept of it. */
+  #pass(children: DirectoryNode["children"]): Map<string, TreeNode> {
+    const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
+    this.#kept.delete(children);
+    this.#passed.add(children);
+    return kept;
+  }
+}
+
+function storedNode(path: StorePath, node: TreeNode): StoredNode {
+  const { kind, createdIndex, modifiedIndex, timer } = node;
+  return { path, kind, value: node.kind === "file" ? node.value : "", createdIndex, modifiedIndex, timer };
 }

@@ -13,12 +13,12 @@
 import { assert } from "../lib/errors.ts";
 import type { Change, Creation, Overwriting, Removal, Writing } from "./change.ts";
 import { ExpiringSet, type Timer } from "./expiring-set.ts";
-import { type ListQuery, viewOf } from "./listing.ts";
+import { FrozenWalks } from "./frozen-walks.ts";
+import { Listing, type ListQuery } from "./listing.ts";
 import {
   type Action,
   childPath,
   type NodeRecord,
-  type NodeView,
   pathOf,
   rootPath,
   type StoreEvent,
@@ -42,7 +42,7 @@ import {
   timersReplaced,
   walkBelow,
 } from "./tree-node.ts";
-import { FrozenWalk, type StoredNode } from "./tree-walk.ts";
+import type { FrozenWalk, Place, StoredNode } from "./tree-walk.ts";
 
 // 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node that was to live longer ends then.
 const lastExpiryMs = 253_402_300_799_000;
@@ -55,7 +55,7 @@ export class Tree {
   /** What is to end, except what was taken from it to be logged. */
   readonly timers = new ExpiringSet();
   #index = 0;
-  readonly #walks = new Set<FrozenWalk>();
+  readonly #walks = new FrozenWalks();
   /** How to take back what a batch has done so far, newest last; undefined outside a batch. */
   #undo: (() => void)[] | undefined;
 
@@ -67,6 +67,11 @@ export class Tree {
   /** UTF-8 bytes of all names, a slash for each, and all values. */
   get bytes(): number {
     return this.#root.sums.bytes;
+  }
+
+  /** How many walks were begun and have not ended. */
+  get walkCount(): number {
+    return this.#walks.count;
   }
 
   /**
@@ -203,12 +208,19 @@ export class Tree {
     }
   }
 
+  /** A node as an answer shows it by `nowMs`, without what is in it. @throws {StoreError} as `at`. */
+  view(path: StorePath, nowMs: number): NodeRecord {
+    return shownOf(path, this.at(path, nowMs), nowMs);
+  }
+
   /**
-   * A node as an answer shows it: a directory with its visible children, without what is due by `nowMs`.
+   * A node as answers list it, as it is now, however long that takes and whatever changes meanwhile. To be ended.
    * @throws {StoreError} as `at`.
    */
-  view(path: StorePath, query: ListQuery): NodeView {
-    return viewOf(path, this.at(path, query.nowMs), query);
+  list(path: StorePath, query: ListQuery): Listing {
+    const top = this.at(path, query.nowMs);
+    const walk = this.#walks.begin({ path, top, index: this.#index, mayBeOvertaken: true });
+    return new Listing({ path, top, query, walk });
   }
 
   /** A file as an answer shows it; undefined for a directory, and for what is missing or due by `nowMs`. */
@@ -231,9 +243,7 @@ export class Tree {
 
   /** A walk over everything as it is now, however long it takes and whatever changes meanwhile. To be ended. */
   walkFrozen(): FrozenWalk {
-    const walk = new FrozenWalk(this.#root, this.#index, () => this.#walks.delete(walk));
-    this.#walks.add(walk);
-    return walk;
+    return this.#walks.begin({ path: rootPath, top: this.#root, index: this.#index });
   }
 
   /**
@@ -317,8 +327,10 @@ export class Tree {
     this.#set(place, before, node);
   }
 
-  #set({ directory: { children, sums }, name, path }: Place, before: TreeNode | undefined, node: TreeNode | undefined) {
-    if (before !== undefined) for (const walk of this.#walks) walk.keep(path, before, node);
+  #set(place: Place, before: TreeNode | undefined, node: TreeNode | undefined): void {
+    const { name, directory } = place;
+    const { children, sums } = directory;
+    if (before !== undefined) this.#walks.keep(place, before);
     if (node === undefined) children.delete(name);
     else children.set(name, node);
     addUp(sums, name, before, node);
@@ -330,13 +342,6 @@ export class Tree {
   #refuse(refusal: RefusalName, cause: string): StoreError {
     return new StoreError(refusal, cause, this.#index);
   }
-}
-
-/** Where a node is, or is to be. `path` is that of the change, of which the node may be a directory on the way. */
-interface Place {
-  readonly directory: DirectoryNode;
-  readonly name: string;
-  readonly path: StorePath;
 }
 
 function timerFor({ path, atMs, ttlSeconds }: Writing, createdIndex: number): Timer | undefined {

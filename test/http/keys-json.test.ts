@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorBody, eventBody, readBody } from "../../src/http/keys-json.ts";
-import { type NodeView, storePath } from "../../src/store/node.ts";
+import { errorBody, eventBody, readBody, readPieces } from "../../src/http/keys-json.ts";
+import type { ListingStep } from "../../src/store/listing.ts";
+import { type NodeRecord, storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";
 
-const file = (path: string, value: string): NodeView => ({
+const file = (path: string, value: string): NodeRecord => ({
   path: storePath(path),
   isDirectory: false,
   value,
@@ -37,7 +38,12 @@ describe("texts", () => {
 it("the root has neither key nor indexes", () => {
   const root = { path: storePath("/"), isDirectory: true, createdIndex: 0, modifiedIndex: 0 };
   expect(readBody(root)).toBe('{"action":"get","node":{"dir":true}}\n');
-  expect(readBody({ ...root, nodes: [file("/a", "")] })).toBe(
+  const steps: ListingStep[] = [
+    { kind: "open", node: root },
+    { kind: "leaf", node: file("/a", "") },
+    { kind: "close", node: root },
+  ];
+  expect(readPieces(steps, 1_000).next().value).toBe(
     '{"action":"get","node":{"dir":true,"nodes":[{"key":"/a","value":"","modifiedIndex":2,"createdIndex":1}]}}\n',
   );
 });
@@ -71,10 +77,37 @@ it("an empty cause is left out", () => {
   expect(errorBody(new StoreError("notFile", "", 7))).toBe('{"errorCode":102,"message":"Not a file","index":7}\n');
 });
 
-it("a listing may be thousands of directories deep", () => {
-  let node: NodeView = file("/f", "");
-  for (let depth = 0; depth < 20_000; depth++) {
-    node = { path: storePath("/d"), isDirectory: true, createdIndex: 1, modifiedIndex: 1, nodes: [node] };
-  }
-  expect(readBody(node).match(/"nodes":\[/g)).toHaveLength(20_000);
+describe("a listing in pieces", () => {
+  const directory = { path: storePath("/d"), isDirectory: true, createdIndex: 1, modifiedIndex: 2 };
+  const indexes = '"modifiedIndex":2,"createdIndex":1}';
+  const steps: readonly (ListingStep | undefined)[] = [
+    undefined,
+    { kind: "open", node: directory },
+    { kind: "open", node: { ...directory, path: storePath("/d/e") } },
+    { kind: "leaf", node: file("/d/e/f", "x") },
+    { kind: "close", node: { ...directory, path: storePath("/d/e") } },
+    undefined,
+    { kind: "leaf", node: file("/d/g", "y") },
+    { kind: "close", node: directory },
+  ];
+  const body =
+    '{"action":"get","node":{"key":"/d","dir":true,"nodes":[' +
+    `{"key":"/d/e","dir":true,"nodes":[{"key":"/d/e/f","value":"x",${indexes}],${indexes},` +
+    `{"key":"/d/g","value":"y",${indexes}],${indexes}}\n`;
+
+  it("is the same, however long they are", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 1_000 }), (pieceLength) => {
+        const pieces = readPieces(steps, pieceLength);
+        let [text, piece] = ["", pieces.next()];
+        for (; piece.done !== true; piece = pieces.next()) text += piece.value;
+        expect(text + piece.value).toBe(body);
+      }),
+    );
+  });
+
+  it("has empty ones while nothing is found, so that none takes long", () => {
+    const pieces = readPieces(new Array<undefined>(100).fill(undefined), 500);
+    expect(Array.from(pieces, ({ length }) => length)).toEqual([23, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  });
 });

@@ -5,6 +5,7 @@ import { type StoreEvent, storePath } from "../../src/store/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
+import { pathsOf } from "../helpers/listed.ts";
 import { memoryFiles, openLog, openStore } from "../helpers/test-store.ts";
 
 const hourMs = 3_600_000;
@@ -68,8 +69,7 @@ describe("what is due", () => {
       false,
       true,
     ]);
-    const { node } = store.get(storePath("/"), { recursive: true, sorted: true });
-    expect(node.nodes?.flatMap(({ nodes = [] }) => nodes.map(({ path }) => path))).toEqual(["/p/z"]);
+    expect(pathsOf(store.list(storePath("/"), { recursive: true, sorted: true }))).toEqual(["/", "/p", "/p/z"]);
     const files: string[] = [];
     store.follow("/p", { replaced: (all) => files.push(...[...all].map(([path]) => path)), changed: () => {} })();
     expect(files).toEqual(["/p/z"]);

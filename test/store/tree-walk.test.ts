@@ -1,9 +1,11 @@
 import fc from "fast-check";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { apply, type Command } from "../../src/store/command.ts";
-import { storePath } from "../../src/store/node.ts";
+import { FrozenWalks } from "../../src/store/frozen-walks.ts";
+import { rootPath, storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";
 import { Tree } from "../../src/store/tree.ts";
+import { type FileNode, newDirectory } from "../../src/store/tree-node.ts";
 import type { StoredNode } from "../../src/store/tree-walk.ts";
 import { anyCommand } from "../helpers/any-command.ts";
 
@@ -53,6 +55,7 @@ it("a walk finds the tree as it was when it began, whatever changes between its 
       const { index, bytes, timers } = tree;
       const [expected, timerCount] = [dump(tree), timers.size];
       const found = walked(tree, later);
+      expect(new Set(found.map(({ path }) => path)).size).toBe(found.length);
       const other = rebuilt(index, found);
       expect(dump(other)).toEqual(expected);
       expect([other.index, other.bytes, other.timers.size]).toEqual([index, bytes, timerCount]);
@@ -65,7 +68,7 @@ it("a walk finds the tree as it was when it began, whatever changes between its 
   );
 });
 
-it("a directory that is not changed is found once, and one that was removed with all that was in it", () => {
+it("every node is found once, and what was removed with all that was in it", () => {
   const tree = new Tree();
   for (const path of ["/a/1", "/a/2", "/b/c/1"]) run(tree, { kind: "set", path: storePath(path), value: path });
   const walk = tree.walkFrozen();
@@ -88,4 +91,52 @@ it("a file that is changed again and again while a walk waits is kept once, and 
   expect(steps.flatMap((node) => (node === undefined ? [] : [`${node.path} ${node.value}`]))).toEqual(["/old before"]);
   expect(steps.length).toBeLessThan(5);
   walk.end();
+});
+
+describe("what is kept for walks that may be overtaken", () => {
+  const top = newDirectory(0, undefined);
+  const file = (length: number): FileNode => ({
+    kind: "file",
+    value: "x".repeat(length),
+    createdIndex: 1,
+    modifiedIndex: 1,
+    timer: undefined,
+  });
+  const start = { path: rootPath, top, index: 1 };
+  const change = (walks: FrozenWalks, name: string) =>
+    walks.keep({ directory: top, name, path: storePath(`/${name}`) }, file(300));
+
+  it("is bounded in sum: the oldest of them is ended, and others keep what they have", () => {
+    // Each file is 800 bytes for each of two walks.
+    const walks = new FrozenWalks(3_500);
+    const snapshot = walks.begin(start);
+    const [older, newer] = [1, 2].map(() => walks.begin({ ...start, mayBeOvertaken: true }));
+    for (const name of ["a", "b"]) change(walks, name);
+    expect([older?.isOvertaken, newer?.isOvertaken, walks.count]).toEqual([false, false, 3]);
+    change(walks, "c");
+    expect([older?.isOvertaken, newer?.isOvertaken, snapshot.isOvertaken, walks.count]).toEqual([
+      true,
+      false,
+      false,
+      2,
+    ]);
+    older?.end();
+    for (const name of ["d"]) change(walks, name);
+    expect(newer?.isOvertaken).toBe(false);
+    expect([...(newer?.steps() ?? [])].map((node) => node?.path).toSorted()).toEqual(["/a", "/b", "/c", "/d"]);
+  });
+
+  it("begins with what has not been collected, and ends with the walk", () => {
+    const walks = new FrozenWalks(1_000);
+    const walk = walks.begin({ ...start, mayBeOvertaken: true });
+    expect([...walk.steps()]).toEqual([]);
+    for (const name of ["a", "b", "c"]) change(walks, name);
+    expect(walk.isOvertaken).toBe(false);
+    walk.end();
+    const next = walks.begin({ ...start, mayBeOvertaken: true });
+    change(walks, "a");
+    expect(next.isOvertaken).toBe(false);
+    next.end();
+    expect(walks.count).toBe(0);
+  });
 });

@@ -1,0 +1,148 @@
+/**
+ * The answers to reads, which may list a million keys. What fits into one piece is sent whole, with its length; more
+ * goes out in chunks, each made when its client has taken the last one, and all of them of the moment at which the
+ * first was made. So a listing never keeps others waiting for more than a piece, and a slow reader costs one piece
+ * and what changes meanwhile.
+ *
+ * A client that is gone, takes nothing for too long, or takes so long that too much changed, ends its listing: the
+ * connection is cut, so that nobody takes a part for the whole.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
+import type { Clock } from "../lib/clock.ts";
+import { Turns } from "../lib/slices.ts";
+import type { BegunListing } from "./keys-answers.ts";
+import { readPieces } from "./keys-json.ts";
+import { beginSuccess, sendAnswer } from "./keys-reply.ts";
+
+export interface OpenListingsOptions {
+  readonly clock: Clock;
+  /** How many may go out in pieces at a time; more wait for their turn. */
+  readonly maxOpen?: number;
+  /** Longest time in which a client takes a piece. */
+  readonly stallMs?: number;
+}
+
+type Pieces = ReturnType<typeof readPieces>;
+
+interface Stream extends BegunListing {
+  readonly pieces: Pieces;
+  readonly first: IteratorResult<string, string>;
+}
+
+// In characters. Some 1,500 small keys, which take a millisecond.
+const pieceLength = 256 * 1024;
+// Each may hold the names of a large directory; that more of them at a time would be faster is not so.
+const presetMaxOpen = 16;
+const presetStallMs = 30_000;
+
+export class OpenListings {
+  readonly #clock: Clock;
+  readonly #maxOpen: number;
+  readonly #stallMs: number;
+  readonly #turns = new Turns();
+  /** Those who go on when one that is open ends, first come first served. */
+  readonly #waiting: (() => void)[] = [];
+  #openCount = 0;
+
+  constructor({ clock, maxOpen = presetMaxOpen, stallMs = presetStallMs }: OpenListingsOptions) {
+    this.#clock = clock;
+    this.#maxOpen = maxOpen;
+    this.#stallMs = stallMs;
+  }
+
+  /**
+   * Answers with what `begin` lists; it is called again if the listing had to wait.
+   * @throws what `begin` throws, before anything is answered.
+   */
+  async answer(reply: FastifyReply, begin: () => BegunListing): Promise<FastifyReply> {
+    const stream = started(begin());
+    if (stream.first.done === true) return sendWhole(reply, stream);
+    if (reply.request.method === "HEAD") return sendHead(reply, stream);
+    if (this.#openCount < this.#maxOpen) {
+      this.#openCount += 1;
+      return this.#send(reply, stream);
+    }
+    stream.listing.end();
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    return this.#sendLate(reply, begin);
+  }
+
+  /** Goes on in the place of another. */
+  #sendLate(reply: FastifyReply, begin: () => BegunListing): FastifyReply {
+    try {
+      const stream = started(begin());
+      if (stream.first.done !== true) return this.#send(reply, stream);
+      this.#leave();
+      return sendWhole(reply, stream);
+    } catch (error) {
+      this.#leave();
+      throw error;
+    }
+  }
+
+  #send(reply: FastifyReply, stream: Stream): FastifyReply {
+    void this.#pump(beginSuccess(reply, stream.headers), stream);
+    return reply;
+  }
+
+  async #pump(response: ServerResponse, { listing, pieces, first }: Stream): Promise<void> {
+    try {
+      let piece = first;
+      while (piece.done !== true) {
+        const isGoingOn = await this.#give(response, piece.value);
+        if (!isGoingOn || listing.isOvertaken) {
+          response.destroy();
+          return;
+        }
+        piece = pieces.next();
+      }
+      response.end(piece.value);
+    } finally {
+      listing.end();
+      this.#leave();
+    }
+  }
+
+  /** Resolves when it is time for the next piece; with false when the client does not take this one. */
+  async #give(response: ServerResponse, piece: string): Promise<boolean> {
+    if (response.destroyed) return false;
+    // A piece may be empty: then only time has passed.
+    if (piece !== "" && !response.write(Buffer.from(piece)) && !(await this.#isTaken(response))) return false;
+    await this.#turns.next();
+    return !response.destroyed;
+  }
+
+  async #isTaken(response: ServerResponse): Promise<boolean> {
+    const over = new AbortController();
+    const end = () => over.abort();
+    response.once("drain", end).once("close", end);
+    await this.#clock.sleep(this.#stallMs, over.signal);
+    response.off("drain", end).off("close", end);
+    return over.signal.aborted;
+  }
+
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#openCount -= 1;
+    else next();
+  }
+}
+
+function started({ listing, headers }: BegunListing): Stream {
+  const pieces = readPieces(listing.steps(), pieceLength);
+  return { listing, headers, pieces, first: pieces.next() };
+}
+
+function sendWhole(reply: FastifyReply, { listing, headers, first }: Stream): FastifyReply {
+  listing.end();
+  return sendAnswer(reply, { status: 200, headers, body: first.value });
+}
+
+/** The head that a GET would get. Its length is not known without all of the listing, and so is left out. */
+function sendHead(reply: FastifyReply, { listing, headers }: Stream): FastifyReply {
+  listing.end();
+  beginSuccess(reply, headers).end();
+  return reply;
+}

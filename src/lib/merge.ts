@@ -1,0 +1,45 @@
+/** Merges lists that are in order already: one item at a time, so that sorting much need not be done at a stretch. */
+
+/** What comes next of a list. */
+interface Head<Item> {
+  readonly item: Item;
+  readonly rest: Iterator<Item>;
+}
+
+/**
+ * All items of all lists, in order.
+ * @param compare answers less than 0 when its first argument comes first; each list is in this order.
+ */
+export function* merged<Item>(
+  lists: readonly Iterable<Item>[],
+  compare: (a: Item, b: Item) => number,
+): Generator<Item, undefined> {
+  // A binary heap: no head comes after those at 2n+1 and 2n+2.
+  const heads = lists.flatMap((list) => headOf(list[Symbol.iterator]()) ?? []);
+  heads.sort((a, b) => compare(a.item, b.item));
+  for (let first = heads[0]; first !== undefined; first = heads[0]) {
+    yield first.item;
+    const next = headOf(first.rest) ?? heads.pop();
+    if (heads.length > 0 && next !== undefined) sink(heads, next, compare);
+  }
+}
+
+function headOf<Item>(rest: Iterator<Item>): Head<Item> | undefined {
+  const { done, value } = rest.next();
+  return done === true ? undefined : { item: value, rest };
+}
+
+/** Puts a head in the place of the first one, then where it belongs. */
+function sink<Item>(heads: Head<Item>[], head: Head<Item>, compare: (a: Item, b: Item) => number): void {
+  let at = 0;
+  for (;;) {
+    const left = heads[2 * at + 1];
+    const right = heads[2 * at + 2];
+    const isRight = left !== undefined && right !== undefined && compare(right.item, left.item) < 0;
+    const first = isRight ? right : left;
+    if (first === undefined || compare(head.item, first.item) <= 0) break;
+    heads[at] = first;
+    at = 2 * at + (isRight ? 2 : 1);
+  }
+  heads[at] = head;
+}

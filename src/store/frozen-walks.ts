@@ -1,0 +1,59 @@
+/**
+ * The walks that are under way. What is kept for those that may be overtaken is bounded in sum: beyond that the oldest of
+ * them is, so that a reader who takes his time costs no more than his place. Snapshots never are.
+ */
+
+import type { StorePath } from "./node.ts";
+import type { TreeNode } from "./tree-node.ts";
+import { FrozenWalk, type Place } from "./tree-walk.ts";
+
+// As much as the history may take.
+const presetMaxKeptBytes = 64 * 1024 * 1024;
+
+export interface WalkStart {
+  readonly path: StorePath;
+  readonly top: TreeNode;
+  /** That of the tree now. */
+  readonly index: number;
+  readonly mayBeOvertaken?: boolean;
+}
+
+export class FrozenWalks {
+  readonly #maxKeptBytes: number;
+  readonly #walks = new Set<FrozenWalk>();
+  /** For those that may be overtaken. */
+  #keptBytes = 0;
+
+  constructor(maxKeptBytes = presetMaxKeptBytes) {
+    this.#maxKeptBytes = maxKeptBytes;
+  }
+
+  /** How many are under way. */
+  get count(): number {
+    return this.#walks.size;
+  }
+
+  begin({ mayBeOvertaken = false, ...start }: WalkStart): FrozenWalk {
+    const onEnd = () => {
+      if (this.#walks.delete(walk) && mayBeOvertaken) this.#keptBytes -= walk.keptBytes;
+    };
+    const walk = new FrozenWalk({ ...start, mayBeOvertaken, onEnd });
+    this.#walks.add(walk);
+    return walk;
+  }
+
+  /** Tells all of them what is about to go from a place. */
+  keep(place: Place, before: TreeNode): void {
+    for (const walk of this.#walks) {
+      const bytes = walk.keep(place, before);
+      if (walk.mayBeOvertaken) this.#keptBytes += bytes;
+    }
+    while (this.#keptBytes > this.#maxKeptBytes) this.#oldest()?.overtake();
+  }
+
+  #oldest(): FrozenWalk | undefined {
+    // A set has the order of its additions.
+    for (const walk of this.#walks) if (walk.mayBeOvertaken) return walk;
+    return undefined;
+  }
+}
