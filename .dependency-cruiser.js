@@ -62,7 +62,7 @@ export default {
         path: [
           "^src/(model/|render/|controller/reconcile)",
           "^src/store/(node|change|tree|tree-node|tree-walk|frozen-walks|children|listing|command|refusal|watch-hub|event-ring|snapshot)\\.ts",
-          "^src/store/(stored-json|expiring-set|quota|operation-counts|changed-files)\\.ts",
+          "^src/store/(stored-json|expiring-set|detached-timers|quota|operation-counts|changed-files)\\.ts",
         ],
       },
       to: { dependencyTypes: ["core"] },

@@ -24,6 +24,23 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
+/**
+ * Runs work to its end; at each of its yields everything else has its turn.
+ * @returns what it returns, at once if it did not yield.
+ */
+export function inSlices<Result>(work: Generator<undefined, Result>): Result | Promise<Result> {
+  const slice = work.next();
+  return slice.done === true ? slice.value : goOn(work);
+}
+
+async function goOn<Result>(work: Generator<undefined, Result>): Promise<Result> {
+  for (;;) {
+    await nextTurn();
+    const slice = work.next();
+    if (slice.done === true) return slice.value;
+  }
+}
+
 /** As `nextTurn` for several who work at the same time: one at a time gets on, so that others wait for one slice only. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];

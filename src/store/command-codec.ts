@@ -20,14 +20,15 @@ import {
   unreadable,
 } from "./stored-json.ts";
 
-const version = 1;
+/** What is written; a later one is refused. */
+export const version = 1;
 
 export function encodeRecord({ atMs, command }: CommandRecord): Uint8Array {
   return Buffer.from(JSON.stringify({ v: version, atMs, command: writable(command) }));
 }
 
 /** The command without bigints, which JSON does not know. A replacer would cost all the others twice their time. */
-function writable(command: Command): object {
+export function writable(command: Command): object {
   if (command.kind === "batch") return { kind: "batch", commands: command.commands.map(writable) };
   if (!("expected" in command) || command.expected.index === undefined) return command;
   const { expected } = command;

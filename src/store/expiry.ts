@@ -2,12 +2,14 @@
  * Lets nodes end: logs an `expire` for each that is due, as soon as it is due, and before any write that comes later.
  *
  * Reads need it not, since they leave out what is due; so it may be late, or fail for a while, and nobody gets to see
- * what has ended. Of 100,000 nodes that end together no more than 1,000 are logged in one step.
+ * what has ended. Of 100,000 nodes that end together no more than 500 are logged in one step. It also sweeps the timers of
+ * nodes that went away together.
  *
  * All times are of one run's clock, which never steps: see `steadyClock`.
  */
 
 import type { Clock } from "../lib/clock.ts";
+import { nextTurn } from "../lib/slices.ts";
 import type { ExpireCommand } from "./command.ts";
 import type { Timer } from "./expiring-set.ts";
 import { StoreError } from "./refusal.ts";
@@ -23,7 +25,9 @@ export interface ExpiryOptions {
 }
 
 // Applying and telling so many takes some milliseconds.
-const maxExpiriesPerRecord = 1_000;
+const maxExpiriesPerRecord = 500;
+// Sweeping so many takes a millisecond or two.
+const timersPerSlice = 2_000;
 // The log could not be written: as soon as it can, nodes should end.
 const retryMs = 500;
 
@@ -35,6 +39,7 @@ export class Expiry {
   /** When the sleep of now ends; -Infinity for none. */
   #alarmAtMs = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
+  #sweeping: Promise<void> | undefined;
   #isStopped = false;
 
   constructor(options: ExpiryOptions) {
@@ -43,17 +48,21 @@ export class Expiry {
 
   start(): void {
     this.#running = this.#run();
+    this.noticeTimers();
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#alarm.abort();
     await this.#running;
+    await this.#sweeping;
   }
 
   /** Looks at the timers again: to be called after they may have changed. */
   noticeTimers(): void {
-    if (this.#options.tree.timers.nextDueAtMs < this.#alarmAtMs) this.#alarm.abort();
+    const { timers, detached } = this.#options.tree;
+    if (timers.nextDueAtMs < this.#alarmAtMs) this.#alarm.abort();
+    if (!detached.isEmpty) this.#sweeping ??= this.#sweep();
   }
 
   /** True when something that is due at a time is not yet applied. */
@@ -72,6 +81,15 @@ export class Expiry {
       });
       await this.#logging;
     }
+  }
+
+  async #sweep(): Promise<void> {
+    const { detached } = this.#options.tree;
+    while (!detached.isEmpty && !this.#isStopped) {
+      await nextTurn();
+      detached.sweep(timersPerSlice);
+    }
+    this.#sweeping = undefined;
   }
 
   async #run(): Promise<void> {
@@ -103,8 +121,10 @@ export class Expiry {
 
   async #logDue(): Promise<void> {
     const { tree, nowMs, submit } = this.#options;
-    const due = tree.timers.takeDue(nowMs(), maxExpiriesPerRecord);
-    if (due.length === 0) return;
+    const taken = tree.timers.takeDue(nowMs(), maxExpiriesPerRecord);
+    const due = taken.filter((timer) => tree.isArmed(timer));
+    // Many may be detached: others have their turn.
+    if (due.length === 0) return nextTurn();
     try {
       await submit(due.map(({ path, expiresAtMs }) => ({ kind: "expire", path, expiresAtMs })));
     } catch (error) {

@@ -13,8 +13,9 @@
 
 import { type Clock, steadyClock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
-import { nextTurn } from "../lib/slices.ts";
+import { inSlices, nextTurn } from "../lib/slices.ts";
 import { backupOf } from "./backup.ts";
+import { encodeBatchRecord } from "./batch-codec.ts";
 import type { Change } from "./change.ts";
 import { changedFiles, type FileChange, filesAmong } from "./changed-files.ts";
 import { apply, type CommandRecord, type ExpireCommand, type Submission } from "./command.ts";
@@ -289,7 +290,9 @@ export class Store {
   }
 
   async #propose(record: CommandRecord): Promise<number> {
-    const bytes = encodeRecord(record);
+    const { atMs, command } = record;
+    const bytes =
+      command.kind === "batch" ? await inSlices(encodeBatchRecord(atMs, command.commands)) : encodeRecord(record);
     this.#proposed.set(bytes, record);
     try {
       return await this.#log.propose(bytes);

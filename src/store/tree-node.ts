@@ -93,14 +93,15 @@ export function addUp(sums: Sums, name: string, before: TreeNode | undefined, no
   }
 }
 
-/** Which timers go and which come when a name changes its node. */
+/** Which timers go, and how many, and which come when a name changes its node. */
 export function timersReplaced(
   before: TreeNode | undefined,
   node: TreeNode | undefined,
-): { readonly gone: Iterable<Timer>; readonly come: Iterable<Timer> } {
+): { readonly gone: Iterable<Timer>; readonly goneCount: number; readonly come: Iterable<Timer> } {
   // A directory that only got another record: what is in it stays where it is.
   const isSame = before?.kind === "directory" && node?.kind === "directory" && before.sums === node.sums;
-  return { gone: timersOf(before, isSame), come: timersOf(node, isSame) };
+  const goneCount = before === undefined || isSame ? 0 : timerCount(before);
+  return { gone: timersOf(before, isSame), goneCount, come: timersOf(node, isSame) };
 }
 
 function timersOf(node: TreeNode | undefined, onlyItsOwn: boolean): Iterable<Timer> {
@@ -111,11 +112,17 @@ function timersOf(node: TreeNode | undefined, onlyItsOwn: boolean): Iterable<Tim
 
 /** The timers of a node and of all below it. Costs as much as the directories hold that have some. */
 function* timersIn(top: TreeNode): Iterable<Timer> {
-  const open: TreeNode[] = [top];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+  if (top.timer !== undefined) yield top.timer;
+  const open: Iterator<TreeNode>[] = [];
+  if (top.kind === "directory") open.push(top.children.values());
+  for (let children = open.at(-1); children !== undefined; children = open.at(-1)) {
+    const { done, value: node } = children.next();
+    if (done === true) {
+      open.pop();
+      continue;
+    }
     if (node.timer !== undefined) yield node.timer;
-    if (node.kind === "file" || node.sums.timers === 0) continue;
-    for (const child of node.children.values()) open.push(child);
+    if (node.kind === "directory" && node.sums.timers > 0) open.push(node.children.values());
   }
 }
 

@@ -3,8 +3,8 @@
  *
  * Files and directories are immutable records in mutable maps: a change puts a new record in its parent's map. So an
  * event may keep what was there before, and a batch is undone by putting back. Everything here is synchronous and
- * costs no more than the path is deep, except listing, which costs what it lists, and deleting, which costs as much as
- * nodes with a ttl go with it.
+ * costs no more than the path is deep: a listing is a walk in steps, and where many nodes with a ttl go at once, their
+ * timers are left to be swept in steps.
  *
  * It knows time only as it is told: changes by the time of their record, reads by the clock of this run. Nothing ends
  * by itself; `expire` is a change like any other.
@@ -12,6 +12,7 @@
 
 import { assert } from "../lib/errors.ts";
 import type { Change, Creation, Overwriting, Removal, Writing } from "./change.ts";
+import { DetachedTimers } from "./detached-timers.ts";
 import { ExpiringSet, type Timer } from "./expiring-set.ts";
 import { FrozenWalks } from "./frozen-walks.ts";
 import { Listing, type ListQuery } from "./listing.ts";
@@ -47,13 +48,17 @@ import type { FrozenWalk, Place, StoredNode } from "./tree-walk.ts";
 // 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node that was to live longer ends then.
 const lastExpiryMs = 253_402_300_799_000;
 
+// Removing so many takes less than a millisecond.
+const maxTimersAtOnce = 5_000;
+
 // A name in order has as many digits as the largest 64-bit number.
 const inOrderDigits = 20;
 
 export class Tree {
   readonly #root = newDirectory(0, undefined);
-  /** What is to end, except what was taken from it to be logged. */
+  /** What is to end, except what was taken from it to be logged; and what is detached. */
   readonly timers = new ExpiringSet();
+  readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
   #index = 0;
   readonly #walks = new FrozenWalks();
   /** How to take back what a batch has done so far, newest last; undefined outside a batch. */
@@ -334,8 +339,9 @@ export class Tree {
     if (node === undefined) children.delete(name);
     else children.set(name, node);
     addUp(sums, name, before, node);
-    const { gone, come } = timersReplaced(before, node);
-    for (const timer of gone) this.timers.remove(timer);
+    const { gone, goneCount, come } = timersReplaced(before, node);
+    if (goneCount > maxTimersAtOnce) this.detached.add(gone);
+    else for (const timer of gone) this.timers.remove(timer);
     for (const timer of come) this.timers.add(timer);
   }
 

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nextTurn, Turns } from "../../src/lib/slices.ts";
+import { inSlices, nextTurn, Turns } from "../../src/lib/slices.ts";
 
 it("of several who take turns one gets on each time, and all of them alike", async () => {
   const turns = new Turns();
@@ -26,4 +26,21 @@ it("who comes when nobody waits any more gets a turn, too", async () => {
   await nextTurn();
   await turns.next();
   expect(turns).toBeInstanceOf(Turns);
+});
+
+it("work in slices lets others have their turn at each of its yields, and only there", async () => {
+  function* work(yields: number) {
+    for (let slice = 0; slice < yields; slice++) yield undefined;
+    return "done";
+  }
+  let turns = 0;
+  const others = async () => {
+    for (; turns < 10; turns++) await nextTurn();
+  };
+  expect(inSlices(work(0))).toBe("done");
+  const running = others();
+  expect(await inSlices(work(3))).toBe("done");
+  expect(turns).toBeGreaterThanOrEqual(2);
+  expect(turns).toBeLessThan(10);
+  await running;
 });

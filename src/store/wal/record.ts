@@ -104,8 +104,11 @@ export function decodeSegmentHead(segment: Buffer): DecodedHead {
   };
 }
 
-/** The bytes of one batch. */
-export function encodeBatch({ segmentId, batch, firstSequence }: BatchPosition, records: readonly LogRecord[]): Buffer {
+/** The bytes of one batch; yields from time to time while it makes a large one. */
+export function* encodeBatch(
+  { segmentId, batch, firstSequence }: BatchPosition,
+  records: readonly LogRecord[],
+): Generator<undefined, Buffer> {
   const contents = records.map(contentOf);
   const bodyBytes = contents.reduce((sum, content) => sum + recordHeadBytes + content.length, 0);
   const bytes = Buffer.allocUnsafe(batchHeadBytes + bodyBytes);
@@ -119,11 +122,26 @@ export function encodeBatch({ segmentId, batch, firstSequence }: BatchPosition, 
     const content = contents[number] ?? nothing;
     bytes.writeUInt8(kindNumbers[kind], at);
     bytes.writeUInt32LE(content.length, at + 1);
-    bytes.set(content, at + recordHeadBytes);
+    yield* copy(content, bytes.subarray(at + recordHeadBytes));
     at += recordHeadBytes + content.length;
   }
-  bytes.writeUInt32LE(batchCrc(bytes), 32);
+  let crc = crc32(bytes.subarray(0, 32));
+  for (at = batchHeadBytes; at < bytes.length; at += stepBytes) {
+    if (at > batchHeadBytes) yield undefined;
+    crc = crc32(bytes.subarray(at, at + stepBytes), crc);
+  }
+  bytes.writeUInt32LE(crc, 32);
   return bytes;
+}
+
+// Copying so much, or its CRC, takes less than a millisecond.
+const stepBytes = 1024 * 1024;
+
+function* copy(from: Uint8Array, to: Uint8Array): Generator<undefined, void> {
+  for (let at = 0; at < from.length; at += stepBytes) {
+    if (at > 0) yield undefined;
+    to.set(from.subarray(at, at + stepBytes), at);
+  }
 }
 
 /**

@@ -7,6 +7,7 @@
 import { join } from "node:path";
 import { assert, codeOf, messageOf } from "../../lib/errors.ts";
 import type { AppendFile, Files } from "../../lib/files.ts";
+import { inSlices } from "../../lib/slices.ts";
 import { writeWholeFile } from "../../lib/whole-file.ts";
 import { WalError } from "../log-port.ts";
 import { type BatchPosition, encodeBatch, encodeSegmentHead, type LogRecord, type SegmentHead } from "./record.ts";
@@ -71,7 +72,9 @@ export class SegmentWriter {
     if (this.#size >= this.#options.maxSegmentBytes) await this.#beginSegment();
     const { batch, sequence } = this.#next;
     const position: BatchPosition = { segmentId: this.#head.segmentId, batch, firstSequence: sequence };
-    const bytes = encodeBatch(position, records);
+    const encoded = inSlices(encodeBatch(position, records));
+    // Most are small, and begin their way to the disk at once: others wait for it to be taken up again.
+    const bytes = encoded instanceof Promise ? await encoded : encoded;
     await this.#write(bytes);
     await this.#sync();
     this.#size += bytes.length;

@@ -3,11 +3,18 @@ import { describe, expect, it } from "vitest";
 import {
   decodeBatch,
   decodeSegmentHead,
-  encodeBatch,
+  encodeBatch as encodeBatchInSteps,
   encodeSegmentHead,
   type LogRecord,
   segmentHeadBytes,
 } from "../../../src/store/wal/record.ts";
+
+function encodeBatch(...args: Parameters<typeof encodeBatchInSteps>): Buffer {
+  const steps = encodeBatchInSteps(...args);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
 
 const anyId = fc.bigInt({ min: 1n, max: 2n ** 64n - 1n });
 const anyNumber = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
@@ -36,6 +43,20 @@ function plain(records: readonly LogRecord[] | undefined) {
 }
 
 describe("a batch", () => {
+  it("of some megabytes is made in steps", () => {
+    const records = [1, 3 * 1024 * 1024 + 5, 2].map((length) => ({
+      kind: "command" as const,
+      bytes: Buffer.alloc(length, length & 127),
+    }));
+    const steps = encodeBatchInSteps({ segmentId: 1n, batch: 2, firstSequence: 3 }, records);
+    let yields = 0;
+    let step = steps.next();
+    for (; step.done !== true; step = steps.next()) yields += 1;
+    // Of the copy, and of the CRC.
+    expect(yields).toBe(6);
+    expect(plain(decodeBatch(step.value, 0)?.records)?.length).toBe(3);
+  });
+
   it("comes back as it was, wherever it stands", () => {
     fc.assert(
       fc.property(anyPosition, anyRecords, fc.uint8Array(), fc.uint8Array(), (position, records, before, after) => {

@@ -1,0 +1,39 @@
+/**
+ * Batches as bytes: those of `command-codec.ts`, made in steps, since the first sync of a large cluster is one batch of
+ * 50 MB.
+ */
+
+import type { ExpireCommand, SingleCommand } from "./command.ts";
+import { version, writable } from "./command-codec.ts";
+
+// Writing so many characters takes a millisecond or two.
+const stepLength = 256 * 1024;
+
+/** The bytes of a batch's record, as `encodeRecord` would write them; yields between its steps. */
+export function* encodeBatchRecord(
+  atMs: number,
+  commands: readonly (SingleCommand | ExpireCommand)[],
+): Generator<undefined, Uint8Array> {
+  const pieces: Buffer[] = [];
+  let text = `{"v":${version},"atMs":${atMs},"command":{"kind":"batch","commands":[`;
+  for (const [number, command] of commands.entries()) {
+    if (number > 0) text += ",";
+    text += JSON.stringify(writable(command));
+    if (text.length < stepLength) continue;
+    pieces.push(Buffer.from(text));
+    text = "";
+    yield undefined;
+  }
+  pieces.push(Buffer.from(`${text}]}}`));
+  return yield* joined(pieces);
+}
+
+function* joined(pieces: readonly Buffer[]): Generator<undefined, Buffer> {
+  const bytes = Buffer.allocUnsafe(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    if (at > 0) yield undefined;
+    at += piece.copy(bytes, at);
+  }
+  return bytes;
+}
