@@ -8,8 +8,8 @@ node_modules/.installed: package-lock.json package.json
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.PHONY: help install run test test-store-long check fix build bench bench-store boot boot-assets clean fuzz-store
-.PHONY: cluster cluster-tools
+.PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
+.PHONY: fuzz-store cluster cluster-tools
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ bench: install ## the cost of selection at 10 and at 100,000 groups, beside bare
 
 bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, memory
 	@npm --silent run bench:store
+
+bench-pauses: install ## how long requests wait beside a listing, and a snapshot, of a million keys
+	@npm --silent run bench:pauses
 
 fuzz-store: install ## compare the store with etcd 3.4, FUZZ_OPERATIONS (1,000,000) random operations from FUZZ_SEED on
 	@FUZZ_OPERATIONS=$${FUZZ_OPERATIONS:-1000000} npm --silent run fuzz:store

@@ -1,0 +1,132 @@
+/** The helpers of `pauses.ts`, each in a process of its own: one fills a data directory, one asks, one reads listings. */
+
+import { randomBytes } from "node:crypto";
+import { connect } from "node:net";
+import { systemClock } from "../../src/lib/clock.ts";
+import { diskFiles } from "../../src/lib/files.ts";
+import type { SingleCommand } from "../../src/store/command.ts";
+import { storePath } from "../../src/store/node.ts";
+import { Store } from "../../src/store/store.ts";
+import { lockDirectory } from "../../src/store/wal/lock.ts";
+import { FileLog } from "../../src/store/wal/wal.ts";
+import { silentLog } from "../helpers/test-store.ts";
+import { answerQuestions } from "./child.ts";
+import { RawConnection, requestText } from "./raw-client.ts";
+
+const connectionCount = 16;
+const directoryCount = 1_000;
+const batchLength = 1_000;
+
+let probe: Probe | undefined;
+
+answerQuestions(async (question) => {
+  switch (question.kind) {
+    case "fill":
+      return fill(String(question.directory), Number(question.keys));
+    case "begin":
+      probe = await Probe.begin(String(question.url), Number(question.keys), Number(question.intervalMs));
+      return {};
+    case "end":
+      return (await probe?.end()) ?? {};
+    default:
+      return list(String(question.url), String(question.target));
+  }
+});
+
+const pathOf = (at: number) => `/many/${at % directoryCount}/${at}`;
+
+/** Writes keys of 100 bytes by the store's own hand, and ends it cleanly. */
+async function fill(directory: string, keyCount: number): Promise<object> {
+  const log = await FileLog.open({
+    directory,
+    files: diskFiles,
+    lock: lockDirectory,
+    clock: systemClock,
+    random: randomBytes,
+    log: silentLog,
+  });
+  const store = await Store.open({ log, clock: systemClock });
+  for (let from = 0; from < keyCount; from += batchLength) {
+    const length = Math.min(batchLength, keyCount - from);
+    const commands = Array.from({ length }, (_, offset): SingleCommand => {
+      return { kind: "set", path: storePath(pathOf(from + offset)), value: "x".repeat(100) };
+    });
+    await store.submit({ kind: "batch", commands });
+  }
+  await store.stop();
+  return {};
+}
+
+/** Asks at a steady rate: what is late for its answer does not make the next request later. */
+class Probe {
+  readonly #connections: RawConnection[];
+  readonly #keyCount: number;
+  readonly #getsMs: number[] = [];
+  readonly #putsMs: number[] = [];
+  readonly #timer: NodeJS.Timeout;
+  readonly #all = new Set<Promise<void>>();
+  /** When the next request is to be sent. */
+  #nextMs = performance.now();
+  #count = 0;
+
+  private constructor(connections: RawConnection[], keyCount: number, intervalMs: number) {
+    this.#connections = connections;
+    this.#keyCount = keyCount;
+    this.#timer = setInterval(() => this.#sendDue(intervalMs), intervalMs);
+  }
+
+  static async begin(url: string, keyCount: number, intervalMs: number): Promise<Probe> {
+    const connections = await Promise.all(Array.from({ length: connectionCount }, () => RawConnection.open(url)));
+    return new Probe(connections, keyCount, intervalMs);
+  }
+
+  async end(): Promise<object> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#all);
+    for (const connection of this.#connections) connection.close();
+    return { getsMs: this.#getsMs, putsMs: this.#putsMs };
+  }
+
+  #sendDue(intervalMs: number): void {
+    for (; this.#nextMs <= performance.now(); this.#nextMs += intervalMs) {
+      const connection = this.#connections.shift();
+      // All of them wait: the next one to be sent is late, and counts as late.
+      if (connection === undefined) return;
+      const asked = this.#ask(connection, this.#nextMs).finally(() => this.#all.delete(asked));
+      this.#all.add(asked);
+    }
+  }
+
+  async #ask(connection: RawConnection, dueMs: number): Promise<void> {
+    this.#count += 1;
+    const at = Math.floor(Math.random() * this.#keyCount);
+    const isPut = this.#count % 2 === 0;
+    await connection.ask(
+      isPut
+        ? requestText("PUT", `/v2/keys/probe/${at % directoryCount}`, `value=${"y".repeat(100)}`)
+        : requestText("GET", `/v2/keys${pathOf(at)}`),
+    );
+    (isPut ? this.#putsMs : this.#getsMs).push(performance.now() - dueMs);
+    this.#connections.push(connection);
+  }
+}
+
+/** Reads a listing to its end as fast as it comes. */
+function list(url: string, target: string): Promise<object> {
+  const { hostname, port } = new URL(url);
+  const startMs = performance.now();
+  return new Promise((resolve, reject) => {
+    let bytes = 0;
+    let end = "";
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: store\r\nConnection: close\r\n\r\n`);
+    socket.on("data", (chunk) => {
+      bytes += chunk.length;
+      end = (end + chunk.subarray(-5).toString("latin1")).slice(-5);
+    });
+    socket.on("error", reject).on("close", () => {
+      if (end === "0\r\n\r\n") resolve({ bytes, seconds: (performance.now() - startMs) / 1_000 });
+      else reject(new Error(`The listing was cut after ${bytes} bytes`));
+    });
+  });
+}
