@@ -5,10 +5,10 @@ import { advertisedAuthority } from "./advertise.ts";
 import type { ServeConfig } from "./config.ts";
 import { backupRoutes } from "./http/backup-routes.ts";
 import { BackupStreams } from "./http/backup-streams.ts";
-import { answerError } from "./http/errors.ts";
 import { followRoutes } from "./http/follow-routes.ts";
 import { FollowStreams } from "./http/follow-streams.ts";
 import { KeyAnswers } from "./http/keys-answers.ts";
+import { keysErrors } from "./http/keys-errors.ts";
 import { keysFastPath } from "./http/keys-fast-path.ts";
 import { keysLimits, keysRoutes } from "./http/keys-routes.ts";
 import { keysRewriteUrl } from "./http/keys-target.ts";
@@ -72,7 +72,7 @@ export class StoreService {
     const server = createServer({
       log,
       clock,
-      answerError,
+      answerError: keysErrors(store),
       isReadOnly: false,
       rewriteUrl: keysRewriteUrl,
       limits: keysLimits,

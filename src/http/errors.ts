@@ -8,8 +8,11 @@ import { LabelError } from "../model/labels.ts";
 import { RenderError } from "../render/render-error.ts";
 
 /** What HTTP itself can be refused for, before any part of davit is asked. */
-const requestRefusals = {
+export const requestRefusals = {
   badRequest: { status: 400, text: "bad request" },
+  /** The connection ended before the body did. */
+  bodyCut: { status: 400, text: "bad request" },
+  badBody: { status: 400, text: "bad request" },
   notFound: { status: 404, text: "not found" },
   methodNotAllowed: { status: 405, text: "method not allowed" },
   timeout: { status: 408, text: "request timeout" },

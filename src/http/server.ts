@@ -8,17 +8,17 @@ import {
   createServer as createHttpServer,
   type IncomingMessage,
   type RequestListener,
-  ServerResponse,
-  STATUS_CODES,
+  type ServerResponse,
 } from "node:http";
-import type { AddressInfo, Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import type { AddressInfo } from "node:net";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
+import { answerClientError, refuse } from "./client-errors.ts";
 import { type AnswerError, RequestError, type RequestRefusal } from "./errors.ts";
-import { answerOf, Connections, type ListenOptions, listen } from "./listen.ts";
+import { Connections, type ListenOptions, listen } from "./listen.ts";
+import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
 
@@ -98,6 +98,7 @@ export function createServer(options: ServerOptions): HttpServer {
     sendError(thrown, request, reply, options);
   const http = nodeOptions(limits);
   const { tls } = options;
+  const clientErrors = { ...options, hasTls: tls !== undefined };
   let isClosing = false;
   const app = fastify({
     bodyLimit: limits.maxBodyBytes,
@@ -117,7 +118,9 @@ export function createServer(options: ServerOptions): HttpServer {
     ...(options.rewriteUrl && { rewriteUrl: options.rewriteUrl }),
     http,
     serverFactory: (handler) => {
-      const listener = fastPathFirst(handler, options, () => isClosing);
+      const whole = fastPathFirst(handler, options, () => isClosing);
+      // Reads may overtake each other: nothing tells.
+      const listener = options.isReadOnly ? whole : inOrder(whole);
       const server = tls ? tls.createServer(http, listener) : createHttpServer(http, listener);
       server.timeout = limits.stallTimeoutMs;
       return server;
@@ -126,12 +129,12 @@ export function createServer(options: ServerOptions): HttpServer {
       options.observe?.(request, reply);
       answer(new RequestError("badRequest"), request, reply);
     },
-    clientErrorHandler: (error, socket) => answerClientError(error, socket, options),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, clientErrors),
   });
   // Node would answer 417 with chunks; an expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   // Node hands these over as bare sockets, and would close them without a word. davit is no proxy: nothing is there.
-  app.server.on("connect", (_request, socket) => refuse(socket, "notFound", options));
+  app.server.on("connect", (_request, socket) => refuse(socket, "notFound", clientErrors));
   app.setErrorHandler((error, request, reply) => answer(toRequestError(error), request, reply));
   app.setNotFoundHandler(() => {
     throw new RequestError("notFound");
@@ -239,43 +242,4 @@ function toRequestError(thrown: unknown): unknown {
   if (!isFastifys || !(thrown instanceof Error) || !("statusCode" in thrown)) return thrown;
   const refusal = refusalOfStatus[Number(thrown.statusCode)];
   return refusal === undefined ? thrown : new RequestError(refusal);
-}
-
-/** Answers what never became a request: Node has only the socket and an error. */
-function answerClientError(error: Error, socket: Socket, options: ServerOptions): void {
-  const code = codeOf(error);
-  if (code === "ECONNRESET" || socket.destroyed) return;
-  // A failed handshake has no one to answer to.
-  if (options.tls !== undefined && !code?.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT") {
-    return void socket.destroy();
-  }
-  options.log.debug({ code }, "unreadable request");
-  // Behind an answer that has begun, another one would end up in the middle of its bytes.
-  const current = answerOf(socket);
-  const isAnswering = current instanceof ServerResponse && current.headersSent;
-  if (isAnswering) socket.destroy();
-  else refuse(socket, clientRefusal(code), options);
-}
-
-/** Answers on a bare socket, and ends it. */
-function refuse(socket: Duplex, refusal: RequestRefusal, { answerError }: Pick<ServerOptions, "answerError">): void {
-  if (socket.writable) socket.write(rawAnswer(answerError(new RequestError(refusal), "")));
-  socket.destroy();
-}
-
-function clientRefusal(code: string | undefined): RequestRefusal {
-  if (code === "HPE_HEADER_OVERFLOW") return "headersTooLarge";
-  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badRequest";
-}
-
-function rawAnswer({ status, headers, body }: ReturnType<AnswerError>): string {
-  const type = headers["content-type"] ?? "text/plain";
-  return [
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-    `Content-Type: ${type}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    "Connection: close",
-    "",
-    body,
-  ].join("\r\n");
 }

@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import type { FastifyInstance } from "fastify";
-import { answerError } from "../../src/http/errors.ts";
 import { KeyAnswers } from "../../src/http/keys-answers.ts";
+import { keysErrors } from "../../src/http/keys-errors.ts";
 import { keysFastPath } from "../../src/http/keys-fast-path.ts";
 import { keysLimits, keysRoutes } from "../../src/http/keys-routes.ts";
 import { keysRewriteUrl } from "../../src/http/keys-target.ts";
@@ -59,7 +59,7 @@ export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promis
   const server = createServer({
     log: silentLog,
     clock: systemClock,
-    answerError,
+    answerError: keysErrors(store),
     isReadOnly: false,
     rewriteUrl: keysRewriteUrl,
     limits: keysLimits,

@@ -1,0 +1,120 @@
+/** A client that sends bytes as they are and tells the answers of its connection apart as HTTP/1.1 says. */
+
+import { connect, type Socket } from "node:net";
+
+export interface ReadAnswer {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+export class WireClient {
+  readonly #socket: Socket;
+  #received = "";
+  /** Called when there is more to look at. */
+  #changed: () => void = () => undefined;
+  #isClosed = false;
+
+  constructor(port: number) {
+    this.#socket = connect(port, "127.0.0.1").setEncoding("latin1");
+    this.#socket.on("data", (text: string) => {
+      this.#received += text;
+      this.#changed();
+    });
+    // A cut connection ends what can be read, as a plain end does; what was read tells whether that was right.
+    this.#socket.on("error", () => undefined);
+    this.#socket.once("close", () => {
+      this.#isClosed = true;
+      this.#changed();
+    });
+  }
+
+  /** @param text one character for each byte. */
+  send(text: string): void {
+    this.#socket.write(text, "latin1");
+  }
+
+  /** Says that nothing more will be sent. */
+  end(): void {
+    this.#socket.end();
+  }
+
+  /** Waits for this many answers, or for the end of the connection. */
+  async answers(count: number): Promise<readonly ReadAnswer[]> {
+    await this.#until(() => this.count >= count);
+    return readAnswers(this.#received);
+  }
+
+  /** How many answers are there already. */
+  get count(): number {
+    return readAnswers(this.#received).length;
+  }
+
+  /** Waits for the head of the first answer. */
+  async head(): Promise<void> {
+    await this.#until(() => this.#received.includes(headEnd));
+  }
+
+  /** Waits until the other side has ended the connection. */
+  async closed(): Promise<void> {
+    await this.#until(() => false);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  async #until(isThere: () => boolean): Promise<void> {
+    while (!this.#isClosed && !isThere()) {
+      await new Promise<void>((resolve) => {
+        this.#changed = resolve;
+      });
+    }
+  }
+}
+
+const headEnd = "\r\n\r\n";
+
+/**
+ * Reads every answer that is whole.
+ * @param text the bytes, one character each, as latin1 decodes them.
+ */
+function readAnswers(text: string): readonly ReadAnswer[] {
+  const answers: ReadAnswer[] = [];
+  for (let at = 0; at < text.length; ) {
+    const end = text.indexOf(headEnd, at);
+    if (end < 0) break;
+    const [first = "", ...lines] = text.slice(at, end).split("\r\n");
+    const headers = new Map(
+      lines.map((line) => [line.replace(/:.*/, "").toLowerCase(), line.replace(/^[^:]*: */, "")]),
+    );
+    const read = readBody(text.slice(end + headEnd.length), headers);
+    if (read === undefined) break;
+    answers.push({ status: Number(first.split(" ")[1]), headers, body: Buffer.from(read.body, "latin1").toString() });
+    at = end + headEnd.length + read.length;
+  }
+  return answers;
+}
+
+/** A body and the bytes that it takes; undefined while it is not whole. */
+function readBody(rest: string, headers: ReadonlyMap<string, string>): { body: string; length: number } | undefined {
+  if (headers.get("transfer-encoding") === "chunked") return readChunks(rest);
+  const length = headers.get("content-length");
+  // Without a length the end of the connection is that of the body.
+  if (length === undefined) return { body: rest, length: rest.length };
+  return Number(length) <= rest.length ? { body: rest.slice(0, Number(length)), length: Number(length) } : undefined;
+}
+
+function readChunks(rest: string): { body: string; length: number } | undefined {
+  let body = "";
+  for (let at = 0; ; ) {
+    const end = rest.indexOf("\r\n", at);
+    if (end < 0) return undefined;
+    const size = Number.parseInt(rest.slice(at, end), 16);
+    const next = end + 2 + size + 2;
+    if (size === 0) return { body, length: next };
+    body += rest.slice(end + 2, end + 2 + size);
+    at = next;
+  }
+}
