@@ -31,6 +31,9 @@ export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
 const presetMaxValueBytes = 1024 * 1024;
 // The stated limit of the API; the reference has none but that of its request line.
 const maxKeyBytes = 32 * 1024;
+// Each level of a listing tells its whole path, so that one deep key makes a long answer. Those 4,096 bytes to which the
+// reference holds a request line name no deeper one.
+const maxKeyDepth = 2_048;
 
 export class KeyAnswers {
   readonly #store: Store;
@@ -101,7 +104,14 @@ function storeHeaders(store: Store, index: number): readonly string[] {
 
 /** @throws {StoreError} invalidForm for a path that no key may have. */
 export function refuseLongKey(path: string): void {
-  // No character takes more than three bytes for each of its units.
-  if (path.length * 3 <= maxKeyBytes || Buffer.byteLength(path) <= maxKeyBytes) return;
-  throw new StoreError("invalidForm", `key is longer than ${maxKeyBytes} bytes`, 0);
+  // No name is shorter than a slash and a character, and no character takes more than three bytes for each of its units.
+  if (path.length <= 2 * maxKeyDepth) return;
+  if (Buffer.byteLength(path) > maxKeyBytes) throw tooLong(`key is longer than ${maxKeyBytes} bytes`);
+  if (path.split("/", maxKeyDepth + 2).length > maxKeyDepth + 1) {
+    throw tooLong(`key is deeper than ${maxKeyDepth} names`);
+  }
+}
+
+function tooLong(cause: string): StoreError {
+  return new StoreError("invalidForm", cause, 0);
 }

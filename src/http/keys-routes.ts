@@ -56,6 +56,9 @@ export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, opt
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(corsHeaders);
     bodies.take(request);
+    // Node undoes chunks and would hand on the bytes of any other coding as they are.
+    const coding = request.raw.headers["transfer-encoding"] ?? "chunked";
+    if (coding.toLowerCase() !== "chunked") await sendPlain(reply, 501, "Unsupported transfer encoding");
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) => bodies.read(request, payload));
