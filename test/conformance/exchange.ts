@@ -8,9 +8,10 @@
  *   < 201 {"action":"set",...}  status and body, without newlines at its end
  *   < X-Etcd-Index: @1          a header; `-` for one that must be absent
  *
- * In a body `{time}` stands for any time in RFC 3339, `{id}` for an id in hex, `{number}`, `{name}`, `{url}` and
- * `{duration}` for one of those, `{urls}` and `{places}` for any number of quoted and of bare URLs. Newlines at the end of a body are not looked
- * at, unless `{newline}` or `{end}` says that there is one or none.
+ * In a body `{time}` stands for any time in RFC 3339, `{stamp}` for one with milliseconds, `{id}` for an id in hex,
+ * `{number}`, `{name}`, `{url}` and `{duration}` for one of those, `{urls}` and `{places}` for any number of quoted and
+ * of bare URLs. Newlines at the end of a body are not looked at, unless `{newline}` or `{end}` says that there is one or
+ * none.
  *
  * `@1` is the first index that the story takes, `@0` the one before it, `@@1` that index with 20 digits. A request that
  * begins with `&>` stays open, and a later `&<` awaits its answer: so a story can watch.
@@ -103,6 +104,7 @@ function splitHeader(line: string): readonly [string, string] {
 
 const placeholders: Readonly<Record<string, string>> = {
   time: "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(?:\\.\\d{0,8}[1-9])?Z",
+  stamp: "\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z",
   id: "[1-9a-f][0-9a-f]{0,15}",
   number: "[0-9]+",
   name: '[^"]+',

@@ -1,25 +1,17 @@
 /** docs/api-boot.md against davit: a process serves the page's own example, and every answer must be the page's. */
 
-import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { blocksOf, examplesOf, readPage } from "../helpers/page-examples.ts";
 import { ask } from "../http/wire.ts";
 
 const authority = "192.0.2.10:8080";
-const page = readFileSync(new URL("../../docs/api-boot.md", import.meta.url), "utf8");
-const [objects = ""] = blocks("yaml");
-const examples = blocks("console").map((text) => {
-  const [line = "", ...answer] = text.split("\n");
-  return { command: line, answer: answer.join("\n") };
-});
-
-/** The page's code blocks of one kind. */
-function blocks(kind: string): readonly string[] {
-  return [...page.matchAll(new RegExp(`^\`\`\`${kind}\n([^]*?)\n?\`\`\`$`, "gm"))].map(([, text = ""]) => text);
-}
+const page = readPage("api-boot.md");
+const [objects = ""] = blocksOf(page, "yaml");
+const examples = examplesOf(page);
 
 let folder: string;
 let davit: DavitProcess;
