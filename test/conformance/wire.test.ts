@@ -213,6 +213,30 @@ describe.each(servers)("$server", ({ start, isMissing }) => {
     ]);
   });
 
+  it.skipIf(isMissing)("a stream tells every change in order, deletes too, and nothing that is hidden", async () => {
+    const [stream, writer] = [new WireClient(running.port), new WireClient(running.port)];
+    stream.send(request("GET /v2/keys/st?wait=true&stream=true&recursive=true"));
+    await stream.head();
+    const burst = Array.from({ length: 80 }, (_, number) => put("/v2/keys/st/a", `value=${number}`)).join("");
+    writer.send(burst + request("DELETE /v2/keys/st/a") + put("/v2/keys/st/_h/x", "value=x"));
+    writer.send(request("DELETE /v2/keys/st/_h?recursive=true") + put("/v2/keys/st/b", "value=last"));
+    expect((await writer.answers(84)).map(({ status }) => status).filter((status) => status >= 300)).toEqual([]);
+    const nodes = (await stream.lines(82)).map((line) => JSON.parse(line).node);
+    const values = Array.from({ length: 80 }, (_, number) => String(number));
+    expect(nodes.map(({ value }) => value)).toEqual([...values, undefined, "last"]);
+    for (const client of [stream, writer]) client.destroy();
+  });
+
+  it.skipIf(isMissing)("all who watch a key get its event", async () => {
+    const watchers = Array.from({ length: 50 }, () => new WireClient(running.port));
+    for (const watcher of watchers) watcher.send(request("GET /v2/keys/many-watch?wait=true", closing));
+    await Promise.all(watchers.map((watcher) => watcher.head()));
+    await exchange({ sent: put("/v2/keys/many-watch", "value=x", closing) }, 1);
+    const answers = await Promise.all(watchers.map((watcher) => watcher.answers(1)));
+    const told = setNode("/many-watch", "x").replace("201", "200");
+    expect(answers.flat().map(lineOf)).toEqual(Array.from({ length: 50 }, () => told));
+  });
+
   const everyByte = Array.from({ length: 256 }, (_, byte) => byte);
 
   it.skipIf(isMissing)(

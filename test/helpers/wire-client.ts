@@ -46,6 +46,20 @@ export class WireClient {
     return readAnswers(this.#received);
   }
 
+  /** Waits for this many lines in the body of a chunked answer that goes on. */
+  async lines(count: number): Promise<readonly string[]> {
+    const whole = () => {
+      const end = this.#received.indexOf(headEnd);
+      return end < 0
+        ? []
+        : chunksOf(this.#received.slice(end + headEnd.length))
+            .body.split("\n")
+            .slice(0, -1);
+    };
+    await this.#until(() => whole().length >= count);
+    return whole();
+  }
+
   /** How many answers are there already. */
   get count(): number {
     return readAnswers(this.#received).length;
@@ -107,13 +121,20 @@ function readBody(rest: string, headers: ReadonlyMap<string, string>): { body: s
 }
 
 function readChunks(rest: string): { body: string; length: number } | undefined {
+  const { body, length, isWhole } = chunksOf(rest);
+  return isWhole ? { body, length } : undefined;
+}
+
+/** What is there of a chunked body, and whether that is all of it. */
+function chunksOf(rest: string): { body: string; length: number; isWhole: boolean } {
   let body = "";
   for (let at = 0; ; ) {
     const end = rest.indexOf("\r\n", at);
-    if (end < 0) return undefined;
+    if (end < 0) return { body, length: at, isWhole: false };
     const size = Number.parseInt(rest.slice(at, end), 16);
     const next = end + 2 + size + 2;
-    if (size === 0) return { body, length: next };
+    if (next > rest.length) return { body, length: at, isWhole: false };
+    if (size === 0) return { body, length: next, isWhole: true };
     body += rest.slice(end + 2, end + 2 + size);
     at = next;
   }

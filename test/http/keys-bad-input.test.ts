@@ -5,7 +5,7 @@ import { KeyAnswers } from "../../src/http/keys-answers.ts";
 import { keysErrors } from "../../src/http/keys-errors.ts";
 import { keysFastPath } from "../../src/http/keys-fast-path.ts";
 import { keysRoutes } from "../../src/http/keys-routes.ts";
-import { createServer } from "../../src/http/server.ts";
+import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type DavitKeys, startDavitKeys } from "../helpers/keys-servers.ts";
 import { silentLog } from "../helpers/test-store.ts";
@@ -176,31 +176,56 @@ it("what is no request behind a watch ends it", async () => {
   await expectServing();
 });
 
-describe("a form that never ends", () => {
-  it.each([
-    { name: "small", length: 100 },
-    { name: "large", length: 100_000 },
-  ])("is 408 after a while when it is $name", async ({ length }) => {
+describe("with short limits for a request", () => {
+  const hasty = { headersTimeoutMs: 100, requestTimeoutMs: 200, connectionCheckMs: 20 };
+  let server: HttpServer;
+  let port: number;
+
+  beforeEach(async () => {
     const { store } = listener;
     const answers = new KeyAnswers(store);
-    const server = createServer({
+    const fastPath = keysFastPath({ answers, admits: () => true });
+    const answerError = keysErrors(store);
+    server = createServer({
       log: silentLog,
       clock: systemClock,
-      answerError: keysErrors(store),
+      answerError,
       isReadOnly: false,
-      limits: { headersTimeoutMs: 100, requestTimeoutMs: 200, connectionCheckMs: 20 },
-      fastPath: keysFastPath({ answers, admits: () => true }),
+      limits: hasty,
+      fastPath,
     });
     await server.app.register(keysRoutes, { store, answers, clock: systemClock, advertiseUrl: () => "http://x:1" });
-    const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
+    ({ port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" }));
+  });
+  afterEach(async () => server.close());
+
+  /** Sends a form of which the end never comes. */
+  async function dribble(length: number): Promise<ReadAnswer | undefined> {
     const slow = new WireClient(port);
     slow.send(request("PUT /v2/keys/slow", formType, `Content-Length: ${length}`));
-    const dribble = setInterval(() => slow.send("x"), 10);
+    const timer = setInterval(() => slow.send("x"), 10);
     const [answer] = await slow.answers(1);
-    clearInterval(dribble);
-    expect([answer?.status, answer?.body]).toEqual([408, refused("request timeout")]);
+    clearInterval(timer);
     await slow.closed();
-    expect(store.indexes.storeIndex).toBe(0);
-    await server.close();
+    return answer;
+  }
+
+  it.each([100, 100_000])("a form of %i bytes that never ends is 408", async (length) => {
+    const answer = await dribble(length);
+    expect([answer?.status, answer?.body]).toEqual([408, refused("request timeout")]);
+    expect(listener.store.indexes.storeIndex).toBe(0);
+  });
+
+  it("a watch goes on for as long as it takes", async () => {
+    const watcher = new WireClient(port);
+    watcher.send(request("GET /v2/keys/w?wait=true"));
+    await watcher.head();
+    // As long as a request may take, at least.
+    await dribble(100);
+    expect(listener.store.watcherCount).toBe(1);
+    const writer = new WireClient(port);
+    writer.send(put("/v2/keys/w"));
+    expect((await watcher.answers(1))[0]?.status).toBe(200);
+    for (const each of [watcher, writer]) each.destroy();
   });
 });

@@ -54,6 +54,15 @@ it("a success carries both names of its index headers, and the ids", async () =>
   });
 });
 
+it("reads leave X-Raft-Index where it is, quorum reads and those of keys with a ttl too", async () => {
+  await answer("PUT", "/v2/keys/a", "value=x&ttl=100");
+  const raftIndexes: (string | undefined)[] = [];
+  for (const target of ["/v2/keys/a", "/v2/keys/a?quorum=true", "/v2/keys/?recursive=true"]) {
+    raftIndexes.push((await answer("GET", target)).headers.get("x-raft-index"));
+  }
+  expect(raftIndexes).toEqual(["2", "2", "2"]);
+});
+
 describe("limits", () => {
   const tooLong = { status: 400, body: expect.stringContaining('"errorCode":210') };
 
