@@ -64,6 +64,9 @@ describe("answers with the same bytes as the routes", () => {
     { request: put("/v2/keys/davit/x", "value=y") },
     { request: put("/v2/keys/a", `value=${"x".repeat(1_001)}`) },
     { request: put("/v2/keys/a", "value=y", "Expect: 100-continue") },
+    { request: put("/v2/keys/d", "value=y&ttl=100").replace("PUT", "POST") },
+    { request: put("/v2/keys/a", "value=y").replace("PUT", "POST") },
+    { request: put("/v2/keys/new", "dir=true").replace("PUT", "POST") },
   ])("$request", async ({ request }) => {
     expect(await ask(fast, request)).toBe(await ask(routes, request));
     expect(fast.fastAnswers).toHaveLength(1);
@@ -91,7 +94,7 @@ describe("leaves to the routes", () => {
     { what: "a long target", request: get(`/v2/keys/${"a".repeat(3_000)}`) },
     { what: "no host", request: "GET /v2/keys/a HTTP/1.1\r\nConnection: close\r\n\r\n" },
     { what: "HEAD", request: "HEAD /v2/keys/a HTTP/1.1\r\nHost: davit\r\nConnection: close\r\n\r\n" },
-    { what: "POST", request: put("/v2/keys/d", "value=y").replace("PUT", "POST") },
+    { what: "DELETE", request: put("/v2/keys/a", "").replace("PUT", "DELETE") },
     { what: "a large form", request: put("/v2/keys/a", `value=${"x".repeat(20_000)}`) },
     { what: "a form of another type", request: put("/v2/keys/a", "value=y").replace("x-www-form-urlencoded", "json") },
     { what: "a charset", request: put("/v2/keys/a", "value=y").replace("urlencoded", "urlencoded; charset=utf-8") },
