@@ -52,12 +52,17 @@ function storyReference(story: string): string {
 
 const sources = new Map<string, string | undefined>();
 
+/** The text of a test, with that of the files beside it which it imports: its tables may be there. */
 function sourceOf(file: string): string | undefined {
-  if (!sources.has(file)) {
-    const url = new URL(file, root);
-    sources.set(file, existsSync(url) ? readFileSync(url, "utf8") : undefined);
-  }
+  if (!sources.has(file)) sources.set(file, readSource(new URL(file, root)));
   return sources.get(file);
+}
+
+function readSource(url: URL): string | undefined {
+  if (!existsSync(url)) return undefined;
+  const source = readFileSync(url, "utf8");
+  const besides = [...source.matchAll(/from "(\.\/[^"]+)"/g)].map(([, path = ""]) => new URL(path, url));
+  return [source, ...besides.map((beside) => readFileSync(beside, "utf8"))].join("\n");
 }
 
 /** What a reference to a test lacks: its file, or the parts of the name that are not in it. */
