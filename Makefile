@@ -49,13 +49,13 @@ fuzz-store: install ## compare the store with etcd 3.4, FUZZ_OPERATIONS (1,000,0
 boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox
 	@npm --silent run boot-assets
 
-boot: install ## boot a QEMU machine from the running quickstart (make run in another terminal)
+boot: install ## boot a QEMU machine from the running quickstart (make run or make cluster in another terminal)
 	@npm --silent run boot
 
 cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache directory; some eight minutes, once
 	@npm --silent run cluster-tools
 
-cluster: install ## a throw-away Kubernetes API server with the CRDs of davit, until Ctrl-C
+cluster: install ## a throw-away Kubernetes API server with davit beside it, until Ctrl-C
 	@npm --silent run cluster
 
 clean: ## remove what was built, installed and stored

@@ -28,6 +28,8 @@ export interface ClusterOptions {
   readonly flags?: readonly string[];
   /** True leaves the CRDs of davit out, until `installCrds`. */
   readonly withoutCrds?: boolean;
+  /** Gives up the start, which then fails. A cluster that has started does not mind. */
+  readonly signal?: AbortSignal;
 }
 
 /** How a run of kubectl ended. */
@@ -50,7 +52,8 @@ export interface EtcdCopy {
 }
 
 /** @throws {Error} with the log's end, when a process does not start. */
-export async function startCluster({ flags = [], withoutCrds = false }: ClusterOptions = {}): Promise<Cluster> {
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const { flags = [], withoutCrds = false, signal } = options;
   const directory = await mkdtemp(join(tmpdir(), "davit-cluster-"));
   const credentials = makeCredentials(directory);
   const controlPlane = await ControlPlane.start({ directory, flags: [...credentials.flags, ...flags] });
@@ -58,7 +61,11 @@ export async function startCluster({ flags = [], withoutCrds = false }: ClusterO
     await controlPlane.stop();
     await rm(directory, { recursive: true });
   };
+  // Whatever is waited for then finds that a process has ended.
+  const giveUp = () => void controlPlane.stop();
+  signal?.addEventListener("abort", giveUp);
   try {
+    if (signal?.aborted) giveUp();
     await untilReady("the certificate", controlPlane.daemons, async () => existsSync(controlPlane.caFile));
     const cluster = new Cluster({ directory, credentials, controlPlane, cleanUp });
     await cluster.untilServing();
@@ -67,6 +74,8 @@ export async function startCluster({ flags = [], withoutCrds = false }: ClusterO
   } catch (error) {
     await cleanUp();
     throw error;
+  } finally {
+    signal?.removeEventListener("abort", giveUp);
   }
 }
 

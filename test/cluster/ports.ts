@@ -17,7 +17,8 @@ export async function freePorts(count: number): Promise<readonly number[]> {
   return [...ports];
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** True when nobody listens on a port of 127.0.0.1. */
+export async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
     server.listen(port, "127.0.0.1");

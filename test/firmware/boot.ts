@@ -1,5 +1,5 @@
 /**
- * `make boot`: boots a virtual machine from the davit that `make run` serves, on this terminal.
+ * `make boot`: boots a virtual machine from the davit of `make run` or `make cluster`, on this terminal.
  * PORT names davit's boot port (8080), FIRMWARE the machine's (bios or uefi), ACCEL what runs it (auto, kvm or tcg).
  */
 
@@ -23,7 +23,7 @@ else fail(problem);
 /** What keeps a machine from booting, and the cure; undefined when all is there. */
 async function davitProblem(url: string): Promise<string | undefined> {
   const script = await statusOf(`${url}/boot.ipxe`);
-  if (script === undefined) return `No davit at ${url}: run "make run" in another terminal`;
+  if (script === undefined) return `No davit at ${url}: run "make run" or "make cluster" in another terminal`;
   if (script !== 200) return `What answers at ${url} is not davit, or it is not ready: "make run" shows its log`;
   if ((await statusOf(`${url}/assets/quickstart/vmlinuz`)) === 200) return undefined;
   return `davit at ${url} has no kernel: run "make boot-assets", and "make run" again if it was started before`;
