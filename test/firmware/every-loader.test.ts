@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { grubConfig, makeGrubLoader } from "./grub-netboot.ts";
+import { checkArguments, expectCommandLine, expectOwnConfigs } from "./guest-checks.ts";
 import { type Firmware, type Loader, quickstartMachine } from "./machine.ts";
 import { type BootServer, bootTestLimitMs, startBootServer, startLimitMs } from "./machine-boot.ts";
 
-const { mac, uuid } = quickstartMachine;
 const guestIsMissing = missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static");
 
 interface Row {
@@ -57,7 +57,7 @@ describe.skipIf(guestIsMissing)("one Profile boots Linux, which finds its own co
   let server: BootServer;
 
   beforeAll(async () => {
-    server = await startBootServer(join(import.meta.dirname, "manifests"));
+    server = await startBootServer(["--manifests", join(import.meta.dirname, "manifests")]);
     return () => server.stop();
   }, startLimitMs);
 
@@ -67,10 +67,7 @@ describe.skipIf(guestIsMissing)("one Profile boots Linux, which finds its own co
       async () => {
         const transcript = await server.boot({ ...quickstartMachine, firmware, loader: loader(server) });
 
-        const args =
-          `console=ttyS0 panic=-1 davit.url=http://${server.authority} davit.check=1 role=web ` +
-          `booted=${mac.replaceAll(":", "-")}`;
-        expect(linesWith(transcript, "KERNEL-COMMAND-LINE")).toEqual([`KERNEL-COMMAND-LINE ${commandLine(args)}`]);
+        expectCommandLine(transcript, commandLine(checkArguments(server.authority)));
         expectOwnConfigs(transcript);
       },
       bootTestLimitMs,
@@ -86,30 +83,4 @@ it("docs/firmware.md shows the GRUB config that is booted here", () => {
 
 function ipxe({ authoritySeenByMachine }: BootServer): Loader {
   return { kind: "ipxe", url: `http://${authoritySeenByMachine}/boot.ipxe` };
-}
-
-/** What every guest must have got, whatever started it. */
-function expectOwnConfigs(transcript: string): void {
-  expect(linesWith(transcript, "CHECK failed")).toEqual([]);
-  expect(transcript).toContain("DAVIT-CHECK PASSED");
-  expect(JSON.parse(body(transcript, "ignition"))).toEqual({ ignition: { version: "3.4.0" }, role: "web" });
-  expect(JSON.parse(body(transcript, "generic"))).toEqual({ uuid, mac, rawQuery: `uuid=${uuid}&mac=${mac}` });
-  expect(body(transcript, "metadata").split("\n")).toEqual([
-    "RACK_ROW=7",
-    "ROLE=web",
-    `MAC=${mac}`,
-    `REQUEST_QUERY_MAC=${mac}`,
-    `REQUEST_QUERY_UUID=${uuid}`,
-    `REQUEST_RAW_QUERY=uuid=${uuid}&mac=${mac}`,
-  ]);
-}
-
-function linesWith(transcript: string, text: string): readonly string[] {
-  return transcript.split("\n").filter((line) => line.includes(text));
-}
-
-/** What the guest got for one of its requests. */
-function body(transcript: string, name: string): string {
-  const [, text = ""] = new RegExp(`^BEGIN ${name}\n(.*?)\nEND ${name}$`, "ms").exec(transcript) ?? [];
-  return text.trimEnd();
 }

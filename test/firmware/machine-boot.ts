@@ -31,12 +31,12 @@ export interface BootServer {
 
 /**
  * Builds the assets and starts a davit.
- * @param manifests directory of what it serves.
+ * @param source words of the command line that say where its objects come from.
  */
-export async function startBootServer(manifests: string): Promise<BootServer> {
+export async function startBootServer(source: readonly string[]): Promise<BootServer> {
   const folder = mkdtempSync(join(tmpdir(), "davit-firmware-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
-  const davit = await startIn(folder, manifests).catch((cause: unknown) => {
+  const davit = await startIn(folder, source).catch((cause: unknown) => {
     remove();
     throw cause;
   });
@@ -57,8 +57,8 @@ export async function startBootServer(manifests: string): Promise<BootServer> {
   };
 }
 
-async function startIn(folder: string, manifests: string): Promise<DavitProcess> {
+async function startIn(folder: string, source: readonly string[]): Promise<DavitProcess> {
   const assets = join(folder, "assets");
   execFileSync(join(import.meta.dirname, "boot-assets.sh"), [join(assets, "quickstart")]);
-  return await startDavit({ manifests, dataDir: join(folder, "data"), args: ["--assets-dir", assets] });
+  return await startDavit({ dataDir: join(folder, "data"), args: [...source, "--assets-dir", assets] });
 }

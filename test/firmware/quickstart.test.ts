@@ -10,7 +10,7 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
   let server: BootServer;
 
   beforeAll(async () => {
-    server = await startBootServer(manifests);
+    server = await startBootServer(["--manifests", manifests]);
     return () => server.stop();
   }, startLimitMs);
 

@@ -8,7 +8,8 @@ import type { Readable } from "node:stream";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 
 export interface DavitOptions {
-  readonly manifests: string;
+  /** A directory; none where `args` say where objects come from. */
+  readonly manifests?: string;
   readonly dataDir: string;
   /** Further words of the command line. */
   readonly args?: readonly string[];
@@ -50,7 +51,7 @@ const startLimitMs = 60_000;
  * @throws {Error} with what it wrote, when it ends instead or stays silent.
  */
 export async function startDavit({ manifests, dataDir, args = [], ...how }: DavitOptions): Promise<DavitProcess> {
-  const places = ["--manifests", manifests, "--data-dir", dataDir];
+  const places = [...(manifests === undefined ? [] : ["--manifests", manifests]), "--data-dir", dataDir];
   const { served, ...davit } = await launch("serve", [...places, ...addresses(["boot", "store", "ops"], args)], how);
   const scheme = served.storeTls === true ? "https" : "http";
   return { ...davit, storeUrl: loopbackUrl(served.storeAddress, scheme) };
