@@ -16,11 +16,13 @@ import { isList, textOf } from "./values.ts";
 
 // More nesting than this is a mistake, and names would grow without end.
 const maxDepth = 64;
+// In characters of names and values. A name has all keys on the way to it, so that little metadata can become a lot.
+const maxLength = 8 * 1024 * 1024;
 
 /**
  * Writes the metadata of a machine.
  * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
- * @throws {RenderError} for metadata nested beyond reason.
+ * @throws {RenderError} for metadata nested or grown beyond reason.
  */
 export function renderMetadata(group: Group, labels: Labels, rawQuery: string): Rendered {
   assert(!/[\r\n]/.test(rawQuery), "A raw query with a line break reached the metadata renderer");
@@ -37,10 +39,19 @@ export function renderMetadata(group: Group, labels: Labels, rawQuery: string): 
   return { body: lines.join(""), contentType: plainText };
 }
 
-/** Names that several values of a Group's metadata would have, sorted; `/metadata` shows one value each. */
+/**
+ * Names that several values of a Group's metadata would have, sorted; `/metadata` shows one value each.
+ * @throws {RenderError} as `renderMetadata`.
+ */
 export function sharedNames(metadata: JsonObject): readonly string[] {
-  const names = flatten(metadata).map(({ path }) => nameOf(path));
-  return [...new Set(names.filter((name, at) => names.indexOf(name) !== at))].toSorted(compareBytes);
+  const seen = new Set<string>();
+  const shared = new Set<string>();
+  for (const { path } of flatten(metadata)) {
+    const name = nameOf(path);
+    if (seen.has(name)) shared.add(name);
+    seen.add(name);
+  }
+  return [...shared].toSorted(compareBytes);
 }
 
 /** A scalar and the keys that lead to it. */
@@ -54,19 +65,31 @@ type NamedValues = Map<string, string>;
 
 /** The scalars of an object. Its `request` is not among them: the request's own lines have that name. */
 function flatten(metadata: JsonObject): readonly Leaf[] {
-  const leaves: Leaf[] = [];
+  const leaves = new Leaves();
   for (const [key, value] of Object.entries(metadata)) if (key !== "request") collect(value, [key], leaves);
-  return leaves;
+  return leaves.found;
 }
 
-function collect(value: JsonValue, path: readonly string[], leaves: Leaf[]): void {
+class Leaves {
+  readonly found: Leaf[] = [];
+  #length = 0;
+
+  add(leaf: Leaf): void {
+    this.#length += leaf.value.length;
+    for (const key of leaf.path) this.#length += key.length + 1;
+    if (this.#length > maxLength) throw new RenderError("metadataTooLarge");
+    this.found.push(leaf);
+  }
+}
+
+function collect(value: JsonValue, path: readonly string[], leaves: Leaves): void {
   if (path.length > maxDepth) throw new RenderError("metadataTooDeep");
   if (isList(value)) {
     for (const [index, item] of value.entries()) collect(item, [...path, String(index)], leaves);
   } else if (isJsonObject(value)) {
     for (const [key, item] of Object.entries(value)) collect(item, [...path, key], leaves);
   } else if (value !== null) {
-    leaves.push({ path, value: textOf(value) });
+    leaves.add({ path, value: textOf(value) });
   }
 }
 

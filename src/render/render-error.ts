@@ -24,6 +24,7 @@ export const renderReasons = {
   controlCharacter: "Render boot: kernel, initrd or argument has a control character",
   emptyKernel: "Render boot: kernel is empty",
   metadataTooDeep: "Render metadata: nested deeper than 64 levels",
+  metadataTooLarge: "Render metadata: names and values take more than 8 MiB",
   notIgnition: "Read Ignition result: not an object with a text at ignition.version",
   notJson: "Read Ignition result: neither JSON nor YAML without outer braces, a position is one in the result",
   notRawJson: "Read raw Ignition document: not JSON",

@@ -43,6 +43,29 @@ describe("advice on a Group", () => {
     expect(groupAdvice(groupSpec({ metadata }))).toEqual([expect.stringContaining("more than one A_B")]);
   });
 
+  it("tells of the first names only, and no more of a name than its beginning", () => {
+    const names = Array.from({ length: 300 }, (_, at) => `${"x".repeat(1_000)}${at}`);
+    const metadata = Object.fromEntries(names.flatMap((name) => [`${name}.a`, `${name}_a`]).map((key) => [key, 1]));
+    const advice = groupAdvice(groupSpec({ metadata }));
+    expect(advice).toHaveLength(11);
+    expect(advice.at(-1)).toBe("so it is with 290 other names");
+    expect(advice.join("; ").length).toBeLessThan(32_768);
+  });
+
+  const deep = `${'{"a":'.repeat(65)}1${"}".repeat(65)}`;
+  const longNames = `${`{"${"k".repeat(10_000)}":`.repeat(60)}[${"0,".repeat(99_999)}0]${"}".repeat(60)}`;
+  it.each([
+    ["nested too deep", deep, "nested deeper than 64 levels"],
+    ["whose names take gigabytes", longNames, "more than 8 MiB"],
+  ])("tells of metadata %s, instead of failing", (_name, text, said) => {
+    const advice = groupAdvice(groupSpec({ metadata: JSON.parse(text) }));
+    expect(advice).toEqual([expect.stringMatching(new RegExp(`^/metadata is answered 500: .*${said}$`))]);
+  });
+
+  it("is done at once with a long list", () => {
+    expect(groupAdvice(groupSpec({ metadata: { list: Array.from({ length: 200_000 }, () => 0) } }))).toEqual([]);
+  });
+
   it("is silent on an ordinary Group", () => {
     expect(groupAdvice(groupSpec({ metadata: { a: { b: 1 }, c: [1, 2] } }))).toEqual([]);
   });

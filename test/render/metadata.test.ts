@@ -159,6 +159,12 @@ describe("renderMetadata", () => {
     expect(renderErrorOf(() => linesOf(nested(65))).reason).toBe("metadataTooDeep");
   });
 
+  it("refuses metadata of more than 8 MiB", () => {
+    const list = (count: number) => `{"${"a".repeat(1_019)}":[${Array.from({ length: count }, () => 1).join()}]}`;
+    expect(linesOf(list(8_000))).toHaveLength(8_000);
+    expect(renderErrorOf(() => linesOf(list(9_000))).reason).toBe("metadataTooLarge");
+  });
+
   it("treats a line break in the raw query as a bug", () => {
     expect(() => renderMetadata(group({}), new Map(), "a\nB=1")).toThrow(BugError);
   });
