@@ -71,7 +71,7 @@ export class Admission {
 
   /** Judges a document. */
   admit(value: JsonValue, place: Place): Verdict {
-    const { findings } = place;
+    const findings = [...place.findings, ...depthFindings(value)];
     const identity = identify(value);
     if (identity.kind === "foreign") return { kind: "ignored" };
     if (identity.kind === "unclear") {
@@ -124,6 +124,19 @@ export class Admission {
       hold: hold === true,
     });
   }
+}
+
+// What walks an object takes a stack frame for each level; an API server takes 10,000 of them.
+const maxDepth = 100;
+
+function depthFindings(value: JsonValue): readonly Finding[] {
+  if (!isDeeperThan(maxDepth, value)) return [];
+  return [{ path: ["spec"], text: `is nested deeper than ${maxDepth} levels: write it flatter` }];
+}
+
+function isDeeperThan(levels: number, value: JsonValue): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((child) => isDeeperThan(levels - 1, child));
 }
 
 type Refusal = { readonly findings: readonly Finding[] };

@@ -94,6 +94,18 @@ describe("the objects of a cluster", () => {
 });
 
 describe("an object that davit does not understand", () => {
+  it("is a Group with metadata that are nested deeper than any stack may be", async () => {
+    // The document, its spec and the scalar are levels, too.
+    const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
+    server.put(groupOf("good", { metadata: nested(98) }));
+    server.put(groupOf("deep", { metadata: nested(99) }));
+    const under = sourceOf();
+    await under.list();
+    const refusalOf = (name: string) => under.source.view.get("Group", "default", name)?.refusal;
+    expect(refusalOf("good")).toBe(undefined);
+    expect(refusalOf("deep")).toContain("spec: is nested deeper than 100 levels: write it flatter");
+  });
+
   it("is a Group that is refused, if it says which machines are its own", async () => {
     server.put(groupOf("a", { priority: 5000 }));
     const under = sourceOf();
