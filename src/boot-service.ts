@@ -37,6 +37,8 @@ export interface Behind {
   readonly measure: () => void;
 }
 
+const never = new Promise<never>(() => {});
+
 export class BootService {
   readonly index: BootIndex;
   readonly #options: BootServiceOptions;
@@ -95,14 +97,15 @@ export class BootService {
 
   /**
    * Lets machines be answered once `heard` resolves, or from the copy on disk after the grace time.
-   * Resolves when they are.
+   * Resolves when they are: never when a stop comes first, which is no reason to serve an old copy.
    */
   async openWhenHeard(heard: Promise<void>): Promise<void> {
     const { clock, config, log } = this.#options;
     const grace = clock.sleep(config.sourceGraceMs, this.#stopping.signal).then(() => "grace" as const);
     const first = await Promise.race([heard, grace]);
+    if (this.#stopping.signal.aborted) return await never;
     this.index.open();
-    if (first !== "grace" || this.#stopping.signal.aborted) return;
+    if (first !== "grace") return;
     if (!this.index.isReady) return await heard;
     log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
   }
