@@ -153,7 +153,11 @@ function children(value: JsonValue): readonly (readonly [string, JsonValue])[] {
   return typeof value === "object" && value !== null ? Object.entries(value) : [];
 }
 
-/** Removes null from declared fields, as the API server does before defaulting. The result is a copy. */
+/**
+ * Removes null from declared fields, as the API server does before defaulting; one that a field may have stays. The
+ * result is a copy. In a map of free keys the API server drops it, too, and davit refuses it: what a person wrote there
+ * may not be lost.
+ */
 function pruneNulls(node: SchemaNode, value: JsonValue): JsonValue {
   const { items } = node;
   if (Array.isArray(value)) return items === undefined ? value : value.map((entry) => pruneNulls(items, entry));
@@ -164,10 +168,15 @@ function pruneNulls(node: SchemaNode, value: JsonValue): JsonValue {
 function pruneObject({ properties, values }: SchemaNode, value: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(value)
-      .filter(([name, child]) => child !== null || !properties.has(name))
+      .filter(([name, child]) => child !== null || isNullable(properties.get(name)))
       .map(([name, child]) => {
         const schema = properties.get(name) ?? values;
         return [name, schema === undefined ? child : pruneNulls(schema, child)];
       }),
   );
+}
+
+/** True for a field that may be null, and for a name that is not declared: null is no reason to pass it over. */
+function isNullable(field: SchemaNode | undefined): boolean {
+  return field === undefined || field.json.nullable === true;
 }

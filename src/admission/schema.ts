@@ -70,6 +70,7 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
 /** What ajv or CEL enforce; everything else has to be named below. */
 const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
   type: "as it is",
+  nullable: "as it is",
   required: "as it is",
   enum: "as it is",
   default: "as it is",

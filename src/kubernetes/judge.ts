@@ -3,9 +3,12 @@
  * the cluster, which may be older or newer than davit: so it is admitted like a file, by davit's own. Pure.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Admission, RefusedDocument } from "../admission/admission.ts";
+import type { Finding } from "../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { GroupObject, SourceObject, SourceProblem } from "../model/source.ts";
+import { droppedLabels, withDroppedLabels } from "./dropped-labels.ts";
 import type { Held, HeldMeta } from "./mirror.ts";
 import type { Resource } from "./resources.ts";
 
@@ -17,6 +20,8 @@ export interface Judgement {
   /** Set when the object was refused. */
   readonly problem?: SourceProblem;
   readonly status: JsonObject;
+  /** Labels that were written and did not come here, see dropped-labels.ts. */
+  readonly dropped: readonly string[];
 }
 
 /** Judges an object; one whose generation has been judged already is only asked for its status. */
@@ -27,18 +32,23 @@ export function judge(
 ): Judgement {
   const generation = generationOf(object);
   const status = isJsonObject(object.status) ? object.status : {};
-  const isKnown = generation > 0 && before?.value.generation === generation;
+  const dropped = resource.kind === "Group" ? droppedLabels(object) : [];
+  // What kubectl keeps beside an object changes without its generation.
+  const isKnown =
+    generation > 0 && before?.value.generation === generation && isDeepStrictEqual(before.value.dropped, dropped);
   if (isKnown) return { ...before.value, status };
-  const verdict = admission.admit(toDocument(object, meta, resource), {
+  const written = dropped.length === 0 ? object : { ...object, spec: withDroppedLabels(object.spec, dropped) };
+  const verdict = admission.admit(toDocument(written, meta, resource), {
     origin,
-    findings: [],
+    findings: dropped.length === 0 ? [] : [droppedFinding],
     meta: { uid: meta.uid, generation: Math.max(generation, 1) },
   });
-  if (verdict.kind === "accepted") return { generation, object: verdict.object, status };
+  const base = { generation, status, dropped };
+  if (verdict.kind === "accepted") return { ...base, object: verdict.object };
   const refusal = verdict.kind === "refused" ? describe(verdict) : "it is of another group";
   const message = `${resource.kind} ${meta.namespace}/${meta.name}, ${refusal}`;
   const standIn = verdict.kind === "refused" ? toStandIn(verdict, meta, { generation, refusal }) : undefined;
-  return { generation, ...(standIn && { object: standIn }), problem: { origin, message }, status };
+  return { ...base, ...(standIn && { object: standIn }), problem: { origin, message } };
 }
 
 const origin = "cluster";
@@ -64,8 +74,14 @@ function describe({ findings }: RefusedDocument): string {
   const [first] = findings;
   if (first === undefined) return "it cannot be read";
   const path = first.isUnknownField === true ? first.path.slice(0, -1) : first.path.slice(0, shownDepth);
-  return `${path.join(".")}: ${first.text}; is the CRD in the cluster of this version of davit?`;
+  const question = first === droppedFinding ? "" : "; is the CRD in the cluster of this version of davit?";
+  return `${path.join(".")}: ${first.text}${question}`;
 }
+
+const droppedFinding: Finding = {
+  path: ["spec", "selector", "matchLabels"],
+  text: "kubectl apply dropped a label without a value: write its value, or remove the label, and apply it again",
+};
 
 // As far down as every name is one of the CRDs' own: spec.boot.kernel, spec.ignition.inline.
 const shownDepth = 3;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
+import { droppedLabels } from "../../src/kubernetes/dropped-labels.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../directory/manifests.ts";
@@ -80,6 +81,16 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
 
   it.each(emptiedSpecs)("refuses a Group whose template emptied $name", async ({ spec }) => {
     await expect(cluster.apply(groupText("emptied", spec))).rejects.toThrow(/is invalid: .*spec/s);
+  });
+
+  it("drops a label without a value, where davit finds it, and does not with --server-side", async () => {
+    const text = groupText("dropped", "  selector: {matchLabels: {role: a, mac: }}");
+    await expect(applyServerSide(text)).resolves.toContain("a label needs a value: write it, or remove the label");
+    await cluster.apply(text);
+    const { body } = await cluster.ask({ path: `${objects}/groups/dropped` });
+    expect([body.spec, droppedLabels(body)]).toMatchObject([{ selector: { matchLabels: { role: "a" } } }, ["mac"]]);
+    await applyServerSide(text.replace("mac: ", "mac: 52-54-00-a1-9c-ae"));
+    expect(droppedLabels((await cluster.ask({ path: `${objects}/groups/dropped` })).body)).toEqual([]);
   });
 
   it("names a field that does not exist", async () => {
@@ -198,6 +209,12 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
       expect(answer).toMatchObject({ status: code, body: { message: expect.stringContaining(place) } });
     }
   });
+
+  /** What it complains of. */
+  async function applyServerSide(input: string): Promise<string> {
+    const flags = ["--server-side", "--force-conflicts"];
+    return (await cluster.kubectl(["apply", ...flags, "-f", "-"], { input })).stderr;
+  }
 
   /** The spec that davit reads in what the API server has. */
   async function stored(name: string): Promise<unknown> {

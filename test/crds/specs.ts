@@ -62,6 +62,11 @@ export const refusedByRules: readonly (KindSpec & { readonly message: string })[
     spec: { profileRef, matchAll: true, priority: 1 },
     message: "a matchAll group comes last: remove priority",
   },
+  ...[{ mac: null, role: "web" }, { role: null }].map((matchLabels) => ({
+    kind: "Group",
+    spec: { profileRef, selector: { matchLabels } },
+    message: "a label needs a value: write it, or remove the label",
+  })),
   ...["", "a b", "-a", "a-", "ä", "a".repeat(64), "__proto__"].map((key) => ({
     kind: "Group",
     spec: { profileRef, selector: { matchLabels: Object.fromEntries([[key, "x"]]) } },
@@ -118,6 +123,42 @@ export const refusedBySchema: readonly (KindSpec & { readonly text: string })[] 
     text: "must be text: write it in quotes",
   },
   { kind: "Group", spec: { profileRef, selector: { matchLabels: names(17) } }, text: "has more than 16 names" },
+];
+
+const selector = { matchLabels: { role: "web" } };
+
+/** Null where it means that nothing was written, and what is stored then: never what takes more machines. */
+export const nulls: readonly (KindSpec & { readonly what: string; readonly meant: JsonObject })[] = [
+  {
+    what: "a selector of null beside matchAll",
+    kind: "Group",
+    spec: { profileRef, matchAll: true, selector: null },
+    meant: { profileRef, matchAll: true, priority: 0 },
+  },
+  {
+    what: "labels of null beside matchAll",
+    kind: "Group",
+    spec: { profileRef, matchAll: true, selector: { matchLabels: null } },
+    meant: { profileRef, matchAll: true, priority: 0, selector: {} },
+  },
+  ...["matchAll", "hold", "priority", "metadata", "displayName"].map((field) => ({
+    what: `a ${field} of null`,
+    kind: "Group",
+    spec: { profileRef, selector, [field]: null },
+    meant: { profileRef, selector, priority: 0 },
+  })),
+  {
+    what: "null in metadata",
+    kind: "Group",
+    spec: { profileRef, selector, metadata: { a: null, b: [null] } },
+    meant: { profileRef, selector, priority: 0, metadata: { a: null, b: [null] } },
+  },
+  {
+    what: "a local boot of null beside a kernel",
+    kind: "Profile",
+    spec: { boot: { kernel: "k", local: null, args: null }, ignition: null },
+    meant: { boot: { kernel: "k" } },
+  },
 ];
 
 /** Texts of specs that may not have control characters. */

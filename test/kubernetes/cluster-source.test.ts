@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/model/json.ts";
 import { until } from "./client-under-test.ts";
 import { FakeApiServer, sendStatus } from "./fake-api-server.ts";
 import {
@@ -145,6 +146,59 @@ describe("an object that davit does not understand", () => {
     expect(under.source.view.problems).toHaveLength(2);
     expect(under.source.view.complete).toBe(false);
   });
+});
+
+describe("a label that kubectl apply dropped, since it had no value", () => {
+  const name = "kubectl.kubernetes.io/last-applied-configuration";
+  const annotations = (matchLabels: JsonObject) => ({
+    [name]: JSON.stringify({ spec: { selector: { matchLabels } } }),
+  });
+  const withoutValue = annotations({ role: "a", mac: null });
+  const dropped = "Group default/a, spec.selector.matchLabels: kubectl apply dropped a label without a value";
+
+  it("makes no wider Group, and the version before stays", async () => {
+    const mac = "52:54:00:a1:9c:ae";
+    server.put(groupOf("a", { selector: { matchLabels: { role: "a", mac } } }));
+    const under = sourceOf();
+    await under.list();
+    server.put({ ...groupOf("a", {}, { generation: 2 }), annotations: withoutValue });
+    await until(() => under.listed.length === 2);
+    expect(under.source.view.get("Group", "default", "a")?.spec.selector).toEqual({ role: "a", mac });
+    expect(under.source.view.problems.map(({ message }) => message).join()).toContain(dropped);
+  });
+
+  it("is found though nothing else of the object changed, and so is its repair", async () => {
+    server.put(groupOf("a"));
+    const under = sourceOf();
+    await under.list();
+    server.put({ ...groupOf("a"), annotations: withoutValue });
+    await until(() => under.listed.length === 2);
+    server.put({ ...groupOf("a"), annotations: annotations({ role: "a" }) });
+    await until(() => under.listed.length === 3);
+    expect(under.listed).toEqual([true, false, true]);
+  });
+
+  it.each([
+    { what: "has a value by now", matchLabels: { role: null } },
+    { what: "was never written", matchLabels: { role: "a" } },
+    { what: "is somewhere else", matchLabels: { role: "null" } },
+  ])("is none that $what", async ({ matchLabels }) => {
+    server.put({ ...groupOf("a"), annotations: annotations(matchLabels) });
+    const under = sourceOf();
+    await under.list();
+    expect(under.source.view.get("Group", "default", "a")?.refusal).toBeUndefined();
+    expect(under.listed).toEqual([true]);
+  });
+
+  it.each(["null", "{", '{"spec": null}', '{"spec": {"selector": [null]}}'])(
+    "is not looked for in %s",
+    async (text) => {
+      server.put({ ...groupOf("a"), annotations: { [name]: text } });
+      const under = sourceOf();
+      await under.list();
+      expect(under.listed).toEqual([true]);
+    },
+  );
 });
 
 describe("the first list", () => {

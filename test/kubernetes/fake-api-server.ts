@@ -15,6 +15,7 @@ export interface NewObject {
   readonly uid?: string;
   readonly generation?: number;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
   /** `spec`, `data` and so on. */
   readonly content?: JsonObject;
 }
@@ -119,7 +120,8 @@ export class FakeApiServer {
   }
 
   /** Adds an object or changes it; open watches hear of it. */
-  put({ kind, name, namespace = "default", uid, generation = 1, labels, content = {} }: NewObject): JsonObject {
+  put({ kind, name, namespace = "default", uid, generation = 1, content = {}, ...given }: NewObject): JsonObject {
+    const { labels, annotations } = given;
     const key = `${plurals[kind]}/${namespace}/${name}`;
     const before = this.#objects.get(key);
     const known = metadataOf(before);
@@ -131,6 +133,7 @@ export class FakeApiServer {
       resourceVersion: this.version,
       generation,
       ...(labels && { labels: { ...labels } }),
+      ...(annotations && { annotations: { ...annotations } }),
     };
     const status = before?.status;
     const object: JsonObject = { ...content, metadata, ...(status !== undefined && { status }) };
