@@ -200,8 +200,10 @@ export class App {
   /** What a person should look at, a line each. */
   #attention(store: Store, { view }: Source): readonly string[] {
     const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
+    // Why an object is refused is among the problems, with its place.
     const objects = this.#statuses
       .attention()
+      .filter(({ reason }) => reason !== "Refused")
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
     return [...(store.status === "writable" ? [] : [`store: the log is ${store.status}`]), ...problems, ...objects];
   }

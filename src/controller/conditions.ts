@@ -1,7 +1,7 @@
 /** Conditions: what a reconcile found, in the words that a user reads. Equal findings give equal texts, always. */
 
 import type { DocumentChange } from "../model/feed.ts";
-import type { Condition, ObjectStatus } from "../model/source.ts";
+import type { Condition, ObjectStatus, Refusal } from "../model/source.ts";
 
 /** Something wrong with an object, and the condition under which it is told. */
 export interface Finding {
@@ -59,6 +59,29 @@ function acceptedWithAdvice(advice: readonly string[]): Condition {
   const message = `The spec is valid, but look at this: ${advice.join("; ")}`;
   return { type: "Accepted", status: "True", reason: "ValidWithAdvice", message };
 }
+
+/** The status of an object of which no version is known that could be looked at. */
+export function refusedStatus({ generation, message }: Refusal, isServed: boolean): ObjectStatus {
+  const findings: Finding[] = [{ type: "Accepted", reason: "Refused", message }];
+  const known = conditionsFor({ findings, sync: isServed ? "servingLastGood" : "notServed", advice: [] });
+  const conditions = known.map((condition) => (condition.type === "ResolvedRefs" ? unresolved : condition));
+  return { observedGeneration: generation, conditions };
+}
+
+/** The status of an object whose newest version is refused, from that of the version which stays. */
+export function asRefused(status: ObjectStatus, refusal: Refusal): ObjectStatus {
+  const failing = new Map(refusedStatus(refusal, true).conditions.map((condition) => [condition.type, condition]));
+  failing.delete("ResolvedRefs");
+  const conditions = status.conditions.map((condition) => failing.get(condition.type) ?? condition);
+  return { ...status, observedGeneration: refusal.generation, conditions };
+}
+
+const unresolved: Condition = {
+  type: "ResolvedRefs",
+  status: "Unknown",
+  reason: "NotAccepted",
+  message: "References are looked at when the spec is accepted",
+};
 
 /** The same status for an object whose write failed. */
 export function asStoreUnavailable(status: ObjectStatus): ObjectStatus {

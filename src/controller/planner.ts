@@ -8,6 +8,7 @@ import { type GroupDocument, groupPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import type { ObjectName, ObjectStatus, Source } from "../model/source.ts";
+import { asRefused, refusedStatus } from "./conditions.ts";
 import { Dependents, objectKey } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
 import { Ranking } from "./ranking.ts";
@@ -72,6 +73,7 @@ export class Planner {
   readonly #dependents = new Dependents();
   readonly #ranking: Ranking;
   readonly #world: ProfileWorld;
+  readonly #refusedProfiles = new Set<string>();
   #hasBegun = false;
 
   constructor(options: PlannerOptions) {
@@ -92,10 +94,10 @@ export class Planner {
     return this.#dependents.of(name);
   }
 
-  /** Every Profile and Group that the source shows or the store holds. */
+  /** Every Profile and Group that the source shows or refuses, or the store holds. */
   names(): readonly ObjectName[] {
     const { source, documents } = this.#options;
-    const names = byKey(documents.names());
+    const names = byKey([...documents.names(), ...source.view.refusals]);
     for (const kind of ["Profile", "Group"] as const) {
       for (const { namespace, name } of source.view.all(kind)) addTo(names, { kind, namespace, name });
     }
@@ -183,12 +185,14 @@ export class Planner {
       drafted === undefined
         ? { changes: groupChanges(path, marked, storedText), status: undefined }
         : reconcileGroup({ ...drafted, document: marked }, storedText, {
-            profileExists: (namespace, name) => this.#profileExists(namespace, name),
+            profile: (namespace, name) => this.#profile(namespace, name),
             standingOf: (group) => this.#ranking.standingOf(group),
           });
     draft.changes.push(...changes);
     draft.passings.push({ id: `${id.namespace}/${id.name}`, before: stored?.spec, after: document?.spec });
-    draft.planned.push({ name: id, status, isRemoved: document === undefined && changes.length > 0 });
+    // A stand-in tells of the refusal itself.
+    const told = drafted?.object.refusal === undefined ? this.#asTold(id, status, document !== undefined) : status;
+    draft.planned.push({ name: id, status: told, isRemoved: document === undefined && changes.length > 0 });
   }
 
   #planProfile(id: ObjectName, draft: Draft): void {
@@ -196,30 +200,51 @@ export class Planner {
     const { namespace, name } = id;
     const object = source.view.get("Profile", namespace, name);
     const stored = documents.profile(namespace, name);
-    if (object === undefined && !source.view.complete) {
-      draft.planned.push({ name: id, status: undefined, isRemoved: false });
-      return;
-    }
-    this.#dependents.update(id, object);
-    if ((object === undefined) !== (stored.document === undefined)) {
+    const isStored = stored.document !== undefined;
+    const comesOrGoes = (object === undefined) === isStored;
+    if (this.#hasNewVerdict(id) || comesOrGoes) {
       for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
     }
     const groupCount = this.#dependents.countOf(id);
+    if (object === undefined && !source.view.complete) {
+      const told = this.#asTold(id, undefined, isStored);
+      draft.planned.push({ name: id, status: told && { ...told, groupCount }, isRemoved: false });
+      return;
+    }
+    this.#dependents.update(id, object);
     const { changes, status } =
       object === undefined ? removeProfile(namespace, name, stored) : reconcileProfile(object, stored, this.#world);
     draft.changes.push(...changes);
+    const told = this.#asTold(id, status, isStored);
     draft.planned.push({
       name: id,
-      status: status && { ...status, groupCount },
+      status: told && { ...told, groupCount },
       isRemoved: object === undefined && changes.length > 0,
     });
   }
 
-  /** In view, or out of view for now and still served from the store. */
-  #profileExists(namespace: string, name: string): boolean {
+  /** True when the newest version of a Profile is refused and was not, or the other way round, when last planned. */
+  #hasNewVerdict(id: ObjectName): boolean {
+    const key = objectKey(id);
+    const wasRefused = this.#refusedProfiles.delete(key);
+    const isRefused = this.#options.source.view.refusalOf(id) !== undefined;
+    if (isRefused) this.#refusedProfiles.add(key);
+    return isRefused !== wasRefused;
+  }
+
+  /** The status to tell, which of a refused object is that it is refused. */
+  #asTold(id: ObjectName, status: ObjectStatus | undefined, isServed: boolean): ObjectStatus | undefined {
+    const refusal = this.#options.source.view.refusalOf(id);
+    if (refusal === undefined) return status;
+    return status === undefined ? refusedStatus(refusal, isServed) : asRefused(status, refusal);
+  }
+
+  /** There is in view, or out of view for now and still served from the store. */
+  #profile(namespace: string, name: string): "there" | "refused" | "missing" {
     const { source, documents } = this.#options;
-    if (source.view.get("Profile", namespace, name) !== undefined) return true;
-    return !source.view.complete && documents.profile(namespace, name).document !== undefined;
+    if (source.view.get("Profile", namespace, name) !== undefined) return "there";
+    if (!source.view.complete && documents.profile(namespace, name).document !== undefined) return "there";
+    return source.view.refusalOf({ kind: "Profile", namespace, name }) === undefined ? "missing" : "refused";
   }
 }
 

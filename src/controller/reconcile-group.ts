@@ -38,7 +38,8 @@ export function draftGroup(
 
 /** The other Groups and the Profiles, as far as a Group is concerned with them. */
 export interface GroupWorld {
-  readonly profileExists: (namespace: string, name: string) => boolean;
+  /** `refused` was never accepted. */
+  readonly profile: (namespace: string, name: string) => "there" | "refused" | "missing";
   readonly standingOf: (group: Group) => Standing;
 }
 
@@ -80,9 +81,11 @@ function toDocument({ origin, uid, generation, spec, refusal }: GroupObject): Gr
   return { origin, uid, generation, spec, ...(refusal !== undefined && { refused: true }) };
 }
 
-function findingsOf({ refusal, namespace, spec }: GroupObject, { profileExists }: GroupWorld): readonly Finding[] {
+function findingsOf({ refusal, namespace, spec }: GroupObject, { profile }: GroupWorld): readonly Finding[] {
   if (refusal !== undefined) return [{ type: "Accepted", reason: "Refused", message: refusal }];
-  if (profileExists(namespace, spec.profile)) return [];
-  const message = `Profile "${spec.profile}" does not exist in namespace "${namespace}": its machines are answered 404`;
+  const found = profile(namespace, spec.profile);
+  if (found === "there") return [];
+  const state = found === "refused" ? "is refused, see its status" : `does not exist in namespace "${namespace}"`;
+  const message = `Profile "${spec.profile}" ${state}: its machines are answered 404`;
   return [{ type: "ResolvedRefs", reason: "ProfileNotFound", message }];
 }

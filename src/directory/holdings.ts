@@ -14,7 +14,15 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
-import type { GroupObject, ObjectKind, ObjectName, SourceObject, SourceProblem, SourceView } from "../model/source.ts";
+import type {
+  GroupObject,
+  ObjectKind,
+  ObjectName,
+  Refusal,
+  SourceObject,
+  SourceProblem,
+  SourceView,
+} from "../model/source.ts";
 import type { Definition, ReadFile } from "./read-file.ts";
 
 /** What one look at the directories found. */
@@ -30,7 +38,7 @@ export interface Look {
 }
 
 export interface Change {
-  /** Objects that were added, changed or removed. */
+  /** Objects that were added, changed, refused or removed. */
   readonly names: readonly ObjectName[];
   /** Those of them that left, as they were. */
   readonly removed: readonly SourceObject[];
@@ -46,6 +54,7 @@ export class Holdings implements SourceView {
   /** Objects that the last complete looks did not find, with the time of the first such look. */
   #missingSinceMs = new Map<string, number>();
   #problems: readonly SourceProblem[] = [];
+  #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
 
   /** @param confirmMs how long an object has to be missing before it leaves. */
@@ -59,6 +68,14 @@ export class Holdings implements SourceView {
 
   get problems(): readonly SourceProblem[] {
     return this.#problems;
+  }
+
+  get refusals(): Iterable<Refusal> {
+    return this.#refusals.values();
+  }
+
+  refusalOf(name: ObjectName): Refusal | undefined {
+    return this.#refusals.get(keyOf(name));
   }
 
   /** True while an object that was not found waits for a second look. */
@@ -96,26 +113,38 @@ export class Holdings implements SourceView {
     const differs = isComplete !== this.#isComplete || !isDeepStrictEqual(problems, this.#problems);
     this.#problems = problems;
     this.#isComplete = isComplete;
-    const names: ObjectName[] = [];
-    for (const { object } of resolved) {
-      if (object !== undefined && this.#put(object)) names.push(nameOf(object));
-    }
+    const changed = resolved.flatMap(({ object }) =>
+      object !== undefined && this.#put(object) ? [nameOf(object)] : [],
+    );
+    const judged = this.#takeRefusals(resolved.flatMap(({ refusal }) => refusal ?? []));
     const removed = this.#removeMissing(definitions, look);
-    names.push(...removed.map(nameOf));
+    const names = [...changed, ...judged, ...removed.map(nameOf)];
     return { names, removed, differs: differs || names.length > 0 };
   }
 
+  /** Replaces what is refused. @returns whose refusal is new, another one, or over. */
+  #takeRefusals(refusals: readonly Refusal[]): readonly ObjectName[] {
+    const before = this.#refusals;
+    this.#refusals = new Map(refusals.map((refusal) => [keyOf(refusal), refusal]));
+    const all = new Map([...before, ...this.#refusals]);
+    return [...all].flatMap(([key, { kind, namespace, name }]) =>
+      before.get(key)?.message === this.#refusals.get(key)?.message ? [] : [{ kind, namespace, name }],
+    );
+  }
+
   /** What to hold under a name, from everything that defines it. */
-  #resolve(same: readonly Definition[]): { readonly object?: SourceObject; readonly problem?: SourceProblem } {
+  #resolve(same: readonly Definition[]): Resolved {
     const [first, second] = same;
     if (first === undefined) return {};
     if (second === undefined && first.kind === "accepted") return { object: first.object };
-    const held = this.#held(nameOfDefinition(first));
+    const name = nameOfDefinition(first);
+    const held = this.#held(name);
     const problem = second === undefined ? undefined : duplicateProblem(first, second);
-    const refusal = problem?.message ?? (first.kind === "refused" ? first.text : "");
+    const message = problem?.message ?? (first.kind === "refused" ? first.text : "");
     const object =
-      held !== undefined && !isRefused(held) ? held : refusedGroup([...same, ...asDefinition(held)], refusal);
-    return { ...(object && { object }), ...(problem && { problem }) };
+      held !== undefined && !isRefused(held) ? held : refusedGroup([...same, ...asDefinition(held)], message);
+    const refusal = toRefusal(name, message);
+    return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
   #held({ kind, namespace, name }: ObjectName): SourceObject | undefined {
@@ -167,6 +196,18 @@ export class Holdings implements SourceView {
     }
     return removed;
   }
+}
+
+/** What to do with what a name is defined as. */
+interface Resolved {
+  readonly object?: SourceObject;
+  readonly problem?: SourceProblem;
+  readonly refusal?: Refusal;
+}
+
+/** Files have no generations. ConfigMaps and Secrets have no status to tell it in. */
+function toRefusal({ kind, namespace, name }: ObjectName, message: string): Refusal | undefined {
+  return kind === "Profile" || kind === "Group" ? { kind, namespace, name, generation: 1, message } : undefined;
 }
 
 function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {

@@ -160,10 +160,7 @@ export class ClusterSource implements Source {
     const shown: ObjectName[] = [];
     for (const change of changes) {
       const name = { kind, namespace: change.namespace, name: change.name };
-      const before = view.problemOf(name)?.message;
       if (view.take(name, this.seen(name)?.value)) shown.push(name);
-      const problem = view.problemOf(name)?.message;
-      if (problem !== undefined && problem !== before) this.#options.log.warn({ problem }, "object cannot be used");
       if (change.kind === "replaced") this.#replaced(name);
     }
     if (shown.length > 0) this.#listener?.changed(shown);
@@ -211,4 +208,11 @@ interface Scope {
   readonly key: string;
 }
 
-const nothingYet: SourceView = { complete: false, problems: [], get: () => undefined, all: () => [] };
+const nothingYet: SourceView = {
+  complete: false,
+  problems: [],
+  refusals: [],
+  refusalOf: () => undefined,
+  get: () => undefined,
+  all: () => [],
+};

@@ -6,18 +6,21 @@
  * understand keeps its last version, too, and while there is such a one the view is not complete.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type {
   GroupObject,
   ObjectKind,
   ObjectName,
+  OwnName,
   ProfileObject,
+  Refusal,
   SourceObject,
   SourceProblem,
   SourceView,
 } from "../model/source.ts";
 import type { ConfigMaps } from "./config-maps.ts";
-import type { Judgement } from "./judge.ts";
-import { type Reference, References, referencesOf } from "./references.ts";
+import { type Judgement, origin } from "./judge.ts";
+import { type Reference, References, referenceKey, referencesOf } from "./references.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Where the content of references comes from. */
@@ -33,7 +36,7 @@ export class ClusterView implements SourceView {
   readonly #groups = new Map<string, GroupObject>();
   /** Newest versions of Profiles that wait for what they refer to. */
   readonly #pending = new Map<string, ProfileObject>();
-  readonly #problems = new Map<string, SourceProblem>();
+  readonly #refusals = new Map<string, Refusal>();
   #hasLists = false;
   #wasWhole = false;
 
@@ -42,11 +45,19 @@ export class ClusterView implements SourceView {
   }
 
   get complete(): boolean {
-    return this.#wasWhole && this.#problems.size === 0;
+    return this.#wasWhole && this.#refusals.size === 0;
   }
 
   get problems(): readonly SourceProblem[] {
-    return [...this.#problems.values()];
+    return [...this.#refusals.values()].map(toProblem);
+  }
+
+  get refusals(): Iterable<Refusal> {
+    return this.#refusals.values();
+  }
+
+  refusalOf(name: ObjectName): Refusal | undefined {
+    return this.#refusals.get(referenceKey(name));
   }
 
   get isEmpty(): boolean {
@@ -76,19 +87,15 @@ export class ClusterView implements SourceView {
     this.#noteWhole();
   }
 
-  problemOf({ kind, namespace, name }: ObjectName): SourceProblem | undefined {
-    return this.#problems.get(`${kind}/${namespace}/${name}`);
-  }
-
-  /** Takes up what an object is now; undefined when it is gone. @returns true when that shows. */
-  take({ kind, namespace, name }: ObjectName, judgement: Judgement | undefined): boolean {
-    const id = `${namespace}/${name}`;
-    const problem = judgement?.problem;
-    if (problem === undefined) this.#problems.delete(`${kind}/${id}`);
-    else this.#problems.set(`${kind}/${id}`, problem);
+  /** Takes up what a Profile or Group is now; undefined when it is gone. @returns true when that shows. */
+  take(name: OwnName, judgement: Judgement | undefined): boolean {
+    const wasRefused = this.refusalOf(name);
+    this.#noteRefusal(name, judgement);
+    const isRefused = this.refusalOf(name);
+    const isNews = !isDeepStrictEqual(wasRefused, isRefused);
     // What cannot be understood is not gone.
-    if (problem !== undefined && judgement?.object === undefined) return false;
-    return this.#put(kind, id, judgement?.object);
+    if (isRefused !== undefined && judgement?.object === undefined) return isNews;
+    return this.#put(name.kind, `${name.namespace}/${name.name}`, judgement?.object) || isNews;
   }
 
   /** Tells that it is now known what a reference leads to, or that this has changed. @returns what shows it. */
@@ -102,7 +109,16 @@ export class ClusterView implements SourceView {
     return [reference, ...shown];
   }
 
-  #put(kind: ObjectKind, id: string, object: SourceObject | undefined): boolean {
+  #noteRefusal({ kind, namespace, name }: OwnName, judgement: Judgement | undefined): void {
+    const key = referenceKey({ kind, namespace, name });
+    if (judgement?.refusal === undefined) this.#refusals.delete(key);
+    else {
+      const { generation, refusal: message } = judgement;
+      this.#refusals.set(key, { kind, namespace, name, generation, message });
+    }
+  }
+
+  #put(kind: OwnName["kind"], id: string, object: SourceObject | undefined): boolean {
     if (kind === "Profile") return this.#putProfile(id, object?.kind === "Profile" ? object : undefined);
     if (object?.kind !== "Group") return this.#groups.delete(id);
     if (this.#groups.get(id) === object) return false;
@@ -127,7 +143,7 @@ export class ClusterView implements SourceView {
 
   /** The version before stays complete as long as it is shown: its references are wanted, too. */
   #refer(id: string, versions: readonly ProfileObject[]): void {
-    const references = new Map(versions.flatMap(referencesOf).map((reference) => [keyOf(reference), reference]));
+    const references = new Map(versions.flatMap(referencesOf).map((reference) => [referenceKey(reference), reference]));
     const { wanted, unwanted } = this.#references.update(id, [...references.values()]);
     for (const reference of wanted) this.#caches[reference.kind].want(reference);
     for (const reference of unwanted) this.#caches[reference.kind].unwant(reference);
@@ -177,6 +193,6 @@ function nameOf({ kind, namespace, name }: ProfileObject): ObjectName {
   return { kind, namespace, name };
 }
 
-function keyOf({ kind, name }: Reference): string {
-  return `${kind}/${name}`;
+function toProblem({ kind, namespace, name, message }: Refusal): SourceProblem {
+  return { origin, message: `${kind} ${namespace}/${name}, ${message}` };
 }

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Admission, RefusedDocument } from "../admission/admission.ts";
 import type { Finding } from "../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { GroupObject, SourceObject, SourceProblem } from "../model/source.ts";
+import type { GroupObject, SourceObject } from "../model/source.ts";
 import { droppedLabels, withDroppedLabels } from "./dropped-labels.ts";
 import type { Held, HeldMeta } from "./mirror.ts";
 import type { Resource } from "./resources.ts";
@@ -17,8 +17,8 @@ export interface Judgement {
   readonly generation: number;
   /** The object, also a Group that is refused and at least says which machines are its own. */
   readonly object?: SourceObject;
-  /** Set when the object was refused. */
-  readonly problem?: SourceProblem;
+  /** Why the object was refused. */
+  readonly refusal?: string;
   readonly status: JsonObject;
   /** Labels that were written and did not come here, see dropped-labels.ts. */
   readonly dropped: readonly string[];
@@ -46,12 +46,12 @@ export function judge(
   const base = { generation, status, dropped };
   if (verdict.kind === "accepted") return { ...base, object: verdict.object };
   const refusal = verdict.kind === "refused" ? describe(verdict) : "it is of another group";
-  const message = `${resource.kind} ${meta.namespace}/${meta.name}, ${refusal}`;
   const standIn = verdict.kind === "refused" ? toStandIn(verdict, meta, { generation, refusal }) : undefined;
-  return { ...base, ...(standIn && { object: standIn }), problem: { origin, message } };
+  return { ...base, ...(standIn && { object: standIn }), refusal };
 }
 
-const origin = "cluster";
+/** Where everything of a cluster is found. */
+export const origin = "cluster";
 
 /** Absent for ConfigMaps and Secrets. */
 function generationOf({ metadata }: JsonObject): number {

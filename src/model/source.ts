@@ -63,6 +63,22 @@ export interface SourceProblem {
   readonly message: string;
 }
 
+/** Of an object that has a status. */
+export interface OwnName extends ObjectName {
+  readonly kind: "Profile" | "Group";
+}
+
+/**
+ * An object whose newest version is refused, which its user shall read in its status. What is in view of it is the
+ * version before, a stand-in, or nothing.
+ */
+export interface Refusal extends OwnName {
+  /** Of the version that is refused. */
+  readonly generation: number;
+  /** As `SourceProblem.message`. */
+  readonly message: string;
+}
+
 /** What a source holds now. */
 export interface SourceView {
   /**
@@ -70,6 +86,9 @@ export interface SourceView {
    */
   readonly complete: boolean;
   readonly problems: readonly SourceProblem[];
+  /** While there is one, the view is not complete. */
+  readonly refusals: Iterable<Refusal>;
+  refusalOf(name: ObjectName): Refusal | undefined;
   get<Kind extends ObjectKind>(
     kind: Kind,
     namespace: string,
@@ -81,7 +100,7 @@ export interface SourceView {
 export interface SourceListener {
   /** A full list ended; `view` shows it. A source whose list was empty lists again within a minute. */
   listed(): void;
-  /** These names were added, changed or removed since they were last told. */
+  /** These names were added, changed, refused or removed since they were last told. */
   changed(names: readonly ObjectName[]): void;
 }
 

@@ -1,6 +1,8 @@
 import type {
   ObjectKind,
   ObjectName,
+  OwnName,
+  Refusal,
   Source,
   SourceListener,
   SourceObject,
@@ -15,6 +17,7 @@ export class FakeSource implements Source, SourceView {
   readonly problems: readonly SourceProblem[] = [];
   complete = true;
   readonly #objects = new Map<string, SourceObject>();
+  readonly #refusals = new Map<string, Refusal>();
   #listener: SourceListener | undefined;
 
   start(listener: SourceListener): Promise<void> {
@@ -33,6 +36,23 @@ export class FakeSource implements Source, SourceView {
 
   *all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
     for (const object of this.#objects.values()) if (isOf(kind, object)) yield object;
+  }
+
+  get refusals(): Iterable<Refusal> {
+    return this.#refusals.values();
+  }
+
+  refusalOf({ kind, namespace, name }: ObjectName): Refusal | undefined {
+    return this.#refusals.get(`${kind}/${namespace}/${name}`);
+  }
+
+  /** Refuses the newest version of an object, or no more, without telling. */
+  refuse({ kind, namespace, name }: OwnName, message: string | undefined): this {
+    const key = `${kind}/${namespace}/${name}`;
+    this.complete = message === undefined;
+    if (message === undefined) this.#refusals.delete(key);
+    else this.#refusals.set(key, { kind, namespace, name, generation: 7, message });
+    return this;
   }
 
   /** Holds an object without telling. */

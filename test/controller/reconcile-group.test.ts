@@ -5,8 +5,7 @@ import { toGroup } from "../../src/model/group.ts";
 import type { GroupObject } from "../../src/model/source.ts";
 import { groupObject, groupSpec } from "./objects.ts";
 
-const profileExists = () => true;
-const alone: GroupWorld = { profileExists, standingOf: () => ({ kind: "free" }) };
+const alone: GroupWorld = { profile: () => "there", standingOf: () => ({ kind: "free" }) };
 
 interface Around {
   readonly storedText?: string | undefined;
@@ -43,7 +42,7 @@ describe("a Group", () => {
   });
 
   it("takes effect without its Profile, and says that it is missing", () => {
-    const outcome = reconcile(groupObject(), { world: { profileExists: () => false } });
+    const outcome = reconcile(groupObject(), { world: { profile: () => "missing" } });
     expect(outcome.changes).toHaveLength(1);
     expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason: "ProfileNotFound" });
   });

@@ -242,11 +242,17 @@ describe("a refused object", () => {
     await tested.look(2);
     expect(tested.group("a")?.spec).toMatchObject({ priority: 0, selector: { role: "a" } });
     expect(tested.group("a")?.refusal).toBeUndefined();
+    expect([...tested.source.view.refusals]).toMatchObject([
+      { kind: "Profile", name: "p", generation: 1, message: expect.stringContaining("set exactly one of kernel") },
+      { kind: "Group", name: "a", generation: 1, message: expect.stringContaining("spec.priority (line 12)") },
+    ]);
+    expect(tested.changes.at(-1)).toEqual(["Group/default/a", "Profile/default/p"]);
     expect(tested.profile("p")?.spec.templates.generic).toMatchObject({ text: "hello" });
     await writeFile(join(root, "a.yaml"), stream(profileText("p", "  boot: {local: exit}"), groupText("a")));
     await tested.look(2);
     expect(tested.profile("p")?.spec.boot).toEqual({ kind: "local", local: "exit" });
     expect(tested.problems()).toEqual([]);
+    expect([...tested.source.view.refusals]).toEqual([]);
   });
 
   it("that is a Group without an accepted version takes part with its refusal while its selector parses", async () => {
@@ -289,6 +295,7 @@ describe("a name that is defined twice", () => {
     const same = stream(profileText("web"), groupText("a"));
     const tested = await follow(await directoryWith({ "a.yaml": same, "b.yaml": same }));
     expect(tested.names("Profile")).toEqual([]);
+    expect([...tested.source.view.refusals].map(({ kind }) => kind)).toEqual(["Profile", "Group"]);
     expect(tested.group("a")).toMatchObject({
       refusal: expect.stringContaining("defined a second time, first in a.yaml, document 2 (line 7)"),
       spec: { selector: { role: "a" } },

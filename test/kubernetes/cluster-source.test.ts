@@ -115,15 +115,22 @@ describe("an object that davit does not understand", () => {
     expect(group?.spec.selector).toEqual({ role: "a" });
     expect(group?.refusal).toContain("spec.priority: must be 1000 or less");
     expect(under.source.view.complete).toBe(false);
-    expect(under.bed.told("object cannot be used")).toHaveLength(1);
+    expect([...under.source.view.refusals]).toMatchObject([{ kind: "Group", name: "a", generation: 1 }]);
   });
 
   it("keeps its version before, and the view is whole again once it is repaired", async () => {
     server.put(profileOf("web", { displayName: "good" }));
     const under = sourceOf();
     await under.list();
-    server.put(profileOf("web", { field: "of a later version" }, 2));
+    await under.tells("Profile/default/web", () => server.put(profileOf("web", { field: "of a later version" }, 2)));
     await until(() => under.listed.length === 2);
+    expect(under.source.view.refusalOf({ kind: "Profile", namespace: "default", name: "web" })).toEqual({
+      kind: "Profile",
+      namespace: "default",
+      name: "web",
+      generation: 2,
+      message: expect.stringMatching(/^spec: has a field that does not exist: .*; is the CRD in the cluster of this/),
+    });
     expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("good");
     expect(under.source.view.problems.map(({ message }) => message).join()).toContain("Profile default/web");
     await under.tells("Profile/default/web", () => server.put(profileOf("web", { displayName: "new" }, 3)));
