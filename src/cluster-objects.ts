@@ -16,7 +16,8 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const access = await loadClusterAccess({ kubeconfig, context, environment });
   const client = new ApiClient({ access, clock, random, log, metrics, version });
   const namespaces = namespacesOf(config, access.namespace);
-  const source = new ClusterSource({ client, namespaces, clock, random, log, metrics });
+  const limits = { silenceMs: config.watchSilenceMs };
+  const source = new ClusterSource({ client, namespaces, clock, random, log, metrics, limits });
   const events = new EventRecorder({ client, clock, random, log, instance });
   const seen: ClusterSource["seen"] = (name) => source.seen(name);
   const writer = new StatusWriter({ client, seen, events, clock, random, log });

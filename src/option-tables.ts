@@ -121,6 +121,13 @@ export const serveOptions = {
     help: "watch every namespace of the cluster, which needs a ClusterRole",
     read: one(readSwitch),
   } satisfies Option<boolean>,
+  watchSilenceMs: {
+    flag: "watch-silence",
+    value: "DURATION",
+    preset: "150s",
+    help: "a watch of the cluster of which nothing is heard for so long is cut, and everything is listed anew",
+    read: one(readWait),
+  } satisfies Option<number>,
   dataDir: {
     flag: "data-dir",
     value: "DIR",

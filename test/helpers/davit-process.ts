@@ -8,8 +8,9 @@ import type { Readable } from "node:stream";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 
 export interface DavitOptions {
-  /** A directory; none where `args` say where objects come from. */
+  /** Where objects are from: a directory, or the cluster that a kubeconfig file leads to. */
   readonly manifests?: string;
+  readonly kubeconfig?: string;
   readonly dataDir: string;
   /** Further words of the command line. */
   readonly args?: readonly string[];
@@ -50,8 +51,11 @@ const startLimitMs = 60_000;
  * Starts `davit serve` and waits until it says what it serves, and is ready.
  * @throws {Error} with what it wrote, when it ends instead or stays silent.
  */
-export async function startDavit({ manifests, dataDir, args = [], ...how }: DavitOptions): Promise<DavitProcess> {
-  const places = [...(manifests === undefined ? [] : ["--manifests", manifests]), "--data-dir", dataDir];
+export async function startDavit(options: DavitOptions): Promise<DavitProcess> {
+  const { manifests, kubeconfig, dataDir, args = [], ...how } = options;
+  const source = kubeconfig === undefined ? [] : ["--kubernetes", "--kubeconfig", kubeconfig];
+  const files = manifests === undefined ? [] : ["--manifests", manifests];
+  const places = [...source, ...files, "--data-dir", dataDir];
   const { served, ...davit } = await launch("serve", [...places, ...addresses(["boot", "store", "ops"], args)], how);
   const scheme = served.storeTls === true ? "https" : "http";
   return { ...davit, storeUrl: loopbackUrl(served.storeAddress, scheme) };
