@@ -115,9 +115,12 @@ export class ConfigMaps {
   }
 
   #lookAt(changes: readonly MirrorChange[]): void {
-    for (const { namespace, name } of changes) {
+    for (const { kind, namespace, name } of changes) {
       const entry = this.#entries.get(`${namespace}/${name}`);
-      if (entry !== undefined) this.#look(entry);
+      if (entry === undefined) continue;
+      // Another object may carry a version that was read of the one before.
+      if (kind === "replaced") entry.version = undefined;
+      this.#look(entry);
     }
   }
 

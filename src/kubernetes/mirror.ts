@@ -19,7 +19,10 @@ export interface Held<Value> extends HeldMeta {
 }
 
 export interface MirrorChange {
-  /** `replaced` is another object under the same name: the old one was deleted in between. */
+  /**
+   * `replaced` is another object under the same name: the old one was deleted in between, or the whole cluster went back
+   * to an older state.
+   */
   readonly kind: "set" | "replaced" | "deleted";
   readonly namespace: string;
   readonly name: string;
@@ -31,6 +34,8 @@ export type ReadObject<Value> = (object: JsonObject, meta: HeldMeta, before: Hel
 export class Mirror<Value> {
   readonly #read: ReadObject<Value>;
   #held: Map<string, Held<Value>> = new Map();
+  /** What is held may be of another history: objects are taken for new ones, until there is a list. */
+  #isDistrusted = false;
 
   constructor(read: ReadObject<Value>) {
     this.#read = read;
@@ -48,6 +53,11 @@ export class Mirror<Value> {
     return this.#held.values();
   }
 
+  /** What is held may be of another history than the next list, which then replaces all of it. */
+  distrust(): void {
+    this.#isDistrusted = true;
+  }
+
   /** Reads an object without taking it up; what is known already is not read again. Undefined for what is no object. */
   prepare(object: JsonObject): Held<Value> | undefined {
     const meta = readMeta(object);
@@ -58,13 +68,26 @@ export class Mirror<Value> {
     return { ...meta, value: this.#read(object, meta, before) };
   }
 
+  /**
+   * The same for an item of a list. What lies between it and the version that is known was not heard, so that only an
+   * equal version is the same, and not even that of another history.
+   */
+  prepareListed(object: JsonObject): Held<Value> | undefined {
+    const meta = readMeta(object);
+    if (meta === undefined) return undefined;
+    const known = this.get(meta.namespace, meta.name);
+    const isSame = known?.uid === meta.uid && known.resourceVersion === meta.resourceVersion;
+    if (isSame && !this.#isDistrusted) return known;
+    return { ...meta, value: this.#read(object, meta, undefined) };
+  }
+
   /** Takes up one object; undefined when it is what is known. */
   put(held: Held<Value>): MirrorChange | undefined {
     const { namespace, name } = held;
     const known = this.get(namespace, name);
     if (known === held) return undefined;
     this.#held.set(`${namespace}/${name}`, held);
-    const isReplaced = known !== undefined && known.uid !== held.uid;
+    const isReplaced = known !== undefined && (known.uid !== held.uid || this.#isDistrusted);
     return { kind: isReplaced ? "replaced" : "set", namespace, name };
   }
 
@@ -79,7 +102,9 @@ export class Mirror<Value> {
     const gone = new Map(before);
     for (const { namespace, name } of listed) gone.delete(`${namespace}/${name}`);
     const changes = [...gone.values()].flatMap((held) => this.drop(held) ?? []);
-    return [...changes, ...listed.flatMap((held) => this.put(held) ?? [])];
+    changes.push(...listed.flatMap((held) => this.put(held) ?? []));
+    this.#isDistrusted = false;
+    return changes;
   }
 }
 

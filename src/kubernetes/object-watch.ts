@@ -14,6 +14,7 @@ import type { ApiClient, ApiRequest } from "./client.ts";
 import { type Held, Mirror, type MirrorChange, type ReadObject, readMeta } from "./mirror.ts";
 import { pagedList } from "./paged-list.ts";
 import { RetryDelays } from "./retry-delays.ts";
+import { hasRewound, mayFollowRewind } from "./rewind.ts";
 import { type WatchEvent, watchEvents } from "./watch-events.ts";
 import { toWatchFailure, WatchFailure } from "./watch-failure.ts";
 
@@ -72,6 +73,8 @@ const overdueMs = 30_000;
 const shortWatchMs = 1_000;
 /** What is refused may be allowed or installed at any time, and a person waits for it then. */
 const refusedCapMs = 10_000;
+/** Now and then everything is listed, for what nobody thought of: after a time from here to twice of it. */
+const relistMs = 30 * 60_000;
 
 export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
@@ -84,6 +87,11 @@ export class ObjectWatch<Value> {
   #listNow = new AbortController();
   /** Where the next watch begins; undefined when there has to be a list. */
   #version: string | undefined;
+  /** The newest version that was seen, whatever has to be listed. */
+  #newestVersion: string | undefined;
+  /** The API server may have gone back to an older state since then. */
+  #isDoubtful = false;
+  #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
   #isConnected = false;
   #heardAtMs: number;
@@ -143,6 +151,8 @@ export class ObjectWatch<Value> {
       this.#listNow = new AbortController();
       const signal = AbortSignal.any([stop, this.#listNow.signal]);
       try {
+        if (this.#isDoubtful) await this.#lookForRewind(signal);
+        if (this.#options.clock.monotonicMs() >= this.#relistAtMs) this.#version = undefined;
         if (this.#version === undefined) await this.#list(signal);
         else await this.#watch(this.#version, signal);
       } catch (thrown) {
@@ -151,20 +161,36 @@ export class ObjectWatch<Value> {
     }
   }
 
+  /** An older state is another history: nothing that is held is known to be in it, whatever version it carries. */
+  async #lookForRewind(signal: AbortSignal): Promise<void> {
+    const { client, log, metrics, target } = this.#options;
+    const version = this.#newestVersion;
+    const request = this.#request(signal, {});
+    if (version !== undefined && (await hasRewound({ client, request, version })) && !signal.aborted) {
+      log.warn({ what: target.what }, "the cluster went back to an older state, listing everything");
+      metrics.watchRestarts.inc({ reason: "rewound" });
+      this.#mirror.distrust();
+      this.#version = undefined;
+      this.#newestVersion = undefined;
+    }
+    this.#isDoubtful = false;
+  }
+
   async #list(signal: AbortSignal): Promise<void> {
-    const { client, metrics, limits = {}, listener } = this.#options;
+    const { client, clock, random, metrics, limits = {}, listener } = this.#options;
     const list = await pagedList({
       client,
       request: this.#request(signal, {}),
       pageSize: limits.pageSize ?? presetPageSize,
-      prepare: (object) => this.#mirror.prepare(object),
+      prepare: (object) => this.#mirror.prepareListed(object),
     });
     if (signal.aborted) return;
     metrics.relists.inc();
-    this.#heardAtMs = this.#options.clock.monotonicMs();
+    this.#heardAtMs = clock.monotonicMs();
     this.#assertNotEmptied(list.items.length);
     const changes = this.#mirror.replace(list.items);
-    this.#version = list.resourceVersion;
+    this.#isAt(list.resourceVersion);
+    this.#relistAtMs = clock.monotonicMs() + relistMs * (1 + random());
     this.#isSynced = true;
     if (changes.length > 0) listener.changed(changes);
     listener.listed();
@@ -226,15 +252,20 @@ export class ObjectWatch<Value> {
 
   #takeOne(event: WatchEvent): readonly MirrorChange[] {
     if (event.kind === "bookmark") {
-      this.#version = event.resourceVersion;
+      this.#isAt(event.resourceVersion);
       return [];
     }
     const meta = readMeta(event.object);
     const held = event.kind === "set" ? this.#mirror.prepare(event.object) : undefined;
     if (meta === undefined) throw new WatchFailure("protocol", "an event has no object");
     const change = held === undefined ? this.#mirror.drop(meta) : this.#mirror.put(held);
-    this.#version = meta.resourceVersion;
+    this.#isAt(meta.resourceVersion);
     return change === undefined ? [] : [change];
+  }
+
+  #isAt(version: string): void {
+    this.#version = version;
+    this.#newestVersion = version;
   }
 
   #request(signal: AbortSignal, query: Readonly<Record<string, string>>): ApiRequest {
@@ -264,6 +295,7 @@ export class ObjectWatch<Value> {
     if (!isFailure) log.error({ err: thrown, what: target.what }, "following the cluster failed");
     const failure = isFailure ? thrown : new WatchFailure("protocol", "a bug", { cause: thrown });
     if (failure.needsList) this.#version = undefined;
+    this.#isDoubtful ||= mayFollowRewind(failure.reason);
     metrics.watchRestarts.inc({ reason: failure.reason });
     // The history is short: a place that is no longer kept is normal, unless it happens again and again.
     const delays = failure.reason === "expired" ? this.#expiryDelays : this.#delays;

@@ -88,7 +88,9 @@ export class StatusWriter implements StatusSink {
   /** Looks again at an object that has taken the place of another of its name. */
   recheck(name: ObjectName): void {
     const entry = this.#entries.get(keyOf(name));
-    if (entry !== undefined) this.#add(entry);
+    if (entry === undefined) return;
+    entry.written = undefined;
+    this.#add(entry);
   }
 
   /** Idempotent. */

@@ -2,7 +2,7 @@
 
 import { ApiError } from "./api-error.ts";
 
-/** Labels of `davit_watch_restarts_total`. */
+/** Labels of `davit_watch_restarts_total`, beside `rewound` (rewind.ts). */
 export type WatchFailureReason =
   /** The place in the history is no longer kept: 410. */
   | "expired"

@@ -27,7 +27,7 @@ export interface SeenRequest {
   readonly headers: IncomingMessage["headers"];
   readonly body: JsonObject | undefined;
   /** What it asks for: see `kindOf`. */
-  readonly kind: "list" | "watch" | "get" | "patch" | "post";
+  readonly kind: "list" | "look" | "watch" | "get" | "patch" | "post";
 }
 
 /** Takes over an answer. */
@@ -36,6 +36,11 @@ export type Handler = (request: SeenRequest, response: ServerResponse) => void;
 interface OpenWatch {
   readonly request: SeenRequest;
   readonly response: ServerResponse;
+}
+
+export interface FakeCopy {
+  readonly objects: ReadonlyMap<string, JsonObject>;
+  readonly version: number;
 }
 
 interface LoggedEvent {
@@ -161,6 +166,20 @@ export class FakeApiServer {
     this.#compacted = this.#version;
   }
 
+  /** What it holds now, to go back to. */
+  copy(): FakeCopy {
+    return { objects: new Map(this.#objects), version: this.#version };
+  }
+
+  /** Goes back to an older state, as with a restored etcd: connections break, and older versions come again. */
+  restore({ objects, version }: FakeCopy): void {
+    this.#objects.clear();
+    for (const [key, object] of objects) this.#objects.set(key, object);
+    this.#history.length = 0;
+    this.#version = version;
+    this.cut();
+  }
+
   /** Sends every open watch a bookmark of the version that is now. */
   bookmark(): void {
     for (const { response } of this.#watches) writeEvent(response, "BOOKMARK", bookmarkOf(this.version));
@@ -197,6 +216,7 @@ export class FakeApiServer {
   answer(request: SeenRequest, response: ServerResponse): void {
     switch (request.kind) {
       case "list":
+      case "look":
         this.#list(request, response);
         return;
       case "watch":
@@ -269,7 +289,8 @@ export class FakeApiServer {
   #log(type: LoggedEvent["type"], kind: string, object: JsonObject): void {
     const event = { version: this.#version, type, object: { kind, ...object } };
     this.#history.push(event);
-    for (const open of this.#watches) this.#tell(open, event);
+    // A watch from a version that is still to come hears nothing before it.
+    for (const open of this.#watches) if (event.version > placeIn(open)) this.#tell(open, event);
   }
 
   #tell({ request, response }: OpenWatch, { type, object }: LoggedEvent): void {
@@ -280,6 +301,10 @@ export class FakeApiServer {
       writeEvent(response, type, shown(request, object));
     }
   }
+}
+
+function placeIn({ request }: OpenWatch): number {
+  return Number(request.query.get("resourceVersion"));
 }
 
 /** A watch event as a line. */
@@ -327,7 +352,9 @@ function kindOf(method: string, path: string, query: URLSearchParams): SeenReque
   if (method === "PATCH") return "patch";
   if (method === "POST") return "post";
   if (query.get("watch") !== null) return "watch";
-  return placeOf(path).name === undefined ? "list" : "get";
+  if (placeOf(path).name !== undefined) return "get";
+  // One object, to see which version the list has.
+  return query.get("limit") === "1" ? "look" : "list";
 }
 
 function placeOf(path: string) {

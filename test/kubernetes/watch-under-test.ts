@@ -14,6 +14,8 @@ export class WatchUnderTest {
   /** Each call of `changed`, as `kind name`. */
   readonly changes: string[][] = [];
   readonly failures: WatchFailure[] = [];
+  /** Of each object that was read: whether it was told what it was before. */
+  readonly known: boolean[] = [];
   listedCount = 0;
   readCount = 0;
   isConnected = false;
@@ -24,7 +26,10 @@ export class WatchUnderTest {
     this.watch = new ObjectWatch({
       ...this.bed,
       target: { what: "groups", path: groupsPath, ...target },
-      read: () => ++this.readCount,
+      read: (_object, _meta, before) => {
+        this.known.push(before !== undefined);
+        return ++this.readCount;
+      },
       limits,
       listener: {
         listed: () => {

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "./client-under-test.ts";
+import { FakeApiServer, type Handler, sendStatus } from "./fake-api-server.ts";
+import { WatchUnderTest } from "./watch-under-test.ts";
+
+const disposals: (() => Promise<void>)[] = [];
+let server: FakeApiServer;
+
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  disposals.push(() => server.stop());
+});
+
+afterEach(async () => {
+  for (const dispose of disposals.splice(0).toReversed()) await dispose();
+});
+
+function follower() {
+  const followed = new WatchUnderTest(server);
+  disposals.push(() => followed.stop());
+  return followed;
+}
+
+function group(name: string, more = {}) {
+  return server.put({ kind: "Group", name, ...more });
+}
+
+const answers =
+  (code: number, reason: string): Handler =>
+  (_, response) =>
+    sendStatus(response, code, reason);
+
+describe("a server that went back to an older state", () => {
+  it("is listed anew: what came after that state is gone, and what was gone is back", async () => {
+    group("a");
+    group("b");
+    const followed = follower();
+    await followed.follow();
+    const copy = server.copy();
+    server.delete("Group", "b");
+    group("c");
+    await until(() => followed.names().join() === "a,c");
+    server.restore(copy);
+    await followed.failed(1);
+    await followed.bed.clock.advance(800);
+    await until(() => followed.names().join() === "a,b");
+    await until(() => followed.isConnected);
+    expect(followed.versions().at(-1)).toBe(server.version);
+    expect(followed.bed.told("the cluster went back to an older state, listing everything")).toHaveLength(1);
+    expect(await followed.bed.measured("davit_watch_restarts_total")).toContain(
+      'davit_watch_restarts_total{reason="rewound"} 1',
+    );
+  });
+
+  it("is not believed to have the same object because it has the same uid, generation and version", async () => {
+    group("a");
+    const followed = follower();
+    await followed.follow();
+    const copy = server.copy();
+    group("a", { generation: 2 });
+    group("z");
+    await until(() => followed.names().join() === "a,z");
+    server.restore(copy);
+    group("a", { generation: 2, content: { spec: "another" } });
+    const reads = followed.readCount;
+    await followed.failed(1);
+    await followed.bed.clock.advance(800);
+    await until(() => followed.names().join() === "a");
+    expect(followed.readCount).toBe(reads + 1);
+    expect(followed.changes.at(-1)).toEqual(["deleted z", "replaced a"]);
+  });
+
+  it("is asked for its newest version before anything else, until it tells", async () => {
+    group("a");
+    const followed = follower();
+    await followed.follow();
+    server.once("look", answers(503, "ServiceUnavailable"));
+    server.cut();
+    await followed.failed(1);
+    await followed.bed.clock.advance(800);
+    await followed.failed(2);
+    await followed.bed.clock.advance(1_600);
+    await until(() => followed.isConnected);
+    expect(server.seen("look")).toHaveLength(2);
+    expect(server.seen("list")).toHaveLength(1);
+    expect(server.seen("watch")).toHaveLength(2);
+  });
+
+  it("is not recognized by versions that are no numbers: the watch goes on", async () => {
+    const followed = follower();
+    await followed.follow();
+    server.once("look", (_, response) => response.end(JSON.stringify({ metadata: { resourceVersion: "a-1" } })));
+    server.cut();
+    await followed.failed(1);
+    await followed.bed.clock.advance(800);
+    await until(() => followed.isConnected);
+    expect(followed.versions()).toEqual(["100", "100"]);
+  });
+});
+
+describe("what was not heard", () => {
+  it("is read again where a list shows it, even if it is of the same generation", async () => {
+    group("a", { generation: 3 });
+    const followed = follower();
+    await followed.follow();
+    server.once("watch", answers(410, "Expired"));
+    await followed.endInGoodOrder();
+    group("a", { generation: 3 });
+    await until(() => followed.listedCount === 2);
+    expect(followed.known).toEqual([false, false]);
+    group("a", { generation: 3 });
+    await until(() => followed.readCount === 3);
+    expect(followed.known).toEqual([false, false, true]);
+  });
+
+  it("is listed after half an hour, as soon as a watch has ended", async () => {
+    group("a");
+    const followed = follower();
+    await followed.follow();
+    const startedMs = followed.bed.clock.monotonicMs();
+    for (let ends = 1; followed.listedCount === 1; ends++) {
+      await followed.bed.clock.advance(100_000);
+      server.endWatches();
+      await followed.asked("watch", ends + 1);
+      group(`after-${ends}`);
+      await until(() => followed.names().includes(`after-${ends}`));
+    }
+    expect(followed.bed.clock.monotonicMs() - startedMs).toBe(30 * 60_000);
+    expect(followed.failures).toEqual([]);
+  });
+});
