@@ -2,8 +2,9 @@
  * Talks to the API server: JSON calls and watches, over pools of connections that are shared by everything.
  *
  * It promises that every call ends: by an answer, by its time-out or by its signal. A GET is tried again after a failure
- * that passes by itself, and anything after a 429; a 401 reads the credentials anew and tries once more. It leaves the
- * meaning of objects to others: what it returns is JSON.
+ * that passes by itself, and anything after a 429; a 401 reads the credentials anew and tries once more, and they are
+ * read anew, too, after a certificate that cannot be trusted. It leaves the meaning of objects to others: what it
+ * returns is JSON.
  */
 
 import { backoffMs, type Clock } from "../lib/clock.ts";
@@ -107,8 +108,10 @@ export class ApiClient {
     } catch (error) {
       if (error instanceof ApiError) throw error;
       if (deadline.hasPassed) throw new ApiError("late", { cause: error });
+      const code = codeOf(error);
+      if (isOfCertificates(code)) this.#options.access.renew();
       // Only the code: a message of the network may quote what was sent.
-      throw new ApiError("unreachable", { what: codeOf(error), cause: error });
+      throw new ApiError("unreachable", { what: code, cause: error });
     } finally {
       deadline.cancel();
     }
@@ -185,6 +188,14 @@ export class ApiClient {
     const wantedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
     return wantedMs ?? backoffMs(attempt, retryDelays) * (1 + this.#options.random());
   }
+}
+
+/**
+ * Codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS itself: the
+ * authority may be another by now, and a kubeconfig that holds it as text is read again for nothing else.
+ */
+function isOfCertificates(code = ""): boolean {
+  return /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_CA$|ERR_TLS_|ERR_SSL_)/.test(code);
 }
 
 /** A 429 was not looked at; after anything else only a GET is sure not to be done twice. */
