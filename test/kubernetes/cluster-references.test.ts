@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { until } from "./client-under-test.ts";
+import { FakeApiServer, sendStatus } from "./fake-api-server.ts";
+import {
+  fromConfigMap,
+  fromSecret,
+  profileOf,
+  type SourceOptions,
+  SourceUnderTest,
+  secretOf,
+} from "./source-under-test.ts";
+
+const disposals: (() => Promise<void>)[] = [];
+let server: FakeApiServer;
+
+beforeEach(async () => {
+  server = await FakeApiServer.start();
+  disposals.push(() => server.stop());
+});
+
+afterEach(async () => {
+  for (const dispose of disposals.splice(0).toReversed()) await dispose();
+});
+
+function sourceOf(options?: SourceOptions): SourceUnderTest {
+  const source = new SourceUnderTest(server, options);
+  disposals.push(() => source.stop());
+  return source;
+}
+
+const secretPath = /\/secrets$/;
+
+describe("what Profiles refer to", () => {
+  it("is all that is read of ConfigMaps; of the others only the metadata", async () => {
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    server.put({ kind: "ConfigMap", name: "other", content: { data: { text: "private" } } });
+    server.put(profileOf("web", { ignition: fromConfigMap("texts") }));
+    const under = sourceOf();
+    await under.list();
+    expect(server.seen("get").map(({ path }) => path)).toEqual(["/api/v1/namespaces/default/configmaps/texts"]);
+    expect(server.seen("list", /configmaps/)[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
+    expect(under.source.view.get("ConfigMap", "default", "other")).toBeUndefined();
+  });
+
+  it("is all that is asked for of Secrets: one named watch each", async () => {
+    server.put(profileOf("web", { generic: fromSecret("keys") }));
+    server.put(secretOf("keys", "s3cret"));
+    server.put(secretOf("other", "private"));
+    const under = sourceOf();
+    await under.list();
+    for (const { query } of server.requests.filter(({ path }) => secretPath.test(path))) {
+      expect(query.get("fieldSelector")).toBe("metadata.name=keys");
+    }
+    expect(under.source.view.get("Secret", "default", "other")).toBeUndefined();
+  });
+
+  it("is told when it changes, comes or goes", async () => {
+    server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
+    const under = sourceOf();
+    await under.list();
+    const { view } = under.source;
+    const texts = (text: string) => server.put({ kind: "ConfigMap", name: "texts", content: { data: { text } } });
+    await under.tells("ConfigMap/default/texts", () => texts("one"));
+    await under.tells("ConfigMap/default/texts", () => texts("two"));
+    expect(view.get("ConfigMap", "default", "texts")?.data.text).toBe("two");
+    await under.tells("ConfigMap/default/texts", () => server.delete("ConfigMap", "texts"));
+    expect(view.get("ConfigMap", "default", "texts")).toBeUndefined();
+    await under.tells("Secret/default/keys", () => server.put(secretOf("keys", "one")));
+    expect(view.get("Secret", "default", "keys")?.data.text).toBe("one");
+    await under.tells("Secret/default/keys", () => server.delete("Secret", "keys"));
+    expect(view.get("Secret", "default", "keys")).toBeUndefined();
+    expect(under.listed).toEqual([true]);
+  });
+
+  it("decides when a new version of a Profile shows: not before it is known", async () => {
+    server.put(profileOf("web", { displayName: "old" }));
+    const under = sourceOf();
+    await under.list();
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    await under.tells("Profile/default/web", () =>
+      server.put(profileOf("web", { displayName: "new", ignition: fromConfigMap("texts") }, 2)),
+    );
+    expect(under.source.view.get("ConfigMap", "default", "texts")?.data.text).toBe("{}");
+    expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("new");
+    expect(under.listed).toEqual([true]);
+  });
+
+  it("is let go when nobody refers to it any more", async () => {
+    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    server.put(secretOf("keys", "s3cret"));
+    const under = sourceOf();
+    await under.list();
+    await until(() => server.openWatches === 4);
+    await under.tells("Profile/default/web", () => server.put(profileOf("web", {}, 2)));
+    await until(() => server.openWatches === 3);
+    expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
+    expect(under.source.view.get("ConfigMap", "default", "texts")).toBeUndefined();
+  });
+
+  it("counts as not there when it may not be read, without holding up the rest", async () => {
+    const forbid = (path: RegExp) => server.always(path, (_, response) => sendStatus(response, 403, "Forbidden"));
+    forbid(secretPath);
+    forbid(/configmaps/);
+    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    const under = sourceOf();
+    await under.list();
+    expect(under.listed).toEqual([true]);
+    expect(under.source.view.get("Profile", "default", "web")).toBeDefined();
+    expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
+  });
+
+  it("stays as it was while the API server is away", async () => {
+    server.put(profileOf("web", { generic: fromSecret("keys") }));
+    server.put(secretOf("keys", "s3cret"));
+    const under = sourceOf();
+    await under.list();
+    await until(() => server.openWatches === 4);
+    const listed = server.requests.length;
+    server.always(/./, (_, response) => sendStatus(response, 403, "Forbidden"));
+    server.cut();
+    await under.bed.clock.advance(60_000);
+    await until(() => server.requests.length > listed);
+    expect(under.source.view.get("Secret", "default", "keys")?.data.text).toBe("s3cret");
+    expect(under.source.view.complete).toBe(true);
+  });
+
+  it("is at most 100 Secrets; one more waits until another is let go", async () => {
+    for (let count = 0; count <= 100; count++) {
+      server.put(profileOf(`p${count}`, { generic: fromSecret(`s${count}`) }));
+      server.put(secretOf(`s${count}`, "text"));
+    }
+    const under = sourceOf();
+    await under.list();
+    expect([...under.source.view.all("Secret")]).toHaveLength(100);
+    expect(under.bed.told("too many Secrets, this one is not read")).toHaveLength(1);
+    await under.tells("Secret/default/s100", () => server.delete("Profile", "p0"));
+    expect(under.source.view.get("Secret", "default", "s100")?.data.text).toBe("text");
+  });
+});
