@@ -13,6 +13,12 @@ export interface ChildQuery {
   readonly accepts?: (name: string, node: TreeNode) => boolean;
 }
 
+/** Two lists instead of one of pairs, of which the garbage collector would have to move each. */
+interface Run {
+  readonly names: string[];
+  readonly nodes: TreeNode[];
+}
+
 // Sorting so many names takes a millisecond or two.
 const runLength = 2_048;
 // Collecting so many takes a microsecond or two.
@@ -20,10 +26,9 @@ const namesPerStep = 32;
 
 export class CollectedChildren {
   readonly #query: ChildQuery;
-  /** Each in order by itself. */
-  readonly #runs: Child[][] = [];
-  /** The one that is not full. */
-  #run: Child[] = [];
+  /** In a query for them in order, each but the last is in order by itself. */
+  readonly #runs: Run[] = [];
+  #last: Run = { names: [], nodes: [] };
   #looked = 0;
 
   constructor(query: ChildQuery) {
@@ -32,13 +37,14 @@ export class CollectedChildren {
 
   /** True when nothing was found. */
   get isEmpty(): boolean {
-    return this.#runs.length === 0 && this.#run.length === 0;
+    return this.#runs.length === 0;
   }
 
-  add(child: Child): void {
-    if (this.#query.accepts?.(...child) === false) return;
-    this.#run.push(child);
-    if (this.#run.length === runLength) this.#endRun();
+  add(name: string, node: TreeNode): void {
+    if (this.#query.accepts?.(name, node) === false) return;
+    if (this.#runs.length === 0 || this.#last.names.length === runLength) this.#beginRun();
+    this.#last.names.push(name);
+    this.#last.nodes.push(node);
   }
 
   /** Counts a name that was looked at. @returns true at the end of a step. */
@@ -47,24 +53,41 @@ export class CollectedChildren {
     return this.#looked % namesPerStep === 0;
   }
 
-  /** As they were collected. */
-  *all(): Generator<Child, undefined> {
-    for (const run of this.#runs) yield* run;
-    yield* this.#run;
+  *names(): Iterable<string> {
+    for (const { names } of this.#runs) yield* names;
   }
 
-  /** As the query asks. */
+  /** As the query asks. To be called when all were added. */
   inOrder(): Iterator<Child, undefined> {
-    if (this.#runs.length > 0 && this.#query.sorted !== true) return this.all();
-    this.#endRun();
-    const [only = []] = this.#runs;
-    return this.#runs.length > 1 ? merged(this.#runs, byName) : only.values();
+    if (this.#query.sorted !== true) return childrenIn(this.#runs);
+    sort(this.#last);
+    if (this.#runs.length < 2) return childrenIn(this.#runs);
+    const lists = this.#runs.map((run) => childrenIn([run]));
+    return merged(lists, byName);
   }
 
-  #endRun(): void {
-    if (this.#query.sorted === true) this.#run.sort(byName);
-    this.#runs.push(this.#run);
-    this.#run = [];
+  #beginRun(): void {
+    if (this.#query.sorted === true) sort(this.#last);
+    this.#last = { names: [], nodes: [] };
+    this.#runs.push(this.#last);
+  }
+}
+
+function* childrenIn(runs: readonly Run[]): Generator<Child, undefined> {
+  for (const { names, nodes } of runs) {
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at];
+      const node = nodes[at];
+      if (name !== undefined && node !== undefined) yield [name, node];
+    }
+  }
+}
+
+function sort(run: Run): void {
+  const children = [...childrenIn([run])].sort(byName);
+  for (const [at, [name, node]] of children.entries()) {
+    run.names[at] = name;
+    run.nodes[at] = node;
   }
 }
 

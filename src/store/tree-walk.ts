@@ -115,19 +115,19 @@ export class FrozenWalk {
   *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
     const { index } = this.#options;
     const collected = new CollectedChildren(query);
-    for (const child of children) {
-      if (child[1].modifiedIndex <= index) collected.add(child);
+    for (const [name, node] of children) {
+      if (node.modifiedIndex <= index) collected.add(name, node);
       if (collected.isStep()) yield undefined;
     }
     // What went while they were collected, and before. From here on nothing more does.
     const missed = this.#pass(children);
     if (missed.size === 0) return collected;
-    for (const [name] of collected.all()) {
+    for (const name of collected.names()) {
       missed.delete(name);
       if (collected.isStep()) yield undefined;
     }
-    for (const child of missed) {
-      collected.add(child);
+    for (const [name, node] of missed) {
+      collected.add(name, node);
       if (collected.isStep()) yield undefined;
     }
     return collected;
