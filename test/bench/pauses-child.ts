@@ -13,6 +13,7 @@ import { silentLog } from "../helpers/test-store.ts";
 import { answerQuestions } from "./child.ts";
 import { RawConnection, requestText } from "./raw-client.ts";
 
+// For each method: a PUT that waits for the disk must not keep a GET from being sent.
 const connectionCount = 16;
 const directoryCount = 1_000;
 const batchLength = 1_000;
@@ -59,54 +60,70 @@ async function fill(directory: string, keyCount: number): Promise<object> {
 
 /** Asks at a steady rate: what is late for its answer does not make the next request later. */
 class Probe {
-  readonly #connections: RawConnection[];
-  readonly #keyCount: number;
-  readonly #getsMs: number[] = [];
-  readonly #putsMs: number[] = [];
-  readonly #timer: NodeJS.Timeout;
-  readonly #all = new Set<Promise<void>>();
-  /** When the next request is to be sent. */
-  #nextMs = performance.now();
-  #count = 0;
+  readonly #gets: Lane;
+  readonly #puts: Lane;
 
-  private constructor(connections: RawConnection[], keyCount: number, intervalMs: number) {
-    this.#connections = connections;
-    this.#keyCount = keyCount;
-    this.#timer = setInterval(() => this.#sendDue(intervalMs), intervalMs);
+  private constructor(gets: Lane, puts: Lane) {
+    this.#gets = gets;
+    this.#puts = puts;
   }
 
   static async begin(url: string, keyCount: number, intervalMs: number): Promise<Probe> {
-    const connections = await Promise.all(Array.from({ length: connectionCount }, () => RawConnection.open(url)));
-    return new Probe(connections, keyCount, intervalMs);
+    const anyKey = () => Math.floor(Math.random() * keyCount);
+    const get = () => requestText("GET", `/v2/keys${pathOf(anyKey())}`);
+    const form = `value=${"y".repeat(100)}`;
+    const put = () => requestText("PUT", `/v2/keys/probe/${anyKey() % directoryCount}`, form);
+    return new Probe(await Lane.begin(url, get, intervalMs * 2), await Lane.begin(url, put, intervalMs * 2));
   }
 
   async end(): Promise<object> {
-    clearInterval(this.#timer);
-    await Promise.all(this.#all);
-    for (const connection of this.#connections) connection.close();
-    return { getsMs: this.#getsMs, putsMs: this.#putsMs };
+    return { getsMs: await this.#gets.end(), putsMs: await this.#puts.end() };
+  }
+}
+
+/** Requests of one kind, on connections of their own. */
+class Lane {
+  readonly #connections: RawConnection[];
+  readonly #request: () => string;
+  readonly #intervalMs: number;
+  readonly #timer: NodeJS.Timeout;
+  readonly #latenciesMs: number[] = [];
+  readonly #asked = new Set<Promise<void>>();
+  /** When the next request is to be sent. */
+  #nextMs = performance.now();
+
+  private constructor(connections: RawConnection[], request: () => string, intervalMs: number) {
+    this.#connections = connections;
+    this.#request = request;
+    this.#intervalMs = intervalMs;
+    this.#timer = setInterval(() => this.#sendDue(), intervalMs);
   }
 
-  #sendDue(intervalMs: number): void {
-    for (; this.#nextMs <= performance.now(); this.#nextMs += intervalMs) {
+  static async begin(url: string, request: () => string, intervalMs: number): Promise<Lane> {
+    const connections = await Promise.all(Array.from({ length: connectionCount }, () => RawConnection.open(url)));
+    return new Lane(connections, request, intervalMs);
+  }
+
+  async end(): Promise<readonly number[]> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#asked);
+    for (const connection of this.#connections) connection.close();
+    return this.#latenciesMs;
+  }
+
+  #sendDue(): void {
+    for (; this.#nextMs <= performance.now(); this.#nextMs += this.#intervalMs) {
       const connection = this.#connections.shift();
-      // All of them wait: the next one to be sent is late, and counts as late.
+      // All of them wait: the next request is late, and counts as late.
       if (connection === undefined) return;
-      const asked = this.#ask(connection, this.#nextMs).finally(() => this.#all.delete(asked));
-      this.#all.add(asked);
+      const asked = this.#ask(connection, this.#nextMs).finally(() => this.#asked.delete(asked));
+      this.#asked.add(asked);
     }
   }
 
   async #ask(connection: RawConnection, dueMs: number): Promise<void> {
-    this.#count += 1;
-    const at = Math.floor(Math.random() * this.#keyCount);
-    const isPut = this.#count % 2 === 0;
-    await connection.ask(
-      isPut
-        ? requestText("PUT", `/v2/keys/probe/${at % directoryCount}`, `value=${"y".repeat(100)}`)
-        : requestText("GET", `/v2/keys${pathOf(at)}`),
-    );
-    (isPut ? this.#putsMs : this.#getsMs).push(performance.now() - dueMs);
+    await connection.ask(this.#request());
+    this.#latenciesMs.push(performance.now() - dueMs);
     this.#connections.push(connection);
   }
 }

@@ -17,8 +17,8 @@ import { requestText, sendAll } from "./raw-client.ts";
 
 const quietMs = 10_000;
 // A snapshot is taken when 64 MiB were logged; these are a little more.
-const fillerCount = 66;
-const fillerForm = `value=${"z".repeat(1024 * 1024)}`;
+const fillerCount = 1_056;
+const fillerForm = `value=${"z".repeat(64 * 1024)}`;
 const manifests = join(import.meta.dirname, "../../manifests/quickstart");
 
 interface Options {
