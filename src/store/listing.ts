@@ -5,7 +5,7 @@
 
 import type { Child, ChildQuery } from "./children.ts";
 import { childPath, isHiddenName, type NodeRecord, type StorePath } from "./node.ts";
-import { isDue, shownOf, type TreeNode } from "./tree-node.ts";
+import { isDue, shownOf, type TreeNode, versionOf } from "./tree-node.ts";
 import type { FrozenWalk } from "./tree-walk.ts";
 
 export interface ListOptions {
@@ -52,6 +52,14 @@ export class Listing {
     const { sorted = false, nowMs } = options.query;
     this.#options = options;
     this.#childQuery = { sorted, accepts: (name, node) => !isHiddenName(name) && !isDue(node, nowMs) };
+  }
+
+  /**
+   * Of now: as long as it is the same, another listing of the path tells the same when it is asked for the same. Undefined
+   * when time alone would change that, and for a file.
+   */
+  get version(): symbol | undefined {
+    return versionOf(this.#options.top);
   }
 
   /** True when it took so long that what it had to keep was given up: then no more steps may be made. */

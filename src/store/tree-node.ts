@@ -23,19 +23,21 @@ export interface DirectoryNode extends NodeOfAnyKind {
   readonly sums: Sums;
 }
 
-/** Sums over all that is in a directory, at any depth; the tree keeps them up to date. */
+/** What is known of all that is in a directory, at any depth; the tree keeps it up to date. */
 export interface Sums {
   /** Of the directory above; undefined for the root. */
   readonly above: Sums | undefined;
   /** UTF-8 bytes of names, a slash for each, and values. */
   bytes: number;
   timers: number;
+  /** Another one after each change of the directory or of anything in it, also after one that takes another back. */
+  version: symbol;
 }
 
 export type TreeNode = FileNode | DirectoryNode;
 
 export function newDirectory(index: number, above: Sums | undefined, timer?: Timer): DirectoryNode {
-  const sums = { above, bytes: 0, timers: 0 };
+  const sums = { above, bytes: 0, timers: 0, version: Symbol() };
   return { kind: "directory", children: new Map(), sums, createdIndex: index, modifiedIndex: index, timer };
 }
 
@@ -82,14 +84,25 @@ function timerCount(node: TreeNode): number {
   return (node.timer === undefined ? 0 : 1) + (node.kind === "file" ? 0 : node.sums.timers);
 }
 
+/**
+ * What stands for a directory with all that is in it: as long as it is the same, so are they. Undefined where time alone
+ * changes what is shown, since something has a ttl, and for a file.
+ */
+export function versionOf(node: TreeNode): symbol | undefined {
+  return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
+}
+
 /** Brings the sums of a directory, and of all above it, in line when a name in it changes its node. */
 export function addUp(sums: Sums, name: string, before: TreeNode | undefined, node: TreeNode | undefined): void {
   const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
   const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
-  if (bytes === 0 && timers === 0) return;
+  const version = Symbol();
+  // A directory may only have got another record, and that is shown, too.
+  if (node?.kind === "directory") node.sums.version = version;
   for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
     each.bytes += bytes;
     each.timers += timers;
+    each.version = version;
   }
 }
 
