@@ -20,6 +20,7 @@ export interface KeyAnswer {
 
 /** The answer to a read of anything, which may be large: a success, of which the body is yet to be written. */
 export interface BegunListing {
+  readonly request: ReadRequest;
   readonly headers: readonly string[];
   /** To be ended. */
   readonly listing: Listing;
@@ -46,11 +47,12 @@ export class KeyAnswers {
   }
 
   /** @throws {StoreError} keyNotFound, notDirectory. */
-  read({ path, recursive, sorted }: ReadRequest): BegunListing {
+  read(request: ReadRequest): BegunListing {
+    const { path, recursive, sorted } = request;
     const { indexes } = this.#store;
     refuseSecret(path, indexes.storeIndex);
     const listing = this.#store.list(path, { recursive, sorted });
-    return { headers: successHeaders(this.#store, indexes), listing };
+    return { request, headers: successHeaders(this.#store, indexes), listing };
   }
 
   /** The answer to a read of what is a file; undefined for everything else, which `read` answers. */

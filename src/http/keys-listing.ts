@@ -2,7 +2,7 @@
  * The answers to reads, which may list a million keys. What fits into one piece is sent whole, with its length; more
  * goes out in chunks, each made when its client has taken the last one, and all of them of the moment at which the
  * first was made. So a listing never keeps others waiting for more than a piece, and a slow reader costs one piece
- * and what changes meanwhile.
+ * and what changes meanwhile, beside his share in what `keys-kept-texts.ts` keeps.
  *
  * A client that is gone, takes nothing for too long, or takes so long that too much changed, ends its listing: the
  * connection is cut, so that nobody takes a part for the whole.
@@ -14,7 +14,8 @@ import type { Clock } from "../lib/clock.ts";
 import { Turns } from "../lib/slices.ts";
 import type { BegunListing } from "./keys-answers.ts";
 import { readPieces } from "./keys-json.ts";
-import { beginSuccess, sendAnswer } from "./keys-reply.ts";
+import { KeptTexts, type Pieces } from "./keys-kept-texts.ts";
+import { beginSuccess, sendSuccess } from "./keys-reply.ts";
 
 export interface OpenListingsOptions {
   readonly clock: Clock;
@@ -24,11 +25,9 @@ export interface OpenListingsOptions {
   readonly stallMs?: number;
 }
 
-type Pieces = ReturnType<typeof readPieces>;
-
 interface Stream extends BegunListing {
   readonly pieces: Pieces;
-  readonly first: IteratorResult<string, string>;
+  readonly first: IteratorResult<Buffer, Buffer>;
 }
 
 // In characters. Some 400 small keys, which take half a millisecond; larger ones cost more in sum, for want of cache.
@@ -41,6 +40,7 @@ export class OpenListings {
   readonly #clock: Clock;
   readonly #maxOpen: number;
   readonly #stallMs: number;
+  readonly #kept = new KeptTexts();
   readonly #turns = new Turns();
   /** Those who go on when one that is open ends, first come first served. */
   readonly #waiting: (() => void)[] = [];
@@ -57,14 +57,14 @@ export class OpenListings {
    * @throws what `begin` throws, before anything is answered.
    */
   async answer(reply: FastifyReply, begin: () => BegunListing): Promise<FastifyReply> {
-    const stream = started(begin());
-    if (stream.first.done === true) return sendWhole(reply, stream);
+    const stream = this.#started(begin());
+    if (stream.first.done === true) return sendSuccess(reply, stream.headers, stream.first.value);
     if (reply.request.method === "HEAD") return sendHead(reply, stream);
     if (this.#openCount < this.#maxOpen) {
       this.#openCount += 1;
       return this.#send(reply, stream);
     }
-    stream.listing.end();
+    stream.pieces.end();
     await new Promise<void>((resolve) => this.#waiting.push(resolve));
     return this.#sendLate(reply, begin);
   }
@@ -72,14 +72,19 @@ export class OpenListings {
   /** Goes on in the place of another. */
   #sendLate(reply: FastifyReply, begin: () => BegunListing): FastifyReply {
     try {
-      const stream = started(begin());
+      const stream = this.#started(begin());
       if (stream.first.done !== true) return this.#send(reply, stream);
       this.#leave();
-      return sendWhole(reply, stream);
+      return sendSuccess(reply, stream.headers, stream.first.value);
     } catch (error) {
       this.#leave();
       throw error;
     }
+  }
+
+  #started(begun: BegunListing): Stream {
+    const pieces = this.#kept.piecesOf(begun, () => readPieces(begun.listing.steps(), pieceLength));
+    return { ...begun, pieces, first: pieces.next() };
   }
 
   #send(reply: FastifyReply, stream: Stream): FastifyReply {
@@ -100,16 +105,16 @@ export class OpenListings {
       }
       response.end(piece.value);
     } finally {
-      listing.end();
+      pieces.end();
       this.#leave();
     }
   }
 
   /** Resolves when it is time for the next piece; with false when the client does not take this one. */
-  async #give(response: ServerResponse, piece: string): Promise<boolean> {
+  async #give(response: ServerResponse, piece: Buffer): Promise<boolean> {
     if (response.destroyed) return false;
     // A piece may be empty: then only time has passed.
-    if (piece !== "" && !response.write(Buffer.from(piece)) && !(await this.#isTaken(response))) return false;
+    if (piece.length > 0 && !response.write(piece) && !(await this.#isTaken(response))) return false;
     await this.#turns.next();
     return !response.destroyed;
   }
@@ -131,19 +136,9 @@ export class OpenListings {
   }
 }
 
-function started({ listing, headers }: BegunListing): Stream {
-  const pieces = readPieces(listing.steps(), pieceLength);
-  return { listing, headers, pieces, first: pieces.next() };
-}
-
-function sendWhole(reply: FastifyReply, { listing, headers, first }: Stream): FastifyReply {
-  listing.end();
-  return sendAnswer(reply, { status: 200, headers, body: first.value });
-}
-
 /** The head that a GET would get. Its length is not known without all of the listing, and so is left out. */
-function sendHead(reply: FastifyReply, { listing, headers }: Stream): FastifyReply {
-  listing.end();
+function sendHead(reply: FastifyReply, { pieces, headers }: Stream): FastifyReply {
+  pieces.end();
   beginSuccess(reply, headers).end();
   return reply;
 }

@@ -27,15 +27,23 @@ export function sendJson(reply: FastifyReply, status: number, body: string): Fas
 
 /** Answers with what both ways to a key send. */
 export function sendAnswer(reply: FastifyReply, { status, headers, body }: KeyAnswer): FastifyReply {
-  for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
-  return reply.code(status).send(Buffer.from(body));
+  return withHeaders(reply, headers).code(status).send(Buffer.from(body));
+}
+
+/** Answers with a success that is already written. @param headers as in `KeyAnswer`. */
+export function sendSuccess(reply: FastifyReply, headers: readonly string[], body: Buffer): FastifyReply {
+  return withHeaders(reply, headers).code(200).send(body);
 }
 
 /** Begins an answer that its caller goes on with. @param headers as in `KeyAnswer`. */
 export function beginSuccess(reply: FastifyReply, headers: readonly string[]): ServerResponse {
-  for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
-  reply.hijack();
+  withHeaders(reply, headers).hijack();
   return reply.raw.writeHead(200, Object.entries(reply.getHeaders()).flat().map(String));
+}
+
+function withHeaders(reply: FastifyReply, headers: readonly string[]): FastifyReply {
+  for (let at = 0; at + 1 < headers.length; at += 2) reply.header(headers[at] ?? "", headers[at + 1]);
+  return reply;
 }
 
 /** Answers with a refusal. */

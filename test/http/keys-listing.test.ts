@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import type { Agent, ServerResponse } from "node:http";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { nextTurn } from "../../src/lib/slices.ts";
@@ -158,6 +158,63 @@ describe("a slow reader", () => {
     expect(keys.store.walkCount).toBe(0);
     expect(await text(socket)).not.toMatch(/\r\n0\r\n\r\n$/);
   }, 60_000);
+});
+
+describe("a listing that was asked for before", () => {
+  it.each([1, 1_000, 6_000])("of %i keys has the same answer, whose headers are of its own moment", async (count) => {
+    await fillSmall(count);
+    const own = ["date", "x-store-index", "x-etcd-index", "x-raft-index"];
+    const comparable = ({ body, headers, ...rest }: Awaited<ReturnType<typeof fetched>>) => {
+      return { ...rest, body, headers: [...headers].filter(([name]) => !own.includes(name)) };
+    };
+    const fetched = async (method = "GET") => (await get("/small?recursive=true", method)).whole();
+    const [head, first] = [await fetched("HEAD"), await fetched()];
+    await keys.store.submit(set("/other", ""));
+    const [again, headAgain] = [await fetched(), await fetched("HEAD")];
+    expect(comparable(again)).toEqual(comparable(first));
+    expect(comparable(headAgain)).toEqual(comparable(head));
+    expect([first, again, headAgain].map(({ headers }) => Number(headers.get("x-etcd-index")))).toEqual([
+      ...[count, count + 1, count + 1],
+    ]);
+  });
+
+  it("goes in the same chunks, and without another walk, to a slow reader, whatever changes meanwhile", async () => {
+    await fill("/l", 7);
+    const request = "GET /v2/keys/l HTTP/1.1\r\nHost: davit\r\nConnection: close\r\n\r\n";
+    const chunksOf = (answer: string) => answer.slice(answer.indexOf("\r\n\r\n"));
+    const first = connect(keys.port, "127.0.0.1");
+    first.write(request);
+    const expectedChunks = chunksOf(await text(first));
+    let served: Socket | undefined;
+    keys.app.server.once("connection", (socket) => {
+      // As if the client took nothing.
+      socket.cork();
+      served = socket;
+    });
+    const slow = connect(keys.port, "127.0.0.1");
+    slow.write(request);
+    await until(() => clock.sleeping === 2);
+    expect(keys.store.walkCount).toBe(0);
+    await keys.store.submit({ kind: "delete", path: storePath("/l"), recursive: true });
+    await keys.store.submit(set("/l/new", ""));
+    expect((await (await get("/l")).whole()).body).toBe(expected("/l"));
+    served?.uncork();
+    expect(chunksOf(await text(slow)) === expectedChunks).toBe(true);
+  });
+
+  it("shows nothing that is hidden", async () => {
+    await keys.store.submit(set("/davit/_secrets/ns/p/hash", "secret"));
+    await keys.store.submit(set("/davit/groups/ns/g", "{}"));
+    for (const target of ["/davit?recursive=true", "/?recursive=true"]) {
+      const bodies = [await (await get(target)).whole(), await (await get(target)).whole()].map(({ body }) => body);
+      expect(bodies[1]).toBe(bodies[0]);
+      expect(bodies[1]).toContain("/davit/groups/ns/g");
+      expect(bodies[1]).not.toContain("secret");
+    }
+    for (const target of ["/davit/_secrets?recursive=true", "/davit/_secrets/ns?recursive=true"]) {
+      expect((await (await get(target)).whole()).status).toBe(404);
+    }
+  });
 });
 
 it("a client that goes away ends its listing", async () => {
