@@ -1,16 +1,23 @@
--- What wrk asks the key API for: `wrk -s keys.lua URL -- MODE`, MODE one of get, put, cas, post, list.
--- Keys are those of store-speed.ts. The last line of the output is JSON.
+-- What wrk asks the key API for: `wrk -s keys.lua URL -- MODE`, MODE one of get, put, cas, post, list,
+-- list-changing. Keys are those of store-speed.ts. The last line of the output is JSON.
 
 local count = 1000
 local form = { ["Content-Type"] = "application/x-www-form-urlencoded" }
 local value = "value=" .. string.rep("x", 100)
+
+local function list() return "GET", "/v2/keys/list?recursive=true" end
 
 local modes = {
   get = function(at) return "GET", "/v2/keys/bench/" .. at end,
   put = function(at) return "PUT", "/v2/keys/bench/" .. at, value end,
   cas = function(at) return "PUT", "/v2/keys/bench/" .. at, value .. "&prevValue=" .. string.rep("x", 100) end,
   post = function(at) return "POST", "/v2/keys/queue/" .. at, value end,
-  list = function() return "GET", "/v2/keys/list?recursive=true" end,
+  list = list,
+  -- Every eleventh request changes one of the keys that are listed.
+  ["list-changing"] = function(at)
+    if at % 11 ~= 0 then return list() end
+    return "PUT", "/v2/keys/list/" .. at % 100 .. "/" .. at, value
+  end,
 }
 
 local requests = {}
