@@ -3,7 +3,8 @@
  * the Profiles name.
  *
  * It promises that its first list is told when everything is known that the API server can tell, that whatever happens
- * to the connection removes nothing, and that a change of status alone is told to nobody. It never writes to the
+ * to the connection removes nothing and tears nothing apart (`held-changes.ts`), and that a change of status alone is
+ * told to nobody. It never writes to the
  * cluster, and never reads a Secret that no Profile names.
  */
 
@@ -13,10 +14,11 @@ import type { Clock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
-import type { ObjectName, Source, SourceListener, SourceView } from "../model/source.ts";
+import type { ObjectName, OwnName, Source, SourceListener, SourceView } from "../model/source.ts";
 import type { ApiClient } from "./client.ts";
 import { ClusterView } from "./cluster-view.ts";
 import { ConfigMaps } from "./config-maps.ts";
+import { HeldChanges } from "./held-changes.ts";
 import { type Judgement, judge } from "./judge.ts";
 import type { Held, MirrorChange } from "./mirror.ts";
 import type { WatchLimits } from "./object-watch.ts";
@@ -126,16 +128,22 @@ export class ClusterSource implements Source {
     const secrets = new Secrets(context, changed);
     const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets });
     const kinds = ["Profile", "Group"] as const;
-    const watches = kinds.flatMap((kind) =>
-      this.#scopes.map((namespace) => {
+    const watches = this.#scopes.flatMap((namespace) => {
+      const held = this.#makeHeldChanges();
+      return kinds.map((kind) => {
         const key = `${kind}/${namespace ?? ""}`;
-        return [key, this.#makeWatch(context, { kind, namespace, key })] as const;
-      }),
-    );
+        return [key, this.#makeWatch(context, { kind, namespace, key, held })] as const;
+      });
+    });
     return { view, configMaps, secrets, watches: new Map(watches) };
   }
 
-  #makeWatch(context: WatchContext, { kind, namespace, key }: Scope): RunningWatch<Judgement> {
+  #makeHeldChanges(): HeldChanges {
+    const { clock } = this.#options;
+    return new HeldChanges({ clock, signal: this.#stopping.signal, release: (names) => this.#take(names) });
+  }
+
+  #makeWatch(context: WatchContext, { kind, namespace, key, held }: Scope): RunningWatch<Judgement> {
     const resource = resources[kind];
     return makeWatch<Judgement>(context, {
       resource,
@@ -143,7 +151,15 @@ export class ClusterSource implements Source {
       read: (object, meta, before) => judge(context.admission, resource, { object, meta, before }),
       listener: {
         listed: () => this.#listed(key),
-        changed: (changes) => this.#changed(kind, changes),
+        changed: (changes) =>
+          this.#changed(
+            changes.map((change) => ownChange(kind, change)),
+            held,
+          ),
+        connected: (isConnected) => {
+          if (isConnected) held.heard(kind);
+        },
+        failed: () => held.failed(kind),
       },
     });
   }
@@ -155,14 +171,16 @@ export class ClusterSource implements Source {
     this.#tellListed();
   }
 
-  #changed(kind: "Profile" | "Group", changes: readonly MirrorChange[]): void {
+  #changed(changes: readonly OwnChange[], held: HeldChanges): void {
+    for (const change of changes) if (change.change === "replaced") this.#replaced(change.name);
+    const names = changes.map(({ name }) => name);
+    // Until everything was told once there is nothing to keep together.
+    this.#take(this.#toldComplete === undefined ? names : held.offer(names));
+  }
+
+  #take(names: readonly OwnName[]): void {
     const { view } = this.#started();
-    const shown: ObjectName[] = [];
-    for (const change of changes) {
-      const name = { kind, namespace: change.namespace, name: change.name };
-      if (view.take(name, this.seen(name)?.value)) shown.push(name);
-      if (change.kind === "replaced") this.#replaced(name);
-    }
+    const shown = names.filter((name) => view.take(name, this.seen(name)?.value));
     if (shown.length > 0) this.#listener?.changed(shown);
     this.#tellListed();
   }
@@ -206,6 +224,16 @@ interface Scope {
   readonly kind: "Profile" | "Group";
   readonly namespace: string | undefined;
   readonly key: string;
+  readonly held: HeldChanges;
+}
+
+interface OwnChange {
+  readonly name: OwnName;
+  readonly change: MirrorChange["kind"];
+}
+
+function ownChange(kind: OwnName["kind"], { namespace, name, kind: change }: MirrorChange): OwnChange {
+  return { name: { kind, namespace, name }, change };
 }
 
 const nothingYet: SourceView = {

@@ -54,7 +54,13 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       ...(metadataOnly !== undefined && { metadataOnly }),
     },
     read,
-    listener: { ...listener, connected: (isConnected) => tracked.connected(isConnected) },
+    listener: {
+      ...listener,
+      connected: (isConnected) => {
+        tracked.connected(isConnected);
+        listener.connected?.(isConnected);
+      },
+    },
   });
   const stop = async () => {
     await watch.stop();

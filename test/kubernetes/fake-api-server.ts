@@ -197,8 +197,10 @@ export class FakeApiServer {
   }
 
   /** Resets every connection. */
-  cut(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+  cut(path?: RegExp): void {
+    const watches = [...this.#watches].filter(({ request }) => path?.test(request.path));
+    const sockets = path === undefined ? [...this.#sockets] : watches.map(({ response }) => response.socket);
+    for (const socket of sockets) socket?.resetAndDestroy();
   }
 
   async #take(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
