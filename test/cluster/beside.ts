@@ -6,9 +6,11 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { decodeFollowLine, followPath } from "../../src/model/follow-line.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { type DavitOptions, type DavitProcess, startDavit } from "../helpers/davit-process.ts";
 import type { Cluster } from "./cluster.ts";
+import { type Labels, sumOf } from "./metric.ts";
 
 export interface ClusterObject {
   readonly kind: "Profile" | "Group" | "ConfigMap" | "Secret";
@@ -92,17 +94,20 @@ export class Beside {
     return await (await fetch(`${davit.opsUrl}${path}`)).text();
   }
 
-  /**
-   * The sum of the samples of a metric whose labels contain these.
-   * @returns 0 when there is none.
-   */
-  async metric(name: string, labels: Readonly<Record<string, string>> = {}, davit = this.davit): Promise<number> {
-    const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
-    const samples = (await this.ops("/metrics", davit))
-      .split("\n")
-      .filter((line) => /^[^{ ]+/.exec(line)?.[0] === name);
-    const own = samples.filter((line) => wanted.every((label) => line.includes(label)));
-    return own.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  /** A metric of davit's, see `sumOf`. */
+  async metric(name: string, labels: Labels = {}, davit = this.davit): Promise<number> {
+    return sumOf(await this.ops("/metrics", davit), name, labels);
+  }
+
+  /** Every document of the store by its path, secrets included: what a follower is told first. */
+  async stored(davit = this.davit): Promise<ReadonlyMap<string, string>> {
+    const response = await fetch(`${davit.storeUrl}${followPath}`);
+    const documents = new Map<string, string>();
+    for (const line of (await untilCommit(response)).split("\n")) {
+      const told = decodeFollowLine(line);
+      if (told?.kind === "put") documents.set(told.path, told.text);
+    }
+    return documents;
   }
 
   /** Creates or changes objects, as `kubectl apply --server-side` does. */
@@ -152,6 +157,17 @@ export class Beside {
   #path({ kind, name, namespace = this.namespace }: Name): string {
     return `${paths[kind].root}/namespaces/${namespace}/${paths[kind].plural}/${name}`;
   }
+}
+
+/** The text of a follower's answer up to its first commit, which ends the dump. */
+async function untilCommit({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (/^\{"kind":"commit".*\n/m.test(text)) break;
+  }
+  return text;
 }
 
 /** A Profile that starts a kernel with these arguments. */
