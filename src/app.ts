@@ -95,7 +95,7 @@ export class App {
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
-      attention: () => this.#attention(store, objects.source),
+      attention: () => [...this.#attention(store, objects.source), ...objects.attention()],
       measure: () => {
         keys.measure();
         objects.measure();

@@ -28,6 +28,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     adminNamespace: adminNamespaceOf(config, namespaces, access.namespace),
     place: placeOf(access.server, namespaces),
     measure: () => source.measure(),
+    attention: () => source.attention,
     stop: async () => {
       await writer.stop();
       await events.stop();

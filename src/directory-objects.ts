@@ -11,6 +11,7 @@ export function openDirectories({ config, clock, log }: ObjectSourceOptions): Ob
     adminNamespace,
     place: manifests.join(", "),
     measure: () => undefined,
+    attention: () => [],
     stop: async () => undefined,
   };
 }

@@ -15,6 +15,8 @@ export interface ObjectSource {
   readonly adminNamespace: string | undefined;
   /** As a person would name it. */
   readonly place: string;
+  /** What a person should know of the way to the objects: a line each. */
+  attention(): readonly string[];
   /** Sets what is only known when it is asked for. */
   measure(): void;
   /** Ends what is behind the source and the sink; after both. */

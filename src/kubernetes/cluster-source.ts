@@ -85,6 +85,13 @@ export class ClusterSource implements Source {
     return (nowMs - Math.min(nowMs, ...heardAtMs)) / 1_000;
   }
 
+  /** What a person should know who asks how things are: a line while the cluster is away. */
+  get attention(): readonly string[] {
+    const watches = [...(this.#parts?.watches.values() ?? [])];
+    if (watches.every(({ watch }) => watch.isConnected)) return [];
+    return [`cluster: not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
+  }
+
   /** Brings the metrics that are measured, not counted, up to date. */
   measure(): void {
     this.#options.metrics.cacheAgeSeconds.set(this.ageSeconds);

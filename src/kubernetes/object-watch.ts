@@ -75,6 +75,8 @@ const shortWatchMs = 1_000;
 const refusedCapMs = 10_000;
 /** Now and then everything is listed, for what nobody thought of: after a time from here to twice of it. */
 const relistMs = 30 * 60_000;
+/** How often the log says that a failure goes on. */
+const remindMs = 10 * 60_000;
 
 export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
@@ -95,6 +97,7 @@ export class ObjectWatch<Value> {
   #isSynced = false;
   #isConnected = false;
   #heardAtMs: number;
+  #toldAtMs = 0;
   #isEmptied = false;
   #lastFailure = "";
   #running: Promise<void> = Promise.resolve();
@@ -280,9 +283,10 @@ export class ObjectWatch<Value> {
 
   #heard(): void {
     const { clock, log, target, listener } = this.#options;
+    const awaySeconds = this.#awaySeconds;
     this.#heardAtMs = clock.monotonicMs();
     if (this.#isConnected) return;
-    if (this.#lastFailure !== "") log.info({ what: target.what }, "the cluster answers again");
+    if (this.#lastFailure !== "") log.info({ what: target.what, awaySeconds }, "the cluster answers again");
     this.#lastFailure = "";
     this.#isConnected = true;
     listener.connected?.(true);
@@ -310,13 +314,21 @@ export class ObjectWatch<Value> {
     return Math.max(delayMs, failure.retryAfterMs ?? 0);
   }
 
-  /** The same thing again and again is told once. */
+  /** The same thing again and again is told now and then, with the time since the API server was heard. */
   #tellFailure({ reason, status, message }: WatchFailure): void {
-    const { log, target } = this.#options;
+    const { clock, log, target } = this.#options;
     const what = `${reason} ${status}`;
-    if (this.#lastFailure === what) return;
+    const nowMs = clock.monotonicMs();
+    if (this.#lastFailure === what && nowMs - this.#toldAtMs < remindMs) return;
     this.#lastFailure = what;
-    log.warn({ what: target.what, reason, problem: message }, "not following the cluster, what is known stays");
+    this.#toldAtMs = nowMs;
+    const data = { what: target.what, reason, problem: message, awaySeconds: this.#awaySeconds };
+    log.warn(data, "not following the cluster, what is known stays");
+  }
+
+  /** Since the API server was last heard. */
+  get #awaySeconds(): number {
+    return Math.round((this.#options.clock.monotonicMs() - this.#heardAtMs) / 1_000);
   }
 }
 

@@ -214,20 +214,22 @@ describe("a connection that is gone", () => {
     expect(followed.failures).toHaveLength(10);
   });
 
-  it("is told once in the log however often it is tried, and so is its return", async () => {
+  it("is told in the log every ten minutes however often it is tried, with its time, and so is its return", async () => {
     const followed = follower();
     await followed.follow();
     const off = server.always(everything, answers(503, "ServiceUnavailable"));
     await followed.endInGoodOrder();
-    for (let count = 1; count <= 4; count++) {
+    for (let count = 1; count <= 12; count++) {
       await followed.failed(count);
       await followed.bed.clock.advance(60_000);
     }
     off();
     await followed.bed.clock.advance(60_000);
     await until(() => followed.isConnected);
-    expect(followed.bed.told("not following the cluster, what is known stays")).toHaveLength(1);
-    expect(followed.bed.told("the cluster answers again")).toHaveLength(1);
+    const away = ["not following the cluster, what is known stays", "the cluster answers again"].flatMap((line) =>
+      followed.bed.told(line).map(({ awaySeconds }) => Math.floor(Number(awaySeconds) / 600)),
+    );
+    expect(away).toEqual([0, 1, 1]);
   });
 });
 
