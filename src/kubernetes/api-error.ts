@@ -4,6 +4,7 @@ import type { JsonObject } from "../model/json.ts";
 
 const failures = {
   unreachable: "the API server cannot be reached",
+  untrusted: "the API server's certificate is not trusted",
   late: "the API server does not answer in time",
   credentials: "the credentials cannot be read",
   answered: "the API server refuses",

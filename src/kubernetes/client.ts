@@ -108,13 +108,18 @@ export class ApiClient {
     } catch (error) {
       if (error instanceof ApiError) throw error;
       if (deadline.hasPassed) throw new ApiError("late", { cause: error });
-      const code = codeOf(error);
-      if (isOfCertificates(code)) this.#options.access.renew();
-      // Only the code: a message of the network may quote what was sent.
-      throw new ApiError("unreachable", { what: code, cause: error });
+      throw this.#connectionError(error);
     } finally {
       deadline.cancel();
     }
+  }
+
+  #connectionError(error: unknown): ApiError {
+    // Only the code: a message of the network may quote what was sent.
+    const code = codeOf(error);
+    if (!isOfCertificates(code)) return new ApiError("unreachable", { what: code, cause: error });
+    this.#options.access.renew();
+    return new ApiError("untrusted", { what: code, cause: error });
   }
 
   /** Sends once, and a second time with new credentials after a 401. */

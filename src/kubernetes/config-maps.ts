@@ -101,13 +101,29 @@ export class ConfigMaps {
           this.#lookAll();
         },
         changed: (changes) => this.#lookAt(changes),
-        failed: ({ reason }) => {
-          if (reason !== "refused") return;
-          this.#refused.add(namespace);
-          this.#lookAll();
-        },
+        failed: ({ reason }) => this.#watchFailed(namespace, reason === "refused"),
       },
     });
+  }
+
+  #watchFailed(scope: string | undefined, isRefused: boolean): void {
+    if (isRefused) {
+      this.#refused.add(scope);
+      this.#lookAll();
+      return;
+    }
+    for (const entry of this.#entries.values()) if (this.#scopeOf(entry) === scope) this.#tried(entry);
+  }
+
+  #scopeOf({ reference: { namespace } }: Entry): string | undefined {
+    return this.#watches.has(undefined) ? undefined : namespace;
+  }
+
+  /** What it is could not be found out; nobody waits for that any longer. */
+  #tried(entry: Entry): void {
+    if (entry.isTried) return;
+    entry.isTried = true;
+    this.#changed(entry.reference);
   }
 
   #lookAll(): void {
@@ -127,7 +143,7 @@ export class ConfigMaps {
   /** Compares an entry with the metadata, and has it read where they differ. */
   #look(entry: Entry): void {
     const { namespace, name } = entry.reference;
-    const scope = this.#watches.has(undefined) ? undefined : namespace;
+    const scope = this.#scopeOf(entry);
     const watch = this.#watches.get(scope)?.watch;
     const version = watch?.get(namespace, name)?.resourceVersion;
     if (version !== undefined) {
@@ -189,10 +205,7 @@ export class ConfigMaps {
     }
     log.warn({ namespace, name, problem: error.message }, "cannot read a ConfigMap, trying again later");
     if (error.status === 403 && !entry.isKnown) this.#settle(entry, undefined);
-    if (!entry.isTried) {
-      entry.isTried = true;
-      this.#changed(entry.reference);
-    }
+    this.#tried(entry);
     return this.#delays.next();
   }
 

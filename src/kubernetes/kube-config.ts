@@ -10,6 +10,7 @@ import { delimiter, join } from "node:path";
 import type { KubeConfig } from "@kubernetes/client-node";
 import { codeOf } from "../lib/errors.ts";
 import { StartError } from "../lib/start-error.ts";
+import { useTokenFiles } from "./token-files.ts";
 
 export interface KubeConfigOptions {
   /** A file; else `KUBECONFIG`, the pod's service account and `~/.kube/config` are tried, in this order. */
@@ -126,6 +127,7 @@ function kubeconfigFiles({ kubeconfig, context, environment }: KubeConfigOptions
 function loadFile(config: KubeConfig, file: string): KubeConfig {
   try {
     config.loadFromFile(file);
+    useTokenFiles(config, file);
     return config;
   } catch (error) {
     const code = codeOf(error);

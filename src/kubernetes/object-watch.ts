@@ -310,7 +310,8 @@ export class ObjectWatch<Value> {
     if (this.#isConnected) listener.connected?.(false);
     this.#isConnected = false;
     listener.failed?.(failure);
-    const delayMs = failure.reason === "refused" ? Math.min(nextMs, refusedCapMs) : nextMs;
+    const needsSomebody = failure.reason === "refused" || failure.reason === "credentials";
+    const delayMs = needsSomebody ? Math.min(nextMs, refusedCapMs) : nextMs;
     return Math.max(delayMs, failure.retryAfterMs ?? 0);
   }
 

@@ -15,7 +15,9 @@ export type WatchFailureReason =
   /** The connection was cut, or could not be made. */
   | "network"
   | "throttled"
-  /** 401, 403, 404: it needs somebody to change something. */
+  /** davit is not let in, or does not trust who answers: it needs other credentials, or another authority. */
+  | "credentials"
+  /** 403, 404 and the like: it needs somebody to change something. */
   | "refused"
   | "server"
   | "protocol"
@@ -56,14 +58,16 @@ export function toWatchFailure(error: unknown): unknown {
 
 const failureReasons = {
   unreachable: "network",
+  untrusted: "credentials",
   late: "silent",
-  credentials: "refused",
+  credentials: "credentials",
   protocol: "protocol",
 } as const;
 
 /** A status of HTTP, or the code of an error event. */
 export function reasonOfStatus(status: number): WatchFailureReason {
   if (status === 410) return "expired";
+  if (status === 401) return "credentials";
   if (status === 429) return "throttled";
   return status >= 500 ? "server" : "refused";
 }

@@ -75,7 +75,7 @@ describe.skipIf(missing("openssl"))("a server's certificate that changes", () =>
     const server = await serve(make());
     const { ask, renewals } = clientOf(server, before);
     for (let attempt = 1; attempt <= 2; attempt++) {
-      await expect(ask()).rejects.toThrow(`the API server cannot be reached (${code})`);
+      await expect(ask()).rejects.toThrow(`the API server's certificate is not trusted (${code})`);
       expect(renewals()).toBe(attempt);
     }
   });

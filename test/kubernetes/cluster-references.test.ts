@@ -110,6 +110,24 @@ describe("what Profiles refer to", () => {
     expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
   });
 
+  it("does not count as not there when davit is not let in at all: nothing is taken for gone", async () => {
+    const off = [secretPath, /configmaps/].map((path) =>
+      server.always(path, (_, response) => sendStatus(response, 401, "Unauthorized")),
+    );
+    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    server.put(secretOf("keys", "s3cret"));
+    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    const under = sourceOf();
+    await under.list();
+    expect(under.listed).toEqual([false]);
+    expect(under.source.view.get("Profile", "default", "web")).toBeUndefined();
+    for (const admit of off) admit();
+    await until(() => server.seen("list", secretPath).length > 1 && server.seen("list", /configmaps/).length > 1);
+    await under.tells("Profile/default/web", () => under.bed.clock.advance(10_000));
+    expect(under.source.view.get("Secret", "default", "keys")?.data.text).toBe("s3cret");
+    expect(under.source.view.complete).toBe(true);
+  });
+
   it("stays as it was while the API server is away", async () => {
     server.put(profileOf("web", { generic: fromSecret("keys") }));
     server.put(secretOf("keys", "s3cret"));

@@ -24,6 +24,8 @@ beforeAll(async () => {
   await writeFile(join(folder, "plain"), config({ server: "http://plain" }));
   await writeFile(join(folder, "socks"), config({ server: "https://a", cluster: "proxy-url: socks5://b:1" }));
   await writeFile(join(folder, "garbage"), "clusters: [secret-text");
+  await writeFile(join(folder, "token-file"), config({ server: "https://a", more: "tokenFile: rack.token, token: b" }));
+  await writeFile(join(folder, "no-token-file"), config({ server: "https://a", more: "tokenFile: absent" }));
   await writeFile(join(folder, "ca.pem"), "first-ca");
   await writeFile(
     join(folder, "files"),
@@ -89,6 +91,20 @@ describe("credentials", () => {
     expect((await access.credentials()).tls.ca).toBe("first-ca");
     await writeFile(join(folder, "ca.pem"), "second-ca");
     expect((await access.credentials()).tls.ca).toBe("second-ca");
+  });
+
+  it("are the token of the file that is named, whatever token is beside it, and follow it when they were refused", async () => {
+    await writeFile(join(folder, "rack.token"), "first-token\n");
+    const access = await load({ kubeconfig: join(folder, "token-file") });
+    expect((await access.credentials()).headers.authorization).toBe("Bearer first-token");
+    await writeFile(join(folder, "rack.token"), "second-token\n");
+    access.renew();
+    expect((await access.credentials()).headers.authorization).toBe("Bearer second-token");
+  });
+
+  it("cannot be had from a token file that is not there", async () => {
+    const access = await load({ kubeconfig: join(folder, "no-token-file") });
+    await expect(access.credentials()).rejects.toThrow("ENOENT");
   });
 
   it("that were refused are read anew", async () => {
