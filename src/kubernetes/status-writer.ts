@@ -18,6 +18,7 @@ import { type NextStatus, nextStatus, shownReady } from "./next-status.ts";
 import { objectPath, resources } from "./resources.ts";
 import { RetryDelays } from "./retry-delays.ts";
 import { TokenBucket } from "./token-bucket.ts";
+import { WriteLanes } from "./write-lanes.ts";
 
 export interface StatusWriterOptions {
   readonly client: Pick<ApiClient, "json">;
@@ -45,9 +46,11 @@ interface Entry {
 const rate = { perSecond: 150, burst: 10 };
 const maxWrites = 8;
 const retryDelays = { firstMs: 1_000, capMs: 60_000 };
+/** What an API server without priority and fairness tells whoever it has no place for, and more than one pause of it. */
+const throttledMs = 1_000;
 
 /** How a write ended. */
-type Outcome = "done" | "gone" | "conflict" | "failed";
+type Outcome = "done" | "gone" | "conflict" | "throttled" | "failed";
 
 export class StatusWriter implements StatusSink {
   readonly #options: StatusWriterOptions;
@@ -58,6 +61,7 @@ export class StatusWriter implements StatusSink {
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
   readonly #delays: RetryDelays;
+  readonly #lanes = new WriteLanes(maxWrites);
   #failuresInARow = 0;
   #isOnHold = false;
 
@@ -108,7 +112,7 @@ export class StatusWriter implements StatusSink {
 
   #next(): void {
     for (const entry of this.#due) {
-      if (this.#isOnHold || this.#running.size >= maxWrites) return;
+      if (this.#isOnHold || this.#running.size >= this.#lanes.count) return;
       if (entry.isBusy) continue;
       this.#due.delete(entry);
       const running = this.#run(entry).finally(() => {
@@ -125,21 +129,26 @@ export class StatusWriter implements StatusSink {
     entry.isBusy = true;
     await this.#bucket.take(this.#stopping.signal);
     if (this.#stopping.signal.aborted) return;
-    const outcome = await this.#apply(entry);
+    this.#ended(entry, await this.#apply(entry));
+  }
+
+  #ended(entry: Entry, outcome: Outcome): void {
     this.#failuresInARow = outcome === "failed" ? this.#failuresInARow + 1 : 0;
-    if (this.#failuresInARow >= maxWrites && !this.#isOnHold) void this.#hold();
+    if (this.#failuresInARow >= maxWrites && !this.#isOnHold) void this.#hold(this.#delays.next());
     if (outcome === "failed" || outcome === "conflict") {
       void this.#retryLater(entry);
       return;
     }
     entry.isBusy = false;
     entry.failures = 0;
+    if (outcome === "done") this.#lanes.succeeded();
+    if (outcome === "throttled" && this.#entries.get(keyOf(entry.name)) === entry) this.#add(entry);
   }
 
   /** Where nothing can be written, ten thousand objects shall not try one after the other. */
-  async #hold(): Promise<void> {
+  async #hold(durationMs: number): Promise<void> {
     this.#isOnHold = true;
-    await this.#options.clock.sleep(this.#delays.next(), this.#stopping.signal);
+    await this.#options.clock.sleep(durationMs, this.#stopping.signal);
     this.#isOnHold = false;
     this.#next();
   }
@@ -152,6 +161,14 @@ export class StatusWriter implements StatusSink {
     await clock.sleep(delayMs, this.#stopping.signal);
     entry.isBusy = false;
     if (this.#entries.get(keyOf(entry.name)) === entry) this.#add(entry);
+  }
+
+  /** All that were refused at once are one sign that it is too much. */
+  #throttled({ retryAfterMs = throttledMs }: ApiError): "throttled" {
+    if (this.#isOnHold) return "throttled";
+    this.#lanes.throttled();
+    void this.#hold(retryAfterMs * (1 + this.#options.random()));
+    return "throttled";
   }
 
   async #apply(entry: Entry): Promise<Outcome> {
@@ -190,6 +207,7 @@ export class StatusWriter implements StatusSink {
   #failed({ name, failures }: Entry, error: unknown): Outcome {
     if (!(error instanceof ApiError)) throw error;
     if (this.#stopping.signal.aborted || error.status === 404) return "gone";
+    if (error.status === 429) return this.#throttled(error);
     const { kind, namespace, name: object } = name;
     const data = { kind, namespace, name: object, problem: error.message };
     // A CRD of another version refuses it now as later.

@@ -318,20 +318,6 @@ describe("a server that refuses", () => {
     expect(followed.names()).toEqual(["a"]);
   });
 
-  it("every token is asked again every ten seconds at least", async () => {
-    const followed = follower();
-    const off = server.always(everything, answers(401, "Unauthorized"));
-    followed.begin();
-    for (let count = 1; count <= 6; count++) {
-      await followed.failed(count);
-      await followed.bed.clock.advance(10_000);
-    }
-    expect(new Set(followed.failures.map(({ reason }) => reason))).toEqual(new Set(["credentials"]));
-    off();
-    await followed.bed.clock.advance(10_000);
-    await until(() => followed.isConnected);
-  });
-
   it("the token is shown a new one", async () => {
     const followed = follower();
     server.always(everything, (request, response) => {

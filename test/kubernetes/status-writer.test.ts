@@ -190,6 +190,33 @@ describe("a write that fails", () => {
     expect(server.seen("patch")).toHaveLength(3);
   });
 
+  it("for want of a place (429) is made again after the time that is wanted, with fewer at a time", async () => {
+    const names = Array.from({ length: 60 }, (_, at) => `g${at}`);
+    for (const name of names) server.put(groupOf(name));
+    const under = await WriterUnderTest.start();
+    let isBusy = false;
+    let refusals = 0;
+    server.always(statusPath, (request, response) => {
+      if (isBusy) {
+        refusals += 1;
+        sendStatus(response, 429, "TooManyRequests", { "retry-after": "1" });
+        return;
+      }
+      isBusy = true;
+      setImmediate(() => {
+        isBusy = false;
+        server.answer(request, response);
+      });
+    });
+    for (const name of names) await under.write(name, statusOf(good));
+    while (server.seen("patch").length - refusals < names.length) await under.bed.clock.advance(100);
+    for (const name of names) await under.shows(name);
+    // At first seven of eight, then few: more lanes are tried now and then.
+    expect(refusals).toBeGreaterThan(0);
+    expect(refusals).toBeLessThan(25);
+    expect(under.bed.told("cannot write a status, trying again later")).toEqual([]);
+  });
+
   it("for every object holds all of them, instead of trying each", async () => {
     for (let count = 0; count < 50; count++) server.put(groupOf(`g${count}`));
     const under = await WriterUnderTest.start();

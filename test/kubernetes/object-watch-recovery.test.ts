@@ -129,3 +129,19 @@ describe("what was not heard", () => {
     expect(followed.failures).toEqual([]);
   });
 });
+
+describe("a server that refuses every token", () => {
+  it("is asked again every ten seconds at least", async () => {
+    const followed = follower();
+    const off = server.always(/./, answers(401, "Unauthorized"));
+    followed.begin();
+    for (let count = 1; count <= 6; count++) {
+      await followed.failed(count);
+      await followed.bed.clock.advance(10_000);
+    }
+    expect(new Set(followed.failures.map(({ reason }) => reason))).toEqual(new Set(["credentials"]));
+    off();
+    await followed.bed.clock.advance(10_000);
+    await until(() => followed.isConnected);
+  });
+});
