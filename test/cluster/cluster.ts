@@ -13,7 +13,7 @@ import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { isJsonObject } from "../../src/model/json.ts";
@@ -89,25 +89,28 @@ interface Parts {
 export class Cluster {
   /** `https://127.0.0.1:PORT`. */
   readonly server: string;
-  /** The authority of its certificate: PEM text, and the file that has it. */
-  readonly ca: string;
+  /** The file with the authority of its certificate. */
   readonly caFile: string;
   /** Of a user who may do everything. */
   readonly adminToken: string;
   /** Path of the administrator's kubeconfig file. */
   readonly kubeconfig: string;
   readonly #parts: Parts;
-  readonly #client: ApiClient;
+  #client: ApiClient;
   #copyCount = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.server = parts.controlPlane.server;
     this.caFile = parts.controlPlane.caFile;
-    this.ca = readFileSync(this.caFile, "utf8");
     this.adminToken = parts.credentials.adminToken;
     this.kubeconfig = this.kubeconfigFor("admin", this.adminToken);
-    this.#client = new ApiClient({ server: this.server, ca: this.ca, token: this.adminToken });
+    this.#client = this.#makeClient();
+  }
+
+  /** The authority of its certificate, PEM text. */
+  get ca(): string {
+    return readFileSync(this.caFile, "utf8");
   }
 
   /** Asks the API server, as the administrator unless told. */
@@ -169,10 +172,14 @@ export class Cluster {
     return lifetimeSeconds === undefined ? token : this.#parts.credentials.withLifetime(token, lifetimeSeconds);
   }
 
-  /** Writes a kubeconfig file for a token. @returns its path. */
-  kubeconfigFor(name: string, token: string): string {
+  /**
+   * Writes a kubeconfig file for a token.
+   * @param server another way to the API server, with plain HTTP.
+   * @returns its path.
+   */
+  kubeconfigFor(name: string, token: string, server = this.server): string {
     const path = join(this.#parts.directory, `${name}.kubeconfig`);
-    writeFileSync(path, kubeconfigText({ server: this.server, ca: this.ca, token }), { mode: 0o600 });
+    writeFileSync(path, kubeconfigText({ server, ca: this.ca, token }), { mode: 0o600 });
     return path;
   }
 
@@ -201,6 +208,18 @@ export class Cluster {
     await this.untilServing();
   }
 
+  /** As `restart`, with another certificate of another authority; the administrator's kubeconfig knows it then. */
+  async rotateCertificate(): Promise<void> {
+    await this.kill();
+    await rm(dirname(this.caFile), { recursive: true });
+    this.#parts.controlPlane.restartApi([]);
+    await untilReady("the certificate", this.#parts.controlPlane.daemons, async () => existsSync(this.caFile));
+    this.#client.close();
+    this.#client = this.#makeClient();
+    this.kubeconfigFor("admin", this.adminToken);
+    await this.untilServing();
+  }
+
   /** Keeps what etcd holds now; nobody notices but by a pause of some milliseconds. */
   async copyEtcd(): Promise<EtcdCopy> {
     const path = join(this.#parts.directory, `etcd-copy-${this.#copyCount++}`);
@@ -223,6 +242,10 @@ export class Cluster {
   async stop(): Promise<void> {
     this.#client.close();
     await this.#parts.cleanUp();
+  }
+
+  #makeClient(): ApiClient {
+    return new ApiClient({ server: this.server, ca: this.ca, token: this.adminToken });
   }
 
   async #answers(paths: readonly string[]): Promise<boolean> {

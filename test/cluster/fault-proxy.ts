@@ -1,0 +1,90 @@
+/** A way to the API server of a test cluster that misbehaves as it is told: davit talks plain HTTP to it. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { Agent, request } from "node:https";
+import type { AddressInfo } from "node:net";
+import { pipeline } from "node:stream/promises";
+import type { Cluster } from "./cluster.ts";
+
+/** What a request asks for. */
+export interface Asked {
+  readonly method: string;
+  /** With its query. */
+  readonly path: string;
+}
+
+/** A status to answer with instead, `cut` to close the connection, undefined to pass it on. */
+export type Fault = (asked: Asked) => number | "cut" | undefined;
+
+export class FaultProxy {
+  /** Every request so far. */
+  readonly asked: Asked[] = [];
+  readonly #cluster: Cluster;
+  readonly #agent: Agent;
+  readonly #server: Server;
+  #fault: Fault = () => undefined;
+
+  private constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+    this.#agent = new Agent({ ca: cluster.ca, keepAlive: true });
+    this.#server = createServer((incoming, outgoing) => void this.#take(incoming, outgoing));
+  }
+
+  static async start(cluster: Cluster): Promise<FaultProxy> {
+    const proxy = new FaultProxy(cluster);
+    await new Promise<void>((resolve) => proxy.#server.listen(0, "127.0.0.1", resolve));
+    return proxy;
+  }
+
+  get url(): string {
+    const { port } = this.#server.address() as AddressInfo;
+    return `http://127.0.0.1:${port}`;
+  }
+
+  /** From now on. */
+  misbehave(fault: Fault): void {
+    this.#fault = fault;
+  }
+
+  /** Closes every connection that is open, and from now on each new one, until it misbehaves otherwise. */
+  disconnect(): void {
+    this.#fault = () => "cut";
+    this.#server.closeAllConnections();
+  }
+
+  behave(): void {
+    this.#fault = () => undefined;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#agent.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const { method = "GET", url: path = "/", headers } = incoming;
+    this.asked.push({ method, path });
+    const fault = this.#fault({ method, path });
+    if (fault === "cut") {
+      outgoing.destroy();
+      return;
+    }
+    if (fault !== undefined) {
+      outgoing.writeHead(fault, { "content-type": "application/json" }).end('{"kind":"Status"}');
+      return;
+    }
+    const { host: _, ...own } = headers;
+    const options = { method, headers: own, agent: this.#agent };
+    const onward = request(new URL(path, this.#cluster.server), options, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 0, answer.headers);
+      // A watch's head is to be there before its first event.
+      outgoing.flushHeaders();
+      // Whichever side goes first, the other one is closed.
+      pipeline(answer, outgoing).catch(() => {});
+    });
+    onward.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => onward.destroy());
+    await pipeline(incoming, onward).catch(() => {});
+  }
+}
