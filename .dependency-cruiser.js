@@ -25,7 +25,7 @@ const owners = {
   "prom-client": "^src/lib/metrics\\.ts$",
   ajv: "^src/admission/",
   "@marcbachmann/cel-js": "^src/admission/",
-  "@kubernetes/client-node": "^src/kubernetes/kube-config\\.ts$",
+  "@kubernetes/client-node": "^src/kubernetes/(kube-config|token-files)\\.ts$",
   undici: "^src/kubernetes/connections\\.ts$",
 };
 
