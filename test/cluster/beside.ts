@@ -25,6 +25,11 @@ export interface ClusterObject {
 
 type Name = Pick<ClusterObject, "kind" | "name" | "namespace">;
 
+export interface StartOptions extends Partial<DavitOptions> {
+  /** Options that say which namespaces are read. */
+  readonly scope?: readonly string[];
+}
+
 export interface Answer {
   readonly status: number;
   readonly body: string;
@@ -64,9 +69,9 @@ export class Beside {
     return davit;
   }
 
-  /** Starts davit on the namespace, or on what the arguments say, and waits until it is ready. */
-  async start(args: readonly string[] = [], more: Partial<DavitOptions> = {}): Promise<DavitProcess> {
-    const scope = args.some((word) => /^--(?:all-)?namespaces?$/.test(word)) ? [] : ["--namespace", this.namespace];
+  /** Starts davit on the namespace, or on another scope, and waits until it is ready. */
+  async start(args: readonly string[] = [], how: StartOptions = {}): Promise<DavitProcess> {
+    const { scope = ["--namespace", this.namespace], ...more } = how;
     const options = { kubeconfig: this.cluster.kubeconfig, dataDir: this.dataDir, ...more };
     const davit = await startDavit({ ...options, args: [...scope, ...args] });
     this.#running.push(davit);

@@ -1,0 +1,136 @@
+/** Which objects davit reads and what it may do: CRDs that come late, namespaces, tenancy, and the Role of the documents. */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { missing } from "../helpers/requirements.ts";
+import { Beside, group, profile } from "./beside.ts";
+import { type Cluster, startCluster } from "./cluster.ts";
+import { requestsTo, sumOf } from "./metric.ts";
+import { freePorts } from "./ports.ts";
+
+const page = (name: string) => readFileSync(join(import.meta.dirname, "../../docs", name), "utf8");
+const mac = "52:54:00:a1:9c:ae";
+const ask = `/ipxe?mac=${mac}`;
+
+describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
+  let cluster: Cluster;
+  let beside: Beside;
+  beforeAll(async () => {
+    cluster = await startCluster({ withoutCrds: true });
+    return () => cluster.stop();
+  }, 180_000);
+  afterEach(() => beside?.stop());
+
+  it("starts before its CRDs are there, asks for them now and then, and is ready when they are", async () => {
+    beside = await Beside.make(cluster, "early");
+    const [ops = 0] = await freePorts(1);
+    const started = beside.start(["--ops-address", `127.0.0.1:${ops}`]);
+    const opsUrl = `http://127.0.0.1:${ops}`;
+    const asked = async () => {
+      const response = await fetch(`${opsUrl}/metrics`).catch(() => undefined);
+      return sumOf((await response?.text()) ?? "", "davit_watch_restarts_total", { reason: "refused" });
+    };
+    await expect.poll(asked).toBeGreaterThanOrEqual(4);
+    expect(await (await fetch(`${opsUrl}/readyz`)).text()).toContain("first list is not in the store");
+    await cluster.installCrds();
+    await beside.put(profile("web"), group("node", "52:54:00:00:00:11"));
+    const davit = await started;
+    await expect.poll(() => beside.get("/ipxe?mac=52:54:00:00:00:11")).toMatchObject({ status: 200 });
+    // Two resources, each at 0.8 s, then twice as long each time, 10 s at most.
+    expect(await asked()).toBeLessThanOrEqual(20);
+    expect(davit.log.filter(({ msg }) => msg === "not following the cluster, what is known stays")).toHaveLength(2);
+  }, 60_000);
+
+  it.each([
+    { what: "one namespace", scope: ["--namespace", "red"], served: ["red"] },
+    { what: "several", scope: ["--namespace", "red", "--namespace", "green"], served: ["red", "green"] },
+    { what: "all", scope: ["--all-namespaces"], served: ["red", "green", "default"] },
+    { what: "the context's own unless told", scope: [], served: ["default"] },
+  ])("reads $what", async ({ scope, served }) => {
+    const namespaces = ["red", "green", "default"];
+    for (const namespace of namespaces) {
+      beside = await Beside.make(cluster, namespace);
+      await beside.put(profile("web"), group("node", "", { selector: { matchLabels: { rack: namespace } } }));
+    }
+    await beside.start([], { scope });
+    const statuses = await Promise.all(namespaces.map(async (rack) => (await beside.get(`/ipxe?rack=${rack}`)).status));
+    expect(statuses).toEqual(namespaces.map((namespace) => (served.includes(namespace) ? 200 : 404)));
+  });
+
+  it("answers 500 to a machine that two namespaces claim alike, unless the admin namespace decides", async () => {
+    const a = await Beside.make(cluster, "team-a");
+    const b = await Beside.make(cluster, "team-b");
+    const infra = await Beside.make(cluster, "infra");
+    beside = await Beside.make(cluster, "lab");
+    for (const team of [a, b]) await team.put(profile("web"), group("node-1", mac));
+    await a.put({ ...group("all", ""), spec: { profileRef: { name: "web" }, matchAll: true } });
+    await b.put(group("loud", "52:54:00:00:00:01", { priority: 5 }));
+    await beside.start(["--admin-namespace", "infra"], { scope: ["--all-namespaces"] });
+    const told = async (team: Beside, name: string) => {
+      const { Ready = "" } = await team.conditions({ kind: "Group", name });
+      return `| \`${Ready.replace("False ", "")}\` | \`${await team.message({ kind: "Group", name })}\` |`;
+    };
+    expect(await beside.get(ask)).toMatchObject({ status: 500 });
+    expect(await beside.get("/ipxe?mac=52:54:00:00:00:99")).toMatchObject({ status: 404 });
+    await expect.poll(() => told(a, "node-1")).toContain("SelectorTie");
+    await expect.poll(() => told(b, "loud")).toContain("NotPermitted");
+    await expect.poll(() => told(a, "all")).toContain("NotPermitted");
+    for (const line of [await told(a, "node-1"), await told(b, "loud")]) expect(page("crds/group.md")).toContain(line);
+    await infra.put(profile("web"), group("node-1", mac, { priority: 1 }));
+    await expect.poll(() => beside.get(ask)).toMatchObject({ status: 200 });
+    await Promise.all([a, b, infra].map((each) => each.stop()));
+  });
+
+  it("does all of its work with the Role of the documents, and is never refused anything", async () => {
+    beside = await Beside.make(cluster, "davit");
+    const [, role = ""] = /^## RBAC$.*?^```yaml\n(.*?)^```$/ms.exec(page("controller.md")) ?? [];
+    const token = await cluster.serviceAccountToken("davit", "davit");
+    expect(await cluster.apply(role)).toContain("role.rbac.authorization.k8s.io/davit created");
+    const secret = { kind: "Secret", name: "worker-tokens", labels: { "davit.dev/allow-template": "true" } } as const;
+    await beside.put({ ...secret, data: { text: Buffer.from("secret").toString("base64") } });
+    await beside.put({ kind: "ConfigMap", name: "texts", data: { text: "#cloud-config\n" } });
+    const from = (kind: string, name: string) => ({ templateFrom: { [kind]: { name, key: "text" } } });
+    const spec = { generic: from("secretKeyRef", "worker-tokens"), cloudConfig: from("configMapKeyRef", "texts") };
+    await beside.put(
+      profile("web", spec),
+      group("node", mac),
+      group("lost", "52:54:00:00:00:01", { profileRef: { name: "none" } }),
+    );
+    await beside.start([], { kubeconfig: cluster.kubeconfigFor("davit", token) });
+    expect(await beside.get(`/generic?mac=${mac}`)).toEqual({ status: 200, body: "secret" });
+    await beside.put({ kind: "ConfigMap", name: "texts", data: { text: "#cloud-config\nhostname: edited\n" } });
+    await expect.poll(async () => (await beside.get(`/cloud?mac=${mac}`)).body).toContain("edited");
+    await expect
+      .poll(() => beside.conditions({ kind: "Group", name: "lost" }))
+      .toMatchObject({ Ready: expect.any(String) });
+    await expect.poll(() => beside.conditions({ kind: "Profile", name: "web" })).toMatchObject({ Ready: "True Ready" });
+    await expect
+      .poll(async () => (await cluster.kubectl(["-n", "davit", "get", "events"])).stdout)
+      .toContain("Warning");
+    expect(await requestsTo(cluster, { code: "403" })).toBe(0);
+    expect(beside.davit.log.filter(({ level }) => Number(level) >= 40).map(({ msg }) => msg)).toEqual([
+      "object is not ready",
+    ]);
+  });
+
+  it("takes a Secret that its Role does not name for one that is not there", async () => {
+    beside = await Beside.make(cluster, "davit");
+    const generic = { templateFrom: { secretKeyRef: { name: "other-tokens", key: "text" } } };
+    await beside.put({
+      kind: "Secret",
+      name: "other-tokens",
+      labels: { "davit.dev/allow-template": "true" },
+      data: {},
+    });
+    await beside.put(
+      profile("denied", { generic }),
+      group("denied", "52:54:00:00:00:02", { profileRef: { name: "denied" } }),
+    );
+    const token = await cluster.serviceAccountToken("davit", "davit");
+    await beside.start([], { kubeconfig: cluster.kubeconfigFor("davit", token) });
+    const denied = { kind: "Profile", name: "denied" } as const;
+    await expect.poll(() => beside.conditions(denied)).toMatchObject({ ResolvedRefs: "False TemplateNotFound" });
+    expect((await beside.get("/ipxe?mac=52:54:00:00:00:02")).body).toContain("kernel /assets/denied");
+  });
+});
