@@ -48,10 +48,19 @@ export class ApiError extends Error {
 
 /** The error for an answer that is no success. */
 export function answeredError(status: number, headers: Headers, body: JsonObject | undefined): ApiError {
-  const reason = body?.reason;
+  return new ApiError("answered", { status, what: reasonOf(body), retryAfterMs: retryAfterMs(headers["retry-after"]) });
+}
+
+/** What `ApiError.what` is when the CRD in the cluster lacks a field that was applied. */
+export const fieldNotDeclared = "FieldNotDeclared";
+
+function reasonOf(body: JsonObject | undefined): string | undefined {
+  const { reason, message } = body ?? {};
   // Reasons are CamelCase words of a known set; anything else is not shown.
-  const what = typeof reason === "string" && /^[A-Za-z]{1,64}$/.test(reason) ? reason : undefined;
-  return new ApiError("answered", { status, what, retryAfterMs: retryAfterMs(headers["retry-after"]) });
+  if (typeof reason === "string" && /^[A-Za-z]{1,64}$/.test(reason)) return reason;
+  // Server-side apply answers 500 without a reason (structured-merge-diff, typed/validate.go).
+  const isUndeclared = typeof message === "string" && message.includes("field not declared in schema");
+  return isUndeclared ? fieldNotDeclared : undefined;
 }
 
 /** Headers of an answer, with names in lower case. */

@@ -10,7 +10,7 @@ import { backoffMs, type Clock, toRfc3339 } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { ObjectName, ObjectStatus, StatusSink } from "../model/source.ts";
-import { ApiError } from "./api-error.ts";
+import { ApiError, fieldNotDeclared } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
 import type { SeenObject } from "./cluster-source.ts";
 import type { EventRecorder } from "./event-recorder.ts";
@@ -210,9 +210,9 @@ export class StatusWriter implements StatusSink {
     if (error.status === 429) return this.#throttled(error);
     const { kind, namespace, name: object } = name;
     const data = { kind, namespace, name: object, problem: error.message };
-    // A CRD of another version refuses it now as later.
-    if (error.status === 400 || error.status === 422) {
-      this.#options.log.warn(data, "the API server refuses a status");
+    // A CRD of another version refuses it now as later; the resync tries again.
+    if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
+      this.#options.log.warn(data, "the API server refuses a status, is its CRD of this version of davit?");
       return "gone";
     }
     if (error.status === 409) return "conflict";
