@@ -9,7 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: fuzz-store cluster cluster-tools
+.PHONY: fuzz-store cluster cluster-tools test-cluster-long bench-controller
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379
 
 test: install ## run every suite that this machine can run
 	@npm --silent test
+
+test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)
+	@npm --silent run test:cluster-long
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
 	@npm --silent run test:store-long
@@ -36,6 +39,9 @@ build: install ## compile src/ to dist/
 
 bench: install ## the cost of selection at 10 and at 100,000 groups, beside bare node:http
 	@npm --silent run bench
+
+bench-controller: install ## how soon a change in a cluster is what machines get, at 10,000 objects (needs make cluster-tools)
+	@npm --silent run bench:controller
 
 bench-store: install ## the store beside etcd 3.4 (needs etcd-server and wrk): speed, watches, memory
 	@npm --silent run bench:store

@@ -10,3 +10,9 @@ export function median(values: readonly number[]): number {
 export function pairedRatio(some: readonly number[], others: readonly number[]): number {
   return median(some.map((one, round) => one / (others[round] ?? Number.NaN)));
 }
+
+/** The value that so many percent do not exceed. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.ceil((sorted.length * percent) / 100) - 1] ?? Number.NaN;
+}

@@ -21,12 +21,15 @@ export function profile(name: string, kernel: string): JsonObject {
   return { apiVersion, kind: "Profile", metadata: { name }, spec: { boot: { kernel: `/assets/${kernel}` } } };
 }
 
+/** Without it `kubectl apply --prune` takes an object for somebody else's. */
+const applied = "kubectl.kubernetes.io/last-applied-configuration";
+
 /** The Group `node-N` of one machine, labelled `role=node`. */
 export function machineGroup(machine: number, profileName = "work"): JsonObject {
   return {
     apiVersion,
     kind: "Group",
-    metadata: { name: `node-${machine}`, labels: { role: "node" } },
+    metadata: { name: `node-${machine}`, labels: { role: "node" }, annotations: { [applied]: "{}" } },
     spec: { profileRef: { name: profileName }, selector: { matchLabels: { mac: macOf(machine) } } },
   };
 }
