@@ -5,7 +5,8 @@
  * they are then. Names that are told together are written as one step. The first full list is one step, too, and
  * `/davit/synced` is written after it; the boot service answers nothing before that key exists.
  *
- * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`.
+ * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`; it stays for as long
+ * as more removals are to be expected, see `tombstone-vigil.ts`.
  *
  * It promises that nothing is removed on a half view: not while part of the source cannot be read, and not because a
  * first list was empty, until a second one confirms it. It never answers a machine and never reads a request.
@@ -26,6 +27,7 @@ import { type Planned, Planner, type Step } from "./planner.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import { StatusBook, type StatusBookOptions } from "./status-book.ts";
 import { StepMetrics, type StepMetricsOptions } from "./step-metrics.ts";
+import { TombstoneVigil } from "./tombstone-vigil.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 export interface ControllerOptions {
@@ -47,8 +49,8 @@ export interface ControllerOptions {
   readonly onSynced: () => void;
 }
 
-/** One name to look at, or all of them. */
-type Work = ObjectName | { readonly kind: "everything" };
+/** One name to look at, or all of them, or the tombstones whose time is to begin anew. */
+type Work = ObjectName | { readonly kind: "everything" } | { readonly kind: "tombstones" };
 
 // One step's worth of names: large enough that a burst costs few disk writes, small enough to be answered soon.
 const maxNamesPerStep = 256;
@@ -61,12 +63,16 @@ const resyncMs = 10 * 60_000;
 /** So that many of them do not ask one API server at the same time for ever. */
 const resyncJitter = 0.1;
 
+// Within the time of a tombstone, so that one look may come late.
+const vigilsPerTtl = 3;
+
 export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
   readonly #documents: Documents;
   readonly #statuses: StatusBook;
   readonly #planner: Planner;
   readonly #recounts: Later;
+  readonly #vigil: TombstoneVigil;
   readonly #queue: WorkQueue<Work>;
   readonly #stepMetrics: StepMetrics;
   readonly #stopping = new AbortController();
@@ -83,20 +89,21 @@ export class Controller implements SourceListener {
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
     this.#stepMetrics = new StepMetrics(options);
-    const { clock, metrics } = options;
+    const { clock, metrics, tombstoneTtlSeconds } = options;
+    this.#vigil = new TombstoneVigil({ clock, ttlMs: tombstoneTtlSeconds * 1_000 });
     this.#recounts = new Later({ clock, delayMs: recountDelayMs, due: (names) => this.#addAll(names) });
     this.#queue = new WorkQueue({
       clock,
       metrics,
       name: "objects",
-      keyOf: (work) => (work.kind === "everything" ? work.kind : objectKey(work)),
+      keyOf: (work) => (isName(work) ? objectKey(work) : work.kind),
     });
   }
 
   async start(): Promise<void> {
     this.#documents.start();
     this.#statuses.start();
-    this.#running = Promise.all([this.#run(), this.#resync()]).then(() => {});
+    this.#running = Promise.all([this.#run(), this.#resync(), this.#keepVigil()]).then(() => {});
     await this.#options.source.start(this);
   }
 
@@ -140,11 +147,13 @@ export class Controller implements SourceListener {
     for (;;) {
       const works = await this.#queue.take(maxNamesPerStep);
       if (works.length === 0) return;
-      const names = works.filter((work) => work.kind !== "everything");
-      if (names.length < works.length) {
+      if (works.some(({ kind }) => kind === "tombstones")) await this.#renewTombstones();
+      if (works.some(({ kind }) => kind === "everything")) {
         await this.#syncEverything();
         continue;
       }
+      const names = works.filter(isName);
+      if (names.length === 0) continue;
       if (!this.#isSynced) this.#planner.begin();
       this.#queue.retryLater(await this.#step(names));
     }
@@ -160,6 +169,27 @@ export class Controller implements SourceListener {
       this.#addAll(this.#planner.names());
       this.#statuses.tellAgain();
     }
+  }
+
+  /** Looks now and then whether tombstones would end too soon. */
+  async #keepVigil(): Promise<void> {
+    const { clock, tombstoneTtlSeconds } = this.#options;
+    for (;;) {
+      await clock.sleep((tombstoneTtlSeconds * 1_000) / vigilsPerTtl, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      if (this.#tombstonesDue().length > 0) this.#queue.add({ kind: "tombstones" });
+    }
+  }
+
+  #tombstonesDue(): readonly string[] {
+    return this.#vigil.due(this.#documents.tombstones(), this.#options.source.isFollowed);
+  }
+
+  /** One that cannot be written now is due again soon, if it is still there. */
+  async #renewTombstones(): Promise<void> {
+    const ttlSeconds = this.#options.tombstoneTtlSeconds;
+    const writes = this.#tombstonesDue().map((path) => ({ path, text: this.#documents.textAt(path), ttlSeconds }));
+    if ((await this.#write(writes)) === "written") this.#vigil.renewed();
   }
 
   /** Brings every name of the source and of the store in line, as one step; then marks the store as synced. */
@@ -193,6 +223,8 @@ export class Controller implements SourceListener {
     }
     const written = result === "written";
     ended(step.planned, written);
+    // Nothing but tombstones ends by itself.
+    if (written) this.#vigil.left(step.writes.filter(({ ttlSeconds }) => ttlSeconds !== undefined).length);
     for (const each of step.planned) {
       if (written) this.#queue.succeeded(each.name);
       this.#tell(each, written);
@@ -242,6 +274,10 @@ export class Controller implements SourceListener {
   #addAll(names: Iterable<ObjectName>): void {
     for (const name of names) this.#queue.add(name);
   }
+}
+
+function isName(work: Work): work is ObjectName {
+  return work.kind !== "everything" && work.kind !== "tombstones";
 }
 
 function isEmpty({ view }: Source): boolean {

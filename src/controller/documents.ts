@@ -13,6 +13,7 @@ import {
   profilesRoot,
   type SyncedDocument,
   syncedPath,
+  tombstonesRoot,
 } from "../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import type { ObjectName } from "../model/source.ts";
@@ -78,6 +79,11 @@ export class Documents implements FeedListener {
       if (address?.kind === "profile") yield { kind: "Profile", namespace: address.namespace, name: address.name };
       if (address?.kind === "group") yield { kind: "Group", namespace: address.namespace, name: address.name };
     }
+  }
+
+  /** The paths of all tombstones. */
+  tombstones(): readonly string[] {
+    return [...this.#texts.keys()].filter((path) => path.startsWith(`${tombstonesRoot}/`));
   }
 
   /** The text at a path; a secret's is not known here. */

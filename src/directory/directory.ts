@@ -44,6 +44,8 @@ interface KnownFile extends ReadFile {
 
 export class DirectorySource implements Source {
   readonly kind = "directory";
+  /** A directory that cannot be read makes the view incomplete, and then nothing goes. */
+  readonly isFollowed = true;
   readonly #options: DirectorySourceOptions;
   readonly #holdings = new Holdings(confirmMs);
   readonly #watches: Watches;

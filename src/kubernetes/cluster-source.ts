@@ -78,6 +78,11 @@ export class ClusterSource implements Source {
     return this.#parts?.view ?? nothingYet;
   }
 
+  get isFollowed(): boolean {
+    const watches = [...(this.#parts?.watches.values() ?? [])];
+    return watches.length > 0 && watches.every(({ watch }) => watch.isConnected);
+  }
+
   /** Seconds since the API server was last heard, by the watch of Profiles or Groups that has waited longest. */
   get ageSeconds(): number {
     const heardAtMs = [...(this.#parts?.watches.values() ?? [])].map(({ watch }) => watch.heardAtMs);

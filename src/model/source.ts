@@ -108,6 +108,8 @@ export interface Source {
   /** `directory` or `cluster`. */
   readonly kind: string;
   readonly view: SourceView;
+  /** False while changes are not heard: more may have gone than the view shows. */
+  readonly isFollowed: boolean;
   /** Begins to list and follow; resolves at once, the first list comes to `listener.listed`. */
   start(listener: SourceListener): Promise<void>;
   /** Ends every timer, watch and thread; idempotent. */

@@ -16,6 +16,7 @@ export class FakeSource implements Source, SourceView {
   readonly view = this;
   readonly problems: readonly SourceProblem[] = [];
   complete = true;
+  isFollowed = true;
   readonly #objects = new Map<string, SourceObject>();
   readonly #refusals = new Map<string, Refusal>();
   #listener: SourceListener | undefined;

@@ -84,9 +84,41 @@ describe("when every Group is removed, one after another", () => {
   it("nobody gets the catch-all before the tombstones end", async () => {
     expect(await removeAll()).toEqual(new Set(["default/node", "bereft"]));
     expect(answer(count)).toBe("default/installer");
-    await clock.advance(60_000);
+    // Of so many, they begin anew at the next look.
+    for (let elapsedMs = 0; elapsedMs < 75_000; elapsedMs += 5_000) {
+      await clock.advance(5_000);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (let at = 0; at < count; at++) expect(answer(at)).toBe("bereft");
+    await clock.advance(10_000);
     await expect.poll(() => answer(0)).toBe("default/installer");
     await expect.poll(() => answer(count - 1)).toBe("default/installer");
+  });
+
+  it("nobody gets it however slowly they go, and however late it goes itself", async () => {
+    for (let at = 0; at < count; at++) {
+      source.drop(groupName(`node${at}`)).tellChanged(groupName(`node${at}`));
+      // 200 a minute: kubectl's prune takes 300.
+      await clock.advance(300);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect([answer(0), answer(at)]).toEqual(["bereft", "bereft"]);
+    }
+    source.drop(catchAll).tellChanged(catchAll);
+    await expect.poll(() => answer(count)).toBe("noMatch");
+  });
+
+  it("nobody gets it while nobody can tell whether it is gone, too", async () => {
+    source.drop(groupName("node0")).tellChanged(groupName("node0"));
+    await expect.poll(() => answer(0)).toBe("bereft");
+    source.isFollowed = false;
+    for (let elapsedMs = 0; elapsedMs < 600_000; elapsedMs += 5_000) {
+      await clock.advance(5_000);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(answer(0)).toBe("bereft");
+    }
+    source.isFollowed = true;
+    await clock.advance(80_000);
+    await expect.poll(() => answer(0)).toBe("default/installer");
   });
 
   it("nobody is sent on when the catch-all goes first", async () => {
