@@ -10,6 +10,7 @@ const allowed = {
   store: ["lib"],
   render: ["model", "lib"],
   sign: ["lib"],
+  download: ["lib"],
   controller: ["store", "render", "model", "lib"],
   follow: ["model", "lib"],
   boot: ["render", "model", "lib"],

@@ -22,7 +22,7 @@ export const backup: Command = {
   run: async (args, host) => {
     const read = readCommandLine({ name: "backup", help: backupHelp, readConfig: readBackupConfig }, args, host);
     if (read.kind === "over") return read.exitCode;
-    const progress = new Progress(host, systemClock);
+    const progress = new Progress(host, systemClock, "backup is being written");
     try {
       await takeBackup(read.config, host, progress);
       return 0;

@@ -12,11 +12,14 @@ export class Progress {
   readonly #host: Host;
   readonly #clock: Clock;
   readonly #log: Log | undefined;
+  readonly #doing: string;
   #toldMs: number;
   #hasLine = false;
 
-  constructor(host: Host, clock: Clock) {
+  /** @param doing what goes on, for the log. */
+  constructor(host: Host, clock: Clock, doing: string) {
     this.#host = host;
+    this.#doing = doing;
     this.#clock = clock;
     this.#toldMs = clock.monotonicMs();
     if (host.outputIsTerminal) return;
@@ -32,7 +35,7 @@ export class Progress {
       this.#host.write(`\r${sizeText(bytes)}`);
       this.#hasLine = true;
     } else {
-      this.#log.info({ bytes }, "backup is being written");
+      this.#log.info({ bytes }, this.#doing);
     }
   }
 

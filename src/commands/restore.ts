@@ -48,7 +48,11 @@ async function bringBack({ input, dataDir: directory }: RestoreConfig, host: Hos
   const sentence =
     `${directory} holds the keys of index ${backup.head.index}, as cluster ${cluster} at index ${index}. ` +
     "Profiles and Groups come from the source once davit serve runs on it.";
-  new Progress(host, systemClock).done(sentence, { path: directory, cluster, index }, "backup restored");
+  new Progress(host, systemClock, "backup is being restored").done(
+    sentence,
+    { path: directory, cluster, index },
+    "backup restored",
+  );
 }
 
 async function readWhole(path: string): Promise<ReadBackup> {

@@ -2,13 +2,14 @@
 
 import { backup } from "./backup.ts";
 import { boot } from "./boot.ts";
+import { fetchAssets } from "./fetch-assets.ts";
 import type { Command, Host } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly Command[] = [serve, boot, backup, restore, inspect, version];
+const commands: readonly Command[] = [serve, boot, backup, restore, inspect, fetchAssets, version];
 
 /** Runs one command line and gives the exit code. */
 export async function run(host: Host): Promise<number> {
@@ -24,6 +25,6 @@ export async function run(host: Host): Promise<number> {
 }
 
 function help(): string {
-  const rows = commands.map(({ name, summary }) => `  davit ${name.padEnd(9)}${summary}`);
+  const rows = commands.map(({ name, summary }) => `  davit ${name.padEnd(13)}${summary}`);
   return ["Usage: davit COMMAND [options]", "", ...rows, "", "davit COMMAND --help tells its options.", ""].join("\n");
 }

@@ -17,7 +17,7 @@ async function told(outputIsTerminal: boolean, sizes: readonly number[]): Promis
     onExit: () => undefined,
     exit: () => undefined,
   };
-  const progress = new Progress(host, clock);
+  const progress = new Progress(host, clock, "backup is being written");
   for (const bytes of sizes) {
     await clock.advance(1_000);
     progress.advance(bytes);

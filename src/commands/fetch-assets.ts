@@ -1,0 +1,97 @@
+import { mkdir } from "node:fs/promises";
+import { AssetListError, readAssetList, type WantedAsset } from "../download/asset-list.ts";
+import { download } from "../download/download.ts";
+import { DownloadError } from "../download/download-error.ts";
+import { type FetchAssetsConfig, fetchAssetsHelp, readFetchAssetsConfig } from "../fetch-assets-config.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createLog, type Log } from "../lib/log.ts";
+import { readSmallFile } from "../lib/watched-files.ts";
+import { readCommandLine } from "./command-line.ts";
+import { diskFailure, sentenceOf } from "./failure.ts";
+import type { Command, Host } from "./host.ts";
+import { Progress, sizeText } from "./progress.ts";
+
+/** Fills an assets directory, before the boot service starts or while it runs. */
+export const fetchAssets: Command = {
+  name: "fetch-assets",
+  summary: "download kernels and initrds, checked, into an assets directory",
+  run: async (args, host) => {
+    const command = { name: "fetch-assets", help: fetchAssetsHelp, readConfig: readFetchAssetsConfig };
+    const read = readCommandLine(command, args, host);
+    if (read.kind === "over") return read.exitCode;
+    const list = await readList(read.config, host);
+    if (list === undefined) return 1;
+    let failures = 0;
+    for (const asset of list) {
+      if (!(await isFetched(asset, read.config, host))) failures++;
+      if (host.stop.aborted) break;
+    }
+    return failures === 0 && !host.stop.aborted ? 0 : 1;
+  },
+};
+
+async function readList(
+  { list, assetsDir }: FetchAssetsConfig,
+  host: Host,
+): Promise<readonly WantedAsset[] | undefined> {
+  try {
+    const assets = readAssetList(await readSmallFile(list));
+    await mkdir(assetsDir, { recursive: true }).catch((error: unknown) => {
+      throw diskFailure("Creating", assetsDir, error);
+    });
+    return assets;
+  } catch (error) {
+    for (const sentence of listProblems(list, error)) host.writeError(`${sentence}\n`);
+    return undefined;
+  }
+}
+
+function listProblems(list: string, error: unknown): readonly string[] {
+  if (error instanceof AssetListError) return error.problems.map((problem) => `${list}: ${problem}`);
+  const sentence = sentenceOf(diskFailure("Reading", list, error));
+  if (sentence === undefined) throw error;
+  return [sentence];
+}
+
+/** One that cannot be had does not keep the others from coming: whoever mends the list sees all that is wrong. */
+async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, host: Host): Promise<boolean> {
+  const log = host.outputIsTerminal ? undefined : createHostLog(host);
+  const progress = new Progress(host, systemClock, `asset "${asset.path}" is being fetched`);
+  let sizeBytes = 0;
+  const retrying = (why: string, inMs: number) => {
+    progress.endLine();
+    if (log !== undefined) log.warn({ path: asset.path, why, inMs }, "asset is fetched again");
+    else host.write(`${asset.path}: ${why}, again in ${Math.ceil(inMs / 1_000)} s\n`);
+  };
+  const advance = (bytes: number) => {
+    sizeBytes = bytes;
+    progress.advance(bytes);
+  };
+  try {
+    const options = { directory: assetsDir, clock: systemClock, signal: host.stop, progress: advance, retrying };
+    const isNew = await download(asset, options);
+    const done = isNew ? `fetched, ${sizeText(sizeBytes)}, checked` : "there already, checked";
+    progress.done(
+      `${asset.path}: ${done}`,
+      { path: asset.path, bytes: sizeBytes },
+      isNew ? "asset fetched" : "asset is there",
+    );
+    return true;
+  } catch (error) {
+    progress.endLine();
+    host.writeError(`${sentenceFor(asset, assetsDir, error)}\n`);
+    return false;
+  }
+}
+
+function createHostLog(host: Host): Log {
+  return createLog({ level: "info", format: "json", destination: { write: (line) => host.write(line) } });
+}
+
+function sentenceFor({ path, url }: WantedAsset, assetsDir: string, error: unknown): string {
+  // Of the URL no query: that of a presigned one is a secret.
+  if (error instanceof DownloadError) return `Fetching "${path}" from "${url.origin}${url.pathname}": ${error.message}`;
+  const sentence = sentenceOf(diskFailure("Writing", `${assetsDir}/${path}`, error));
+  if (sentence === undefined) throw error;
+  return sentence;
+}

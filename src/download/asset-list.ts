@@ -1,0 +1,130 @@
+/**
+ * Lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. Everything that is wrong with a list
+ * is told at once, by place, and nothing is fetched then.
+ */
+
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
+
+/** A file that shall be there, byte for byte. */
+export interface WantedAsset {
+  /** `http:` or `https:`, without a password. */
+  readonly url: URL;
+  /** 64 hexadecimal digits in lower case. */
+  readonly sha256: string;
+  /** Below the assets directory, with `/` between names. */
+  readonly path: string;
+}
+
+/** What is wrong with a list; each sentence begins with the line. */
+export class AssetListError extends Error {
+  override readonly name = "AssetListError";
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join("\n"));
+    this.problems = problems;
+  }
+}
+
+/** Collects what is wrong at a place of the list. */
+type Complain = (node: Node | null | undefined, problem: string) => undefined;
+
+const fields = ["url", "sha256", "path"];
+/** More is no list that a person made. */
+const maxAssets = 1_000;
+/** Of one name in a directory, in bytes (Linux NAME_MAX), less what the unfinished download's name adds. */
+const maxNameBytes = 240;
+
+/**
+ * Reads a list.
+ * @throws {AssetListError}
+ */
+export function readAssetList(text: string): readonly WantedAsset[] {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const [error] = [...document.errors, ...document.warnings];
+  if (error !== undefined) {
+    throw new AssetListError([`line ${lines.linePos(error.pos[0]).line}: it is not YAML (${error.code})`]);
+  }
+  const problems: string[] = [];
+  const complain: Complain = (node, problem) => {
+    problems.push(`line ${lines.linePos(node?.range?.[0] ?? 0).line}: ${problem}`);
+    return undefined;
+  };
+  const { contents } = document;
+  const items = isSeq<Node>(contents) ? contents.items : [];
+  if (!isSeq(contents)) complain(contents, "the list must be a sequence of {url, sha256, path}");
+  if (items.length > maxAssets) complain(contents, `more than ${maxAssets} assets`);
+  const taken = new Set<string>();
+  const assets = items.flatMap((item) => {
+    const asset = readAsset(item, complain);
+    if (asset === undefined) return [];
+    if (taken.has(asset.path)) complain(item, `path "${asset.path}" is there twice`);
+    taken.add(asset.path);
+    return [asset];
+  });
+  if (problems.length > 0) throw new AssetListError(problems);
+  return assets;
+}
+
+function readAsset(item: Node, complain: Complain): WantedAsset | undefined {
+  if (!isMap<Node, Node>(item)) return complain(item, "it must have url and sha256");
+  const texts = readTexts(item, complain);
+  const url = readUrl(texts.get("url"), item, complain);
+  const sha256 = readDigest(texts.get("sha256"), item, complain);
+  if (url === undefined || sha256 === undefined) return undefined;
+  const { node, text: path } = texts.get("path") ?? { node: item, text: lastName(url) };
+  if (isAssetPath(path)) return { url, sha256, path };
+  return complain(node, `path "${path}" must be names with / between, none beginning with a dot`);
+}
+
+function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<string, Text> {
+  const texts = new Map<string, Text>();
+  for (const { key, value } of map.items) {
+    const name = isScalar(key) ? String(key.value) : "";
+    if (!fields.includes(name)) complain(key, `unknown field "${name}", there are ${fields.join(", ")}`);
+    else if (isScalar(value) && typeof value.value === "string") texts.set(name, { node: value, text: value.value });
+    else complain(key, `${name} must be text: quote it`);
+  }
+  return texts;
+}
+
+/** A field's text, and where it is. */
+interface Text {
+  readonly node: Node;
+  readonly text: string;
+}
+
+type Given = Text | undefined;
+
+function readUrl(given: Given, item: Node, complain: Complain): URL | undefined {
+  if (given === undefined) return complain(item, "it has no url");
+  const url = URL.canParse(given.text) ? new URL(given.text) : undefined;
+  // What is refused is not shown: a password may be in it.
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    return complain(given.node, "url must be http:// or https://");
+  if (`${url.username}${url.password}` !== "") return complain(given.node, "url must not hold a password");
+  return url;
+}
+
+function readDigest(given: Given, item: Node, complain: Complain): string | undefined {
+  if (given === undefined) return complain(item, "it has no sha256: take it from the publisher of the file");
+  if (!/^[0-9a-f]{64}$/i.test(given.text)) return complain(given.node, "sha256 must be 64 hexadecimal digits");
+  return given.text.toLowerCase();
+}
+
+function lastName({ pathname }: URL): string {
+  const name = pathname.slice(pathname.lastIndexOf("/") + 1);
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
+/** The same names that the boot service serves below `/assets/`, and no control characters in logs. */
+function isAssetPath(path: string): boolean {
+  return path
+    .split("/")
+    .every((name) => /^[^.\\\p{Cc}][^\\\p{Cc}]*$/u.test(name) && Buffer.byteLength(name) <= maxNameBytes);
+}

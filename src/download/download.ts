@@ -1,0 +1,171 @@
+/**
+ * Downloads one asset: checked against its SHA-256 before it gets its name, so that what lies in the assets directory
+ * is whole and the right one, or not there. Until then it lies beside its place under a name that begins with a dot,
+ * which the boot service does not serve. An interrupted download goes on where it stopped if the server can.
+ */
+
+import { createHash, type Hash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { backoffMs, type Clock } from "../lib/clock.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { WantedAsset } from "./asset-list.ts";
+import { DownloadError } from "./download-error.ts";
+
+export interface DownloadOptions {
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** Is told how many bytes of it are there so far. */
+  readonly progress: (bytes: number) => void;
+  /** Is told why it begins again, and when. */
+  readonly retrying: (why: string, inMs: number) => void;
+}
+
+const attempts = 5;
+const retry = { firstMs: 1_000, capMs: 30_000 };
+/** A server that asks for more patience than this is taken at its word no further. */
+const maxRetryAfterMs = 60_000;
+
+/**
+ * Sees to it that the file is there.
+ * @returns whether it had to be fetched.
+ * @throws {DownloadError} and the disk's own errors.
+ */
+export async function download(asset: WantedAsset, options: DownloadOptions): Promise<boolean> {
+  const path = join(options.directory, asset.path);
+  if ((await digestOf(path)) === asset.sha256) return false;
+  await mkdir(dirname(path), { recursive: true });
+  const unfinished = join(dirname(path), `.${basename(path)}.download`);
+  try {
+    await fetchInto(unfinished, asset, options);
+    await rename(unfinished, path);
+    await syncDirectory(dirname(path));
+    return true;
+  } finally {
+    await rm(unfinished, { force: true });
+  }
+}
+
+/** Undefined when there is no such file. */
+async function digestOf(path: string): Promise<string | undefined> {
+  const hash = createHash("sha256");
+  try {
+    await pipeline(createReadStream(path, { highWaterMark: 1024 * 1024 }), hash);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  return hash.digest("hex");
+}
+
+/** The part of a download that is there. */
+interface Part {
+  readonly file: FileHandle;
+  hash: Hash;
+  sizeBytes: number;
+  /** Names the version of which it is a part, if the server gives versions names. */
+  etag: string | undefined;
+}
+
+async function fetchInto(path: string, asset: WantedAsset, options: DownloadOptions): Promise<void> {
+  const part: Part = { file: await open(path, "w", 0o644), hash: createHash("sha256"), sizeBytes: 0, etag: undefined };
+  try {
+    for (let attempt = 0; ; attempt++) {
+      const failure = await tryToFetch(part, asset, options);
+      if (failure === undefined) break;
+      if (options.signal.aborted) throw new DownloadError("it was stopped");
+      if (!failure.mayPass || attempt === attempts - 1) throw failure;
+      const waitMs = Math.max(backoffMs(attempt, retry), Math.min(failure.retryAfterMs, maxRetryAfterMs));
+      options.retrying(failure.message, waitMs);
+      await options.clock.sleep(waitMs, options.signal);
+    }
+    const digest = part.hash.digest("hex");
+    if (digest !== asset.sha256) throw new DownloadError(`its SHA-256 is ${digest}, not ${asset.sha256}`);
+    await part.file.sync();
+  } finally {
+    await part.file.close();
+  }
+}
+
+/** One request; errors of the disk are thrown, those of the network are the result. */
+async function tryToFetch(
+  part: Part,
+  { url }: WantedAsset,
+  { signal, progress }: DownloadOptions,
+): Promise<DownloadError | undefined> {
+  let response: Response;
+  try {
+    response = await fetch(url, { headers: headersFor(part), signal });
+  } catch (error) {
+    return new DownloadError(`the server cannot be reached (${networkCode(error)})`, { mayPass: true });
+  }
+  const refusal = refusalOf(response);
+  if (refusal !== undefined) {
+    await response.body?.cancel();
+    return refusal;
+  }
+  if (response.status !== 206) await beginAnew(part, response.headers.get("etag"));
+  const body = response.body?.getReader();
+  for (;;) {
+    const piece = await body?.read().catch((error: unknown) => networkCode(error));
+    if (typeof piece === "string") {
+      return new DownloadError(`the connection broke after ${part.sizeBytes} bytes (${piece})`, { mayPass: true });
+    }
+    if (piece?.value === undefined) return undefined;
+    await append(part, piece.value);
+    progress(part.sizeBytes);
+  }
+}
+
+function headersFor({ sizeBytes, etag }: Part): Record<string, string> {
+  // Compressed answers would have to be unpacked to be compared, and kernels hardly shrink.
+  const headers = { "accept-encoding": "identity", "user-agent": "davit" };
+  // A weak tag names no bytes (RFC 9110, 13.1.5).
+  const canContinue = sizeBytes > 0 && etag !== undefined && !etag.startsWith("W/");
+  return canContinue ? { ...headers, range: `bytes=${sizeBytes}-`, "if-range": etag } : headers;
+}
+
+/** Undefined when the answer has the bytes that were asked for. */
+function refusalOf({ status, headers }: Response): DownloadError | undefined {
+  if (status === 200 || status === 206) return undefined;
+  const mayPass = status === 408 || status === 429 || status >= 500;
+  const retryAfterMs = Number(headers.get("retry-after") ?? 0) * 1_000;
+  return new DownloadError(`the server answers ${status}`, {
+    mayPass,
+    retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : 0,
+  });
+}
+
+async function beginAnew(part: Part, etag: string | null): Promise<void> {
+  await part.file.truncate(0);
+  part.hash = createHash("sha256");
+  part.sizeBytes = 0;
+  part.etag = etag ?? undefined;
+}
+
+async function append(part: Part, bytes: Uint8Array): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const { bytesWritten } = await part.file.write(bytes, written, undefined, part.sizeBytes + written);
+    written += bytesWritten;
+  }
+  part.hash.update(bytes);
+  part.sizeBytes += bytes.length;
+}
+
+/** The library says "fetch failed" and has the reason as its cause. */
+function networkCode(error: unknown): string {
+  const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);
+  return code ?? "the connection failed";
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await open(path);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,70 @@
+/** `davit fetch-assets` as an init container or a person runs it. */
+
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { type FileServer, file, startFileServer } from "../download/file-server.ts";
+
+const main = join(import.meta.dirname, "../../src/main.ts");
+const content = Buffer.from("a kernel");
+const sha256 = createHash("sha256").update(content).digest("hex");
+
+let folder: string;
+let server: FileServer;
+const at = (name: string) => join(folder, name);
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "davit-fetch-"));
+  server = await startFileServer([file(content)]);
+});
+
+afterEach(async () => {
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+async function run(list: string): Promise<{ code: number; output: string; complaints: string }> {
+  await writeFile(at("list.yaml"), list);
+  const args = [main, "fetch-assets", "--list", at("list.yaml"), "--assets-dir", at("assets")];
+  return await new Promise((resolve) => {
+    execFile(process.execPath, args, (error, output, complaints) => {
+      resolve({ code: typeof error?.code === "number" ? error.code : 0, output, complaints });
+    });
+  });
+}
+
+it("fetches what is not there, and tells it as log lines where nobody looks on", async () => {
+  const list = `- {url: "${server.url}/os/vmlinuz", sha256: ${sha256}}`;
+  expect(await run(list)).toMatchObject({ code: 0, complaints: "" });
+  expect(await readFile(at("assets/vmlinuz"), "utf8")).toBe("a kernel");
+  const { code, output } = await run(list);
+  expect(code).toBe(0);
+  expect(JSON.parse(output)).toMatchObject({ msg: "asset is there", path: "vmlinuz" });
+  expect(server.ranges).toEqual(["whole"]);
+});
+
+it("fetches the rest when one cannot be had, names that one without its query, and ends with 1", async () => {
+  const wrong = "0".repeat(64);
+  const { code, complaints } = await run(`
+- {url: "${server.url}/a?signature=hunter2", sha256: "${wrong}"}
+- {url: "${server.url}/b", sha256: ${sha256}}
+`);
+  expect(code).toBe(1);
+  expect(complaints).toBe(`Fetching "a" from "${server.url}/a": its SHA-256 is ${sha256}, not ${wrong}\n`);
+  expect(await readdir(at("assets"))).toEqual(["b"]);
+});
+
+it("fetches nothing when anything is wrong with the list", async () => {
+  const { code, complaints } = await run(`
+- {url: "${server.url}/a", sha256: ${sha256}}
+- {url: "${server.url}/b"}
+`);
+  expect({ code, complaints }).toEqual({
+    code: 1,
+    complaints: `${at("list.yaml")}: line 3: it has no sha256: take it from the publisher of the file\n`,
+  });
+  expect(server.ranges).toEqual([]);
+});
