@@ -6,7 +6,7 @@
  * `/davit/synced` is written after it; the boot service answers nothing before that key exists.
  *
  * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`; it stays for as long
- * as more removals are to be expected, see `tombstone-vigil.ts`.
+ * as more Groups are expected to go or to come back, see `tombstone-vigil.ts`.
  *
  * It promises that nothing is removed on a half view: not while part of the source cannot be read, and not because a
  * first list was empty, until a second one confirms it. It never answers a machine and never reads a request.
@@ -15,7 +15,7 @@
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
-import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
+import { encodeDocument, type SyncedDocument, syncedPath, tombstonesRoot } from "../model/documents.ts";
 import type { ObjectName, Source, SourceListener, StatusSink } from "../model/source.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
@@ -224,7 +224,7 @@ export class Controller implements SourceListener {
     const written = result === "written";
     ended(step.planned, written);
     // Nothing but tombstones ends by itself.
-    if (written) this.#vigil.left(step.writes.filter(({ ttlSeconds }) => ttlSeconds !== undefined).length);
+    if (written) this.#vigil.moved(step.writes.filter(({ path }) => path.startsWith(tombstonesRoot)).length);
     for (const each of step.planned) {
       if (written) this.#queue.succeeded(each.name);
       this.#tell(each, written);

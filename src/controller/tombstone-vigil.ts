@@ -1,9 +1,10 @@
 /**
- * Which tombstones must not end yet, although their time is over soon, because more removals are to be expected:
+ * Which tombstones must not end yet, although their time is over soon, because more is to be expected:
  *
  * - while the source is not followed: what else went is not known;
  * - while Groups of machines go by the dozen: kubectl and others remove them one by one, which takes minutes for
- *   thousands, and the catch-all may be the last of them.
+ *   thousands, and the catch-all may be the last of them;
+ * - while they come back by the dozen, which takes as long, and the catch-all may have been the first of them.
  *
  * It decides, and changes nothing: the controller writes again what it names.
  */
@@ -27,24 +28,24 @@ export class TombstoneVigil {
   readonly #options: TombstoneVigilOptions;
   /** When each tombstone was first seen, monotonic. */
   readonly #seenAtMs = new Map<string, number>();
-  /** Of steps within the time of one tombstone: when, and how many they left. */
-  #removals: { readonly atMs: number; readonly count: number }[] = [];
-  #isRemoving = false;
+  /** Of steps within the time of one tombstone: when, and how many they left and took away. */
+  #moves: { readonly atMs: number; readonly count: number }[] = [];
+  #isMoving = false;
 
   constructor(options: TombstoneVigilOptions) {
     this.#options = options;
   }
 
-  /** A step has left so many. */
-  left(count: number): void {
+  /** A step has left and taken away so many. */
+  moved(count: number): void {
     if (count === 0) return;
-    this.#removals.push({ atMs: this.#options.clock.monotonicMs(), count });
-    this.#isRemoving = true;
+    this.#moves.push({ atMs: this.#options.clock.monotonicMs(), count });
+    this.#isMoving = true;
   }
 
-  /** What was due has begun anew: a whole time from now, unless more goes. */
+  /** What was due has begun anew: a whole time from now, unless more goes or comes. */
   renewed(): void {
-    this.#isRemoving = false;
+    this.#isMoving = false;
   }
 
   /** @returns those of all tombstones, by path, whose time is to begin anew. */
@@ -52,7 +53,7 @@ export class TombstoneVigil {
     const nowMs = this.#options.clock.monotonicMs();
     this.#see(paths, nowMs);
     if (!isFollowed) return paths;
-    if (!this.#isRemoving || !this.#isMass(nowMs)) return [];
+    if (!this.#isMoving || !this.#isMass(nowMs)) return [];
     return paths.filter((path) => nowMs - (this.#seenAtMs.get(path) ?? nowMs) < massLimitMs);
   }
 
@@ -63,7 +64,7 @@ export class TombstoneVigil {
   }
 
   #isMass(nowMs: number): boolean {
-    this.#removals = this.#removals.filter(({ atMs }) => nowMs - atMs < this.#options.ttlMs);
-    return this.#removals.reduce((sum, { count }) => sum + count, 0) >= massCount;
+    this.#moves = this.#moves.filter(({ atMs }) => nowMs - atMs < this.#options.ttlMs);
+    return this.#moves.reduce((sum, { count }) => sum + count, 0) >= massCount;
   }
 }

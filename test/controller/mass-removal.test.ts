@@ -107,6 +107,18 @@ describe("when every Group is removed, one after another", () => {
     await expect.poll(() => answer(count)).toBe("noMatch");
   });
 
+  it("nobody gets it while they come back, however slowly", async () => {
+    await removeAll();
+    for (let at = 0; at < count; at++) {
+      source.put(groupObject({ selector: { mac: macOf(at) } }, `node${at}`)).tellChanged(groupName(`node${at}`));
+      // As slowly as they went above: the last of them is back after two minutes.
+      await clock.advance(300);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(["default/node399", "bereft"]).toContain(answer(count - 1));
+    }
+    for (let at = 0; at < count; at++) await expect.poll(() => answer(at)).toBe(`default/node${at}`);
+  });
+
   it("nobody gets it while nobody can tell whether it is gone, too", async () => {
     source.drop(groupName("node0")).tellChanged(groupName("node0"));
     await expect.poll(() => answer(0)).toBe("bereft");

@@ -15,17 +15,17 @@ beforeEach(() => {
 describe("tombstones", () => {
   it("end by themselves where a few Groups go, as people take machines out", async () => {
     for (let count = 0; count < 100; count++) {
-      vigil.left(1);
+      vigil.moved(1);
       expect(vigil.due([a], true)).toEqual([]);
       await clock.advance(ttlMs / 8);
     }
   });
 
   it("stay while Groups go by the dozen, and for their own time after the last of them", async () => {
-    vigil.left(9);
+    vigil.moved(9);
     for (let count = 0; count < 100; count++) {
       await clock.advance(ttlMs / 3);
-      vigil.left(4);
+      vigil.moved(4);
       expect(vigil.due([a, b], true)).toEqual([a, b]);
       vigil.renewed();
       expect(vigil.due([a, b], true)).toEqual([]);
@@ -33,7 +33,7 @@ describe("tombstones", () => {
   });
 
   it("are due again as long as they could not be written", () => {
-    vigil.left(10);
+    vigil.moved(10);
     expect(vigil.due([a], true)).toEqual([a]);
     expect(vigil.due([a], true)).toEqual([a]);
   });
@@ -42,7 +42,7 @@ describe("tombstones", () => {
     const minutes = async (count: number, paths: readonly string[]) => {
       let due: readonly string[] = [];
       for (let minute = 0; minute < count; minute++) {
-        vigil.left(20);
+        vigil.moved(20);
         due = vigil.due(paths, true);
         await clock.advance(60_000);
       }
