@@ -9,7 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: fuzz-store cluster cluster-tools test-cluster-long bench-controller
+.PHONY: bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ fix: install ## format, and mend what the linter can
 
 build: install ## compile src/ to dist/
 	@npm --silent run build
+
+bundle: install ## dist/bundle/: the program as the image has it
+	@npm --silent run bundle
+
+# Docker where its daemon answers, else buildah.
+image: ## build the container image; IMAGE=, PLATFORM=, BASE= and BUILD_BASE= say what, for what, and from what
+	@test/image/build.sh
 
 bench: install ## the cost of selection at 10 and at 100,000 groups, beside bare node:http
 	@npm --silent run bench

@@ -6,9 +6,9 @@ import { createLog, type Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
 import type { Environment } from "../options.ts";
 import { WalError } from "../store/log-port.ts";
-import { readVersion } from "../version.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import type { Host } from "./host.ts";
+import { readVersion } from "./version.ts";
 
 // Kubernetes sends SIGKILL 30 s after SIGTERM; a person at a terminal waits less.
 const stopLimitMs = 10_000;

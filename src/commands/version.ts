@@ -1,4 +1,5 @@
-import { readVersion } from "../version.ts";
+import { readFileSync } from "node:fs";
+import { isJsonObject } from "../model/json.ts";
 import type { Command } from "./host.ts";
 
 /** Prints the version. */
@@ -10,3 +11,9 @@ export const version: Command = {
     return 0;
   },
 };
+
+/** The version in package.json, which lies two levels above this file in `src/`, in `dist/` and in a bundle alike. */
+export function readVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+  return isJsonObject(manifest) && typeof manifest.version === "string" ? manifest.version : "unknown";
+}

@@ -1,0 +1,53 @@
+/** The program as the image has it: bundled, and nothing beside it but package.json and crds/. */
+
+import { execFile } from "node:child_process";
+import { cp, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startDavit } from "../helpers/davit-process.ts";
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+const mac = "52:54:00:a1:9c:ae";
+
+describe("the bundled program", () => {
+  let folder: string;
+  let program: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "davit-bundle-"));
+    const bundle = join(folder, "dist/bundle");
+    const rolldown = join(root, "node_modules/rolldown/bin/cli.mjs");
+    await run(process.execPath, [rolldown, "--config", "rolldown.config.js", "--dir", bundle], { cwd: root });
+    for (const name of ["package.json", "crds"]) await cp(join(root, name), join(folder, name), { recursive: true });
+    program = join(bundle, "main.js");
+  }, 120_000);
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it("is a dozen files", async () => {
+    expect((await readdir(join(folder, "dist/bundle"))).length).toBeLessThan(25);
+  });
+
+  it("answers a machine as the sources do, and refuses by the same CRDs", { timeout: 60_000 }, async () => {
+    const answers: string[] = [];
+    const manifests = join(root, "manifests/quickstart");
+    for (const [at, what] of [{}, { program }].entries()) {
+      const davit = await startDavit({ manifests, dataDir: join(folder, `data${at}`), ...what });
+      try {
+        const ipxe = await fetch(`${davit.bootUrl}/ipxe?mac=${mac}`);
+        const ready = await fetch(`${davit.opsUrl}/readyz?verbose`);
+        answers.push([ipxe.status, await ipxe.text(), await ready.text()].join("\n").replaceAll(davit.bootUrl, "URL"));
+      } finally {
+        expect(await davit.stop()).toBe(0);
+      }
+    }
+    expect(answers[0]).toContain("kernel /assets/quickstart/vmlinuz");
+    expect(answers[1]).toBe(answers[0]);
+  });
+
+  it.each(["version", "serve", "boot", "backup", "restore", "inspect", "fetch-assets"])("knows %s", async (command) => {
+    const { stdout } = await run(process.execPath, [program, command, "--help"]);
+    expect(stdout).toMatch(command === "version" ? /^davit \d+\.\d+\.\d+\n$/ : new RegExp(`^Usage: davit ${command} `));
+  });
+});
