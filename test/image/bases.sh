@@ -32,9 +32,15 @@ echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 printf 'FROM scratch\nCOPY root/ /\nUSER 65532:65532\n' >"$work/Containerfile"
 tag=localhost/davit-base:12
 [ "$arch" = "$(dpkg --print-architecture)" ] || tag=$tag-$arch
-buildah build --quiet --format docker --platform "linux/$arch" --isolation chroot --tag "$tag" "$work" >/dev/null
+platform=linux/$arch
+# A builder that is asked for linux/arm64 looks for this variant of it.
+[ "$arch" != arm64 ] || platform=$platform/v8
+buildah build --quiet --format docker --platform "$platform" --isolation chroot --tag "$tag" "$work" >/dev/null
 echo "$tag is built"
-[ "$arch" = "$(dpkg --print-architecture)" ] || exit 0
+if [ "$arch" != "$(dpkg --print-architecture)" ]; then
+  echo "BASE=$(buildah images --quiet "$tag") # buildah finds that of another processor by its id only"
+  exit 0
+fi
 
 mkdir "$work/npm"
 (cd "$work/npm" && npm install --silent --no-audit --no-fund --prefix . npm@11)
