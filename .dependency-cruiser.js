@@ -11,6 +11,7 @@ const allowed = {
   render: ["model", "lib"],
   sign: ["lib"],
   download: ["lib"],
+  certificates: ["lib"],
   controller: ["store", "render", "model", "lib"],
   follow: ["model", "lib"],
   boot: ["render", "model", "lib"],
@@ -27,6 +28,9 @@ const owners = {
   ajv: "^src/admission/",
   "@marcbachmann/cel-js": "^src/admission/",
   "@kubernetes/client-node": "^src/kubernetes/(kube-config|token-files)\\.ts$",
+  "@peculiar/x509": "^src/certificates/issue\\.ts$",
+  "reflect-metadata": "^src/certificates/issue\\.ts$",
+  jose: "^src/http/service-account-tokens\\.ts$",
   undici: "^src/kubernetes/connections\\.ts$",
 };
 

@@ -91,7 +91,7 @@ export class App {
     const objects = await this.#openObjects();
     const store = await this.#openStore();
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
-    const keys = this.#storeService(store);
+    const keys = this.#storeService(store, objects);
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
@@ -150,10 +150,11 @@ export class App {
     return store;
   }
 
-  #storeService(store: Store): StoreService {
+  #storeService(store: Store, { trust }: ObjectSource): StoreService {
     return new StoreService({
       config: this.#config,
       store,
+      trust,
       log: this.#log,
       clock: this.#clock,
       metrics: this.#metrics,

@@ -3,6 +3,7 @@
 import type { ServeConfig } from "./config.ts";
 import { ApiClient } from "./kubernetes/client.ts";
 import { ClusterSource } from "./kubernetes/cluster-source.ts";
+import { ApiServerTrust } from "./kubernetes/cluster-trust.ts";
 import { EventRecorder } from "./kubernetes/event-recorder.ts";
 import { loadClusterAccess } from "./kubernetes/kube-config.ts";
 import { StatusWriter } from "./kubernetes/status-writer.ts";
@@ -22,8 +23,13 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const seen: ClusterSource["seen"] = (name) => source.seen(name);
   const writer = new StatusWriter({ client, seen, events, clock, random, log });
   source.onReplaced((name) => writer.recheck(name));
+  const { storeCaConfigMap } = config;
+  const configMap =
+    storeCaConfigMap === undefined ? undefined : { namespace: access.namespace, name: storeCaConfigMap };
+  const trust = new ApiServerTrust({ client, clock, random, log, configMap });
   return {
     source,
+    trust,
     statusSink: writer,
     adminNamespace: adminNamespaceOf(config, namespaces, access.namespace),
     place: placeOf(access.server, namespaces),
@@ -32,6 +38,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     stop: async () => {
       await writer.stop();
       await events.stop();
+      await trust.stop();
       await client.stop();
     },
   };

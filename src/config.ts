@@ -17,6 +17,9 @@ export type ServeConfig = Values<typeof serveOptions> & {
   readonly kubernetes: boolean;
   /** None for that of the pod or of the context. */
   readonly namespaces: readonly string[];
+  readonly storeCertificateNames: readonly string[];
+  /** Who may show a token of the cluster: `NAMESPACE/NAME` each. */
+  readonly storeServiceAccounts: readonly string[];
 };
 
 /** The options of `davit boot`, parsed. */
@@ -34,10 +37,11 @@ export interface Paths {
  */
 export function readServeConfig(args: readonly string[], environment: Environment, paths: Paths): ServeConfig {
   const { values, problems } = readTable(serveOptions, args, environment);
-  const { manifests = [], namespaces = [] } = values;
+  const { manifests = [], namespaces = [], storeCertificateNames = [], storeServiceAccounts = [] } = values;
   const isInPod = (environment.KUBERNETES_SERVICE_HOST ?? "") !== "";
   const kubernetes = values.kubernetes ?? (isInPod && manifests.length === 0);
-  const config: ServeConfig = { ...values, manifests, namespaces, kubernetes };
+  const lists = { manifests, namespaces, storeCertificateNames, storeServiceAccounts };
+  const config: ServeConfig = { ...values, ...lists, kubernetes };
   problems.push(
     ...sourceProblems(config, paths),
     ...assetsProblems(config, paths),
@@ -97,6 +101,16 @@ export function helpOf(usage: string, purpose: string, table: Parameters<typeof 
   ].join("\n");
 }
 
+/** What only a cluster as the source gives a meaning. */
+const clusterOptions = [
+  "kubeconfig",
+  "context",
+  "namespaces",
+  "allNamespaces",
+  "storeCaConfigMap",
+  "storeServiceAccounts",
+] as const;
+
 function sourceProblems(config: ServeConfig, { isDirectory }: Paths): string[] {
   const { kubernetes, manifests } = config;
   if (kubernetes && manifests.length > 0) return ["Two sources of objects: give --manifests or --kubernetes, not both"];
@@ -105,9 +119,7 @@ function sourceProblems(config: ServeConfig, { isDirectory }: Paths): string[] {
   const problems = manifests
     .filter((path) => !isDirectory(path))
     .map((path) => `No directory "${path}": --manifests needs one that exists`);
-  const given = (["kubeconfig", "context", "namespaces", "allNamespaces"] as const).filter((name) =>
-    isGiven(config[name]),
-  );
+  const given = clusterOptions.filter((name) => isGiven(config[name]));
   return [...problems, ...given.map((name) => `No cluster for --${serveOptions[name].flag}: give --kubernetes`)];
 }
 
@@ -167,21 +179,39 @@ export function storeTlsProblems({
 }
 
 function storeDoorProblems(config: ServeConfig): string[] {
-  const { storeAddress, storeInsecure, storeCertFile, storeKeyFile, storeClientCaFile, storeTokenFile } = config;
-  const hasTls = (storeCertFile ?? storeKeyFile) !== undefined;
-  const problems: string[] = [];
+  const { storeAddress, storeInsecure, storeClientCaFile } = config;
+  const hasTls = storeHasTls(config);
+  const problems = certificateProblems(config);
   if (storeClientCaFile !== undefined && !hasTls) {
     problems.push("No TLS for --store-client-ca-file: give --store-cert-file and --store-key-file");
   }
   // An address that is refused is missing here.
   if (storeAddress === undefined || isLoopback(storeAddress.host) || storeInsecure === true) return problems;
   const lacks = [
-    ...(hasTls ? [] : ["TLS (--store-cert-file and --store-key-file)"]),
-    ...((storeTokenFile ?? storeClientCaFile) === undefined
-      ? ["authentication (--store-token-file or --store-client-ca-file)"]
-      : []),
+    ...(hasTls ? [] : ["TLS (--store-cert-file and --store-key-file, or --store-own-certificate)"]),
+    ...(storeAsksForCredentials(config) ? [] : ["authentication (--store-token-file or --store-client-ca-file)"]),
   ];
   if (lacks.length === 0) return problems;
   const cure = `it needs ${lacks.join(" and ")}; else keep --store-address on loopback or say --store-insecure`;
   return [...problems, `Refusing to listen on "${authority(storeAddress)}": ${cure}`];
+}
+
+function storeHasTls({ storeCertFile, storeKeyFile, storeOwnCertificate }: ServeConfig): boolean {
+  return (storeCertFile ?? storeKeyFile) !== undefined || storeOwnCertificate;
+}
+
+function storeAsksForCredentials({ storeTokenFile, storeClientCaFile, storeServiceAccounts }: ServeConfig): boolean {
+  return (storeTokenFile ?? storeClientCaFile) !== undefined || storeServiceAccounts.length > 0;
+}
+
+/** Two certificates, or what goes with one of davit's own where there is none. */
+function certificateProblems(config: ServeConfig): string[] {
+  const { storeOwnCertificate, storeCertFile } = config;
+  if (storeOwnCertificate) {
+    return storeCertFile === undefined
+      ? []
+      : ["Two certificates of the store: give --store-own-certificate or --store-cert-file, not both"];
+  }
+  const given = (["storeCertificateNames", "storeCaConfigMap"] as const).filter((name) => isGiven(config[name]));
+  return given.map((name) => `No own certificate for --${serveOptions[name].flag}: give --store-own-certificate`);
 }

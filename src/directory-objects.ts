@@ -8,6 +8,7 @@ export function openDirectories({ config, clock, log }: ObjectSourceOptions): Ob
   return {
     source: new DirectorySource({ directories: manifests, clock, log: log.child({ part: "directory" }) }),
     statusSink: undefined,
+    trust: undefined,
     adminNamespace,
     place: manifests.join(", "),
     measure: () => undefined,

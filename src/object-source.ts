@@ -4,6 +4,7 @@ import type { ServeConfig } from "./config.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
+import type { ClusterTrust } from "./model/cluster-trust.ts";
 import type { Source, StatusSink } from "./model/source.ts";
 import type { Environment } from "./options.ts";
 
@@ -15,6 +16,8 @@ export interface ObjectSource {
   readonly adminNamespace: string | undefined;
   /** As a person would name it. */
   readonly place: string;
+  /** What a cluster vouches for; undefined where the objects are from files. */
+  readonly trust: ClusterTrust | undefined;
   /** What a person should know of the way to the objects: a line each. */
   attention(): readonly string[];
   /** Sets what is only known when it is asked for. */

@@ -3,6 +3,7 @@
  * the flag's name in upper case), which beats the default. Every problem is found before any is told.
  */
 
+import { isIP } from "node:net";
 import { parseArgs } from "node:util";
 import type { Address } from "./address.ts";
 
@@ -162,6 +163,26 @@ export function readText(text: string): string {
 export function readNamespace(text: string): string | Refusal {
   const rule = "must be a namespace: 1 to 63 lower-case letters, digits and hyphens";
   return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text) ? text : new Refusal(rule);
+}
+
+/** A name as Kubernetes gives to most objects: RFC 1123, 2.1, in lower case, with dots. */
+export function readObjectName(text: string): string | Refusal {
+  const rule = "must be the name of an object: lower-case letters, digits, hyphens and dots, 253 at most";
+  return /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text) ? text : new Refusal(rule);
+}
+
+/** A ServiceAccount, as `NAMESPACE/NAME`. */
+export function readServiceAccount(text: string): string | Refusal {
+  const [namespace = "", name = "", ...rest] = text.split("/");
+  const isNamed = [readNamespace(namespace), readObjectName(name)].every((part) => typeof part === "string");
+  return isNamed && rest.length === 0 ? text : new Refusal("must be NAMESPACE/NAME of a ServiceAccount");
+}
+
+/** A DNS name or an IP address, without a port. */
+export function readHost(text: string): string | Refusal {
+  const isName =
+    /^(?=.{1,253}$)[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$/.test(text);
+  return isName || isIP(text) !== 0 ? text : new Refusal("must be a DNS name or an IP address, without a port");
 }
 
 export function readChoice<Choice extends string>(choices: readonly Choice[]): (text: string) => Choice | Refusal {

@@ -17,11 +17,15 @@ import { addStoreDoor, StoreDoor } from "./http/store-door.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
+import type { ClusterTrust } from "./model/cluster-trust.ts";
 import type { Store } from "./store/store.ts";
+import { openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
 
 export interface StoreServiceOptions {
   readonly config: ServeConfig;
   readonly store: Store;
+  /** Undefined where the source is no cluster. */
+  readonly trust?: ClusterTrust | undefined;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
@@ -33,6 +37,7 @@ export class StoreService {
   readonly #options: StoreServiceOptions;
   readonly #streams: FollowStreams;
   readonly #backups: BackupStreams;
+  #trusted: readonly ({ stop(): void | Promise<void> } | undefined)[] = [];
   #door: StoreDoor | undefined;
   #server: HttpServer | undefined;
   /** Known once it listens. */
@@ -53,20 +58,7 @@ export class StoreService {
   async listen(): Promise<Address> {
     const { config, store, clock, metrics, isReady } = this.#options;
     const log = this.#options.log.child({ part: "keys" });
-    const door = await StoreDoor.open({
-      certFile: config.storeCertFile,
-      keyFile: config.storeKeyFile,
-      clientCaFile: config.storeClientCaFile,
-      tokenFile: config.storeTokenFile,
-      // Whoever came by a token that was taken away shall not hear a secret more.
-      tokensChanged: () => {
-        this.#streams.endAll();
-        this.#backups.endAll();
-      },
-      clock,
-      log,
-      metrics,
-    });
+    const door = await this.#openDoor(log);
     this.#door = door;
     const answers = new KeyAnswers(store, config.storeMaxValueBytes);
     const server = createServer({
@@ -96,6 +88,29 @@ export class StoreService {
     return { host, port };
   }
 
+  async #openDoor(log: Log): Promise<StoreDoor> {
+    const { config, clock, metrics } = this.#options;
+    const trusting = { ...this.#options, log };
+    const ownCertificate = await openOwnCertificate(trusting);
+    const serviceAccounts = await openServiceAccounts(trusting);
+    this.#trusted = [ownCertificate, serviceAccounts];
+    return await StoreDoor.open({
+      certFile: ownCertificate?.paths.certFile ?? config.storeCertFile,
+      keyFile: ownCertificate?.paths.keyFile ?? config.storeKeyFile,
+      clientCaFile: config.storeClientCaFile,
+      tokenFile: config.storeTokenFile,
+      serviceAccounts,
+      // Whoever came by a token that was taken away shall not hear a secret more.
+      tokensChanged: () => {
+        this.#streams.endAll();
+        this.#backups.endAll();
+      },
+      clock,
+      log,
+      metrics,
+    });
+  }
+
   /** Sets what is only known when it is asked for. */
   measure(): void {
     const { store, metrics } = this.#options;
@@ -107,6 +122,7 @@ export class StoreService {
 
   /** Ends every watch, follower and backup, lets requests in flight finish, and closes the listener. Idempotent. */
   async stop(): Promise<void> {
+    for (const part of this.#trusted) await part?.stop();
     this.#door?.stop();
     this.#streams.stop();
     this.#backups.endAll();

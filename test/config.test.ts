@@ -245,10 +245,36 @@ describe("the source of objects", () => {
       args: ["--kubernetes", "--namespace", "A"],
       problem: 'Bad value "A" for --namespace: must be a namespace: 1 to 63 lower-case letters, digits and hyphens',
     },
+    {
+      args: ["--manifests", "objects", "--store-allow-service-account", "a/b"],
+      problem: "No cluster for --store-allow-service-account: give --kubernetes",
+    },
+    {
+      args: ["--kubernetes", "--store-allow-service-account", "a"],
+      problem: 'Bad value "a" for --store-allow-service-account: must be NAMESPACE/NAME of a ServiceAccount',
+    },
+    {
+      args: ["--kubernetes", "--store-ca-configmap", "x"],
+      problem: "No own certificate for --store-ca-configmap: give --store-own-certificate",
+    },
+    {
+      args: ["--kubernetes", "--store-own-certificate", "--store-certificate-name", "a:2379"],
+      problem: 'Bad value "a:2379" for --store-certificate-name: must be a DNS name or an IP address, without a port',
+    },
+    {
+      args: ["--kubernetes", "--store-own-certificate", "--store-cert-file", "c", "--store-key-file", "k"],
+      problem: "Two certificates of the store: give --store-own-certificate or --store-cert-file, not both",
+    },
     { args: ["--manifests", "objects", "--context", "x"], problem: "No cluster for --context: give --kubernetes" },
     { args: ["--manifests", "objects", "--namespace", "x"], problem: "No cluster for --namespace: give --kubernetes" },
   ])("$args is refused", ({ args, problem }) => {
     expect(problemsOf(() => readServeConfig(args, {}, everything))).toEqual([problem]);
+  });
+
+  it("may vouch for clients of the store, which is then guarded off loopback", () => {
+    const trust = ["--store-own-certificate", "--store-allow-service-account", "davit/davit-boot"];
+    const config = readServeConfig(["--kubernetes", "--store-address", "0.0.0.0:2379", ...trust], {}, everything);
+    expect(config).toMatchObject({ storeServiceAccounts: ["davit/davit-boot"], storeTokenAudience: "davit" });
   });
 
   it("a kubeconfig has to exist", () => {

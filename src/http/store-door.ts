@@ -1,5 +1,6 @@
 /**
- * The door of the store listener: TLS, client certificates, bearer tokens, each if it is configured. It is asked before
+ * The door of the store listener: TLS, client certificates, bearer tokens of a file or of a cluster's ServiceAccounts,
+ * each if it is configured. It is asked before
  * anything else looks at a request. Its files may change at any time: new connections get the new certificate, the next
  * request meets the new tokens, and what is broken replaces nothing.
  *
@@ -8,7 +9,7 @@
 
 import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
@@ -19,12 +20,15 @@ import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
 import { corsHeaders, sendRefusal } from "./keys-reply.ts";
 import { readTlsMaterial, ServerTls, type TlsMaterial } from "./server-tls.ts";
+import type { ServiceAccountTokens } from "./service-account-tokens.ts";
 
 export interface StoreDoorOptions {
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
   readonly clientCaFile?: string | undefined;
   readonly tokenFile?: string | undefined;
+  /** Judges tokens of a cluster's ServiceAccounts, which are as good as those of the file. */
+  readonly serviceAccounts?: Pick<ServiceAccountTokens, "knows" | "admits"> | undefined;
   /** Called when the tokens have changed: who got in by an old one may have to come again. */
   readonly tokensChanged: () => void;
   readonly clock: Clock;
@@ -71,16 +75,30 @@ export class StoreDoor {
 
   /** True when nobody gets in without a client certificate or a token. */
   get asksForCredentials(): boolean {
-    return this.#tokens !== undefined || this.#options.clientCaFile !== undefined;
+    return this.#asksForToken || this.#options.clientCaFile !== undefined;
   }
 
-  /** True for a request that may go on. Certificates were looked at before: without one there is no connection. */
+  get #asksForToken(): boolean {
+    return this.#tokens !== undefined || this.#options.serviceAccounts !== undefined;
+  }
+
+  /**
+   * True for a request that may go on, as far as that is known at once; see `judges`. Certificates were looked at before:
+   * without one there is no connection.
+   */
   admits({ method, url = "", headers }: IncomingMessage): boolean {
-    if (this.#tokens === undefined) return true;
+    if (!this.#asksForToken) return true;
     // A browser asks what it may send before it sends credentials.
     if (method === "OPTIONS" || openPaths.has(url.split("?")[0] ?? "")) return true;
     const token = tokenOf(headers.authorization);
-    return token !== undefined && holds(this.#tokens, token);
+    if (token === undefined) return false;
+    return holds(this.#tokens ?? [], token) || this.#options.serviceAccounts?.knows(token) === true;
+  }
+
+  /** True for a request that was not admitted at once and may go on nevertheless. */
+  async judges({ headers }: IncomingMessage): Promise<boolean> {
+    const token = tokenOf(headers.authorization);
+    return token !== undefined && (await this.#options.serviceAccounts?.admits(token)) === true;
   }
 
   /** Follows its files no longer; idempotent. */
@@ -135,12 +153,16 @@ export function addStoreDoor(
   app: FastifyInstance,
   { door, store, metrics }: { readonly door: StoreDoor; readonly store: Store } & Pick<StoreDoorOptions, "metrics">,
 ): void {
-  app.addHook("onRequest", (request, reply, done) => {
-    if (door.admits(request.raw)) return done();
+  const refuse = (reply: FastifyReply) => {
     metrics.storeUnauthorized.inc();
     // RFC 9110, 11.6.1: a 401 says what would be taken.
     reply.headers({ ...corsHeaders, "www-authenticate": 'Bearer realm="davit", Basic realm="davit"' });
     sendRefusal(reply, store, new StoreError("unauthorized", "Insufficient credentials", 0));
+  };
+  app.addHook("onRequest", (request, reply, done) => {
+    // Most are known at once, and wait for nothing.
+    if (door.admits(request.raw)) return done();
+    void door.judges(request.raw).then((isGood) => (isGood ? done() : refuse(reply)));
   });
 }
 

@@ -5,9 +5,9 @@
 
 import { FileProblem } from "./watched-files.ts";
 
-// Shorter ones can be guessed over the network; longer ones are not tokens.
+// Shorter ones can be guessed over the network; longer ones, beyond a cluster's with many claims, do not fit a request.
 const minTokenLength = 16;
-const maxTokenLength = 1024;
+const maxTokenLength = 8 * 1024;
 
 /**
  * The tokens of a file, in its order; there may be none.

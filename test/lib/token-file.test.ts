@@ -22,8 +22,8 @@ describe("`readTokens`", () => {
   it.each([
     { name: "two words", line: `${one} ${two}`, said: "line 2 is not one word of ASCII" },
     { name: "letters beyond ASCII", line: "tökentökentökentöken", said: "line 2 is not one word of ASCII" },
-    { name: "15 characters", line: "x".repeat(15), said: "the token of line 2 is not 16 to 1024 characters long" },
-    { name: "1025 characters", line: "x".repeat(1025), said: "the token of line 2 is not 16 to 1024 characters long" },
+    { name: "15 characters", line: "x".repeat(15), said: "the token of line 2 is not 16 to 8192 characters long" },
+    { name: "8193 characters", line: "x".repeat(8193), said: "the token of line 2 is not 16 to 8192 characters long" },
   ])("refuses $name by the line's number, without quoting it", ({ line, said }) => {
     expect(() => readTokens(`${one}\n${line}\n`)).toThrow(new FileProblem(said));
   });

@@ -1,0 +1,182 @@
+/**
+ * A listener's certificate of davit's own making: an authority that lives as long as the data directory, and a server's
+ * certificate by it that is renewed in time. Clients get the authority's certificate out of band, and trust nothing else.
+ *
+ * Its folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. What is there and good is used
+ * again; what is missing, unusable, out of date or for other hosts is made anew. A lost authority is a new one: clients
+ * have to be told of it again, which is why a folder that cannot be read ends the start instead.
+ */
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
+import { join } from "node:path";
+import type { Clock } from "../lib/clock.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { Files } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import { StartError } from "../lib/start-error.ts";
+import { writeWholeFile } from "../lib/whole-file.ts";
+import { type Issued, issueAuthority, issueServer, type Validity } from "./issue.ts";
+
+export interface OwnCertificateOptions {
+  readonly files: Files;
+  readonly directory: string;
+  /** DNS names and addresses that clients reach the listener by, one at least. */
+  readonly hosts: readonly string[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Is told the authority's certificate, PEM, whenever it has become another one. */
+  readonly authorityChanged: (cert: string) => void;
+}
+
+const dayMs = 24 * 60 * 60_000;
+const authorityLifeMs = 3_650 * dayMs;
+const serverLifeMs = 90 * dayMs;
+/** What is left of a life when it is renewed: 30 days of a server's, two years of an authority's. */
+const renewal = { serverMs: 30 * dayMs, authorityMs: 730 * dayMs };
+/** Clocks of clients may be behind. */
+const backdatedMs = 60 * 60_000;
+const lookMs = 60 * 60_000;
+const authorityName = "davit store authority";
+
+export class OwnCertificate {
+  readonly #options: OwnCertificateOptions;
+  readonly #stopping = new AbortController();
+  readonly #hosts: readonly string[];
+  #authority: Issued = { cert: "", key: "" };
+
+  constructor(options: OwnCertificateOptions) {
+    this.#options = options;
+    this.#hosts = [...new Set(options.hosts)];
+  }
+
+  /** The certificate file and its key's, for whoever follows them. */
+  get paths(): { readonly certFile: string; readonly keyFile: string } {
+    return { certFile: this.#at("cert.pem"), keyFile: this.#at("key.pem") };
+  }
+
+  /** The authority's certificate, PEM. */
+  get authority(): string {
+    return this.#authority.cert;
+  }
+
+  /**
+   * Sees to it that the files are there and good, and from now on that they stay so.
+   * @throws {StartError} when they cannot be read or written.
+   */
+  async start(): Promise<void> {
+    try {
+      await this.#options.files.makeDirectory(this.#options.directory);
+      await this.#look();
+    } catch (error) {
+      const code = codeOf(error);
+      if (code === undefined) throw error;
+      throw new StartError(`Keeping the store's certificate in "${this.#options.directory}": ${code}`, {
+        cause: error,
+      });
+    }
+    void this.#keep();
+  }
+
+  /** Idempotent. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #keep(): Promise<void> {
+    const { clock, log } = this.#options;
+    for (;;) {
+      await clock.sleep(lookMs, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      try {
+        await this.#look();
+      } catch (error) {
+        log.error({ code: codeOf(error) }, "certificate cannot be renewed, it is tried again in an hour");
+      }
+    }
+  }
+
+  async #look(): Promise<void> {
+    const authority = await this.#currentAuthority();
+    if (authority.cert !== this.#authority.cert) {
+      this.#authority = authority;
+      this.#options.authorityChanged(authority.cert);
+    }
+    const server = await this.#read("cert.pem", "key.pem");
+    if (server !== undefined && this.#isGood(server)) return;
+    const made = await issueServer({ authority, hosts: this.#hosts, validity: this.#validity(serverLifeMs) });
+    // The key first: whoever reads both in between keeps the old pair until they fit.
+    await this.#write("key.pem", made.key);
+    await this.#write("cert.pem", made.cert);
+    this.#options.log.info({ hosts: this.#hosts }, "certificate of the store is made");
+  }
+
+  async #currentAuthority(): Promise<Issued> {
+    const old = await this.#read("ca.pem", "ca-key.pem");
+    if (old !== undefined && this.#lastsMs(old) > renewal.authorityMs) return old;
+    // With the key that it had, what it signed before stays good, and clients may be told late.
+    const key = old === undefined ? {} : { key: old.key };
+    const made = await issueAuthority({ name: authorityName, validity: this.#validity(authorityLifeMs), ...key });
+    await this.#write("ca-key.pem", made.key);
+    await this.#write("ca.pem", made.cert);
+    this.#options.log.info({ isRenewed: old !== undefined }, "authority of the store is made");
+    return made;
+  }
+
+  #isGood(server: Issued): boolean {
+    const certificate = new X509Certificate(server.cert);
+    return (
+      this.#lastsMs(server) > renewal.serverMs &&
+      certificate.verify(new X509Certificate(this.#authority.cert).publicKey) &&
+      isFor(certificate, this.#hosts)
+    );
+  }
+
+  #lastsMs({ cert }: Issued): number {
+    return new X509Certificate(cert).validToDate.getTime() - this.#options.clock.nowMs();
+  }
+
+  #validity(lifeMs: number): Validity {
+    const nowMs = this.#options.clock.nowMs();
+    return { fromMs: nowMs - backdatedMs, untilMs: nowMs + lifeMs };
+  }
+
+  /** Undefined when either is not there, or they cannot be used together. */
+  async #read(certName: string, keyName: string): Promise<Issued | undefined> {
+    const [cert, key] = await Promise.all([this.#text(certName), this.#text(keyName)]);
+    if (cert === undefined || key === undefined) return undefined;
+    try {
+      return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)) ? { cert, key } : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async #text(name: string): Promise<string | undefined> {
+    try {
+      return (await this.#options.files.read(this.#at(name))).toString("utf8");
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  #write(name: string, text: string): Promise<void> {
+    return writeWholeFile(this.#options.files, this.#options.directory, name, [Buffer.from(text)]);
+  }
+
+  #at(name: string): string {
+    return join(this.#options.directory, name);
+  }
+}
+
+/** True for a certificate that names these hosts, and no other. */
+function isFor(certificate: X509Certificate, hosts: readonly string[]): boolean {
+  const names = certificate.subjectAltName?.split(", ") ?? [];
+  return names.length === hosts.length && hosts.every((host) => namesHost(certificate, host));
+}
+
+function namesHost(certificate: X509Certificate, host: string): boolean {
+  if (isIP(host) !== 0) return certificate.checkIP(host) !== undefined;
+  return certificate.checkHost(host, { subject: "never", wildcards: false }) !== undefined;
+}

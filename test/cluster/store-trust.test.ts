@@ -1,0 +1,100 @@
+/** The store's door in a cluster: followers get in by tokens and an authority that the cluster hands out. */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { FollowError } from "../../src/follow/follow-error.ts";
+import { answerTo, askStore } from "../../src/follow/store-request.ts";
+import { parseJsonObject } from "../../src/model/json.ts";
+import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
+import { missing } from "../helpers/requirements.ts";
+import { type Cluster, startCluster } from "./cluster.ts";
+import { createAll, machineGroup, macOf, profile } from "./machines.ts";
+
+const configMap = "davit-store-ca";
+const soon = { timeout: 20_000 };
+
+describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster, the store", () => {
+  let cluster: Cluster;
+  let folder: string;
+  let davit: DavitProcess | undefined;
+  let follower: DavitBootProcess | undefined;
+  const at = (name: string) => join(folder, name);
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "davit-trust-"));
+    cluster = await startCluster();
+    await createAll(cluster, [profile("work", "work"), machineGroup(1)]);
+    await cluster.kubectl(["create", "configmap", configMap]);
+  }, 180_000);
+  afterEach(async () => {
+    await follower?.stop();
+    await davit?.stop();
+    await cluster?.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  async function serve(): Promise<DavitProcess> {
+    const door = ["--store-own-certificate", "--store-ca-configmap", configMap];
+    const accounts = ["--store-allow-service-account", "default/davit-boot"];
+    const args = [...door, ...accounts, "--source-grace", "1s"];
+    davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: at("data"), args });
+    return davit;
+  }
+
+  async function tokenFor(account: string, audience: string): Promise<string> {
+    await cluster.kubectl(["create", "serviceaccount", account]);
+    const { stdout, stderr } = await cluster.kubectl(["create", "token", account, "--audience", audience]);
+    expect(stderr).toBe("");
+    return stdout.trim();
+  }
+
+  async function publishedAuthority(): Promise<string> {
+    const { stdout } = await cluster.kubectl(["get", "configmap", configMap, "-o", "json"]);
+    const { data } = parseJsonObject(stdout) ?? {};
+    return parseJsonObject(JSON.stringify(data ?? {}))?.["ca.crt"]?.toString() ?? "";
+  }
+
+  async function follow(storeUrl: string): Promise<DavitBootProcess> {
+    const files = ["--store-ca-file", at("ca.crt"), "--store-token-file", at("token")];
+    follower = await startDavitBoot(["--store", storeUrl, ...files]);
+    return follower;
+  }
+
+  const boots = async ({ bootUrl }: DavitBootProcess) => (await fetch(`${bootUrl}/ipxe?mac=${macOf(1)}`)).status;
+
+  it("lets followers in by a ServiceAccount's token, also after both restart without the API server", async () => {
+    const { storeUrl } = await serve();
+    expect(storeUrl).toMatch(/^https:/);
+    await expect.poll(publishedAuthority, soon).toContain("-----BEGIN CERTIFICATE-----");
+    await writeFile(at("ca.crt"), await publishedAuthority());
+    await writeFile(at("token"), await tokenFor("davit-boot", "davit"));
+    expect(await boots(await follow(storeUrl))).toBe(200);
+    await follower?.stop();
+    await davit?.stop();
+    await cluster.kill();
+    const again = await serve();
+    expect(await boots(await follow(again.storeUrl))).toBe(200);
+  }, 120_000);
+
+  it("refuses accounts that are not named, tokens for others, and none", async () => {
+    const { storeUrl } = await serve();
+    await expect.poll(publishedAuthority, soon).not.toBe("");
+    const ca = await publishedAuthority();
+    const keys = new URL("/v2/keys/", storeUrl);
+    const ask = (token: string | undefined) => answerTo(askStore(keys, { ca, token })).then(() => "let in", detailOf);
+    expect(await ask(await tokenFor("davit-boot", "davit"))).toBe("let in");
+    const others = [
+      await tokenFor("someone", "davit"),
+      await tokenFor("davit-boot", "https://kubernetes.default.svc"),
+      cluster.adminToken,
+      undefined,
+    ];
+    for (const token of others) expect(await ask(token)).toBe("status 401");
+  }, 120_000);
+});
+
+function detailOf(error: unknown): unknown {
+  return error instanceof FollowError ? error.detail : error;
+}

@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ApiServerTrust } from "../../src/kubernetes/cluster-trust.ts";
+import { TestBed, until } from "./client-under-test.ts";
+import { type JsonAnswer, startJsonServer } from "./json-server.ts";
+
+const configMap = { namespace: "davit", name: "davit-store-ca" };
+const path = "/api/v1/namespaces/davit/configmaps/davit-store-ca";
+
+let answers: Map<string, JsonAnswer>;
+let server: Awaited<ReturnType<typeof startJsonServer>>;
+let bed: TestBed;
+let trust: ApiServerTrust;
+
+beforeEach(async () => {
+  answers = new Map();
+  server = await startJsonServer(
+    (url) => answers.get(url) ?? { status: 404, body: { kind: "Status", reason: "NotFound" } },
+  );
+  bed = new TestBed(server.url);
+  trust = new ApiServerTrust({ ...bed, configMap });
+});
+
+afterEach(async () => {
+  await trust.stop();
+  await bed.client.stop();
+  server.close();
+});
+
+describe("the keys of a cluster's ServiceAccounts", () => {
+  it("are those of its issuer discovery", async () => {
+    answers.set("/.well-known/openid-configuration", { status: 200, body: { issuer: "https://i", jwks_uri: "x" } });
+    answers.set("/openid/v1/jwks", { status: 200, body: { keys: [{ kty: "EC", kid: "a" }] } });
+    expect(await trust.tokenKeys()).toEqual({ issuer: "https://i", keys: [{ kty: "EC", kid: "a" }] });
+  });
+
+  it.each([
+    [{ keys: "none" }, "the API server says what is not understood (the keys of ServiceAccounts are not understood)"],
+    [{}, "the API server says what is not understood (the keys of ServiceAccounts are not understood)"],
+  ])("cannot be %j", async (body, message) => {
+    answers.set("/.well-known/openid-configuration", { status: 200, body: { issuer: "https://i" } });
+    answers.set("/openid/v1/jwks", { status: 200, body });
+    await expect(trust.tokenKeys()).rejects.toThrow(message);
+  });
+
+  it("cannot be had where discovery is forbidden", async () => {
+    answers.set("/.well-known/openid-configuration", { status: 403, body: { kind: "Status", reason: "Forbidden" } });
+    await expect(trust.tokenKeys()).rejects.toThrow("the API server refuses (403 Forbidden)");
+  });
+});
+
+describe("the store's authority", () => {
+  it("is put into its ConfigMap, and into no other part of it", async () => {
+    answers.set(`${path}?fieldManager=davit-store&force=true`, { status: 200, body: {} });
+    trust.publishAuthority("PEM");
+    await until(() => bed.told("authority of the store is published").length > 0);
+    expect(server.requests).toEqual([
+      {
+        method: "PATCH",
+        url: `${path}?fieldManager=davit-store&force=true`,
+        body: { apiVersion: "v1", kind: "ConfigMap", metadata: configMap, data: { "ca.crt": "PEM" } },
+      },
+    ]);
+  });
+
+  it("is tried until it is there, and then only the last one", async () => {
+    trust.publishAuthority("old");
+    await until(() => bed.told("cannot publish the store's authority, trying again later").length > 0);
+    trust.publishAuthority("new");
+    answers.set(`${path}?fieldManager=davit-store&force=true`, { status: 200, body: {} });
+    await bed.clock.advance(60_000);
+    await until(() => bed.told("authority of the store is published").length > 0);
+    expect(server.requests.map(({ body }) => body)).toMatchObject([
+      { data: { "ca.crt": "old" } },
+      { data: { "ca.crt": "new" } },
+    ]);
+  });
+});
