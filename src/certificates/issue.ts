@@ -20,6 +20,8 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 
+import { toDate } from "../lib/clock.ts";
+
 /** A certificate and its private key (PKCS #8), PEM. */
 export interface Issued {
   readonly cert: string;
@@ -90,7 +92,7 @@ export async function issueServer(options: {
 }
 
 function common({ fromMs, untilMs }: Validity) {
-  return { notBefore: new Date(fromMs), notAfter: new Date(untilMs), signingAlgorithm: algorithm };
+  return { notBefore: toDate(fromMs), notAfter: toDate(untilMs), signingAlgorithm: algorithm };
 }
 
 type Keys = Awaited<ReturnType<typeof newKeys>>;
