@@ -10,54 +10,55 @@
 import { compareGroups, type Group, matches } from "./group.ts";
 import type { Labels } from "./labels.ts";
 
-/**
- * Groups filed under one label. Nearly always there is one, which is why it has a place of its own: with 100,000 groups
- * each further object on the way to it is a wait for memory.
- */
-interface Bucket<Entry> {
-  /** The group that wins here. */
-  first: Entry | undefined;
-  /** The others, the next one to win first. */
-  others: Entry[];
+/** Groups filed under one label that several have. */
+class Bucket<Entry> {
+  /** The next one to win first. */
+  readonly groups: Entry[] = [];
   /** How many groups have this label in their selector, wherever they are filed. */
-  sharers: number;
+  sharers = 0;
 }
 
+/**
+ * What a label leads to. Nearly always one group has it, and then there is no bucket: with 100,000 groups each further
+ * object on the way to it is a wait for memory.
+ */
+type Place<Entry> = Entry | Bucket<Entry>;
+
 export class SelectorIndex<Entry extends Group> {
-  /** Label, then value, to bucket. */
-  readonly #buckets = new Map<string, Map<string, Bucket<Entry>>>();
-  readonly #matchAll: Bucket<Entry> = { first: undefined, others: [], sharers: 0 };
-  /** Where each group is filed. */
-  readonly #filed = new Map<Entry, Bucket<Entry>>();
+  /** Label, then value. */
+  readonly #places = new Map<string, Map<string, Place<Entry>>>();
+  readonly #matchAll = new Bucket<Entry>();
 
   /** Files all groups at once, which sorts each bucket only once. */
   constructor(groups: Iterable<Entry> = []) {
     const all = [...groups];
     for (const group of all) this.#count(group, 1);
-    for (const group of all.toSorted(compareGroups)) append(this.#file(group), group);
+    for (const group of all.toSorted(compareGroups)) this.#rarest(group).groups.push(group);
+    for (const group of all) this.#settle(group);
   }
 
   add(group: Entry): void {
     this.#count(group, 1);
-    insert(this.#file(group), group);
+    const { groups } = this.#rarest(group);
+    groups.splice(positionIn(groups, group), 0, group);
+    this.#settle(group);
   }
 
   /** Removes a group that was added: the same object. */
   remove(group: Entry): void {
-    const bucket = this.#filed.get(group);
-    if (bucket === undefined) return;
-    this.#filed.delete(group);
-    if (bucket.first === group) bucket.first = bucket.others.shift();
-    else bucket.others.splice(positionIn(bucket.others, group), 1);
+    const groups = this.#filedIn(group)?.groups;
+    if (groups === undefined) return;
+    groups.splice(positionIn(groups, group), 1);
     this.#count(group, -1);
+    this.#settle(group);
   }
 
   /** The group that wins for these labels, or undefined when none matches. */
   find(labels: Labels): Entry | undefined {
-    let best = this.#matchAll.first;
+    let best = this.#matchAll.groups[0];
     for (const [label, value] of labels) {
-      const bucket = this.#buckets.get(label)?.get(value);
-      const found = bucket && firstMatch(bucket, labels);
+      const place = this.#places.get(label)?.get(value);
+      const found = place && firstMatch(place, labels);
       if (found !== undefined && (best === undefined || compareGroups(found, best) < 0)) best = found;
     }
     return best;
@@ -65,67 +66,72 @@ export class SelectorIndex<Entry extends Group> {
 
   /** The most groups that one lookup may have to look at. */
   get largestBucket(): number {
-    const buckets = [...this.#buckets.values()].flatMap((values) => [...values.values()]);
-    return buckets.reduce((most, { first, others }) => Math.max(most, first ? 1 + others.length : 0), 0);
+    const places = [...this.#places.values()].flatMap((values) => [...values.values()]);
+    return places.reduce((most, place) => Math.max(most, place instanceof Bucket ? place.groups.length : 1), 0);
   }
 
-  /** Chooses a group's bucket; its labels are counted already. */
-  #file(group: Entry): Bucket<Entry> {
+  /** The bucket that a group is filed in; undefined for a group that was not added. */
+  #filedIn(group: Entry): Bucket<Entry> | undefined {
+    if (group.labelCount === 0) return holds(this.#matchAll, group) ? this.#matchAll : undefined;
+    for (const [label, value] of group.selector) {
+      const place = this.#places.get(label)?.get(value);
+      if (place !== undefined && holds(place, group)) return this.#bucket(label, value);
+    }
+    return undefined;
+  }
+
+  /** The bucket to file a group in; its labels are counted already. */
+  #rarest(group: Entry): Bucket<Entry> {
     let rarest: Bucket<Entry> | undefined;
     for (const [label, value] of [...group.selector].toSorted(compareFiling)) {
       const bucket = this.#bucket(label, value);
       if (rarest === undefined || bucket.sharers < rarest.sharers) rarest = bucket;
     }
-    const bucket = rarest ?? this.#matchAll;
-    this.#filed.set(group, bucket);
+    return rarest ?? this.#matchAll;
+  }
+
+  #count(group: Entry, change: 1 | -1): void {
+    for (const [label, value] of group.selector) this.#bucket(label, value).sharers += change;
+  }
+
+  /** The bucket of a label, made of the one group that had the label alone, or of none. */
+  #bucket(label: string, value: string): Bucket<Entry> {
+    const values = this.#places.get(label) ?? new Map<string, Place<Entry>>();
+    const place = values.get(value);
+    if (place instanceof Bucket) return place;
+    const bucket = new Bucket<Entry>();
+    if (place !== undefined) {
+      bucket.groups.push(place);
+      bucket.sharers = 1;
+    }
+    this.#places.set(label, values.set(value, bucket));
     return bucket;
   }
 
-  #count(group: Group, change: 1 | -1): void {
+  /** Does away with the buckets of a group's labels that need not be: of one group that is filed there, and of none. */
+  #settle(group: Entry): void {
     for (const [label, value] of group.selector) {
-      const bucket = this.#bucket(label, value);
-      bucket.sharers += change;
-      if (bucket.sharers === 0) this.#drop(label, value);
+      const values = this.#places.get(label);
+      const place = values?.get(value);
+      if (values === undefined || !(place instanceof Bucket) || place.sharers > 1) continue;
+      const [only] = place.groups;
+      if (only !== undefined) values.set(value, only);
+      else if (place.sharers === 0) values.delete(value);
+      if (values.size === 0) this.#places.delete(label);
     }
   }
-
-  #bucket(label: string, value: string): Bucket<Entry> {
-    const values = this.#buckets.get(label) ?? new Map<string, Bucket<Entry>>();
-    const bucket = values.get(value) ?? { first: undefined, others: [], sharers: 0 };
-    this.#buckets.set(label, values.set(value, bucket));
-    return bucket;
-  }
-
-  #drop(label: string, value: string): void {
-    const values = this.#buckets.get(label);
-    values?.delete(value);
-    if (values?.size === 0) this.#buckets.delete(label);
-  }
 }
 
-/** The best group of a bucket that matches: its groups are in the order in which they win. */
-function firstMatch<Entry extends Group>({ first, others }: Bucket<Entry>, labels: Labels): Entry | undefined {
+/** The best group of a place that matches: those of a bucket are in the order in which they win. */
+function firstMatch<Entry extends Group>(place: Place<Entry>, labels: Labels): Entry | undefined {
   // The label under which a group is filed matches already, and most groups have no other.
   const isMatch = (group: Entry) => group.labelCount === 1 || matches(group, labels);
-  if (first === undefined || isMatch(first)) return first;
-  return others.find(isMatch);
+  if (place instanceof Bucket) return place.groups.find(isMatch);
+  return isMatch(place) ? place : undefined;
 }
 
-/** Adds a group that comes after all that are there. */
-function append<Entry>(bucket: Bucket<Entry>, group: Entry): void {
-  if (bucket.first === undefined) bucket.first = group;
-  else bucket.others.push(group);
-}
-
-/** Adds a group at its place. */
-function insert<Entry extends Group>(bucket: Bucket<Entry>, group: Entry): void {
-  const { first, others } = bucket;
-  if (first === undefined || compareGroups(group, first) < 0) {
-    bucket.first = group;
-    if (first !== undefined) others.unshift(first);
-  } else {
-    others.splice(positionIn(others, group), 0, group);
-  }
+function holds<Entry extends Group>(place: Place<Entry>, group: Entry): boolean {
+  return place instanceof Bucket ? place.groups[positionIn(place.groups, group)] === group : place === group;
 }
 
 /** Where a group is in a sorted list, or belongs. */
