@@ -15,7 +15,7 @@ import { renderGeneric } from "../render/generic.ts";
 import { type GrubCommands, type GrubSeparator, renderGrub } from "../render/grub.ts";
 import { renderIgnition } from "../render/ignition.ts";
 import { renderIpxe } from "../render/ipxe.ts";
-import { renderMetadata } from "../render/metadata.ts";
+import { groupLines, renderMetadata } from "../render/metadata.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Rendered } from "../render/rendered.ts";
 import { compileTemplate, type Template } from "../render/template.ts";
@@ -23,7 +23,7 @@ import { bootVariables, templateVariables } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootIndex, Machine, TemplateText } from "./boot-index.ts";
 import { CheckedTexts } from "./checked-texts.ts";
-import type { BootProfile } from "./known-documents.ts";
+import type { BootGroup, BootProfile } from "./known-documents.ts";
 import { TextCache } from "./text-cache.ts";
 
 /** Every config that a machine can ask for, named as its endpoint is. */
@@ -61,14 +61,6 @@ export interface Config {
  */
 const templateCacheBytes = 64 * 1024 * 1024;
 
-/** The boot section of a Profile, filled in for one group. */
-interface FilledBoot {
-  readonly profile: BootProfile;
-  readonly boot: Boot;
-  /** Undefined where the answer is to have none. */
-  readonly script: Rendered | undefined;
-}
-
 export class BootConfigs {
   readonly #index: BootIndex;
   readonly #options: BootConfigsOptions;
@@ -78,8 +70,6 @@ export class BootConfigs {
   readonly #rawIgnition = new CheckedTexts((text) => renderIgnition({ text, raw: true }));
   readonly #cloudConfig = new CheckedTexts(renderCloudConfig);
   readonly #generic = new CheckedTexts(renderGeneric);
-  /** By group: an object that is replaced when the Group changes. */
-  readonly #boots = new WeakMap<Group, FilledBoot>();
 
   constructor(options: BootConfigsOptions) {
     this.#index = options.index;
@@ -94,7 +84,7 @@ export class BootConfigs {
   render(name: ConfigName, request: ConfigRequest): Config {
     if (name === "metadata") {
       const group = this.#index.selectGroup(request.labels);
-      const rendered = asBroken({ group: group.id }, () => renderMetadata(group, request.labels, request.rawQuery));
+      const rendered = asBroken({ group: group.id }, () => metadata(group, request));
       return { rendered, group: group.id, profile: undefined };
     }
     const machine = this.#index.select(request.labels);
@@ -107,7 +97,7 @@ export class BootConfigs {
   #renderFor(name: Exclude<ConfigName, "metadata">, machine: Machine, request: ConfigRequest): Rendered | undefined {
     switch (name) {
       case "ipxe":
-        return this.#boot(machine).script;
+        return this.#script(machine);
       case "grub":
         return this.#grub(machine, request);
       case "ignition":
@@ -128,7 +118,7 @@ export class BootConfigs {
   #grub(machine: Machine, { labels, userAgent }: ConfigRequest): Rendered | undefined {
     return renderGrub({
       title: machine.profile.content.displayName,
-      boot: this.#boot(machine).boot,
+      boot: this.#boot(machine),
       labels,
       authority: this.#options.authority,
       isGrubClient: userAgent.startsWith("GRUB "),
@@ -136,13 +126,16 @@ export class BootConfigs {
     });
   }
 
-  #boot({ group, profile }: Machine): FilledBoot {
-    const known = this.#boots.get(group);
-    if (known?.profile === profile) return known;
-    const boot = this.#fillBoot(group, profile);
-    const filled = { profile, boot, script: renderIpxe(boot) };
-    this.#boots.set(group, filled);
-    return filled;
+  #script({ group, profile }: Machine): Rendered | undefined {
+    if (group.script?.profile !== profile) {
+      group.script = { profile, value: renderIpxe(this.#fillBoot(group, profile)) };
+    }
+    return group.script.value;
+  }
+
+  #boot({ group, profile }: Machine): Boot {
+    if (group.boot?.profile !== profile) group.boot = { profile, value: this.#fillBoot(group, profile) };
+    return group.boot.value;
   }
 
   #fillBoot(group: Group, profile: BootProfile): Boot {
@@ -165,6 +158,11 @@ export class BootConfigs {
   #compile(text: string): Template {
     return this.#templates.get(text, (source) => compileTemplate(source, { sha256 }));
   }
+}
+
+function metadata(group: BootGroup, { labels, rawQuery }: ConfigRequest): Rendered {
+  group.lines ??= groupLines(group);
+  return renderMetadata(group.lines, labels, rawQuery);
 }
 
 function sha256(text: string): string {

@@ -18,7 +18,7 @@ import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./kn
 
 /** What a machine's labels lead to. */
 export interface Machine {
-  readonly group: Group;
+  readonly group: BootGroup;
   readonly profile: BootProfile;
 }
 
@@ -85,7 +85,7 @@ export class BootIndex implements FeedListener {
    * The group that a machine with these labels gets.
    * @throws {BootError} notReady, withheld, bereft, noMatch, tied, refused or held.
    */
-  selectGroup(labels: Labels): Group {
+  selectGroup(labels: Labels): BootGroup {
     const { synced } = this.#known;
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
     const group = this.#selectors.find(labels);

@@ -13,14 +13,34 @@ import {
 } from "../model/documents.ts";
 import { type Group, type GroupSpec, toGroup } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
-import type { ProfileContent } from "../model/profile.ts";
+import type { Boot, ProfileContent } from "../model/profile.ts";
+import type { GroupLines } from "../render/metadata.ts";
+import type { Rendered } from "../render/rendered.ts";
 
-/** A Group as selection needs it. A changed Group is a new object, so caches may be keyed by it. */
-export interface BootGroup extends Group {
+/** A Group as selection needs it. A changed Group is a new object. */
+export interface BootGroup extends Group, KeptTexts {
   /** Its newest version was refused and there is no older one. */
   readonly isRefused: boolean;
   /** Groups of other namespaces have the same selector and priority. */
   readonly isTied: boolean;
+}
+
+/**
+ * What was rendered of a Group that no request changes. It is kept in the Group and not in a map beside it: with 100,000
+ * groups each step on the way to a text is a wait for memory.
+ */
+export interface KeptTexts {
+  /** For iPXE; undefined inside where the answer is to have none. */
+  script: MadeOf<Rendered | undefined> | undefined;
+  /** For GRUB, whose config has words of the request besides. */
+  boot: MadeOf<Boot> | undefined;
+  lines: GroupLines | undefined;
+}
+
+/** Made of a Group and this version of its Profile. */
+export interface MadeOf<Value> {
+  readonly profile: BootProfile;
+  readonly value: Value;
 }
 
 /** A Profile as machines get it. As with groups, a changed one is a new object. */
@@ -37,6 +57,8 @@ export class KnownDocuments {
   readonly profiles = new Map<string, BootProfile>();
   /** Texts of secret templates by `secretId`. */
   readonly secrets = new Map<string, string>();
+  /** A name for thousands of groups: comparing a text with itself takes no look at its letters. */
+  readonly #profileIds = new Map<string, string>();
   /** Label to values. Whether there is one counts, and nothing that it says. */
   readonly #tombstones: Readonly<Record<TombstoneLabel, Set<string>>> = { uuid: new Set(), mac: new Set() };
   synced: SyncedDocument | undefined;
@@ -111,18 +133,21 @@ export class KnownDocuments {
   #learnGroup(namespace: string, name: string, text: string): boolean {
     const document = decodeGroup(text);
     if (document === undefined || !isSelectable(document.spec)) return false;
-    const group = toBootGroup(toGroup(namespace, name, document.spec), document);
+    const group = this.#toBootGroup(toGroup(namespace, name, document.spec), document);
     this.groups.set(group.id, group);
     return true;
   }
-}
 
-/** Every member by name: V8 keeps what is added to a copy in a second object, which each request would have to fetch. */
-function toBootGroup(group: Group, { refused, tied }: GroupDocument): BootGroup {
-  const { id, profileId, selector, labelCount, selectorText, priority, hold, metadata } = group;
-  const isRefused = refused === true;
-  const isTied = tied === true;
-  return { id, profileId, selector, labelCount, selectorText, priority, hold, metadata, isRefused, isTied };
+  /** Every member by name: V8 keeps what is added to a copy in a second object, which each request would have to fetch. */
+  #toBootGroup(group: Group, { refused, tied }: GroupDocument): BootGroup {
+    const { id, selector, labelCount, selectorText, priority, hold, metadata } = group;
+    const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
+    this.#profileIds.set(profileId, profileId);
+    const isRefused = refused === true;
+    const isTied = tied === true;
+    const kept: KeptTexts = { script: undefined, boot: undefined, lines: undefined };
+    return { id, profileId, selector, labelCount, selectorText, priority, hold, metadata, isRefused, isTied, ...kept };
+  }
 }
 
 /** The key of a secret template's text. */

@@ -20,23 +20,48 @@ const maxDepth = 64;
 const maxLength = 8 * 1024 * 1024;
 
 /**
- * Writes the metadata of a machine.
- * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
+ * A Group's own lines, in the order in which they are told. They are the same for every request that has no name of
+ * theirs, which no request has but for those that begin with `REQUEST_`.
+ */
+export interface GroupLines {
+  /** Up to the place of `MAC`. */
+  readonly head: readonly Line[] | string;
+  /** From there on. */
+  readonly tail: readonly Line[] | string;
+  readonly hasMac: boolean;
+}
+
+/**
+ * Writes what `/metadata` tells of a Group whoever asks.
  * @throws {RenderError} for metadata nested or grown beyond reason.
  */
-export function renderMetadata(group: Group, labels: Labels, rawQuery: string): Rendered {
+export function groupLines(group: Group): GroupLines {
+  const metadata = linesOf(flatten(group.metadata));
+  const selector = linesOf([...group.selector].map(([label, value]) => ({ path: [label], value })));
+  const selected = new Set(selector.map(({ name }) => name));
+  const own = metadata.filter(({ name }) => !selected.has(name));
+  const macAt = own.length + selector.filter(({ name }) => compareBytes(name, macName) < 0).length;
+  const all = [...own, ...selector];
+  const fixed = all.some(({ name }) => name.startsWith(requestPrefix)) ? (lines: readonly Line[]) => lines : joined;
+  const hasMac = all.some(({ name }) => name === macName);
+  return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
+}
+
+/**
+ * Writes the metadata of a machine.
+ * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
+ */
+export function renderMetadata({ head, tail, hasMac }: GroupLines, labels: Labels, rawQuery: string): Rendered {
   assert(!/[\r\n]/.test(rawQuery), "A raw query with a line break reached the metadata renderer");
-  const metadata = toBlock(flatten(group.metadata));
-  const selector = toBlock([...group.selector].map(([label, value]) => ({ path: [label], value })));
-  const query = toBlock([...labels].map(([label, value]) => ({ path: ["request", "query", label], value })));
+  const query = linesOf([...labels].map(([label, value]) => ({ path: ["request", "query", label], value })));
   const mac = labels.get("mac");
   // The contract lists the line without a condition: a machine is told its own MAC where nothing else names one.
-  if (mac !== undefined && !metadata.has("MAC") && !selector.has("MAC")) selector.set("MAC", mac);
+  const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
   // Never quoted: the contract has it exactly as sent.
-  const raw = new Map([["REQUEST_RAW_QUERY", rawQuery]]);
-  const blocks = [metadata, selector, query, raw];
-  const lines = blocks.flatMap((block, at) => linesOf(block, blocks.slice(at + 1)));
-  return { body: lines.join(""), contentType: plainText };
+  const raw = { name: `${requestPrefix}RAW_QUERY`, text: `${requestPrefix}RAW_QUERY=${rawQuery}\n` };
+  const request = [...query, raw];
+  const body = without(head, request) + ownMac + without(tail, request) + joined(request);
+  return { body, contentType: plainText };
 }
 
 /**
@@ -60,8 +85,15 @@ interface Leaf {
   readonly value: string;
 }
 
-/** Name to value as it is written. */
-type NamedValues = Map<string, string>;
+/** `NAME=value`, with its line's end. */
+interface Line {
+  readonly name: string;
+  readonly text: string;
+}
+
+const macName = "MAC";
+/** What every name begins with that comes from a request. */
+const requestPrefix = "REQUEST_";
 
 /** The scalars of an object. Its `request` is not among them: the request's own lines have that name. */
 function flatten(metadata: JsonObject): readonly Leaf[] {
@@ -93,10 +125,13 @@ function collect(value: JsonValue, path: readonly string[], leaves: Leaves): voi
   }
 }
 
-/** Names the leaves. Of several with one name, the lowest path in byte order stays. */
-function toBlock(leaves: readonly Leaf[]): NamedValues {
-  const lowestLast = leaves.toSorted((a, b) => comparePaths(b.path, a.path));
-  return new Map(lowestLast.map(({ path, value }) => [nameOf(path), quote(value)]));
+/** Names the leaves and sorts them by name. Of several with one name, the lowest path in byte order stays. */
+function linesOf(leaves: readonly Leaf[]): readonly Line[] {
+  const named = leaves.map(({ path, value }) => ({ name: nameOf(path), path, value }));
+  const sorted = named.toSorted((a, b) => compareBytes(a.name, b.name) || comparePaths(a.path, b.path));
+  return sorted
+    .filter(({ name }, at) => name !== sorted[at - 1]?.name)
+    .map(({ name, value }) => ({ name, text: `${name}=${quote(value)}\n` }));
 }
 
 function comparePaths(a: readonly string[], b: readonly string[]): number {
@@ -128,9 +163,12 @@ function escapeControl(character: string): string {
   return known ?? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
-function linesOf(block: NamedValues, laterBlocks: readonly NamedValues[]): readonly string[] {
-  return [...block]
-    .filter(([name]) => !laterBlocks.some((later) => later.has(name)))
-    .toSorted(([a], [b]) => compareBytes(a, b))
-    .map(([name, value]) => `${name}=${value}\n`);
+function joined(lines: readonly Line[]): string {
+  return lines.map(({ text }) => text).join("");
+}
+
+/** A Group's lines but those whose names the request has, too. */
+function without(lines: GroupLines["head"], request: readonly Line[]): string {
+  if (typeof lines === "string") return lines;
+  return joined(lines.filter((own) => !request.some(({ name }) => name === own.name)));
 }

@@ -3,13 +3,13 @@ import { describe, expect, it } from "vitest";
 import { BugError } from "../../src/lib/errors.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
-import { renderMetadata } from "../../src/render/metadata.ts";
+import { groupLines, renderMetadata } from "../../src/render/metadata.ts";
 import { group, parsed, renderErrorOf } from "./fixtures.ts";
 
 function metadataOf(metadata: string, selector: Readonly<Record<string, string>> = {}, rawQuery = ""): string {
   const value = parsed(metadata);
   if (!isJsonObject(value)) throw new Error("Metadata is an object");
-  return renderMetadata(group({ metadata: value, selector }), labelsFromQuery(rawQuery), rawQuery).body;
+  return renderMetadata(groupLines(group({ metadata: value, selector })), labelsFromQuery(rawQuery), rawQuery).body;
 }
 
 /** The lines without the raw query's. */
@@ -57,7 +57,7 @@ describe("renderMetadata", () => {
   });
 
   it("has its type", () => {
-    expect(renderMetadata(group({}), new Map(), "").contentType).toBe("text/plain; charset=utf-8");
+    expect(renderMetadata(groupLines(group({})), new Map(), "").contentType).toBe("text/plain; charset=utf-8");
   });
 
   it.each([
@@ -166,7 +166,7 @@ describe("renderMetadata", () => {
   });
 
   it("treats a line break in the raw query as a bug", () => {
-    expect(() => renderMetadata(group({}), new Map(), "a\nB=1")).toThrow(BugError);
+    expect(() => renderMetadata(groupLines(group({})), new Map(), "a\nB=1")).toThrow(BugError);
   });
 
   it("parses back, each name once, whatever the values are", () => {
