@@ -1,5 +1,7 @@
 /** The boot service as `davit serve` runs it, with as many groups as it is told, its log and its metrics on. */
 
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { accessLog } from "../../src/http/access-log.ts";
@@ -9,27 +11,64 @@ import { createServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { labelsFromQuery } from "../../src/model/labels.ts";
 import { answerQuestions, cpuMicroseconds } from "./child.ts";
-import { benchDocuments } from "./machines.ts";
+import { benchDocuments, endpoints, queryOf } from "./machines.ts";
 
-answerQuestions(async (question) => {
-  if (question.kind === "cpu") return { microseconds: cpuMicroseconds() };
-  const log = createLog({ level: "info", format: "json" });
-  const metrics = createMetrics("bench");
-  const index = new BootIndex({ log });
-  const documents = [...benchDocuments(Number(question.groups))];
-  const startedAtMs = performance.now();
-  index.replaced(documents);
-  const loadMs = performance.now() - startedAtMs;
+const log = createLog({ level: "info", format: "json" });
+const index = new BootIndex({ log });
+const configs = new BootConfigs({
+  index,
+  authority: "192.0.2.1:8080",
+  grub: { separator: "auto", commands: "auto" },
+});
+
+answerQuestions(async ({ kind, groups }) => {
+  switch (kind) {
+    case "start":
+      return start(Number(groups));
+    case "memory":
+      return memory(Number(groups));
+    default:
+      return { microseconds: cpuMicroseconds() };
+  }
+});
+
+async function start(groups: number): Promise<object> {
+  const emptyBytes = heapBytes();
+  const loadMs = load(groups);
+  const loadedBytes = heapBytes();
   index.open();
+  const metrics = createMetrics("bench");
   const observe = accessLog({ log, clock: systemClock, metrics });
   const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe });
-  const configs = new BootConfigs({
-    index,
-    authority: "192.0.2.1:8080",
-    grub: { separator: "auto", commands: "auto" },
-  });
   await server.app.register(bootRoutes, { configs });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
-  return { port, loadMs };
-});
+  return { port, loadMs, bytesPerGroup: (loadedBytes - emptyBytes) / groups };
+}
+
+/** Takes the documents in; what they were made of is garbage afterwards. */
+function load(groups: number): number {
+  const documents = [...benchDocuments(groups)];
+  const startedAtMs = performance.now();
+  index.replaced(documents);
+  return performance.now() - startedAtMs;
+}
+
+/** What groups take once every machine has asked for everything, beyond what they took before. */
+function memory(groups: number): object {
+  const beforeBytes = heapBytes();
+  for (let machine = 0; machine < groups; machine++) {
+    const rawQuery = queryOf(machine);
+    for (const name of endpoints) configs.render(name, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent: "" });
+  }
+  return { bytesPerGroup: (heapBytes() - beforeBytes) / groups };
+}
+
+/** Bytes that are in use, without garbage. */
+function heapBytes(): number {
+  setFlagsFromString("--expose-gc");
+  const collect: unknown = runInNewContext("gc");
+  if (typeof collect === "function") collect();
+  return process.memoryUsage().heapUsed;
+}

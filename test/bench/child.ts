@@ -34,6 +34,11 @@ export class Child {
     }
   }
 
+  /** Asks for numbers. @returns the way to read them by name, which throws for one that was not told. */
+  askNumbers(question: object): Promise<(name: string) => number> {
+    return this.ask(question, (answer) => (name) => numberIn(answer, name));
+  }
+
   /** Ends the process. */
   async stop(): Promise<void> {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
@@ -41,6 +46,12 @@ export class Child {
     this.#process.kill();
     await exit;
   }
+}
+
+function numberIn(answer: unknown, name: string): number {
+  const value: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
+  if (typeof value !== "number") throw new Error(`a process of the benchmark did not tell its ${name}`);
+  return value;
 }
 
 /** In a child: answers every question by this function, until the parent goes away. */

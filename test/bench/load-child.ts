@@ -6,6 +6,7 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { answerQuestions } from "./child.ts";
+import { latencyOf } from "./statistics.ts";
 
 const connectionCount = 16;
 
@@ -16,15 +17,18 @@ answerQuestions(async ({ port, targets, durationMs }) => {
   const connections = Array.from({ length: connectionCount }, (_, at) => new Connection(Number(port), requests, at));
   await Promise.all(connections.map((connection) => connection.open()));
   const startedAtMs = performance.now();
-  const counts = await Promise.all(connections.map((connection) => connection.run(startedAtMs + Number(durationMs))));
+  const found = await Promise.all(connections.map((connection) => connection.run(startedAtMs + Number(durationMs))));
   const seconds = (performance.now() - startedAtMs) / 1000;
-  return { count: counts.reduce((sum, count) => sum + count, 0), seconds };
+  const latenciesMs = found.flat();
+  return { count: latenciesMs.length, seconds, ...latencyOf(latenciesMs) };
 });
 
 class Connection {
   readonly #socket: Socket;
   readonly #requests: readonly Buffer[];
+  readonly #latenciesMs: number[] = [];
   #next: number;
+  #sentAtMs = 0;
 
   constructor(port: number, requests: readonly Buffer[], first: number) {
     this.#socket = connect({ port, host: "127.0.0.1", noDelay: true });
@@ -36,10 +40,9 @@ class Connection {
     await once(this.#socket, "connect");
   }
 
-  /** @returns how many answers came; anything but a whole 200 is an error. */
-  run(endsAtMs: number): Promise<number> {
+  /** @returns the latency of every answer; anything but a whole 200 is an error. */
+  run(endsAtMs: number): Promise<readonly number[]> {
     return new Promise((resolve, reject) => {
-      let count = 0;
       let received = "";
       this.#socket.on("error", reject);
       this.#socket.on("data", (chunk) => {
@@ -47,11 +50,12 @@ class Connection {
         if (!isWhole(received)) return;
         if (!received.startsWith("HTTP/1.1 200 ")) reject(new Error(`unexpected answer: ${received.slice(0, 40)}`));
         received = "";
-        count++;
-        if (performance.now() < endsAtMs) this.#send();
+        const nowMs = performance.now();
+        this.#latenciesMs.push(nowMs - this.#sentAtMs);
+        if (nowMs < endsAtMs) this.#send();
         else this.#socket.destroy();
       });
-      this.#socket.once("close", () => resolve(count));
+      this.#socket.once("close", () => resolve(this.#latenciesMs));
       this.#send();
     });
   }
@@ -61,6 +65,7 @@ class Connection {
     if (request === undefined) return;
     // Connections start apart and step alike, so together they ask for every machine.
     this.#next += connectionCount;
+    this.#sentAtMs = performance.now();
     this.#socket.write(request);
   }
 }

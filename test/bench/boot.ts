@@ -1,0 +1,66 @@
+/**
+ * `make bench-boot`: what machines get of the boot service, and at what cost. Words of the command line choose parts
+ * (`ipxe ignition metadata storm changes`; all unless given); `BENCH_QUICK=1` makes them shorter, for a first look.
+ * `MATCHBOX=path` names a matchbox binary to measure beside it.
+ */
+
+import { cpus, loadavg, totalmem } from "node:os";
+import { type BootSpeed, measureBootSpeed } from "./boot-speed.ts";
+import { endpoints } from "./machines.ts";
+
+const isQuick = (process.env.BENCH_QUICK ?? "") !== "";
+const words = process.argv.slice(2);
+
+await main();
+
+async function main(): Promise<void> {
+  const processor = cpus();
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+  print(`${processor.length} x ${processor[0]?.model}, ${memory}; Node ${process.version}; ${load()}`);
+  const chosen = endpoints.filter(isChosen);
+  if (chosen.length > 0) {
+    printSpeed(
+      await measureBootSpeed({
+        endpoints: chosen,
+        groups: [10, 1_000, 10_000, 100_000],
+        matchbox: process.env.MATCHBOX,
+        rounds: isQuick ? 5 : 15,
+        roundMs: isQuick ? 300 : 500,
+      }),
+    );
+  }
+  print(`\n${load()}`);
+}
+
+function isChosen(part: string): boolean {
+  return words.length === 0 || words.includes(part);
+}
+
+function printSpeed({ speeds, ratios, memory }: BootSpeed): void {
+  for (const [endpoint, rows] of speeds) {
+    print(`\n| /${endpoint}, 16 connections | requests/s | CPU us | p50 ms | p99 ms |\n|---|---|---|---|---|`);
+    for (const { name, perSecond, cpuMicroseconds, p50Ms, p99Ms } of rows) {
+      const figures = [cpuMicroseconds.toFixed(1), p50Ms.toFixed(2), p99Ms.toFixed(2)];
+      print(`| ${name} | ${Math.round(perSecond).toLocaleString("en")} | ${figures.join(" | ")} |`);
+    }
+  }
+  print("\n| medians of paired ratios | requests/s | CPU (inverse) | target |\n|---|---|---|---|");
+  for (const { what, throughput, cpu, target } of ratios) {
+    print(`| ${what} | ${throughput.toFixed(2)} | ${cpu.toFixed(2)} | ${target} |`);
+  }
+  print("\n| memory of a group | loaded | after every machine asked for everything | target |\n|---|---|---|---|");
+  for (const { groups, loadedBytes, servedBytes } of memory) {
+    const figures = [loadedBytes, servedBytes].map((bytes) => `${Math.round(bytes).toLocaleString("en")} bytes`);
+    print(`| of ${groups.toLocaleString("en")} | ${figures.join(" | ")} | 2,048 |`);
+  }
+}
+
+function load(): string {
+  return `load average ${loadavg()
+    .map((value) => value.toFixed(1))
+    .join(" ")}`;
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
