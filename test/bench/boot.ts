@@ -5,8 +5,11 @@
  */
 
 import { cpus, loadavg, totalmem } from "node:os";
+import { type BootChanges, measureBootChanges } from "./boot-changes.ts";
 import { type BootSpeed, measureBootSpeed } from "./boot-speed.ts";
+import { type BootStorm, measureBootStorm } from "./boot-storm.ts";
 import { endpoints } from "./machines.ts";
+import type { Latency } from "./statistics.ts";
 
 const isQuick = (process.env.BENCH_QUICK ?? "") !== "";
 const words = process.argv.slice(2);
@@ -29,6 +32,8 @@ async function main(): Promise<void> {
       }),
     );
   }
+  if (isChosen("storm")) printStorm(await measureBootStorm(isQuick ? 2_000 : 10_000));
+  if (isChosen("changes")) printChanges(await measureBootChanges(isQuick ? 5_000 : 20_000));
   print(`\n${load()}`);
 }
 
@@ -53,6 +58,32 @@ function printSpeed({ speeds, ratios, memory }: BootSpeed): void {
     const figures = [loadedBytes, servedBytes].map((bytes) => `${Math.round(bytes).toLocaleString("en")} bytes`);
     print(`| of ${groups.toLocaleString("en")} | ${figures.join(" | ")} | 2,048 |`);
   }
+}
+
+function printStorm(storm: BootStorm): void {
+  print(`\n| ${storm.machines.toLocaleString("en")} machines | p50 ms | p99 ms | longest ms |\n|---|---|---|---|`);
+  for (const [step, latency] of storm.steps) print(`| ${step} | ${milliseconds(latency)} |`);
+  print(`| from power on to the last answer | ${milliseconds(storm.boots)} |`);
+  const { errors, refusals, cpuMicrosecondsPerBoot, bytesBefore, bytesMost } = storm;
+  print(`\nerrors: ${errors.length} ${[...new Set(errors)].slice(0, 5).join("; ")}`);
+  print(`answers 503, obeyed: ${refusals}; davit's processor time for a boot: ${cpuMicrosecondsPerBoot.toFixed(0)} us`);
+  print(`davit's resident memory: ${mebibytes(bytesBefore)} before, ${mebibytes(bytesMost)} at most`);
+}
+
+function printChanges({ changes, answers, errors, latency, staleAnswers, oldestStale }: BootChanges): void {
+  print(`\n${changes} changes of Groups while ${answers} boot scripts were asked for`);
+  print("\n| from when a request was due | p50 ms | p99 ms | longest ms |\n|---|---|---|---|");
+  print(`| to its answer | ${milliseconds(latency)} |`);
+  print(`\nerrors: ${errors.length} ${errors[0] ?? ""}`);
+  print(`stale answers: ${staleAnswers}, the oldest by ${oldestStale.toFixed(1)} ms (target: none by 250 ms)`);
+}
+
+function milliseconds({ p50, p99, longest }: Latency): string {
+  return [p50, p99, longest].map((value) => value.toFixed(1)).join(" | ");
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
 }
 
 function load(): string {

@@ -1,5 +1,6 @@
 /** The machines, groups and Profile of the boot benchmarks: each machine has a group that selects by its MAC. */
 
+import type { JsonObject } from "../../src/model/json.ts";
 import type { KernelBoot } from "../../src/model/profile.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
 
@@ -59,14 +60,13 @@ export function* benchDocuments(groups: number): Generator<readonly [string, str
     boot: { kind: "kernel", ...benchBoot },
     templates: { ignition },
   });
-  for (let at = 0; at < groups; at++) {
-    yield groupDocument(`lab/node-${at}`, {
-      profile: "linux",
-      selector: { mac: macOf(at) },
-      metadata: benchMetadata(at),
-    });
-  }
+  for (let at = 0; at < groups; at++) yield benchGroup(at, benchMetadata(at));
   yield syncedDocument();
+}
+
+/** The document of one machine's Group. */
+export function benchGroup(machine: number, metadata: JsonObject): readonly [path: string, text: string] {
+  return groupDocument(`lab/node-${machine}`, { profile: "linux", selector: { mac: macOf(machine) }, metadata });
 }
 
 const targetCount = 1_000;
@@ -91,4 +91,9 @@ export function queryOf(machine: number, serial = machine): string {
 export function macOf(machine: number, separator = ":"): string {
   const digits = machine.toString(16).padStart(8, "0");
   return ["52", "54", digits.slice(0, 2), digits.slice(2, 4), digits.slice(4, 6), digits.slice(6)].join(separator);
+}
+
+/** Milliseconds of a clock that all processes of this machine share and that never steps. */
+export function sharedClockMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
 }

@@ -27,14 +27,17 @@ export class RawConnection {
 
   /**
    * Sends a request of `requestText`.
+   * @returns the whole answer.
    * @throws {Error} for an answer that is no success.
    */
-  async ask(request: string): Promise<void> {
+  async ask(request: string): Promise<string> {
     this.#socket.write(request, "latin1");
     await this.received(isWhole);
     if (!/^HTTP\/1\.1 20[01] /.test(this.#received))
       throw new Error(this.#received.slice(0, this.#received.indexOf("\r")));
+    const answer = this.#received;
     this.#received = "";
+    return answer;
   }
 
   /** Sends a request whose answer is waited for elsewhere. */
