@@ -25,13 +25,20 @@ const listenRefusals: Readonly<Record<string, string>> = {
 };
 
 /**
+ * Connections that wait to be accepted; Node's own 511 are few. Racks that are powered on connect by the thousand within
+ * a second, and a connection that found no room is noticed only when its request was sent again, 1 to 30 s later. Linux
+ * cuts this to net.core.somaxconn, which is 4,096 unless somebody changed it.
+ */
+const backlog = 16_384;
+
+/**
  * Listens. Where IPv6 is off, `::` means every IPv4 address.
  * @throws {StartError} with one sentence for the operator.
  */
 export async function listen(app: FastifyInstance, options: ListenOptions): Promise<AddressInfo> {
   const { host, port } = options;
   try {
-    await app.listen({ host, port });
+    await app.listen({ host, port, backlog });
   } catch (error) {
     if (host === "::" && codeOf(error) === "EAFNOSUPPORT") return await listen(app, { ...options, host: "0.0.0.0" });
     throw listenError(options, error);
