@@ -11,13 +11,16 @@ import { BootIndex } from "./boot/boot-index.ts";
 import type { ServiceConfig } from "./config.ts";
 import { accessLog } from "./http/access-log.ts";
 import { assets } from "./http/assets.ts";
+import { bootFastPath } from "./http/boot-fast-path.ts";
 import { bootRoutes } from "./http/boot-routes.ts";
+import { connectionsWithin } from "./http/connection-limit.ts";
 import { answerError } from "./http/errors.ts";
 import { opsRoutes } from "./http/ops-routes.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
+import { maxOpenFiles } from "./open-files.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -82,11 +85,13 @@ export class BootService {
   async listenForMachines(): Promise<{ readonly bootAddress: Address; readonly advertised: string }> {
     const { config, clock, metrics } = this.#options;
     const log = this.#options.log.child({ part: "http" });
-    const observe = accessLog({ log, clock, metrics });
-    const server = createServer({ log, clock, answerError, isReadOnly: true, observe });
-    await server.app.register(bootRoutes, {
-      configs: { render: (name, asked) => this.#bootConfigs().render(name, asked) },
-    });
+    const access = accessLog({ log, clock, metrics });
+    const configs: Pick<BootConfigs, "render"> = { render: (name, asked) => this.#bootConfigs().render(name, asked) };
+    const fastPath = bootFastPath({ configs, accessLog: access });
+    const { observe } = access;
+    const connections = this.#connectionLimit();
+    const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
+    await server.app.register(bootRoutes, { configs });
     await server.app.register(assets, { root: config.assetsDir, metrics });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
@@ -119,6 +124,13 @@ export class BootService {
   async stop(): Promise<void> {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
+  }
+
+  #connectionLimit() {
+    const openFiles = maxOpenFiles();
+    if (openFiles === undefined) return undefined;
+    const onRefused = () => this.#options.metrics.bootConnectionsRefused.inc();
+    return { maxConnections: connectionsWithin(openFiles), onRefused };
   }
 
   async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {

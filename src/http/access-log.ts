@@ -3,6 +3,7 @@
  * What a machine says of itself is logged only in part and never when it is long; rendered text never is.
  */
 
+import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
@@ -35,31 +36,52 @@ export interface AccessLogOptions {
 /** Longer label values and paths are not logged: a log is no place for whatever a stranger sends. */
 const maxLoggedLength = 1024;
 
-/** Makes what `createServer` takes as `observe`. */
-export function accessLog({ log, clock, metrics }: AccessLogOptions) {
+/** What is known of a request when its answer is out. */
+export interface FinishedRequest {
+  readonly method: string;
+  readonly path: string;
+  /** The route that answered; undefined when there was none. */
+  readonly route: string | undefined;
+  readonly machine: RequestedMachine | undefined;
+}
+
+export interface AccessLog {
+  /** What `createServer` takes as `observe`. */
+  readonly observe: (request: FastifyRequest, reply: FastifyReply) => void;
+  /** The same for a request that Fastify does not see; `told` is asked at the end. */
+  readonly follow: (response: ServerResponse, told: () => FinishedRequest) => void;
+}
+
+export function accessLog({ log, clock, metrics }: AccessLogOptions): AccessLog {
   const count = requestCounter(metrics);
-  return (request: FastifyRequest, reply: FastifyReply): void => {
+  const follow: AccessLog["follow"] = (response, told) => {
     const startedAtMs = clock.monotonicMs();
-    reply.raw.on("close", () => {
+    response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
-      const { statusCode } = reply.raw;
-      count(request.routeOptions?.url, statusCode, durationMs / 1000);
-      const { machine } = request;
+      const { statusCode } = response;
+      const { method, path, route, machine } = told();
+      count(route, statusCode, durationMs / 1000);
       // One shape for every request, which is faster to make; what is undefined is left out of the line.
       const entry: LogEntry = {
-        method: request.method,
-        path: brief(pathOf(request)),
+        method,
+        path: brief(path),
         status: statusCode,
         group: machine?.group,
         profile: machine?.profile,
         mac: brief(machine?.labels.get("mac")),
         uuid: brief(machine?.labels.get("uuid")),
         durationMs: Math.round(durationMs * 10) / 10,
-        aborted: reply.raw.writableFinished ? undefined : true,
+        aborted: response.writableFinished ? undefined : true,
       };
       log.info(entry, "request");
     });
   };
+  const observe: AccessLog["observe"] = (request, reply) =>
+    follow(reply.raw, () => {
+      const { method, machine, routeOptions } = request;
+      return { method, path: pathOf(request), route: routeOptions?.url, machine };
+    });
+  return { observe, follow };
 }
 
 interface LogEntry {

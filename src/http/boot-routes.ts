@@ -5,10 +5,9 @@
 
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { type BootConfigs, type ConfigName, configNames } from "../boot/boot-configs.ts";
-import { BootError } from "../boot/boot-error.ts";
-import { labelsFromQuery } from "../model/labels.ts";
 import { bootScript } from "../render/ipxe.ts";
 import type { Rendered } from "../render/rendered.ts";
+import { answerMachine } from "./boot-answer.ts";
 import { rawQueryOf } from "./server.ts";
 
 export interface BootRoutesOptions {
@@ -33,19 +32,11 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { c
   }
 };
 
-/** Parses, asks, and leaves for the access log what is known, also of a refusal. */
 function answer(configs: BootRoutesOptions["configs"], name: ConfigName, request: FastifyRequest): Rendered {
-  const rawQuery = rawQueryOf(request);
-  const labels = labelsFromQuery(rawQuery);
-  request.machine = { labels };
-  try {
-    const config = configs.render(name, { labels, rawQuery, userAgent: request.headers["user-agent"] ?? "" });
-    request.machine = { labels, group: config.group, profile: config.profile };
-    return config.rendered;
-  } catch (error) {
-    if (error instanceof BootError) request.machine = { labels, group: error.group, profile: error.profile };
-    throw error;
-  }
+  const question = { name, rawQuery: rawQueryOf(request), userAgent: request.headers["user-agent"] ?? "" };
+  return answerMachine(configs, question, (machine) => {
+    request.machine = machine;
+  });
 }
 
 const identity = (text: string) => text;

@@ -16,6 +16,7 @@ import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { answerClientError, refuse } from "./client-errors.ts";
+import { type ConnectionLimitOptions, limitConnections } from "./connection-limit.ts";
 import { type AnswerError, RequestError, type RequestRefusal } from "./errors.ts";
 import { Connections, type ListenOptions, listen } from "./listen.ts";
 import { inOrder } from "./request-order.ts";
@@ -64,6 +65,8 @@ export interface ServerOptions {
   readonly tls?: ServerTls | undefined;
   /** Where the router shall look for a request; handlers find what was sent in `originalUrl`. */
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
+  /** Turns connections beyond a number away. */
+  readonly connections?: Pick<ConnectionLimitOptions, "maxConnections" | "onRefused"> | undefined;
   /** Called first for each request that reached HTTP; it must not answer. */
   readonly observe?: (request: FastifyRequest, reply: FastifyReply) => void;
   /** Asked before Fastify, while the server is not closing. */
@@ -140,6 +143,7 @@ export function createServer(options: ServerOptions): HttpServer {
     throw new RequestError("notFound");
   });
   addChecks(app, options, limits);
+  if (options.connections) limitConnections(app.server, { ...options, ...options.connections });
   app.addHook("preClose", async () => {
     isClosing = true;
   });

@@ -55,6 +55,11 @@ function bootMetrics(registers: Registry[]) {
       buckets: requestSecondsBuckets,
       registers,
     }),
+    bootConnectionsRefused: new Counter({
+      name: "davit_boot_connections_refused_total",
+      help: "Connections of machines turned away since the process may open no more files.",
+      registers,
+    }),
     assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
   };
 }

@@ -5,6 +5,7 @@ import { runInNewContext } from "node:vm";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { accessLog } from "../../src/http/access-log.ts";
+import { bootFastPath } from "../../src/http/boot-fast-path.ts";
 import { bootRoutes } from "../../src/http/boot-routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
@@ -40,8 +41,16 @@ async function start(groups: number): Promise<object> {
   const loadedBytes = heapBytes();
   index.open();
   const metrics = createMetrics("bench");
-  const observe = accessLog({ log, clock: systemClock, metrics });
-  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe });
+  const access = accessLog({ log, clock: systemClock, metrics });
+  const fastPath = bootFastPath({ configs, accessLog: access });
+  const server = createServer({
+    log,
+    clock: systemClock,
+    answerError,
+    isReadOnly: true,
+    observe: access.observe,
+    fastPath,
+  });
   await server.app.register(bootRoutes, { configs });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return { port, loadMs, bytesPerGroup: (loadedBytes - emptyBytes) / groups };

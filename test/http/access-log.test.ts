@@ -26,7 +26,7 @@ async function start() {
     format: "json",
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
-  const observe = accessLog({ log, clock, metrics });
+  const { observe } = accessLog({ log, clock, metrics });
   const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe });
   running.push(server);
   server.app.get("/", async () => "davit\n");

@@ -1,0 +1,89 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { promisify } from "node:util";
+import { afterEach, describe, expect, it } from "vitest";
+import { connectionsWithin } from "../../src/http/connection-limit.ts";
+import { answerError } from "../../src/http/errors.ts";
+import { createServer, type HttpServer } from "../../src/http/server.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+
+const running: HttpServer[] = [];
+const sockets: Socket[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(running.splice(0).map((server) => server.close()));
+});
+
+async function start(maxConnections: number) {
+  const lines: object[] = [];
+  const clock = new FakeClock();
+  const log = createLog({
+    level: "info",
+    format: "json",
+    destination: { write: (line) => void lines.push(JSON.parse(line)) },
+  });
+  let refused = 0;
+  const connections = { maxConnections, onRefused: () => void refused++ };
+  // A server ends by a clock that goes.
+  const shared = { log, answerError, isReadOnly: true, connections };
+  const server = createServer({ ...shared, clock: { ...systemClock, monotonicMs: () => clock.monotonicMs() } });
+  running.push(server);
+  server.app.get("/", async () => "davit\n");
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
+  const connectionCount = () => promisify(server.app.server.getConnections.bind(server.app.server))();
+  return { port, lines, clock, refused: () => refused, connectionCount };
+}
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  sockets.push(socket.on("error", () => undefined));
+  await once(socket, "connect");
+  return socket;
+}
+
+/** One that is turned away. */
+async function openInVain(port: number): Promise<void> {
+  const socket = await open(port);
+  if (!socket.closed) await once(socket.resume(), "close");
+}
+
+/** One that is answered. */
+async function openAndAsk(port: number): Promise<Socket> {
+  const socket = await open(port);
+  socket.write("GET / HTTP/1.1\r\nHost: davit\r\n\r\n");
+  const [answer] = await once(socket, "data");
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
+  return socket;
+}
+
+describe("a listener with a limit", () => {
+  it("turns away connections beyond it, counts them, and says so at most every 10 s", async () => {
+    const { port, lines, clock, refused } = await start(1);
+    await openAndAsk(port);
+    for (let at = 0; at < 3; at++) await openInVain(port);
+    expect(lines).toMatchObject([{ level: 50, count: 1, maxConnections: 1, msg: expect.stringContaining("refused") }]);
+    await clock.advance(10_000);
+    await openInVain(port);
+    expect(lines).toMatchObject([{ count: 1 }, { count: 3 }]);
+    expect(refused()).toBe(4);
+  });
+
+  it("takes the next one when another has ended", async () => {
+    const { port, lines, connectionCount } = await start(1);
+    (await openAndAsk(port)).end();
+    await expect.poll(connectionCount).toBe(0);
+    await openAndAsk(port);
+    expect(lines).toEqual([]);
+  });
+});
+
+it.each([
+  { openFiles: 1_024, connections: 512 },
+  { openFiles: 20_000, connections: 17_952 },
+  { openFiles: 1_048_576, connections: 1_046_528 },
+])("$connections connections where $openFiles files may be open", ({ openFiles, connections }) => {
+  expect(connectionsWithin(openFiles)).toBe(connections);
+});

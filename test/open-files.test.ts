@@ -1,0 +1,22 @@
+import { expect, it } from "vitest";
+import { maxOpenFiles, openFilesIn } from "../src/open-files.ts";
+
+it("reads the limit that counts now, not the one up to which it could be raised", () => {
+  const limits = [
+    "Limit                     Soft Limit           Hard Limit           Units     ",
+    "Max processes             96414                96414                processes ",
+    "Max open files            1024                 524288               files     ",
+  ];
+  expect(openFilesIn(limits.join("\n"))).toBe(1024);
+});
+
+it.each(["Max open files            unlimited            unlimited            files     ", ""])(
+  "tells of no limit in %j",
+  (limits) => {
+    expect(openFilesIn(limits)).toBeUndefined();
+  },
+);
+
+it("is a number of files or unknown", () => {
+  expect(maxOpenFiles() ?? 1).toBeGreaterThan(0);
+});
