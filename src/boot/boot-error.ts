@@ -14,6 +14,8 @@ export const bootRefusals = {
   bereft: "group removed a moment ago",
   /** The group's newest version was refused and there is no older one. */
   refused: "group refused",
+  /** davit failed on the group's Profile, and has no older version of it. */
+  failed: "profile could not be prepared",
   /** Groups of several namespaces claim the machine alike, and it is not for davit to pick one. */
   tied: "groups tie",
   /** Part of the source is unreadable, and the answer could be one that the unreadable part overrides. */

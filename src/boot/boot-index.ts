@@ -101,7 +101,7 @@ export class BootIndex implements FeedListener {
 
   /**
    * The group and Profile that a machine with these labels gets.
-   * @throws {BootError} as `selectGroup`, and noProfile.
+   * @throws {BootError} as `selectGroup`, noProfile and failed.
    */
   select(labels: Labels): Machine {
     const group = this.selectGroup(labels);
@@ -109,6 +109,7 @@ export class BootIndex implements FeedListener {
     const subject = { group: group.id, profile: group.profileId };
     // What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device.
     if (profile === undefined) throw new BootError(this.isWithholding ? "withheld" : "noProfile", subject);
+    if (profile.hasFailed) throw new BootError("failed", subject);
     return { group, profile };
   }
 

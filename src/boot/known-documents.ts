@@ -48,6 +48,8 @@ export interface BootProfile {
   /** `namespace/name`. */
   readonly id: string;
   readonly content: ProfileContent;
+  /** Its content is none: davit failed on it. */
+  readonly hasFailed: boolean;
 }
 
 export class KnownDocuments {
@@ -126,7 +128,9 @@ export class KnownDocuments {
 
   #learnProfile(id: string, text: string): boolean {
     const document = decodeProfile(text);
-    if (document !== undefined) this.profiles.set(id, { id, content: document.content });
+    if (document !== undefined) {
+      this.profiles.set(id, { id, content: document.content, hasFailed: document.failed === true });
+    }
     return document !== undefined;
   }
 

@@ -6,14 +6,20 @@ import type { Condition, ObjectStatus, Refusal } from "../model/source.ts";
 /** Something wrong with an object, and the condition under which it is told. */
 export interface Finding {
   readonly type: "Accepted" | "ResolvedRefs";
-  readonly reason: "InvalidTemplate" | "TooLarge" | "Refused" | "NotPermitted" | RefReason;
+  readonly reason: "InvalidTemplate" | "TooLarge" | "Refused" | "NotPermitted" | "InternalError" | RefReason;
   readonly message: string;
 }
 
 export type RefReason = "ProfileNotFound" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
 
 /** How far this generation got into the store. */
-export type SyncState = "synced" | "notServed" | "servingLastGood" | "storeUnavailable";
+export type SyncState =
+  | "synced"
+  | "notServed"
+  | "servingLastGood"
+  | "storeUnavailable"
+  | "failed"
+  | "failedWithLastGood";
 
 /** What a reconcile wants: documents to change in one step, in this order, and what to tell the user. */
 export interface Outcome {
@@ -62,10 +68,22 @@ function acceptedWithAdvice(advice: readonly string[]): Condition {
 
 /** The status of an object of which no version is known that could be looked at. */
 export function refusedStatus({ generation, message }: Refusal, isServed: boolean): ObjectStatus {
-  const findings: Finding[] = [{ type: "Accepted", reason: "Refused", message }];
-  const known = conditionsFor({ findings, sync: isServed ? "servingLastGood" : "notServed", advice: [] });
+  const finding: Finding = { type: "Accepted", reason: "Refused", message };
+  return unresolvedStatus(generation, finding, isServed ? "servingLastGood" : "notServed");
+}
+
+/** The status of an object on which davit failed: what is wrong is in its log, for whoever mends davit. */
+export function failedStatus(generation: number, hasLastGood: boolean): ObjectStatus {
+  const message =
+    "davit failed on this version, by a fault of its own that its log describes; it tries again by itself";
+  const finding: Finding = { type: "Accepted", reason: "InternalError", message };
+  return unresolvedStatus(generation, finding, hasLastGood ? "failedWithLastGood" : "failed");
+}
+
+function unresolvedStatus(observedGeneration: number, finding: Finding, sync: SyncState): ObjectStatus {
+  const known = conditionsFor({ findings: [finding], sync, advice: [] });
   const conditions = known.map((condition) => (condition.type === "ResolvedRefs" ? unresolved : condition));
-  return { observedGeneration: generation, conditions };
+  return { observedGeneration, conditions };
 }
 
 /** The status of an object whose newest version is refused, from that of the version which stays. */
@@ -113,6 +131,18 @@ const syncConditions: Readonly<Record<SyncState, Condition>> = {
     status: "False",
     reason: "StoreUnavailable",
     message: "The store does not take writes now; davit tries again by itself",
+  },
+  failed: {
+    type: "Synced",
+    status: "False",
+    reason: "InternalError",
+    message: "There is no good version before this one: its machines are answered 503",
+  },
+  failedWithLastGood: {
+    type: "Synced",
+    status: "False",
+    reason: "InternalError",
+    message: "Machines still get the last good version",
   },
 };
 

@@ -4,22 +4,25 @@
  * is made anew, and comes out right whatever has happened since.
  */
 
+import type { Log } from "../lib/log.ts";
 import { type GroupDocument, groupPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import type { ObjectName, ObjectStatus, Source } from "../model/source.ts";
-import { asRefused, refusedStatus } from "./conditions.ts";
+import { asRefused, failedStatus, refusedStatus } from "./conditions.ts";
 import { Dependents, objectKey } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
+import { Faults } from "./faults.ts";
 import { Ranking } from "./ranking.ts";
-import { draftGroup, type GroupDraft, groupChanges, reconcileGroup, withTie } from "./reconcile-group.ts";
-import { reconcileProfile, removeProfile } from "./reconcile-profile.ts";
+import { draftGroup, type GroupDraft, groupChanges, groupStandIn, reconcileGroup, withTie } from "./reconcile-group.ts";
+import { failProfile, reconcileProfile, removeProfile } from "./reconcile-profile.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import { type Passing, tombstoneWrites } from "./tombstones.ts";
 
 export interface PlannerOptions {
   readonly source: Source;
   readonly documents: Documents;
+  readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** How long a tombstone stays, whole seconds from 1 on. */
@@ -55,6 +58,8 @@ interface GroupPlan {
   readonly draft: GroupDraft | undefined;
   /** What the store should have of it. */
   readonly document: GroupDocument | undefined;
+  /** The status of one that davit failed on. */
+  readonly failed?: ObjectStatus;
 }
 
 /** A step in the making. */
@@ -73,12 +78,14 @@ export class Planner {
   readonly #dependents = new Dependents();
   readonly #ranking: Ranking;
   readonly #world: ProfileWorld;
+  readonly #faults: Faults;
   readonly #refusedProfiles = new Set<string>();
   #hasBegun = false;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
-    const { source, sha256, checkTemplate, adminNamespace } = options;
+    const { source, sha256, checkTemplate, adminNamespace, log } = options;
+    this.#faults = new Faults(log);
     this.#ranking = new Ranking({ tiesAcrossNamespaces: adminNamespace !== undefined });
     this.#world = {
       sha256,
@@ -164,6 +171,14 @@ export class Planner {
   }
 
   #draftGroup(id: ObjectName, draft: Draft): GroupPlan {
+    return this.#faults.guard(
+      id,
+      () => this.#lookAtGroup(id, draft),
+      () => this.#failGroup(id),
+    );
+  }
+
+  #lookAtGroup(id: ObjectName, draft: Draft): GroupPlan {
     const { source, documents, adminNamespace } = this.#options;
     const { namespace, name } = id;
     const object = source.view.get("Group", namespace, name);
@@ -172,27 +187,49 @@ export class Planner {
     if (!isOutOfView) for (const profile of this.#dependents.update(id, object)) addTo(draft.recount, profile);
     const drafted = object && draftGroup(object, stored, adminNamespace);
     const document = isOutOfView ? stored : drafted?.document;
-    this.#ranking.update(`${namespace}/${name}`, document && toGroup(namespace, name, document.spec));
+    this.#ranking.update(`${namespace}/${name}`, document && groupOf(id, document));
     return { id, stored, draft: drafted, document };
   }
 
-  #planGroup({ id, stored, draft: drafted, document }: GroupPlan, draft: Draft): void {
+  /** What a Group comes to on which davit failed: it takes part in selection, so that nobody falls to the next one. */
+  #failGroup(id: ObjectName): GroupPlan {
+    const { source, documents, adminNamespace } = this.#options;
+    const { namespace, name } = id;
+    const object = source.view.get("Group", namespace, name);
+    const stored = documents.group(namespace, name);
+    const document = object === undefined ? stored : groupStandIn(object, stored, adminNamespace);
+    this.#ranking.update(`${namespace}/${name}`, document && groupOf(id, document));
+    const failed = object && failedStatus(object.generation, document !== undefined && document.refused !== true);
+    return { id, stored, draft: undefined, document, ...(failed && { failed }) };
+  }
+
+  #planGroup(group: GroupPlan, draft: Draft): void {
+    const { id, stored } = group;
+    const { changes, told, document } = this.#faults.guard(
+      id,
+      () => this.#groupOutcome(group),
+      () => this.#groupOutcome(this.#failGroup(id)),
+    );
+    draft.changes.push(...changes);
+    draft.passings.push({ id: `${id.namespace}/${id.name}`, before: stored?.spec, after: document?.spec });
+    draft.planned.push({ name: id, status: told, isRemoved: document === undefined && changes.length > 0 });
+  }
+
+  #groupOutcome({ id, draft: drafted, document, failed }: GroupPlan) {
     const path = groupPath(id.namespace, id.name);
     const storedText = this.#options.documents.textAt(path);
     const isTied = document !== undefined && this.#ranking.tiedWith(groupOf(id, document)).length > 0;
     const marked = document && withTie(document, isTied);
     const { changes, status } =
       drafted === undefined
-        ? { changes: groupChanges(path, marked, storedText), status: undefined }
+        ? { changes: groupChanges(path, marked, storedText), status: failed }
         : reconcileGroup({ ...drafted, document: marked }, storedText, {
             profile: (namespace, name) => this.#profile(namespace, name),
-            standingOf: (group) => this.#ranking.standingOf(group),
+            standingOf: (other) => this.#ranking.standingOf(other),
           });
-    draft.changes.push(...changes);
-    draft.passings.push({ id: `${id.namespace}/${id.name}`, before: stored?.spec, after: document?.spec });
     // A stand-in tells of the refusal itself.
     const told = drafted?.object.refusal === undefined ? this.#asTold(id, status, document !== undefined) : status;
-    draft.planned.push({ name: id, status: told, isRemoved: document === undefined && changes.length > 0 });
+    return { changes, told, document };
   }
 
   #planProfile(id: ObjectName, draft: Draft): void {
@@ -213,7 +250,14 @@ export class Planner {
     }
     this.#dependents.update(id, object);
     const { changes, status } =
-      object === undefined ? removeProfile(namespace, name, stored) : reconcileProfile(object, stored, this.#world);
+      object === undefined
+        ? removeProfile(namespace, name, stored)
+        : this.#faults.guard(
+            id,
+            () => reconcileProfile(object, stored, this.#world),
+            () => failProfile(object, stored, this.#world),
+            () => ({ changes: [], status: failedStatus(object.generation, isStored) }),
+          );
     draft.changes.push(...changes);
     const told = this.#asTold(id, status, isStored);
     draft.planned.push({

@@ -5,7 +5,7 @@
 
 import { encodeDocument, type GroupDocument, groupPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
-import { type Group, toGroup } from "../model/group.ts";
+import { type Group, type GroupSpec, toGroup } from "../model/group.ts";
 import type { GroupObject } from "../model/source.ts";
 import { groupAdvice } from "./advice.ts";
 import { conditionsFor, type Finding, type Outcome, type SyncState } from "./conditions.ts";
@@ -75,6 +75,30 @@ export function groupChanges(
 export function withTie(document: GroupDocument, isTied: boolean): GroupDocument {
   const { origin, uid, generation, spec, refused } = document;
   return { origin, uid, generation, spec, ...(refused === true && { refused }), ...(isTied && { tied: true }) };
+}
+
+/**
+ * What is stored of a Group whose reconcile ended in an exception. The version before stays only where nothing else
+ * than metadata differs; else a stand-in takes its place, which has its machines wait: whoever was held, or given another
+ * Profile, must not boot as before.
+ */
+export function groupStandIn(
+  object: GroupObject,
+  stored: GroupDocument | undefined,
+  adminNamespace: string | undefined,
+): GroupDocument | undefined {
+  const { spec } = permitted(object.spec, object.namespace, adminNamespace);
+  if (spec === undefined) return undefined;
+  const isAccepted = stored !== undefined && stored.refused !== true;
+  // A refused object replaces nothing that was accepted before.
+  if (isAccepted && object.refusal !== undefined) return stored;
+  if (stored !== undefined && leadingText(stored.spec) === leadingText(spec)) return stored;
+  return { ...toDocument({ ...object, spec: { ...spec, metadata: {} } }), refused: true };
+}
+
+/** Who is selected, and whither: all of a Group but its metadata. */
+function leadingText({ profile, selector, matchAll, priority, hold }: GroupSpec): string {
+  return JSON.stringify([profile, Object.entries(selector).toSorted(), matchAll, priority, hold]);
 }
 
 function toDocument({ origin, uid, generation, spec, refusal }: GroupObject): GroupDocument {

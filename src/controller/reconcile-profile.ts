@@ -14,7 +14,7 @@ import {
 } from "../model/profile.ts";
 import type { ProfileObject } from "../model/source.ts";
 import { profileAdvice } from "./advice.ts";
-import { conditionsFor, type Outcome } from "./conditions.ts";
+import { conditionsFor, failedStatus, type Outcome } from "./conditions.ts";
 import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
 
 /** What the store holds of a Profile now. */
@@ -28,7 +28,7 @@ export interface StoredProfile {
 export function reconcileProfile(object: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { content, findings, secretTexts } = resolveProfile(object, world);
   const { origin, uid, generation, namespace } = object;
-  const lastGood = stored.document !== undefined && isWhole(stored.document.content) ? stored.document : undefined;
+  const lastGood = lastGoodOf(stored);
   const keepsLastGood = findings.length > 0 && lastGood !== undefined;
   const document = keepsLastGood
     ? withoutWithdrawn(lastGood, namespace, world)
@@ -39,6 +39,28 @@ export function reconcileProfile(object: ProfileObject, stored: StoredProfile, w
     changes: documentChanges(object, document, stored, secretTexts),
     status: { observedGeneration: generation, conditions, configs: configsText(object) },
   };
+}
+
+/**
+ * What a Profile comes to whose reconcile ended in an exception: its last good content, or a stand-in that has its
+ * machines wait. What is kept of an older version that never was good as a whole is no reason to let them boot it.
+ */
+export function failProfile(object: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
+  const { namespace, generation } = object;
+  const lastGood = lastGoodOf(stored);
+  const document = lastGood === undefined ? standIn(object) : withoutWithdrawn(lastGood, namespace, world);
+  return {
+    changes: documentChanges(object, document, stored, new Map()),
+    status: failedStatus(generation, lastGood !== undefined),
+  };
+}
+
+/** Broken in every part, for a boot service that does not know `failed` yet. */
+function standIn({ origin, uid, generation, name }: ProfileObject): ProfileDocument {
+  const broken = { kind: "broken" } as const;
+  const templates = Object.fromEntries(templateParts.map((part) => [part, broken]));
+  const content: ProfileContent = { displayName: name, boot: broken, templates };
+  return { origin, uid, generation, revision: "", content, failed: true };
 }
 
 /** Removes everything that is stored of a Profile that is gone. */
@@ -89,6 +111,10 @@ function withoutWithdrawn(document: ProfileDocument, namespace: string, world: P
 function isWithdrawn(template: SecretTemplate, namespace: string, world: ProfileWorld): boolean {
   const isKnown = world.isViewComplete() || world.secret(namespace, template.name) !== undefined;
   return isKnown && "fault" in readSecret(template, namespace, world);
+}
+
+function lastGoodOf({ document }: StoredProfile): ProfileDocument | undefined {
+  return document !== undefined && isWhole(document.content) ? document : undefined;
 }
 
 /** True for content that was valid when it was written. */

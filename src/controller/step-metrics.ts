@@ -52,11 +52,13 @@ export class StepMetrics {
 
   #count({ name, status }: Planned, written: boolean, seconds: number): void {
     const controller = controllerOf(name);
-    this.#metrics.reconciles.inc({ controller, result: written ? "success" : "error" });
+    const refused = status?.conditions.find(({ type, status: is }) => type === "Accepted" && is === "False");
+    const isFault = refused?.reason === "InternalError";
+    const isDone = written && !isFault;
+    this.#metrics.reconciles.inc({ controller, result: isDone ? "success" : "error" });
     this.#metrics.reconcileSeconds.observe({ controller }, seconds);
-    if (!written) this.#metrics.reconcileErrors.inc({ controller });
-    const isRefused = status?.conditions.some(({ type, status: is }) => type === "Accepted" && is === "False");
-    if (isRefused === true) this.#metrics.reconcileTerminalErrors.inc({ controller });
+    if (!isDone) this.#metrics.reconcileErrors.inc({ controller });
+    if (refused !== undefined && !isFault) this.#metrics.reconcileTerminalErrors.inc({ controller });
   }
 }
 

@@ -60,6 +60,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   held: 503,
   bereft: 503,
   refused: 503,
+  failed: 503,
   tied: 500,
   withheld: 503,
   // Ignition asks again for ever after a 500, and ends in its emergency shell after anything below.

@@ -31,3 +31,16 @@ export function codeOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || !("code" in thrown)) return undefined;
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
+
+/**
+ * Which kind of error it is and where it was thrown, without its message: that of a bug may quote what a user wrote. A
+ * line that is no frame of a file is left out, since a message may have several.
+ */
+export function placeOf(thrown: unknown): { readonly err: string; readonly stack: string } {
+  if (!(thrown instanceof Error)) return { err: typeof thrown, stack: "" };
+  const { name, message, stack = "" } = thrown;
+  const head = `${name}: ${message}`;
+  const rest = stack.startsWith(head) ? stack.slice(head.length) : stack;
+  const frames = rest.split("\n").filter((line) => /^ {4}at \S.*:\d+:\d+\)?$/.test(line));
+  return { err: /^\w+$/.test(name) ? name : "Error", stack: frames.map((line) => line.trim()).join("\n") };
+}

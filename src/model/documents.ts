@@ -38,6 +38,8 @@ export interface ProfileDocument extends Provenance {
   /** Hash of the spec and every resolved reference: equal revisions boot alike. */
   readonly revision: string;
   readonly content: ProfileContent;
+  /** davit failed on every version so far: there is nothing that its machines may get, and they are to wait. */
+  readonly failed?: true;
 }
 
 export interface GroupDocument extends Provenance {

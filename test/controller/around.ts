@@ -21,6 +21,12 @@ export class Statuses implements StatusSink {
     return this.#byName.get(name)?.groupCount;
   }
 
+  /** Such as `Ready: "False ProfileNotFound"`. */
+  conditions(name: string): Readonly<Record<string, string>> {
+    const conditions = this.#byName.get(name)?.conditions ?? [];
+    return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+  }
+
   ready(name: string): string | undefined {
     const ready = this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready");
     return ready === undefined ? undefined : ready.reason;

@@ -1,14 +1,6 @@
-import { hash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { BootError } from "../../src/boot/boot-error.ts";
-import { BootIndex } from "../../src/boot/boot-index.ts";
-import { Controller } from "../../src/controller/controller.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
 import type { ObjectName } from "../../src/model/source.ts";
-import type { Store } from "../../src/store/store.ts";
-import { FakeClock } from "../helpers/fake-clock.ts";
-import { openStore, silentLog } from "../helpers/test-store.ts";
-import { FakeSource } from "./fake-source.ts";
+import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 
 const count = 400;
@@ -20,63 +12,29 @@ const hex = (byte: number) => byte.toString(16).padStart(2, "0");
 const groupName = (name: string): ObjectName => ({ kind: "Group", namespace: "default", name });
 
 describe("when every Group is removed, one after another", () => {
-  let clock: FakeClock;
-  let source: FakeSource;
-  let store: Store;
-  let controller: Controller;
-  let index: BootIndex;
+  let under: ControllerUnderTest;
 
   beforeEach(async () => {
-    clock = new FakeClock();
-    source = new FakeSource();
-    store = await openStore(undefined, { clock });
-    index = new BootIndex({ log: silentLog });
-    store.follow("/davit", index);
-    index.open();
-    const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
-    controller = new Controller({
-      source,
-      store,
-      statusSink: { write: () => Promise.resolve(), forget: () => {} },
-      clock,
-      log: silentLog,
-      metrics: createMetrics("test"),
-      sha256: (text) => hash("sha256", text, "hex"),
-      checkTemplate: () => undefined,
-      random: () => 0.5,
-      tombstoneTtlSeconds: 60,
-      onSynced,
-    });
-    await controller.start();
-    source.put(profileObject(), groupObject({ selector: {}, matchAll: true }, "installer"));
-    source.put(...names.map((name, at) => groupObject({ selector: { mac: macOf(at) } }, name)));
-    source.tellListed();
-    await synced;
+    under = await ControllerUnderTest.start();
+    under.source.put(profileObject(), groupObject({ selector: {}, matchAll: true }, "installer"));
+    under.source.put(...names.map((name, at) => groupObject({ selector: { mac: macOf(at) } }, name)));
+    under.source.tellListed();
+    await under.synced;
   });
 
-  afterEach(async () => {
-    await controller.stop();
-    await store.stop();
-  });
+  afterEach(() => under.stop());
 
-  function answer(at: number): string {
-    try {
-      return index.selectGroup(new Map([["mac", macOf(at)]])).id;
-    } catch (error) {
-      if (error instanceof BootError) return error.reason;
-      throw error;
-    }
-  }
+  const answer = (at: number) => under.answer({ mac: macOf(at) }).split(" ")[0] ?? "";
 
   /** Removes all, and has the machine of each just after, and one of another, ask at every turn of the event loop. */
   async function removeAll(): Promise<ReadonlySet<string>> {
     const kinds = new Set<string>();
     for (let at = 0; at < count; at++) {
-      source.drop(groupName(`node${at}`)).tellChanged(groupName(`node${at}`));
+      under.source.drop(groupName(`node${at}`)).tellChanged(groupName(`node${at}`));
       await new Promise((resolve) => setImmediate(resolve));
       for (const asked of [at, (at * 7) % count]) kinds.add(answer(asked).replace(/\d+$/, ""));
     }
-    await expect.poll(() => index.groupCount).toBeLessThan(2);
+    await expect.poll(() => under.groupCount).toBeLessThan(2);
     for (let at = 0; at < count; at++) kinds.add(answer(at).replace(/\d+$/, ""));
     return kinds;
   }
@@ -86,33 +44,33 @@ describe("when every Group is removed, one after another", () => {
     expect(answer(count)).toBe("default/installer");
     // Of so many, they begin anew at the next look.
     for (let elapsedMs = 0; elapsedMs < 75_000; elapsedMs += 5_000) {
-      await clock.advance(5_000);
+      await under.clock.advance(5_000);
       await new Promise((resolve) => setImmediate(resolve));
     }
     for (let at = 0; at < count; at++) expect(answer(at)).toBe("bereft");
-    await clock.advance(10_000);
+    await under.clock.advance(10_000);
     await expect.poll(() => answer(0)).toBe("default/installer");
     await expect.poll(() => answer(count - 1)).toBe("default/installer");
   });
 
   it("nobody gets it however slowly they go, and however late it goes itself", async () => {
     for (let at = 0; at < count; at++) {
-      source.drop(groupName(`node${at}`)).tellChanged(groupName(`node${at}`));
+      under.source.drop(groupName(`node${at}`)).tellChanged(groupName(`node${at}`));
       // 200 a minute: kubectl's prune takes 300.
-      await clock.advance(300);
+      await under.clock.advance(300);
       await new Promise((resolve) => setImmediate(resolve));
       expect([answer(0), answer(at)]).toEqual(["bereft", "bereft"]);
     }
-    source.drop(catchAll).tellChanged(catchAll);
+    under.source.drop(catchAll).tellChanged(catchAll);
     await expect.poll(() => answer(count)).toBe("noMatch");
   });
 
   it("nobody gets it while they come back, however slowly", async () => {
     await removeAll();
     for (let at = 0; at < count; at++) {
-      source.put(groupObject({ selector: { mac: macOf(at) } }, `node${at}`)).tellChanged(groupName(`node${at}`));
+      under.source.put(groupObject({ selector: { mac: macOf(at) } }, `node${at}`)).tellChanged(groupName(`node${at}`));
       // As slowly as they went above: the last of them is back after two minutes.
-      await clock.advance(300);
+      await under.clock.advance(300);
       await new Promise((resolve) => setImmediate(resolve));
       expect(["default/node399", "bereft"]).toContain(answer(count - 1));
     }
@@ -120,21 +78,21 @@ describe("when every Group is removed, one after another", () => {
   });
 
   it("nobody gets it while nobody can tell whether it is gone, too", async () => {
-    source.drop(groupName("node0")).tellChanged(groupName("node0"));
+    under.source.drop(groupName("node0")).tellChanged(groupName("node0"));
     await expect.poll(() => answer(0)).toBe("bereft");
-    source.isFollowed = false;
+    under.source.isFollowed = false;
     for (let elapsedMs = 0; elapsedMs < 600_000; elapsedMs += 5_000) {
-      await clock.advance(5_000);
+      await under.clock.advance(5_000);
       await new Promise((resolve) => setImmediate(resolve));
       expect(answer(0)).toBe("bereft");
     }
-    source.isFollowed = true;
-    await clock.advance(80_000);
+    under.source.isFollowed = true;
+    await under.clock.advance(80_000);
     await expect.poll(() => answer(0)).toBe("default/installer");
   });
 
   it("nobody is sent on when the catch-all goes first", async () => {
-    source.drop(catchAll).tellChanged(catchAll);
+    under.source.drop(catchAll).tellChanged(catchAll);
     expect(await removeAll()).toEqual(new Set(["default/node", "bereft"]));
     expect(answer(count)).toBe("noMatch");
   });

@@ -135,7 +135,8 @@ class Bench {
     const documents = this.#documents;
     const sha256 = (text: string) => hash("sha256", text, "hex");
     const checkTemplate = () => undefined;
-    const options = { source: this.#source, documents, sha256, checkTemplate, tombstoneTtlSeconds: ttlSeconds };
+    const log = { error: () => undefined };
+    const options = { source: this.#source, documents, log, sha256, checkTemplate, tombstoneTtlSeconds: ttlSeconds };
     return { documents, planner: new Planner(options) };
   }
 

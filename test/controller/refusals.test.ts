@@ -34,7 +34,8 @@ afterEach(async () => {
 
 function restart(): void {
   const sha256 = (text: string) => hash("sha256", text, "hex");
-  planner = new Planner({ source, documents, sha256, checkTemplate: () => undefined, tombstoneTtlSeconds: 60 });
+  const log = { error: () => undefined };
+  planner = new Planner({ source, documents, log, sha256, checkTemplate: () => undefined, tombstoneTtlSeconds: 60 });
 }
 
 /** Reconciles some names, or everything; what is told of each, by kind. */

@@ -1,0 +1,89 @@
+import { hash } from "node:crypto";
+import { BootError } from "../../src/boot/boot-error.ts";
+import { BootIndex } from "../../src/boot/boot-index.ts";
+import { Controller, type ControllerOptions } from "../../src/controller/controller.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
+import type { Store } from "../../src/store/store.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+import { openStore } from "../helpers/test-store.ts";
+import { Statuses } from "./around.ts";
+import { FakeSource } from "./fake-source.ts";
+
+/** A controller over a store in memory, and what machines get by it. */
+export class ControllerUnderTest {
+  readonly clock: FakeClock;
+  readonly source = new FakeSource();
+  readonly statuses = new Statuses();
+  readonly metrics = createMetrics("test");
+  readonly logLines: string[] = [];
+  /** Resolves when the first list is in the store. */
+  readonly synced: Promise<void>;
+  readonly store: Store;
+  readonly #index: BootIndex;
+  readonly #controller: Controller;
+
+  private constructor(clock: FakeClock, store: Store, options: Partial<ControllerOptions>) {
+    this.clock = clock;
+    const destination = { write: (line: string) => void this.logLines.push(line) };
+    const log = createLog({ level: "debug", format: "json", destination });
+    this.store = store;
+    this.#index = new BootIndex({ log });
+    store.follow("/davit", this.#index);
+    this.#index.open();
+    const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
+    this.synced = synced;
+    this.#controller = new Controller({
+      source: this.source,
+      store,
+      statusSink: this.statuses,
+      clock,
+      log,
+      metrics: this.metrics,
+      sha256: (text) => hash("sha256", text, "hex"),
+      checkTemplate: () => undefined,
+      random: () => 0.5,
+      tombstoneTtlSeconds: 60,
+      onSynced,
+      ...options,
+    });
+  }
+
+  static async start(options: Partial<ControllerOptions> = {}): Promise<ControllerUnderTest> {
+    const clock = new FakeClock();
+    const under = new ControllerUnderTest(clock, await openStore(undefined, { clock }), options);
+    await under.#controller.start();
+    return under;
+  }
+
+  async stop(): Promise<void> {
+    await this.#controller.stop();
+    await this.store.stop();
+  }
+
+  /** The texts of the documents whose paths begin so. */
+  stored(prefix: string): readonly string[] {
+    const found: string[] = [];
+    const replaced = (documents: Iterable<readonly [path: string, text: string]>) => {
+      for (const [path, text] of documents) if (path.startsWith(prefix)) found.push(text);
+    };
+    this.store.follow("/davit", { replaced, changed: () => {} })();
+    return found;
+  }
+
+  /** How many Groups machines may get. */
+  get groupCount(): number {
+    return this.#index.groupCount;
+  }
+
+  /** `group profile` for a machine with these labels, or why it gets none. */
+  answer(labels: Readonly<Record<string, string>>): string {
+    try {
+      const { group, profile } = this.#index.select(new Map(Object.entries(labels)));
+      return `${group.id} ${profile.content.displayName}`;
+    } catch (error) {
+      if (error instanceof BootError) return error.reason;
+      throw error;
+    }
+  }
+}
