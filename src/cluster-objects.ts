@@ -19,6 +19,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const namespaces = namespacesOf(config, access.namespace);
   const limits = { silenceMs: config.watchSilenceMs };
   const source = new ClusterSource({ client, namespaces, clock, random, log, metrics, limits });
+  log.info({ server: access.server, namespaces }, "reading objects from the cluster");
   const events = new EventRecorder({ client, clock, random, log, instance });
   const seen: ClusterSource["seen"] = (name) => source.seen(name);
   const writer = new StatusWriter({ client, seen, events, clock, random, log });

@@ -60,6 +60,7 @@ export class ClusterSource implements Source {
   readonly kind = "cluster";
   readonly #options: ClusterSourceOptions;
   readonly #scopes: readonly (string | undefined)[];
+  readonly #health: WatchHealth;
   readonly #stopping = new AbortController();
   #parts: Parts | undefined;
   #listener: SourceListener | undefined;
@@ -71,6 +72,7 @@ export class ClusterSource implements Source {
 
   constructor(options: ClusterSourceOptions) {
     this.#options = options;
+    this.#health = new WatchHealth(options.metrics);
     this.#scopes = options.namespaces === "all" ? [undefined] : options.namespaces;
   }
 
@@ -90,11 +92,15 @@ export class ClusterSource implements Source {
     return (nowMs - Math.min(nowMs, ...heardAtMs)) / 1_000;
   }
 
-  /** What a person should know who asks how things are: a line while the cluster is away. */
+  /** What a person should know who asks how things are: what is not heard of the cluster now, and why. */
   get attention(): readonly string[] {
-    const watches = [...(this.#parts?.watches.values() ?? [])];
-    if (watches.every(({ watch }) => watch.isConnected)) return [];
-    return [`cluster: not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
+    return [...this.#absence(), ...this.#health.troubles].map((line) => `cluster: ${line}`);
+  }
+
+  #absence(): readonly string[] {
+    if (this.#toldComplete === undefined) return ["waiting for the first list of everything"];
+    if (this.isFollowed) return [];
+    return [`not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
   }
 
   /** Brings the metrics that are measured, not counted, up to date. */
@@ -134,7 +140,7 @@ export class ClusterSource implements Source {
   }
 
   #makeParts(admission: Admission): Parts {
-    const context = { ...this.#options, admission, health: new WatchHealth(this.#options.metrics) };
+    const context = { ...this.#options, admission, health: this.#health };
     const changed = (reference: Reference) => this.#referenceChanged(reference);
     const configMaps = new ConfigMaps(context, this.#scopes, changed);
     const secrets = new Secrets(context, changed);

@@ -6,6 +6,7 @@
 
 import type { ConfigMapObject } from "../model/source.ts";
 import { ApiError } from "./api-error.ts";
+import { failureText } from "./failure-text.ts";
 import { judge } from "./judge.ts";
 import { type MirrorChange, readMeta } from "./mirror.ts";
 import type { Reference } from "./references.ts";
@@ -203,7 +204,8 @@ export class ConfigMaps {
       this.#settle(entry, undefined);
       return undefined;
     }
-    log.warn({ namespace, name, problem: error.message }, "cannot read a ConfigMap, trying again later");
+    const problem = failureText(error, { verb: "get", resource: resources.ConfigMap, namespace, name });
+    log.warn({ namespace, name, problem }, "cannot read a ConfigMap, trying again later");
     if (error.status === 403 && !entry.isKnown) this.#settle(entry, undefined);
     this.#tried(entry);
     return this.#delays.next();

@@ -137,11 +137,7 @@ function loadFile(config: KubeConfig, file: string): KubeConfig {
 }
 
 function describe(config: KubeConfig) {
-  const current = config.getCurrentContext() || "";
-  const cluster = config.getCurrentCluster();
-  if (cluster === null || config.getCurrentUser() === null) {
-    throw new StartError(`Use context "${current}" of the kubeconfig: it has no cluster or no user`);
-  }
+  const { current, cluster } = currentOf(config);
   const { server, proxyUrl, skipTLSVerify } = cluster;
   if (!URL.canParse(server)) throw new StartError(`Use context "${current}" of the kubeconfig: its server is no URL`);
   if (new URL(server).protocol !== "https:" && !skipTLSVerify) {
@@ -153,6 +149,40 @@ function describe(config: KubeConfig) {
     throw new StartError(`Use context "${current}" of the kubeconfig: only proxies of http and https are supported`);
   }
   return { server, proxyUrl, namespace: config.getContextObject(current)?.namespace?.trim() || "default" };
+}
+
+/** @throws {StartError} which says what there is instead. */
+function currentOf(config: KubeConfig) {
+  const current = config.getCurrentContext() || "";
+  const contexts = namesOf(config.getContexts());
+  if (current === "")
+    throw new StartError(`Use the kubeconfig: it has no current context; --context takes ${contexts}`);
+  const context = config.getContextObject(current);
+  if (context === null) {
+    throw new StartError(`Use context "${current}" of the kubeconfig: there is no such context, only ${contexts}`);
+  }
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) throw noSuchPart(current, "cluster", context.cluster, config.getClusters());
+  if (config.getCurrentUser() === null) throw noSuchPart(current, "user", context.user, config.getUsers());
+  return { current, cluster };
+}
+
+function noSuchPart(context: string, part: "cluster" | "user", name: string, all: readonly Named[]): StartError {
+  const state = `there is no ${part} "${name}", which it names, only ${namesOf(all)}`;
+  return new StartError(`Use context "${context}" of the kubeconfig: ${state}`);
+}
+
+interface Named {
+  readonly name: string;
+}
+
+// A kubeconfig of many clusters has hundreds.
+const maxNames = 20;
+
+function namesOf(all: readonly Named[] | undefined = []): string {
+  const names = all.slice(0, maxNames).map(({ name }) => `"${name}"`);
+  if (names.length === 0) return "none";
+  return [...names, ...(all.length > maxNames ? [`${all.length - maxNames} others`] : [])].join(", ");
 }
 
 function headersOf({ headers = {}, auth }: RequestOptions): Record<string, string> {

@@ -11,8 +11,10 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
+import { failureText } from "./failure-text.ts";
 import { type Held, Mirror, type MirrorChange, type ReadObject, readMeta } from "./mirror.ts";
 import { pagedList } from "./paged-list.ts";
+import type { Resource } from "./resources.ts";
 import { RetryDelays } from "./retry-delays.ts";
 import { hasRewound, mayFollowRewind } from "./rewind.ts";
 import { type WatchEvent, watchEvents } from "./watch-events.ts";
@@ -42,9 +44,13 @@ export interface WatchLimits {
 export interface WatchTarget {
   /** For the log: `groups in rack-4`. */
   readonly what: string;
+  readonly resource: Resource;
+  /** All of them when undefined. */
+  readonly namespace: string | undefined;
+  /** Of one object alone. */
+  readonly name?: string;
   /** Of the collection. */
   readonly path: string;
-  readonly fieldSelector?: string;
   /** Without the content of the objects. */
   readonly metadataOnly?: boolean;
 }
@@ -54,8 +60,8 @@ export interface ObjectWatchListener {
   /** A list is in, and its changes were told. */
   readonly listed: () => void;
   readonly changed: (changes: readonly MirrorChange[]) => void;
-  /** A list or watch failed; it is tried again. */
-  readonly failed?: (failure: WatchFailure) => void;
+  /** A list or watch failed; it is tried again. The text is for the person who has to do something. */
+  readonly failed?: (failure: WatchFailure, text: string) => void;
   /** The connection came, or went. */
   readonly connected?: (isConnected: boolean) => void;
 }
@@ -100,6 +106,8 @@ export class ObjectWatch<Value> {
   #toldAtMs = 0;
   #isEmptied = false;
   #lastFailure = "";
+  /** What the API server is asked for now, or was asked for last. */
+  #verb: "list" | "watch" = "list";
   #running: Promise<void> = Promise.resolve();
 
   constructor(options: ObjectWatchOptions<Value>) {
@@ -180,6 +188,7 @@ export class ObjectWatch<Value> {
   }
 
   async #list(signal: AbortSignal): Promise<void> {
+    this.#verb = "list";
     const { client, clock, random, metrics, limits = {}, listener } = this.#options;
     const list = await pagedList({
       client,
@@ -208,6 +217,7 @@ export class ObjectWatch<Value> {
   }
 
   async #watch(version: string, signal: AbortSignal): Promise<void> {
+    this.#verb = "watch";
     const { client, clock, limits = {} } = this.#options;
     const { silenceMs = presetSilenceMs } = limits;
     const seconds = this.#watchSeconds(silenceMs);
@@ -272,10 +282,10 @@ export class ObjectWatch<Value> {
   }
 
   #request(signal: AbortSignal, query: Readonly<Record<string, string>>): ApiRequest {
-    const { path, fieldSelector, metadataOnly = false } = this.#options.target;
+    const { path, name, metadataOnly = false } = this.#options.target;
     return {
       path,
-      query: { ...query, ...(fieldSelector !== undefined && { fieldSelector }) },
+      query: { ...query, ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }) },
       ...(metadataOnly && { accept: query.watch === undefined ? acceptMetadataList : acceptMetadata }),
       signal,
     };
@@ -306,24 +316,25 @@ export class ObjectWatch<Value> {
     const isNormal = failure.reason === "expired" && delays.isCalm;
     const nextMs = delays.next();
     if (isNormal) return 0;
-    if (isFailure) this.#tellFailure(failure);
+    const text = failureText(failure, { ...target, verb: this.#verb });
+    if (isFailure) this.#tellFailure(failure, text);
     if (this.#isConnected) listener.connected?.(false);
     this.#isConnected = false;
-    listener.failed?.(failure);
+    listener.failed?.(failure, text);
     const needsSomebody = failure.reason === "refused" || failure.reason === "credentials";
     const delayMs = needsSomebody ? Math.min(nextMs, refusedCapMs) : nextMs;
     return Math.max(delayMs, failure.retryAfterMs ?? 0);
   }
 
   /** The same thing again and again is told now and then, with the time since the API server was heard. */
-  #tellFailure({ reason, status, message }: WatchFailure): void {
+  #tellFailure({ reason, status }: WatchFailure, problem: string): void {
     const { clock, log, target } = this.#options;
     const what = `${reason} ${status}`;
     const nowMs = clock.monotonicMs();
     if (this.#lastFailure === what && nowMs - this.#toldAtMs < remindMs) return;
     this.#lastFailure = what;
     this.#toldAtMs = nowMs;
-    const data = { what: target.what, reason, problem: message, awaySeconds: this.#awaySeconds };
+    const data = { what: target.what, reason, problem, awaySeconds: this.#awaySeconds };
     log.warn(data, "not following the cluster, what is known stays");
   }
 

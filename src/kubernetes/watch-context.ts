@@ -50,7 +50,9 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
     target: {
       what: `${resource.plural} ${where}`,
       path: collectionPath(resource, namespace),
-      ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }),
+      resource,
+      namespace,
+      ...(name !== undefined && { name }),
       ...(metadataOnly !== undefined && { metadataOnly }),
     },
     read,
@@ -59,6 +61,10 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       connected: (isConnected) => {
         tracked.connected(isConnected);
         listener.connected?.(isConnected);
+      },
+      failed: (failure, text) => {
+        tracked.failed(text);
+        listener.failed?.(failure, text);
       },
     },
   });

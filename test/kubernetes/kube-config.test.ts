@@ -26,6 +26,10 @@ beforeAll(async () => {
   await writeFile(join(folder, "garbage"), "clusters: [secret-text");
   await writeFile(join(folder, "token-file"), config({ server: "https://a", more: "tokenFile: rack.token, token: b" }));
   await writeFile(join(folder, "no-token-file"), config({ server: "https://a", more: "tokenFile: absent" }));
+  const text = config({ server: "https://a" });
+  await writeFile(join(folder, "undecided"), text.replace("current-context: main", ""));
+  await writeFile(join(folder, "no-cluster"), text.replace("{cluster: main", "{cluster: gone"));
+  await writeFile(join(folder, "no-user"), text.replace("user: main", "user: gone"));
   await writeFile(join(folder, "ca.pem"), "first-ca");
   await writeFile(
     join(folder, "files"),
@@ -73,7 +77,26 @@ describe("the cluster", () => {
     { name: "nothing is there", options: {}, text: "KUBERNETES_SERVICE_HOST is not set" },
     { name: "a file is not there", options: { kubeconfig: "absent" }, text: 'kubeconfig "absent": there is no such' },
     { name: "a file is no kubeconfig", options: { kubeconfig: "garbage" }, text: "it is no valid kubeconfig" },
-    { name: "there is no such context", options: { kubeconfig: "one", context: "x" }, text: 'Use context "x"' },
+    {
+      name: "there is no such context",
+      options: { kubeconfig: "one", context: "x" },
+      text: 'Use context "x" of the kubeconfig: there is no such context, only "main"',
+    },
+    {
+      name: "no context is the current one",
+      options: { kubeconfig: "undecided" },
+      text: 'it has no current context; --context takes "main"',
+    },
+    {
+      name: "the context names a cluster that is not there",
+      options: { kubeconfig: "no-cluster" },
+      text: 'there is no cluster "gone", which it names, only "main"',
+    },
+    {
+      name: "the context names a user who is not there",
+      options: { kubeconfig: "no-user" },
+      text: 'there is no user "gone", which it names, only "main"',
+    },
     { name: "the server has no TLS", options: { kubeconfig: "plain" }, text: "its server is not https" },
     { name: "the proxy is of another kind", options: { kubeconfig: "socks" }, text: "only proxies of http" },
   ])("is not guessed when $name", async ({ options: { kubeconfig, ...options }, text }) => {

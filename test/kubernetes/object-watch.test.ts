@@ -78,7 +78,7 @@ describe("following a resource", () => {
   it("asks for one object by its name, and for metadata alone, where told to", async () => {
     server.put({ kind: "Group", name: "a", content: { spec: { big: true } } });
     group("b");
-    const followed = follower({}, { fieldSelector: "metadata.name=a", metadataOnly: true });
+    const followed = follower({}, { name: "a", metadataOnly: true });
     await followed.follow();
     expect(followed.names()).toEqual(["a"]);
     const [list] = server.seen("list");

@@ -18,7 +18,7 @@ export class SourceUnderTest {
   /** For each call of `listed` whether the view was complete. */
   readonly listed: boolean[] = [];
 
-  constructor(server: FakeApiServer, { namespaces = ["default"] }: SourceOptions = {}) {
+  constructor(server: Pick<FakeApiServer, "url">, { namespaces = ["default"] }: SourceOptions = {}) {
     this.bed = new TestBed(server.url);
     this.source = new ClusterSource({ ...this.bed, namespaces });
     this.source.onReplaced((name) => void this.replaced.push(textOf(name)));

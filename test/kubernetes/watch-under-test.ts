@@ -1,5 +1,6 @@
 import type { MirrorChange } from "../../src/kubernetes/mirror.ts";
 import { ObjectWatch, type WatchLimits, type WatchTarget } from "../../src/kubernetes/object-watch.ts";
+import { resources } from "../../src/kubernetes/resources.ts";
 import type { WatchFailure } from "../../src/kubernetes/watch-failure.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import type { FakeApiServer } from "./fake-api-server.ts";
@@ -25,7 +26,7 @@ export class WatchUnderTest {
     this.bed = new TestBed(server.url);
     this.watch = new ObjectWatch({
       ...this.bed,
-      target: { what: "groups", path: groupsPath, ...target },
+      target: { what: "groups", path: groupsPath, resource: resources.Group, namespace: "default", ...target },
       read: (_object, _meta, before) => {
         this.known.push(before !== undefined);
         return ++this.readCount;

@@ -1,0 +1,64 @@
+import { describe, expect, it } from "vitest";
+import { ApiError } from "../../src/kubernetes/api-error.ts";
+import { type Asked, failureText } from "../../src/kubernetes/failure-text.ts";
+import { resources } from "../../src/kubernetes/resources.ts";
+import { toWatchFailure, WatchFailure } from "../../src/kubernetes/watch-failure.ts";
+
+const groups: Asked = { verb: "list", resource: resources.Group, namespace: "lab" };
+const role = "bind its account there to the Role of docs/controller.md";
+
+describe("why something could not be read", () => {
+  it.each([
+    [403, groups, `davit may not list groups.davit.dev in namespace "lab" (403): ${role}`],
+    [
+      403,
+      { ...groups, verb: "watch", namespace: undefined },
+      `davit may not watch groups.davit.dev in all namespaces (403): ${role}`,
+    ],
+    [
+      403,
+      { verb: "get", resource: resources.ConfigMap, namespace: "lab", name: "texts" },
+      `davit may not get configmaps "texts" in namespace "lab" (403): ${role}`,
+    ],
+    [404, groups, "The cluster does not know groups.davit.dev (404): install the CRDs, kubectl apply -f crds/"],
+    [
+      404,
+      { ...groups, resource: resources.ConfigMap },
+      "What answers does not know configmaps (404): is it a Kubernetes API server?",
+    ],
+    [
+      401,
+      groups,
+      "The API server does not know who davit is (401): its token or certificate is of another cluster, or ended",
+    ],
+    [429, groups, "The API server has no room for davit now (429)"],
+    [503, groups, "The API server cannot answer now (503)"],
+    [418, groups, "the API server refuses (418)"],
+  ] as const)("with status %i says what is missing", (status, asked, text) => {
+    expect(failureText(new ApiError("answered", { status }), asked)).toBe(text);
+  });
+
+  it.each([
+    ["unreachable", "ECONNREFUSED", /^Nothing listens .* is it running.*\(ECONNREFUSED\)$/],
+    ["unreachable", "ENOTFOUND", /^The API server's name is not known.*DNS \(ENOTFOUND\)$/],
+    ["unreachable", "UND_ERR_CONNECT_TIMEOUT", /firewalls \(UND_ERR_CONNECT_TIMEOUT\)$/],
+    ["unreachable", "EPROTO", /^the API server cannot be reached \(EPROTO\)$/],
+    ["untrusted", "CERT_HAS_EXPIRED", /certificate has expired \(CERT_HAS_EXPIRED\)$/],
+    ["untrusted", "ERR_TLS_CERT_ALTNAME_INVALID", /for another name .*\(ERR_TLS_CERT_ALTNAME_INVALID\)$/],
+    ["untrusted", "SELF_SIGNED_CERT_IN_CHAIN", /certificate-authority \(SELF_SIGNED_CERT_IN_CHAIN\)$/],
+    ["late", undefined, /does not answer in time$/],
+    ["protocol", "the answer is no list", /^What answers is no Kubernetes API server.*\(the answer is no list\)$/],
+    ["credentials", "ENOENT", /^the credentials cannot be read \(ENOENT\)$/],
+  ] as const)("%s %s says where to look", (failure, what, text) => {
+    const error = new ApiError(failure, { what });
+    expect(failureText(error, groups)).toMatch(text);
+    const ofWatch = toWatchFailure(error);
+    expect(ofWatch instanceof WatchFailure && failureText(ofWatch, groups)).toMatch(text);
+  });
+
+  it("is what a watch found itself, where nothing was asked", () => {
+    expect(failureText(new WatchFailure("silent", "nothing came for too long"), groups)).toBe(
+      "nothing came for too long",
+    );
+  });
+});
