@@ -9,7 +9,7 @@ import { describe, expect, it } from "vitest";
 import { makeAuthority } from "../helpers/certificates.ts";
 import { missing } from "../helpers/requirements.ts";
 import { until } from "./client-under-test.ts";
-import { sendStatus } from "./fake-api-server.ts";
+import { answers } from "./fake-api-server.ts";
 import { useFakeServer } from "./fake-server-suite.ts";
 import { groupOf, profileOf, SourceUnderTest } from "./source-under-test.ts";
 
@@ -34,7 +34,7 @@ describe("while the first list is not in, it is told", () => {
   });
 
   it("which CRDs the cluster does not have, in the log as well", async () => {
-    suite.server.always(/davit\.dev/, (_, response) => sendStatus(response, 404, "NotFound"));
+    suite.server.always(/davit\.dev/, answers(404));
     const under = sourceOf();
     const install = "(404): install the CRDs, kubectl apply -f crds/";
     expect((await attentionAfter(under, 3)).toSorted()).toEqual([
@@ -47,13 +47,13 @@ describe("while the first list is not in, it is told", () => {
   });
 
   it("which right is missing", async () => {
-    suite.server.always(/groups/, (_, response) => sendStatus(response, 403, "Forbidden"));
+    suite.server.always(/groups/, answers(403));
     const [, line] = await attentionAfter(sourceOf(), 2);
     expect(line).toContain('davit may not list groups.davit.dev in namespace "default" (403)');
   });
 
   it("that nobody knows who davit is, once for everything", async () => {
-    suite.server.always(/./, (_, response) => sendStatus(response, 401, "Unauthorized"));
+    suite.server.always(/./, answers(401));
     const under = sourceOf();
     await attentionAfter(under, 2);
     await until(() => under.bed.told("not following the cluster, what is known stays").length === 3);
@@ -107,7 +107,7 @@ describe("afterwards it is told", () => {
     const under = sourceOf();
     await under.list();
     await until(() => suite.server.openWatches === 3);
-    const off = suite.server.always(/groups/, (_, response) => sendStatus(response, 403, "Forbidden"));
+    const off = suite.server.always(/groups/, answers(403));
     suite.server.cut(/groups/);
     await until(() => under.source.attention.length === 2);
     await under.bed.clock.advance(800);
@@ -123,7 +123,7 @@ describe("afterwards it is told", () => {
   });
 
   it("which ConfigMaps may not be read", async () => {
-    suite.server.always(/configmaps/, (_, response) => sendStatus(response, 403, "Forbidden"));
+    suite.server.always(/configmaps/, answers(403));
     suite.server.put(groupOf("a"));
     const under = sourceOf();
     await under.list();

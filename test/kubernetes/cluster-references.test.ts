@@ -1,84 +1,61 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { until } from "./client-under-test.ts";
-import { FakeApiServer, sendStatus } from "./fake-api-server.ts";
-import {
-  fromConfigMap,
-  fromSecret,
-  profileOf,
-  type SourceOptions,
-  SourceUnderTest,
-  secretOf,
-} from "./source-under-test.ts";
+import { sendStatus } from "./fake-api-server.ts";
+import { fromConfigMap, fromSecret, profileOf, secretOf, useSources } from "./source-under-test.ts";
 
-const disposals: (() => Promise<void>)[] = [];
-let server: FakeApiServer;
-
-beforeEach(async () => {
-  server = await FakeApiServer.start();
-  disposals.push(() => server.stop());
-});
-
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-function sourceOf(options?: SourceOptions): SourceUnderTest {
-  const source = new SourceUnderTest(server, options);
-  disposals.push(() => source.stop());
-  return source;
-}
+const { suite, sourceOf } = useSources();
 
 const secretPath = /\/secrets$/;
 
 describe("what Profiles refer to", () => {
   it("is all that is read of ConfigMaps; of the others only the metadata", async () => {
-    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
-    server.put({ kind: "ConfigMap", name: "other", content: { data: { text: "private" } } });
-    server.put(profileOf("web", { ignition: fromConfigMap("texts") }));
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    suite.server.put({ kind: "ConfigMap", name: "other", content: { data: { text: "private" } } });
+    suite.server.put(profileOf("web", { ignition: fromConfigMap("texts") }));
     const under = sourceOf();
     await under.list();
-    expect(server.seen("get").map(({ path }) => path)).toEqual(["/api/v1/namespaces/default/configmaps/texts"]);
-    expect(server.seen("list", /configmaps/)[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
+    expect(suite.server.seen("get").map(({ path }) => path)).toEqual(["/api/v1/namespaces/default/configmaps/texts"]);
+    expect(suite.server.seen("list", /configmaps/)[0]?.headers.accept).toContain("as=PartialObjectMetadataList");
     expect(under.source.view.get("ConfigMap", "default", "other")).toBeUndefined();
   });
 
   it("is all that is asked for of Secrets: one named watch each", async () => {
-    server.put(profileOf("web", { generic: fromSecret("keys") }));
-    server.put(secretOf("keys", "s3cret"));
-    server.put(secretOf("other", "private"));
+    suite.server.put(profileOf("web", { generic: fromSecret("keys") }));
+    suite.server.put(secretOf("keys", "s3cret"));
+    suite.server.put(secretOf("other", "private"));
     const under = sourceOf();
     await under.list();
-    for (const { query } of server.requests.filter(({ path }) => secretPath.test(path))) {
+    for (const { query } of suite.server.requests.filter(({ path }) => secretPath.test(path))) {
       expect(query.get("fieldSelector")).toBe("metadata.name=keys");
     }
     expect(under.source.view.get("Secret", "default", "other")).toBeUndefined();
   });
 
   it("is told when it changes, comes or goes", async () => {
-    server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
+    suite.server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
     const under = sourceOf();
     await under.list();
     const { view } = under.source;
-    const texts = (text: string) => server.put({ kind: "ConfigMap", name: "texts", content: { data: { text } } });
+    const texts = (text: string) => suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text } } });
     await under.tells("ConfigMap/default/texts", () => texts("one"));
     await under.tells("ConfigMap/default/texts", () => texts("two"));
     expect(view.get("ConfigMap", "default", "texts")?.data.text).toBe("two");
-    await under.tells("ConfigMap/default/texts", () => server.delete("ConfigMap", "texts"));
+    await under.tells("ConfigMap/default/texts", () => suite.server.delete("ConfigMap", "texts"));
     expect(view.get("ConfigMap", "default", "texts")).toBeUndefined();
-    await under.tells("Secret/default/keys", () => server.put(secretOf("keys", "one")));
+    await under.tells("Secret/default/keys", () => suite.server.put(secretOf("keys", "one")));
     expect(view.get("Secret", "default", "keys")?.data.text).toBe("one");
-    await under.tells("Secret/default/keys", () => server.delete("Secret", "keys"));
+    await under.tells("Secret/default/keys", () => suite.server.delete("Secret", "keys"));
     expect(view.get("Secret", "default", "keys")).toBeUndefined();
     expect(under.listed).toEqual([true]);
   });
 
   it("decides when a new version of a Profile shows: not before it is known", async () => {
-    server.put(profileOf("web", { displayName: "old" }));
+    suite.server.put(profileOf("web", { displayName: "old" }));
     const under = sourceOf();
     await under.list();
-    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
     await under.tells("Profile/default/web", () =>
-      server.put(profileOf("web", { displayName: "new", ignition: fromConfigMap("texts") }, 2)),
+      suite.server.put(profileOf("web", { displayName: "new", ignition: fromConfigMap("texts") }, 2)),
     );
     expect(under.source.view.get("ConfigMap", "default", "texts")?.data.text).toBe("{}");
     expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("new");
@@ -86,23 +63,23 @@ describe("what Profiles refer to", () => {
   });
 
   it("is let go when nobody refers to it any more", async () => {
-    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
-    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
-    server.put(secretOf("keys", "s3cret"));
+    suite.server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    suite.server.put(secretOf("keys", "s3cret"));
     const under = sourceOf();
     await under.list();
-    await until(() => server.openWatches === 4);
-    await under.tells("Profile/default/web", () => server.put(profileOf("web", {}, 2)));
-    await until(() => server.openWatches === 3);
+    await until(() => suite.server.openWatches === 4);
+    await under.tells("Profile/default/web", () => suite.server.put(profileOf("web", {}, 2)));
+    await until(() => suite.server.openWatches === 3);
     expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
     expect(under.source.view.get("ConfigMap", "default", "texts")).toBeUndefined();
   });
 
   it("counts as not there when it may not be read, without holding up the rest", async () => {
-    const forbid = (path: RegExp) => server.always(path, (_, response) => sendStatus(response, 403, "Forbidden"));
+    const forbid = (path: RegExp) => suite.server.always(path, (_, response) => sendStatus(response, 403, "Forbidden"));
     forbid(secretPath);
     forbid(/configmaps/);
-    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    suite.server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
     const under = sourceOf();
     await under.list();
     expect(under.listed).toEqual([true]);
@@ -112,47 +89,49 @@ describe("what Profiles refer to", () => {
 
   it("does not count as not there when davit is not let in at all: nothing is taken for gone", async () => {
     const off = [secretPath, /configmaps/].map((path) =>
-      server.always(path, (_, response) => sendStatus(response, 401, "Unauthorized")),
+      suite.server.always(path, (_, response) => sendStatus(response, 401, "Unauthorized")),
     );
-    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
-    server.put(secretOf("keys", "s3cret"));
-    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    suite.server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    suite.server.put(secretOf("keys", "s3cret"));
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
     const under = sourceOf();
     await under.list();
     expect(under.listed).toEqual([false]);
     expect(under.source.view.get("Profile", "default", "web")).toBeUndefined();
     for (const admit of off) admit();
-    await until(() => server.seen("list", secretPath).length > 1 && server.seen("list", /configmaps/).length > 1);
+    await until(
+      () => suite.server.seen("list", secretPath).length > 1 && suite.server.seen("list", /configmaps/).length > 1,
+    );
     await under.tells("Profile/default/web", () => under.bed.clock.advance(10_000));
     expect(under.source.view.get("Secret", "default", "keys")?.data.text).toBe("s3cret");
     expect(under.source.view.complete).toBe(true);
   });
 
   it("stays as it was while the API server is away", async () => {
-    server.put(profileOf("web", { generic: fromSecret("keys") }));
-    server.put(secretOf("keys", "s3cret"));
+    suite.server.put(profileOf("web", { generic: fromSecret("keys") }));
+    suite.server.put(secretOf("keys", "s3cret"));
     const under = sourceOf();
     await under.list();
-    await until(() => server.openWatches === 4);
-    const listed = server.requests.length;
-    server.always(/./, (_, response) => sendStatus(response, 403, "Forbidden"));
-    server.cut();
+    await until(() => suite.server.openWatches === 4);
+    const listed = suite.server.requests.length;
+    suite.server.always(/./, (_, response) => sendStatus(response, 403, "Forbidden"));
+    suite.server.cut();
     await under.bed.clock.advance(60_000);
-    await until(() => server.requests.length > listed);
+    await until(() => suite.server.requests.length > listed);
     expect(under.source.view.get("Secret", "default", "keys")?.data.text).toBe("s3cret");
     expect(under.source.view.complete).toBe(true);
   });
 
   it("is at most 100 Secrets; one more waits until another is let go", async () => {
     for (let count = 0; count <= 100; count++) {
-      server.put(profileOf(`p${count}`, { generic: fromSecret(`s${count}`) }));
-      server.put(secretOf(`s${count}`, "text"));
+      suite.server.put(profileOf(`p${count}`, { generic: fromSecret(`s${count}`) }));
+      suite.server.put(secretOf(`s${count}`, "text"));
     }
     const under = sourceOf();
     await under.list();
     expect([...under.source.view.all("Secret")]).toHaveLength(100);
     expect(under.bed.told("too many Secrets, this one is not read")).toHaveLength(1);
-    await under.tells("Secret/default/s100", () => server.delete("Profile", "p0"));
+    await under.tells("Secret/default/s100", () => suite.server.delete("Profile", "p0"));
     expect(under.source.view.get("Secret", "default", "s100")?.data.text).toBe("text");
   });
 });

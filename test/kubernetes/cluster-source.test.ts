@@ -1,42 +1,26 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { until } from "./client-under-test.ts";
-import { FakeApiServer, sendStatus } from "./fake-api-server.ts";
+import { sendStatus } from "./fake-api-server.ts";
 import {
   fromConfigMap,
   fromSecret,
   groupOf,
   profileOf,
-  type SourceOptions,
-  SourceUnderTest,
+  type SourceUnderTest,
   secretOf,
+  useSources,
 } from "./source-under-test.ts";
 
-const disposals: (() => Promise<void>)[] = [];
-let server: FakeApiServer;
-
-beforeEach(async () => {
-  server = await FakeApiServer.start();
-  disposals.push(() => server.stop());
-});
-
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-function sourceOf(options?: SourceOptions): SourceUnderTest {
-  const source = new SourceUnderTest(server, options);
-  disposals.push(() => source.stop());
-  return source;
-}
+const { suite, sourceOf } = useSources();
 
 const groupsPath = /\/groups$/;
 const secretPath = /\/secrets$/;
 
 describe("the objects of a cluster", () => {
   it("are those of the model, with defaults, uid and generation", async () => {
-    server.put(profileOf("web", { ignition: { inline: "{}" } }, 3));
-    server.put(groupOf("a", { selector: { matchLabels: { mac: "52-54-00-A1-9C-AE" } } }));
+    suite.server.put(profileOf("web", { ignition: { inline: "{}" } }, 3));
+    suite.server.put(groupOf("a", { selector: { matchLabels: { mac: "52-54-00-A1-9C-AE" } } }));
     const under = sourceOf();
     await under.list();
     const { view } = under.source;
@@ -56,15 +40,15 @@ describe("the objects of a cluster", () => {
   });
 
   it("come and go with those of the API server; a change of status alone is told to nobody", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = sourceOf();
     await under.list();
-    await under.tells("Group/default/b", () => server.put(groupOf("b")));
-    await under.tells("Group/default/b", () => server.delete("Group", "b"));
+    await under.tells("Group/default/b", () => suite.server.put(groupOf("b")));
+    await under.tells("Group/default/b", () => suite.server.delete("Group", "b"));
     const count = under.changed.length;
     const name = { kind: "Group", namespace: "default", name: "a" } as const;
     const before = under.source.seen(name)?.resourceVersion;
-    server.put({ ...groupOf("a"), labels: { touched: "yes" } });
+    suite.server.put({ ...groupOf("a"), labels: { touched: "yes" } });
     await until(() => under.source.seen(name)?.resourceVersion !== before);
     expect(under.changed).toHaveLength(count);
     expect([...under.source.view.all("Group")].map((group) => group.name)).toEqual(["a"]);
@@ -75,20 +59,20 @@ describe("the objects of a cluster", () => {
     { name: "several namespaces", namespaces: ["a", "b"], found: ["a/x", "b/x"], paths: 2 },
     { name: "all namespaces", namespaces: "all", found: ["a/x", "b/x", "c/x"], paths: 1 },
   ])("are those of $name", async ({ namespaces, found, paths }) => {
-    for (const namespace of ["a", "b", "c"]) server.put(groupOf("x", {}, { namespace }));
+    for (const namespace of ["a", "b", "c"]) suite.server.put(groupOf("x", {}, { namespace }));
     const under = sourceOf({ namespaces });
     await under.list();
     const groups = [...under.source.view.all("Group")].map(({ namespace, name }) => `${namespace}/${name}`);
     expect(groups.toSorted()).toEqual(found);
-    expect(server.seen("list", groupsPath)).toHaveLength(paths);
+    expect(suite.server.seen("list", groupsPath)).toHaveLength(paths);
     expect(under.source.seen({ kind: "Group", namespace: "b", name: "x" }) !== undefined).toBe(found.includes("b/x"));
   });
 
   it("that have taken the place of others are told as such", async () => {
-    server.put({ ...groupOf("a"), uid: "one" });
+    suite.server.put({ ...groupOf("a"), uid: "one" });
     const under = sourceOf();
     await under.list();
-    await under.tells("Group/default/a", () => server.put({ ...groupOf("a"), uid: "two" }));
+    await under.tells("Group/default/a", () => suite.server.put({ ...groupOf("a"), uid: "two" }));
     expect(under.replaced).toEqual(["Group/default/a"]);
     expect(under.source.view.get("Group", "default", "a")?.uid).toBe("two");
   });
@@ -98,8 +82,8 @@ describe("an object that davit does not understand", () => {
   it("is a Group with metadata that are nested deeper than any stack may be", async () => {
     // The document, its spec and the scalar are levels, too.
     const nested = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`);
-    server.put(groupOf("good", { metadata: nested(98) }));
-    server.put(groupOf("deep", { metadata: nested(99) }));
+    suite.server.put(groupOf("good", { metadata: nested(98) }));
+    suite.server.put(groupOf("deep", { metadata: nested(99) }));
     const under = sourceOf();
     await under.list();
     const refusalOf = (name: string) => under.source.view.get("Group", "default", name)?.refusal;
@@ -108,7 +92,7 @@ describe("an object that davit does not understand", () => {
   });
 
   it("is a Group that is refused, if it says which machines are its own", async () => {
-    server.put(groupOf("a", { priority: 5000 }));
+    suite.server.put(groupOf("a", { priority: 5000 }));
     const under = sourceOf();
     await under.list();
     const group = under.source.view.get("Group", "default", "a");
@@ -119,10 +103,12 @@ describe("an object that davit does not understand", () => {
   });
 
   it("keeps its version before, and the view is whole again once it is repaired", async () => {
-    server.put(profileOf("web", { displayName: "good" }));
+    suite.server.put(profileOf("web", { displayName: "good" }));
     const under = sourceOf();
     await under.list();
-    await under.tells("Profile/default/web", () => server.put(profileOf("web", { field: "of a later version" }, 2)));
+    await under.tells("Profile/default/web", () =>
+      suite.server.put(profileOf("web", { field: "of a later version" }, 2)),
+    );
     await until(() => under.listed.length === 2);
     expect(under.source.view.refusalOf({ kind: "Profile", namespace: "default", name: "web" })).toEqual({
       kind: "Profile",
@@ -133,7 +119,7 @@ describe("an object that davit does not understand", () => {
     });
     expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("good");
     expect(under.source.view.problems.map(({ message }) => message).join()).toContain("Profile default/web");
-    await under.tells("Profile/default/web", () => server.put(profileOf("web", { displayName: "new" }, 3)));
+    await under.tells("Profile/default/web", () => suite.server.put(profileOf("web", { displayName: "new" }, 3)));
     await until(() => under.listed.length === 3);
     expect(under.listed).toEqual([true, false, true]);
     expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("new");
@@ -146,8 +132,8 @@ describe("an object that davit does not understand", () => {
     { name: "lists in the place of objects", content: { spec: { boot: [], ignition: [] } } },
     { name: "a status that is a list", content: { spec: [], status: [1] } },
   ])("is a problem with $name, never a crash", async ({ content }) => {
-    server.put({ kind: "Profile", name: "web", content });
-    server.put({ kind: "Group", name: "a", content });
+    suite.server.put({ kind: "Profile", name: "web", content });
+    suite.server.put({ kind: "Group", name: "a", content });
     const under = sourceOf();
     await under.list();
     expect(under.source.view.problems).toHaveLength(2);
@@ -165,22 +151,22 @@ describe("a label that kubectl apply dropped, since it had no value", () => {
 
   it("makes no wider Group, and the version before stays", async () => {
     const mac = "52:54:00:a1:9c:ae";
-    server.put(groupOf("a", { selector: { matchLabels: { role: "a", mac } } }));
+    suite.server.put(groupOf("a", { selector: { matchLabels: { role: "a", mac } } }));
     const under = sourceOf();
     await under.list();
-    server.put({ ...groupOf("a", {}, { generation: 2 }), annotations: withoutValue });
+    suite.server.put({ ...groupOf("a", {}, { generation: 2 }), annotations: withoutValue });
     await until(() => under.listed.length === 2);
     expect(under.source.view.get("Group", "default", "a")?.spec.selector).toEqual({ role: "a", mac });
     expect(under.source.view.problems.map(({ message }) => message).join()).toContain(dropped);
   });
 
   it("is found though nothing else of the object changed, and so is its repair", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = sourceOf();
     await under.list();
-    server.put({ ...groupOf("a"), annotations: withoutValue });
+    suite.server.put({ ...groupOf("a"), annotations: withoutValue });
     await until(() => under.listed.length === 2);
-    server.put({ ...groupOf("a"), annotations: annotations({ role: "a" }) });
+    suite.server.put({ ...groupOf("a"), annotations: annotations({ role: "a" }) });
     await until(() => under.listed.length === 3);
     expect(under.listed).toEqual([true, false, true]);
   });
@@ -190,7 +176,7 @@ describe("a label that kubectl apply dropped, since it had no value", () => {
     { what: "was never written", matchLabels: { role: "a" } },
     { what: "is somewhere else", matchLabels: { role: "null" } },
   ])("is none that $what", async ({ matchLabels }) => {
-    server.put({ ...groupOf("a"), annotations: annotations(matchLabels) });
+    suite.server.put({ ...groupOf("a"), annotations: annotations(matchLabels) });
     const under = sourceOf();
     await under.list();
     expect(under.source.view.get("Group", "default", "a")?.refusal).toBeUndefined();
@@ -200,7 +186,7 @@ describe("a label that kubectl apply dropped, since it had no value", () => {
   it.each(["null", "{", '{"spec": null}', '{"spec": {"selector": [null]}}'])(
     "is not looked for in %s",
     async (text) => {
-      server.put({ ...groupOf("a"), annotations: { [name]: text } });
+      suite.server.put({ ...groupOf("a"), annotations: { [name]: text } });
       const under = sourceOf();
       await under.list();
       expect(under.listed).toEqual([true]);
@@ -210,9 +196,9 @@ describe("a label that kubectl apply dropped, since it had no value", () => {
 
 describe("the first list", () => {
   it("is told when every list is in, and what Profiles refer to is known", async () => {
-    server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
-    server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
-    server.put(secretOf("keys", "s3cret"));
+    suite.server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    suite.server.put(secretOf("keys", "s3cret"));
     const under = sourceOf();
     await under.list();
     expect(under.listed).toEqual([true]);
@@ -223,12 +209,12 @@ describe("the first list", () => {
   });
 
   it("is not told while one of them is missing", async () => {
-    const off = server.always(groupsPath, (_, response) => sendStatus(response, 404, "NotFound"));
-    server.put(profileOf("web", {}));
+    const off = suite.server.always(groupsPath, (_, response) => sendStatus(response, 404, "NotFound"));
+    suite.server.put(profileOf("web", {}));
     const under = sourceOf();
     await under.start();
     await until(() => under.source.view.get("Profile", "default", "web") !== undefined);
-    await until(() => server.seen("list", groupsPath).length === 1);
+    await until(() => suite.server.seen("list", groupsPath).length === 1);
     expect(under.listed).toEqual([]);
     expect(under.source.view.complete).toBe(false);
     off();
@@ -241,19 +227,19 @@ describe("the first list", () => {
   it("that is empty is looked at a second time, and told again", async () => {
     const under = sourceOf();
     await under.list();
-    const count = server.seen("list", groupsPath).length;
+    const count = suite.server.seen("list", groupsPath).length;
     await until(() => under.bed.clock.nextWakeMs === 5_000);
     await under.bed.clock.advance(5_000);
     await until(() => under.listed.length === 2);
-    expect(server.seen("list", groupsPath)).toHaveLength(count + 1);
+    expect(suite.server.seen("list", groupsPath)).toHaveLength(count + 1);
     await under.bed.clock.advance(60_000);
     expect(under.listed).toHaveLength(2);
   });
 
   it("is told as half while a Secret cannot be read, and as whole once it can", async () => {
-    server.put(profileOf("web", { generic: fromSecret("keys") }));
-    server.put(secretOf("keys", "s3cret"));
-    const off = server.always(secretPath, (_, response) => sendStatus(response, 500, "InternalError"));
+    suite.server.put(profileOf("web", { generic: fromSecret("keys") }));
+    suite.server.put(secretOf("keys", "s3cret"));
+    const off = suite.server.always(secretPath, (_, response) => sendStatus(response, 500, "InternalError"));
     const under = sourceOf();
     await under.list();
     expect(under.listed).toEqual([false]);
@@ -267,10 +253,10 @@ describe("the first list", () => {
 
 describe("metrics", () => {
   it("tell which resources are connected, and how old the view is", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = sourceOf({ namespaces: ["default", "other"] });
     await under.list();
-    await until(() => server.openWatches === 6);
+    await until(() => suite.server.openWatches === 6);
     const connected = () => under.bed.measured("davit_watch_connected");
     while ((await connected()).length < 3) await new Promise((resolve) => setImmediate(resolve));
     expect(await connected()).toEqual([
@@ -289,12 +275,12 @@ describe("stopping", () => {
     { name: "before the first list", reach: (under: SourceUnderTest) => under.start() },
     { name: "while it follows", reach: (under: SourceUnderTest) => under.list() },
   ])("$name leaves no timer and no socket", async ({ reach }) => {
-    server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    suite.server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
     const under = sourceOf();
     await reach(under);
     await under.stop();
     await under.stop();
-    await until(() => server.openSockets === 0);
+    await until(() => suite.server.openSockets === 0);
     expect(under.bed.clock.sleeping).toBe(0);
   });
 });

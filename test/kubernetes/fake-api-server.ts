@@ -336,6 +336,11 @@ export function sendStatus(
   sendJson(response, code, statusOf(code, reason), headers);
 }
 
+/** Answers with a failure, whatever is asked. */
+export function answers(code: number, reason = "Whatever", headers: Readonly<Record<string, string>> = {}): Handler {
+  return (_, response) => sendStatus(response, code, reason, headers);
+}
+
 function sendJson(response: ServerResponse, code: number, value: JsonObject, headers = {}): void {
   response.writeHead(code, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify(value));

@@ -1,34 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { until } from "./client-under-test.ts";
-import { FakeApiServer, type Handler, sendStatus } from "./fake-api-server.ts";
-import { WatchUnderTest } from "./watch-under-test.ts";
+import { answers } from "./fake-api-server.ts";
+import { useWatches } from "./watch-under-test.ts";
 
-const disposals: (() => Promise<void>)[] = [];
-let server: FakeApiServer;
-
-beforeEach(async () => {
-  server = await FakeApiServer.start();
-  disposals.push(() => server.stop());
-});
-
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-function follower() {
-  const followed = new WatchUnderTest(server);
-  disposals.push(() => followed.stop());
-  return followed;
-}
-
-function group(name: string, more = {}) {
-  return server.put({ kind: "Group", name, ...more });
-}
-
-const answers =
-  (code: number, reason: string): Handler =>
-  (_, response) =>
-    sendStatus(response, code, reason);
+const { suite, follower, group } = useWatches();
 
 describe("a server that went back to an older state", () => {
   it("is listed anew: what came after that state is gone, and what was gone is back", async () => {
@@ -36,16 +11,16 @@ describe("a server that went back to an older state", () => {
     group("b");
     const followed = follower();
     await followed.follow();
-    const copy = server.copy();
-    server.delete("Group", "b");
+    const copy = suite.server.copy();
+    suite.server.delete("Group", "b");
     group("c");
     await until(() => followed.names().join() === "a,c");
-    server.restore(copy);
+    suite.server.restore(copy);
     await followed.failed(1);
     await followed.bed.clock.advance(800);
     await until(() => followed.names().join() === "a,b");
     await until(() => followed.isConnected);
-    expect(followed.versions().at(-1)).toBe(server.version);
+    expect(followed.versions().at(-1)).toBe(suite.server.version);
     expect(followed.bed.told("the cluster went back to an older state, listing everything")).toHaveLength(1);
     expect(await followed.bed.measured("davit_watch_restarts_total")).toContain(
       'davit_watch_restarts_total{reason="rewound"} 1',
@@ -56,11 +31,11 @@ describe("a server that went back to an older state", () => {
     group("a");
     const followed = follower();
     await followed.follow();
-    const copy = server.copy();
+    const copy = suite.server.copy();
     group("a", { generation: 2 });
     group("z");
     await until(() => followed.names().join() === "a,z");
-    server.restore(copy);
+    suite.server.restore(copy);
     group("a", { generation: 2, content: { spec: "another" } });
     const reads = followed.readCount;
     await followed.failed(1);
@@ -74,23 +49,23 @@ describe("a server that went back to an older state", () => {
     group("a");
     const followed = follower();
     await followed.follow();
-    server.once("look", answers(503, "ServiceUnavailable"));
-    server.cut();
+    suite.server.once("look", answers(503, "ServiceUnavailable"));
+    suite.server.cut();
     await followed.failed(1);
     await followed.bed.clock.advance(800);
     await followed.failed(2);
     await followed.bed.clock.advance(1_600);
     await until(() => followed.isConnected);
-    expect(server.seen("look")).toHaveLength(2);
-    expect(server.seen("list")).toHaveLength(1);
-    expect(server.seen("watch")).toHaveLength(2);
+    expect(suite.server.seen("look")).toHaveLength(2);
+    expect(suite.server.seen("list")).toHaveLength(1);
+    expect(suite.server.seen("watch")).toHaveLength(2);
   });
 
   it("is not recognized by versions that are no numbers: the watch goes on", async () => {
     const followed = follower();
     await followed.follow();
-    server.once("look", (_, response) => response.end(JSON.stringify({ metadata: { resourceVersion: "a-1" } })));
-    server.cut();
+    suite.server.once("look", (_, response) => response.end(JSON.stringify({ metadata: { resourceVersion: "a-1" } })));
+    suite.server.cut();
     await followed.failed(1);
     await followed.bed.clock.advance(800);
     await until(() => followed.isConnected);
@@ -103,7 +78,7 @@ describe("what was not heard", () => {
     group("a", { generation: 3 });
     const followed = follower();
     await followed.follow();
-    server.once("watch", answers(410, "Expired"));
+    suite.server.once("watch", answers(410, "Expired"));
     await followed.endInGoodOrder();
     group("a", { generation: 3 });
     await until(() => followed.listedCount === 2);
@@ -120,7 +95,7 @@ describe("what was not heard", () => {
     const startedMs = followed.bed.clock.monotonicMs();
     for (let ends = 1; followed.listedCount === 1; ends++) {
       await followed.bed.clock.advance(100_000);
-      server.endWatches();
+      suite.server.endWatches();
       await followed.asked("watch", ends + 1);
       group(`after-${ends}`);
       await until(() => followed.names().includes(`after-${ends}`));
@@ -133,7 +108,7 @@ describe("what was not heard", () => {
 describe("a server that refuses every token", () => {
   it("is asked again every ten seconds at least", async () => {
     const followed = follower();
-    const off = server.always(/./, answers(401, "Unauthorized"));
+    const off = suite.server.always(/./, answers(401, "Unauthorized"));
     followed.begin();
     for (let count = 1; count <= 6; count++) {
       await followed.failed(count);

@@ -1,30 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { WatchLimits, WatchTarget } from "../../src/kubernetes/object-watch.ts";
+import { describe, expect, it } from "vitest";
 import { until } from "./client-under-test.ts";
-import { eventLine, FakeApiServer } from "./fake-api-server.ts";
-import { groupsPath, WatchUnderTest } from "./watch-under-test.ts";
+import { eventLine } from "./fake-api-server.ts";
+import { groupsPath, useWatches, type WatchUnderTest } from "./watch-under-test.ts";
 
-const disposals: (() => Promise<void>)[] = [];
-let server: FakeApiServer;
-
-beforeEach(async () => {
-  server = await FakeApiServer.start();
-  disposals.push(() => server.stop());
-});
-
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-function follower(limits?: WatchLimits, target?: Partial<WatchTarget>) {
-  const followed = new WatchUnderTest(server, limits, target);
-  disposals.push(() => followed.stop());
-  return followed;
-}
-
-function group(name: string, more = {}) {
-  return server.put({ kind: "Group", name, ...more });
-}
+const { suite, follower, group } = useWatches();
 
 describe("following a resource", () => {
   it("lists, tells what is there, and watches from that version on", async () => {
@@ -35,16 +14,16 @@ describe("following a resource", () => {
     expect(followed.changes).toEqual([["set a", "set b"]]);
     expect(followed.listedCount).toBe(1);
     expect(followed.watch.isSynced).toBe(true);
-    const [watch] = server.seen("watch");
+    const [watch] = suite.server.seen("watch");
     expect(watch?.path).toBe(groupsPath);
     expect(Object.fromEntries(watch?.query ?? [])).toEqual({
       watch: "1",
       allowWatchBookmarks: "true",
-      resourceVersion: server.version,
+      resourceVersion: suite.server.version,
       timeoutSeconds: "300",
     });
     // Nobody wants a list of what a cache of the API server holds: it may be older than what was seen.
-    expect(Object.fromEntries(server.seen("list")[0]?.query ?? [])).toEqual({ limit: "500" });
+    expect(Object.fromEntries(suite.server.seen("list")[0]?.query ?? [])).toEqual({ limit: "500" });
   });
 
   it("tells what is added, changed and deleted, and holds it", async () => {
@@ -55,7 +34,7 @@ describe("following a resource", () => {
     await until(() => followed.changes.length === 2);
     group("a", { generation: 2 });
     await until(() => followed.changes.length === 3);
-    server.delete("Group", "b");
+    suite.server.delete("Group", "b");
     await until(() => followed.changes.length === 4);
     expect(followed.changes.slice(1)).toEqual([["set b"], ["set a"], ["deleted b"]]);
     expect(followed.names()).toEqual(["a"]);
@@ -76,13 +55,13 @@ describe("following a resource", () => {
   });
 
   it("asks for one object by its name, and for metadata alone, where told to", async () => {
-    server.put({ kind: "Group", name: "a", content: { spec: { big: true } } });
+    suite.server.put({ kind: "Group", name: "a", content: { spec: { big: true } } });
     group("b");
     const followed = follower({}, { name: "a", metadataOnly: true });
     await followed.follow();
     expect(followed.names()).toEqual(["a"]);
-    const [list] = server.seen("list");
-    const [watch] = server.seen("watch");
+    const [list] = suite.server.seen("list");
+    const [watch] = suite.server.seen("watch");
     expect(list?.headers.accept).toBe("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
     expect(watch?.headers.accept).toBe("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
     expect(watch?.query.get("fieldSelector")).toBe("metadata.name=a");
@@ -92,7 +71,7 @@ describe("following a resource", () => {
     for (let count = 0; count < 10_000; count++) group(`g${count}`);
     const followed = follower();
     await followed.follow();
-    expect(server.seen("list")).toHaveLength(20);
+    expect(suite.server.seen("list")).toHaveLength(20);
     expect(followed.changes.map(({ length }) => length)).toEqual([10_000]);
     expect(followed.names()).toHaveLength(10_000);
   });
@@ -102,13 +81,13 @@ describe("following a resource", () => {
     await followed.follow();
     group("a");
     await until(() => followed.names().length === 1);
-    server.put({ kind: "Profile", name: "other" });
-    server.bookmark();
-    server.put({ kind: "Profile", name: "later" });
-    server.endWatches();
+    suite.server.put({ kind: "Profile", name: "other" });
+    suite.server.bookmark();
+    suite.server.put({ kind: "Profile", name: "later" });
+    suite.server.endWatches();
     await followed.asked("watch", 2);
     expect(followed.versions()).toEqual(["100", "102"]);
-    expect(server.seen("list")).toHaveLength(1);
+    expect(suite.server.seen("list")).toHaveLength(1);
     expect(followed.failures).toEqual([]);
   });
 
@@ -116,20 +95,20 @@ describe("following a resource", () => {
     const followed = follower({ silenceMs: 150_000 });
     await followed.follow();
     for (let minute = 0; minute < 5; minute++) {
-      server.put({ kind: "Profile", name: "other" });
+      suite.server.put({ kind: "Profile", name: "other" });
       const heardAtMs = followed.watch.heardAtMs;
       await followed.bed.clock.advance(60_000 - 1_000);
-      server.bookmark();
+      suite.server.bookmark();
       await until(() => followed.watch.heardAtMs > heardAtMs);
     }
     expect(followed.failures).toEqual([]);
-    expect(server.openWatches).toBe(1);
+    expect(suite.server.openWatches).toBe(1);
   });
 
   it("asks for shorter watches where a shorter silence counts, since bookmarks do not come sooner", async () => {
     const followed = follower({ silenceMs: 5_000 });
     await followed.follow();
-    expect(server.seen("watch")[0]?.query.get("timeoutSeconds")).toBe("4");
+    expect(suite.server.seen("watch")[0]?.query.get("timeoutSeconds")).toBe("4");
   });
 
   it("ends a watch that goes on past the end that it asked for", async () => {
@@ -149,7 +128,7 @@ describe("the bytes of a watch", () => {
     const followed = follower();
     await followed.follow();
     for (const byte of bytes) {
-      server.write(Uint8Array.of(byte));
+      suite.server.write(Uint8Array.of(byte));
       await new Promise((resolve) => setImmediate(resolve));
     }
     await until(() => followed.names().length === 2);
@@ -164,7 +143,7 @@ describe("the bytes of a watch", () => {
   ])("may have $name", async ({ bytes }) => {
     const followed = follower();
     await followed.follow();
-    server.write(bytes);
+    suite.server.write(bytes);
     await until(() => followed.names().includes("b"));
     expect(followed.failures).toEqual([]);
     expect(followed.names()).toContain("größe-一");
@@ -186,13 +165,13 @@ describe("the bytes of a watch", () => {
     await followed.follow();
     group("a");
     await until(() => followed.names().length === 1);
-    server.write(bytes);
+    suite.server.write(bytes);
     await followed.failed(1);
     expect(followed.failures[0]?.reason).toBe("protocol");
     expect(followed.names()).toEqual(["a"]);
     await followed.bed.clock.advance(800);
     await followed.asked("watch", 2);
-    expect(server.seen("list")).toHaveLength(2);
+    expect(suite.server.seen("list")).toHaveLength(2);
     expect(followed.names()).toEqual(["a"]);
   });
 });
@@ -212,13 +191,13 @@ describe("an object under the name of another", () => {
     group("a", { uid: "one" });
     const followed = follower();
     await followed.follow();
-    server.compact();
-    server.once("watch", (_, response) => response.destroy());
-    server.cut();
+    suite.server.compact();
+    suite.server.once("watch", (_, response) => response.destroy());
+    suite.server.cut();
     await followed.failed(1);
-    server.delete("Group", "a");
+    suite.server.delete("Group", "a");
     group("a", { uid: "two" });
-    server.compact();
+    suite.server.compact();
     await followed.bed.clock.advance(60_000);
     await until(() => followed.changes.length === 2);
     expect(followed.changes[1]).toEqual(["replaced a"]);
@@ -231,7 +210,7 @@ describe("stopping", () => {
     {
       name: "while a list is not answered",
       reach: async (followed) => {
-        server.once("list", () => {});
+        suite.server.once("list", () => {});
         followed.begin();
         await followed.asked("list", 1);
       },
@@ -240,8 +219,8 @@ describe("stopping", () => {
       name: "while the second page is not answered",
       reach: async (followed) => {
         for (let count = 0; count < 3; count++) group(`g${count}`);
-        server.once("list", (request, response) => {
-          server.once("list", () => {});
+        suite.server.once("list", (request, response) => {
+          suite.server.once("list", () => {});
           const items = [group("x")];
           response.end(
             JSON.stringify({ metadata: { resourceVersion: "1", continue: "2" }, items, request: request.path }),
@@ -254,7 +233,7 @@ describe("stopping", () => {
     {
       name: "while a watch is not answered",
       reach: async (followed) => {
-        server.once("watch", () => {});
+        suite.server.once("watch", () => {});
         followed.begin();
         await followed.asked("watch", 1);
       },
@@ -264,13 +243,13 @@ describe("stopping", () => {
       name: "in the middle of a line",
       reach: async (followed) => {
         await followed.follow();
-        server.write('{"type":"ADD');
+        suite.server.write('{"type":"ADD');
       },
     },
     {
       name: "while it waits after a failure",
       reach: async (followed) => {
-        server.once("list", (_, response) => response.destroy());
+        suite.server.once("list", (_, response) => response.destroy());
         followed.begin();
         await followed.failed(1);
       },
@@ -282,12 +261,12 @@ describe("stopping", () => {
     await reach(followed);
     await followed.stop();
     await followed.stop();
-    await until(() => server.openSockets === 0);
+    await until(() => suite.server.openSockets === 0);
     expect(followed.bed.clock.sleeping).toBe(0);
-    const told = [followed.changes.length, followed.listedCount, server.requests.length];
+    const told = [followed.changes.length, followed.listedCount, suite.server.requests.length];
     group("late");
     await followed.bed.clock.advance(600_000);
-    expect([followed.changes.length, followed.listedCount, server.requests.length]).toEqual(told);
+    expect([followed.changes.length, followed.listedCount, suite.server.requests.length]).toEqual(told);
   });
 });
 

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../src/model/json.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import type { FakeApiServer } from "./fake-api-server.ts";
+import { type FakeServerSuite, useFakeServer } from "./fake-server-suite.ts";
 
 export interface SourceOptions {
   readonly namespaces?: readonly string[] | "all";
@@ -48,6 +49,18 @@ export class SourceUnderTest {
     await this.source.stop();
     await this.bed.client.stop();
   }
+}
+
+/** A fake server for each test of a file, and sources of its objects. */
+export interface SourceSuite {
+  readonly suite: FakeServerSuite;
+  sourceOf(options?: SourceOptions): SourceUnderTest;
+}
+
+/** Called at the top of a file. */
+export function useSources(): SourceSuite {
+  const suite = useFakeServer();
+  return { suite, sourceOf: (options) => suite.stopsLater(new SourceUnderTest(suite.server, options)) };
 }
 
 export function groupOf(name: string, spec: JsonObject = {}, more: { namespace?: string; generation?: number } = {}) {

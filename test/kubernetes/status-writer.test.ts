@@ -1,41 +1,31 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ClusterSource } from "../../src/kubernetes/cluster-source.ts";
 import { EventRecorder } from "../../src/kubernetes/event-recorder.ts";
 import { StatusWriter } from "../../src/kubernetes/status-writer.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 import type { Condition, ObjectName, ObjectStatus } from "../../src/model/source.ts";
 import { TestBed, until } from "./client-under-test.ts";
-import { FakeApiServer, sendStatus } from "./fake-api-server.ts";
+import { sendStatus } from "./fake-api-server.ts";
+import { useFakeServer } from "./fake-server-suite.ts";
 import { groupOf } from "./source-under-test.ts";
 
-const disposals: (() => Promise<void>)[] = [];
+const suite = useFakeServer();
 const statusPath = /\/status$/;
-let server: FakeApiServer;
-
-beforeEach(async () => {
-  server = await FakeApiServer.start();
-  disposals.push(() => server.stop());
-});
-
-afterEach(async () => {
-  for (const dispose of disposals.splice(0).toReversed()) await dispose();
-});
-
-/** A writer over a source that follows the same server. */
+/** A writer over a source that follows the same suite.server. */
 class WriterUnderTest {
-  readonly bed = new TestBed(server.url);
+  readonly bed = new TestBed(suite.server.url);
   readonly source = new ClusterSource({ ...this.bed, namespaces: ["default"] });
   readonly events = new EventRecorder({ ...this.bed, instance: "davit-0" });
   readonly writer = new StatusWriter({ ...this.bed, events: this.events, seen: (name) => this.source.seen(name) });
 
   static async start(): Promise<WriterUnderTest> {
     const under = new WriterUnderTest();
-    disposals.push(() => under.stop());
+    suite.stopsLater(under);
     const { promise, resolve } = Promise.withResolvers<void>();
     under.source.onReplaced((name) => under.writer.recheck(name));
     await under.source.start({ listed: resolve, changed: () => {} });
     await promise;
-    await until(() => server.openWatches === 3);
+    await until(() => suite.server.openWatches === 3);
     return under;
   }
 
@@ -70,11 +60,11 @@ function statusOf(ready: Omit<Condition, "type">, more: Partial<ObjectStatus> = 
 
 describe("a status", () => {
   it("is applied on the status subresource, as davit-controller, and nothing else", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     await under.write("a", statusOf(good));
     await under.shows("a");
-    const [patch] = server.seen("patch");
+    const [patch] = suite.server.seen("patch");
     expect(patch?.path).toBe("/apis/davit.dev/v1alpha1/namespaces/default/groups/a/status");
     expect(Object.fromEntries(patch?.query ?? [])).toEqual({ fieldManager: "davit-controller", force: "true" });
     expect(patch?.headers["content-type"]).toBe("application/apply-patch+yaml");
@@ -92,7 +82,7 @@ describe("a status", () => {
   });
 
   it("that is shown already is not written: not again, and not after a restart", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const first = await WriterUnderTest.start();
     await first.write("a", statusOf(good));
     await first.shows("a");
@@ -100,15 +90,15 @@ describe("a status", () => {
     const second = await WriterUnderTest.start();
     await second.bed.clock.advance(60_000);
     await second.write("a", statusOf(good));
-    server.put(groupOf("b"));
+    suite.server.put(groupOf("b"));
     await until(() => second.source.seen(groupName("b")) !== undefined);
     await second.write("b", statusOf(good));
     await second.shows("b");
-    expect(server.seen("patch").map(({ path }) => path.at(-"/status".length - 1))).toEqual(["a", "b"]);
+    expect(suite.server.seen("patch").map(({ path }) => path.at(-"/status".length - 1))).toEqual(["a", "b"]);
   });
 
   it("keeps the time of a condition until its status changes", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     await under.write("a", statusOf(bad));
     await under.shows("a");
@@ -118,7 +108,7 @@ describe("a status", () => {
     await under.bed.clock.advance(4_000);
     await under.write("a", statusOf(good, { observedGeneration: 3 }));
     await under.shows("a", 3);
-    expect(server.seen("patch").map(({ body }) => timeOf(body))).toEqual([
+    expect(suite.server.seen("patch").map(({ body }) => timeOf(body))).toEqual([
       "2026-01-01T00:00:00Z",
       "2026-01-01T00:00:00Z",
       "2026-01-01T00:00:07Z",
@@ -126,60 +116,60 @@ describe("a status", () => {
   });
 
   it("that changes while one is written is written after it, and only the newest", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
-    server.once("patch", (request, response) => void held.then(() => server.answer(request, response)));
+    suite.server.once("patch", (request, response) => void held.then(() => suite.server.answer(request, response)));
     await under.write("a", statusOf(good));
-    await until(() => server.seen("patch").length === 1);
+    await until(() => suite.server.seen("patch").length === 1);
     for (let count = 2; count <= 9; count++) await under.write("a", statusOf(good, { observedGeneration: count }));
     release();
     await under.shows("a", 9);
-    expect(server.seen("patch")).toHaveLength(2);
+    expect(suite.server.seen("patch")).toHaveLength(2);
   });
 
   it("is written anew for an object that has taken the place of another", async () => {
-    server.put({ ...groupOf("a"), uid: "one" });
+    suite.server.put({ ...groupOf("a"), uid: "one" });
     const under = await WriterUnderTest.start();
     await under.write("a", statusOf(good));
     await under.shows("a");
-    server.delete("Group", "a");
-    server.put({ ...groupOf("a"), uid: "two" });
+    suite.server.delete("Group", "a");
+    suite.server.put({ ...groupOf("a"), uid: "two" });
     await until(() => under.source.seen(groupName("a"))?.uid === "two");
     under.writer.recheck(groupName("a"));
     await under.shows("a");
-    expect(server.object("Group", "a")?.status).toBeDefined();
+    expect(suite.server.object("Group", "a")?.status).toBeDefined();
   });
 
   it("of an object that is gone is not written", async () => {
-    server.put(groupOf("b"));
+    suite.server.put(groupOf("b"));
     const under = await WriterUnderTest.start();
     await under.write("gone", statusOf(good));
     await under.write("b", statusOf(good));
     await under.shows("b");
-    expect(server.seen("patch")).toHaveLength(1);
+    expect(suite.server.seen("patch")).toHaveLength(1);
   });
 });
 
 describe("a write that fails", () => {
   it.each([404, 400, 422])("with %i is not made again until the status changes", async (code) => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
-    server.once("patch", (_, response) => sendStatus(response, code, "Whatever"));
+    suite.server.once("patch", (_, response) => sendStatus(response, code, "Whatever"));
     await under.write("a", statusOf(good));
-    await until(() => server.seen("patch").length === 1);
+    await until(() => suite.server.seen("patch").length === 1);
     await under.isIdle();
     await under.bed.clock.advance(120_000);
-    expect(server.seen("patch")).toHaveLength(1);
+    expect(suite.server.seen("patch")).toHaveLength(1);
     await under.write("a", statusOf(good, { observedGeneration: 2 }));
     await under.shows("a", 2);
   });
 
   it.each([409, 500, 403])("with %i is made again after a wait that grows", async (code) => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     for (let count = 0; count < 2; count++) {
-      server.once("patch", (_, response) => sendStatus(response, code, "Whatever"));
+      suite.server.once("patch", (_, response) => sendStatus(response, code, "Whatever"));
     }
     await under.write("a", statusOf(good));
     for (const delayMs of [1_000, 2_000]) {
@@ -187,16 +177,16 @@ describe("a write that fails", () => {
       await under.bed.clock.advance(delayMs);
     }
     await under.shows("a");
-    expect(server.seen("patch")).toHaveLength(3);
+    expect(suite.server.seen("patch")).toHaveLength(3);
   });
 
   it("for want of a place (429) is made again after the time that is wanted, with fewer at a time", async () => {
     const names = Array.from({ length: 60 }, (_, at) => `g${at}`);
-    for (const name of names) server.put(groupOf(name));
+    for (const name of names) suite.server.put(groupOf(name));
     const under = await WriterUnderTest.start();
     let isBusy = false;
     let refusals = 0;
-    server.always(statusPath, (request, response) => {
+    suite.server.always(statusPath, (request, response) => {
       if (isBusy) {
         refusals += 1;
         sendStatus(response, 429, "TooManyRequests", { "retry-after": "1" });
@@ -205,11 +195,11 @@ describe("a write that fails", () => {
       isBusy = true;
       setImmediate(() => {
         isBusy = false;
-        server.answer(request, response);
+        suite.server.answer(request, response);
       });
     });
     for (const name of names) await under.write(name, statusOf(good));
-    while (server.seen("patch").length - refusals < names.length) await under.bed.clock.advance(100);
+    while (suite.server.seen("patch").length - refusals < names.length) await under.bed.clock.advance(100);
     for (const name of names) await under.shows(name);
     // At first seven of eight, then few: more lanes are tried now and then.
     expect(refusals).toBeGreaterThan(0);
@@ -218,25 +208,25 @@ describe("a write that fails", () => {
   });
 
   it("for every object holds all of them, instead of trying each", async () => {
-    for (let count = 0; count < 50; count++) server.put(groupOf(`g${count}`));
+    for (let count = 0; count < 50; count++) suite.server.put(groupOf(`g${count}`));
     const under = await WriterUnderTest.start();
-    const off = server.always(statusPath, (_, response) => sendStatus(response, 403, "Forbidden"));
+    const off = suite.server.always(statusPath, (_, response) => sendStatus(response, 403, "Forbidden"));
     for (let count = 0; count < 50; count++) await under.write(`g${count}`, statusOf(good));
     for (let count = 0; count < 70; count++) await under.bed.clock.advance(10);
-    expect(server.seen("patch").length).toBeLessThan(20);
+    expect(suite.server.seen("patch").length).toBeLessThan(20);
     off();
-    while (server.seen("patch").length < 50) await under.bed.clock.advance(500);
+    while (suite.server.seen("patch").length < 50) await under.bed.clock.advance(500);
     for (let count = 0; count < 50; count++) await under.shows(`g${count}`);
   });
 });
 
 describe("the pace", () => {
   it("is 150 writes a second", async () => {
-    for (let count = 0; count < 100; count++) server.put(groupOf(`g${count}`));
+    for (let count = 0; count < 100; count++) suite.server.put(groupOf(`g${count}`));
     const under = await WriterUnderTest.start();
     const startMs = under.bed.clock.monotonicMs();
     for (let count = 0; count < 100; count++) await under.write(`g${count}`, statusOf(good));
-    while (server.seen("patch").length < 100) await under.bed.clock.advance(1);
+    while (suite.server.seen("patch").length < 100) await under.bed.clock.advance(1);
     // Ten at once, the others one each 6.7 ms.
     expect(under.bed.clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(600);
   });
@@ -244,13 +234,13 @@ describe("the pace", () => {
 
 describe("events", () => {
   it("tell of trouble and of its end, with who it is about", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     await under.write("a", statusOf(bad));
     await under.shows("a");
     await under.write("a", statusOf(good, { observedGeneration: 2 }));
-    await until(() => server.events.length === 2);
-    expect(server.events[0]).toMatchObject({
+    await until(() => suite.server.events.length === 2);
+    expect(suite.server.events[0]).toMatchObject({
       apiVersion: "events.k8s.io/v1",
       kind: "Event",
       metadata: { namespace: "default", name: expect.stringMatching(/^a\.[0-9a-f]+$/) },
@@ -263,11 +253,11 @@ describe("events", () => {
       type: "Warning",
       note: 'Profile "web" does not exist',
     });
-    expect(server.events[1]).toMatchObject({ type: "Normal", reason: "Ready" });
+    expect(suite.server.events[1]).toMatchObject({ type: "Normal", reason: "Ready" });
   });
 
   it("do not tell of a first status that is good, nor of the same trouble twice in ten minutes", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     await under.write("a", statusOf(good));
     await under.shows("a");
@@ -275,21 +265,21 @@ describe("events", () => {
       await under.write("a", statusOf(status, { observedGeneration: at + 2 }));
       await under.shows("a", at + 2);
     }
-    await until(() => server.events.length === 2);
+    await until(() => suite.server.events.length === 2);
     await under.bed.clock.advance(600_000);
-    await until(() => server.openWatches === 3);
+    await until(() => suite.server.openWatches === 3);
     await under.write("a", statusOf(good, { observedGeneration: 9 }));
-    await until(() => server.events.length === 3);
-    expect(server.events.map(({ reason }) => reason)).toEqual(["ProfileNotFound", "Ready", "Ready"]);
+    await until(() => suite.server.events.length === 3);
+    expect(suite.server.events.map(({ reason }) => reason)).toEqual(["ProfileNotFound", "Ready", "Ready"]);
   });
 
   it("that cannot be written are forgotten", async () => {
-    server.put(groupOf("a"));
+    suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
-    server.always(/\/events$/, (_, response) => sendStatus(response, 403, "Forbidden"));
+    suite.server.always(/\/events$/, (_, response) => sendStatus(response, 403, "Forbidden"));
     await under.write("a", statusOf(bad));
     await under.shows("a");
-    await until(() => server.seen("post").length === 1);
+    await until(() => suite.server.seen("post").length === 1);
     await under.events.stop();
     expect(under.bed.told("could not write an event")).toHaveLength(1);
   });
@@ -297,18 +287,18 @@ describe("events", () => {
 
 describe("stopping", () => {
   it("drops what waits, and leaves no timer", async () => {
-    for (let count = 0; count < 30; count++) server.put(groupOf(`g${count}`));
+    for (let count = 0; count < 30; count++) suite.server.put(groupOf(`g${count}`));
     const under = await WriterUnderTest.start();
-    server.always(statusPath, (_, response) => sendStatus(response, 500, "InternalError"));
+    suite.server.always(statusPath, (_, response) => sendStatus(response, 500, "InternalError"));
     for (let count = 0; count < 30; count++) await under.write(`g${count}`, statusOf(good));
-    await until(() => server.seen("patch").length > 0);
+    await until(() => suite.server.seen("patch").length > 0);
     await under.stop();
     await under.stop();
-    await until(() => server.openSockets === 0);
-    const count = server.requests.length;
+    await until(() => suite.server.openSockets === 0);
+    const count = suite.server.requests.length;
     await under.bed.clock.advance(600_000);
     await under.write("g1", statusOf(bad));
-    expect(server.requests).toHaveLength(count);
+    expect(suite.server.requests).toHaveLength(count);
     expect(under.bed.clock.sleeping).toBe(0);
   });
 });

@@ -2,8 +2,10 @@ import type { MirrorChange } from "../../src/kubernetes/mirror.ts";
 import { ObjectWatch, type WatchLimits, type WatchTarget } from "../../src/kubernetes/object-watch.ts";
 import { resources } from "../../src/kubernetes/resources.ts";
 import type { WatchFailure } from "../../src/kubernetes/watch-failure.ts";
+import type { JsonObject } from "../../src/model/json.ts";
 import { TestBed, until } from "./client-under-test.ts";
-import type { FakeApiServer } from "./fake-api-server.ts";
+import type { FakeApiServer, NewObject } from "./fake-api-server.ts";
+import { type FakeServerSuite, useFakeServer } from "./fake-server-suite.ts";
 
 export const groupsPath = "/apis/davit.dev/v1alpha1/namespaces/default/groups";
 
@@ -84,6 +86,23 @@ export class WatchUnderTest {
   versions(): readonly (string | null)[] {
     return this.server.seen("watch").map(({ query }) => query.get("resourceVersion"));
   }
+}
+
+/** A fake server for each test of a file, and watches of its Groups. */
+export interface WatchSuite {
+  readonly suite: FakeServerSuite;
+  follower(limits?: WatchLimits, target?: Partial<WatchTarget>): WatchUnderTest;
+  group(name: string, more?: Partial<NewObject>): JsonObject;
+}
+
+/** Called at the top of a file. */
+export function useWatches(): WatchSuite {
+  const suite = useFakeServer();
+  return {
+    suite,
+    follower: (limits, target) => suite.stopsLater(new WatchUnderTest(suite.server, limits, target)),
+    group: (name, more) => suite.server.put({ kind: "Group", name, ...more }),
+  };
 }
 
 function textOf({ kind, name }: MirrorChange): string {
