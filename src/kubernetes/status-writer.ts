@@ -17,7 +17,7 @@ import type { EventRecorder } from "./event-recorder.ts";
 import { type NextStatus, nextStatus, shownReady } from "./next-status.ts";
 import { objectPath, resources } from "./resources.ts";
 import { RetryDelays } from "./retry-delays.ts";
-import { TokenBucket } from "./token-bucket.ts";
+import { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 import { WriteLanes } from "./write-lanes.ts";
 
 export interface StatusWriterOptions {
@@ -29,6 +29,8 @@ export interface StatusWriterOptions {
   /** From 0 to below 1, uniformly. */
   readonly random: () => number;
   readonly log: Log;
+  /** `statusPace` unless given. */
+  readonly pace?: Pick<TokenBucketOptions, "perSecond" | "burst">;
 }
 
 /** An object whose status is ours to write. */
@@ -42,8 +44,12 @@ interface Entry {
   written: { readonly uid: string; readonly resourceVersion: string; readonly status: NextStatus } | undefined;
 }
 
-// An API server on two cores takes about 250 a second; the rest is for others.
-const rate = { perSecond: 150, burst: 10 };
+/**
+ * An API server on two cores takes about 250 a second: in the long run the rest is for others. A first sync is once, and
+ * someone waits for it: of 10,000 objects the burst, and what comes in meanwhile, let 7,500 go at the server's own speed
+ * (30 s), and the others take 17 s. After it the burst is whole again when nothing was written for 20 s.
+ */
+export const statusPace = { perSecond: 150, burst: 3_000 } as const;
 const maxWrites = 8;
 const retryDelays = { firstMs: 1_000, capMs: 60_000 };
 /** What an API server without priority and fairness tells whoever it has no place for, and more than one pause of it. */
@@ -67,7 +73,7 @@ export class StatusWriter implements StatusSink {
 
   constructor(options: StatusWriterOptions) {
     this.#options = options;
-    this.#bucket = new TokenBucket({ clock: options.clock, ...rate });
+    this.#bucket = new TokenBucket({ clock: options.clock, ...(options.pace ?? statusPace) });
     this.#delays = new RetryDelays(options);
   }
 

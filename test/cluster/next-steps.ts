@@ -1,6 +1,6 @@
 /** What `make cluster` tells a person once all is there. */
 
-import { type DavitPlaces, usualPorts } from "./davit-beside.ts";
+import { type DavitPlaces, usualPorts } from "./throw-away-davit.ts";
 
 export interface NextStepsOptions {
   readonly kubeconfig: string;

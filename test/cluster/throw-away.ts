@@ -7,8 +7,8 @@ import { existsSync, mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { missingTools, toolPath } from "../tools/tools.ts";
 import { type Cluster, startCluster } from "./cluster.ts";
-import { startDavitBeside } from "./davit-beside.ts";
 import { nextSteps } from "./next-steps.ts";
+import { startThrowAwayDavit } from "./throw-away-davit.ts";
 
 const repository = join(import.meta.dirname, "../..");
 const assetsDir = join(repository, "assets");
@@ -49,7 +49,7 @@ async function serveBeside(cluster: Cluster, signal: AbortSignal): Promise<numbe
   process.stdout.write("Starting davit\n");
   mkdirSync(assetsDir, { recursive: true });
   const { kubeconfig } = cluster;
-  const davit = await startDavitBeside({
+  const davit = await startThrowAwayDavit({
     kubeconfig,
     assetsDir,
     // It goes with all that is the cluster's.

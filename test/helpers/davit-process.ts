@@ -138,7 +138,12 @@ function environment(): Record<string, string | undefined> {
 }
 
 function loopbackUrl(address: unknown, scheme = "http"): string {
+  return `${scheme}://127.0.0.1:${servedPort(address)}`;
+}
+
+/** The port of an address in the log's line `serving`. @throws {Error} when it has none. */
+export function servedPort(address: unknown): number {
   const port = isJsonObject(address) ? address.port : undefined;
   if (typeof port !== "number") throw new Error("The log's serving line has no port");
-  return `${scheme}://127.0.0.1:${port}`;
+  return port;
 }

@@ -5,10 +5,11 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { prettyFactory } from "pino-pretty";
-import { isJsonObject, parseJsonObject } from "../../src/model/json.ts";
+import { parseJsonObject } from "../../src/model/json.ts";
+import { servedPort } from "../helpers/davit-process.ts";
 import { freePorts, isFree } from "./ports.ts";
 
-export interface DavitBesideOptions {
+export interface ThrowAwayDavitOptions {
   readonly kubeconfig: string;
   /** A directory that is there. */
   readonly assetsDir: string;
@@ -28,7 +29,7 @@ export interface DavitPlaces {
   readonly opsPort: number;
 }
 
-export interface DavitBeside {
+export interface ThrowAwayDavit {
   /** Undefined when it has ended instead. */
   readonly serving: Promise<DavitPlaces | undefined>;
   /** Resolves when its process is gone, with its exit code; null for one that was killed. */
@@ -43,7 +44,7 @@ export const usualPorts = { boot: 8080, store: 2379, ops: 8081 } as const;
 const main = join(import.meta.dirname, "../../src/main.ts");
 
 /** Starts it on the usual ports, or on others where somebody has one of them already. */
-export async function startDavitBeside(options: DavitBesideOptions): Promise<DavitBeside> {
+export async function startThrowAwayDavit(options: ThrowAwayDavitOptions): Promise<ThrowAwayDavit> {
   const { kubeconfig, assetsDir, dataDir, write, isTerminal } = options;
   const words = ["serve", "--kubernetes", "--kubeconfig", kubeconfig, "--assets-dir", assetsDir];
   const own = ["--data-dir", dataDir, "--log-format", "json", ...(await addresses())];
@@ -77,10 +78,11 @@ function readPlaces(line: string): DavitPlaces | undefined {
   const entry = parseJsonObject(line);
   if (entry?.msg !== "serving") return undefined;
   const { version, source, bootAddress, storeAddress, opsAddress } = entry;
-  const [bootPort, storePort, opsPort] = [portOf(bootAddress), portOf(storeAddress), portOf(opsAddress)];
-  return { version: String(version), source: String(source), bootPort, storePort, opsPort };
-}
-
-function portOf(address: unknown): number {
-  return isJsonObject(address) ? Number(address.port) : Number.NaN;
+  return {
+    version: String(version),
+    source: String(source),
+    bootPort: servedPort(bootAddress),
+    storePort: servedPort(storeAddress),
+    opsPort: servedPort(opsAddress),
+  };
 }
