@@ -24,6 +24,7 @@ import type { Held, MirrorChange } from "./mirror.ts";
 import type { WatchLimits } from "./object-watch.ts";
 import type { Reference } from "./references.ts";
 import { resources } from "./resources.ts";
+import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "./watch-context.ts";
 import { WatchHealth } from "./watch-health.ts";
@@ -48,8 +49,11 @@ export type SeenObject = Held<Judgement>;
 // The second look at a cluster that was empty; a person who has just installed davit does not wait for it.
 const confirmEmptyMs = 5_000;
 
+const kinds = ["Profile", "Group"] as const;
+
 interface Parts {
   readonly view: ClusterView;
+  readonly namespaces: ScopeNamespaces;
   readonly configMaps: ConfigMaps;
   readonly secrets: Secrets;
   /** Of Profiles and Groups, by kind and namespace. */
@@ -144,8 +148,8 @@ export class ClusterSource implements Source {
     const changed = (reference: Reference) => this.#referenceChanged(reference);
     const configMaps = new ConfigMaps(context, this.#scopes, changed);
     const secrets = new Secrets(context, changed);
-    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets });
-    const kinds = ["Profile", "Group"] as const;
+    const namespaces = this.#makeNamespaces();
+    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets }, namespaces);
     const watches = this.#scopes.flatMap((namespace) => {
       const held = this.#makeHeldChanges();
       return kinds.map((kind) => {
@@ -153,7 +157,13 @@ export class ClusterSource implements Source {
         return [key, this.#makeWatch(context, { kind, namespace, key, held })] as const;
       });
     });
-    return { view, configMaps, secrets, watches: new Map(watches) };
+    return { view, namespaces, configMaps, secrets, watches: new Map(watches) };
+  }
+
+  #makeNamespaces(): ScopeNamespaces {
+    const { client, clock, log } = this.#options;
+    const changed = () => this.#tellListed();
+    return new ScopeNamespaces({ client, clock, log, signal: this.#stopping.signal, changed });
   }
 
   #makeHeldChanges(): HeldChanges {
@@ -185,8 +195,17 @@ export class ClusterSource implements Source {
   #listed(key: string): void {
     const { watches, view } = this.#started();
     this.#awaited.delete(key);
+    for (const namespace of this.#scopes) this.#lookAtScope(namespace);
     if ([...watches.values()].every(({ watch }) => watch.isSynced)) view.listsAreIn();
     this.#tellListed();
+  }
+
+  /** Of all namespaces together none can be missing. */
+  #lookAtScope(namespace: string | undefined): void {
+    const { watches, namespaces } = this.#started();
+    if (namespace === undefined) return;
+    const own = kinds.flatMap((kind) => watches.get(`${kind}/${namespace}`)?.watch ?? []);
+    if (own.every(({ isSynced }) => isSynced)) namespaces.listed(namespace, own.every(isEmpty));
   }
 
   #changed(changes: readonly OwnChange[], held: HeldChanges): void {
@@ -200,6 +219,9 @@ export class ClusterSource implements Source {
     const { view } = this.#started();
     const shown = names.filter((name) => view.take(name, this.seen(name)?.value));
     if (shown.length > 0) this.#listener?.changed(shown);
+    for (const namespace of new Set(names.map((name) => name.namespace))) {
+      if (this.#scopes.includes(namespace)) this.#lookAtScope(namespace);
+    }
     this.#tellListed();
   }
 
@@ -236,6 +258,11 @@ export class ClusterSource implements Source {
     assert(this.#parts !== undefined, "A source that tells something was started");
     return this.#parts;
   }
+}
+
+function isEmpty(watch: RunningWatch<Judgement>["watch"]): boolean {
+  for (const _ of watch.all()) return false;
+  return true;
 }
 
 interface Scope {

@@ -3,7 +3,8 @@
  *
  * A Profile is shown only once it is known what its ConfigMaps and Secrets are; until then its version before stays, so
  * that nobody takes a reference that is still being read for one that leads nowhere. An object that davit cannot
- * understand keeps its last version, too, and while there is such a one the view is not complete.
+ * understand keeps its last version, too, and while there is such a one the view is not complete, nor while it is not
+ * known whether a namespace without objects is there.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -21,6 +22,7 @@ import type {
 import type { ConfigMaps } from "./config-maps.ts";
 import { type Judgement, origin } from "./judge.ts";
 import { type Reference, References, referenceKey, referencesOf } from "./references.ts";
+import type { ScopeNamespaces } from "./scope-namespaces.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Where the content of references comes from. */
@@ -31,6 +33,7 @@ interface Caches {
 
 export class ClusterView implements SourceView {
   readonly #caches: Caches;
+  readonly #namespaces: Pick<ScopeNamespaces, "areBelieved" | "areTried" | "problems">;
   readonly #references = new References();
   readonly #profiles = new Map<string, ProfileObject>();
   readonly #groups = new Map<string, GroupObject>();
@@ -40,16 +43,17 @@ export class ClusterView implements SourceView {
   #hasLists = false;
   #wasWhole = false;
 
-  constructor(caches: Caches) {
+  constructor(caches: Caches, namespaces: Pick<ScopeNamespaces, "areBelieved" | "areTried" | "problems">) {
     this.#caches = caches;
+    this.#namespaces = namespaces;
   }
 
   get complete(): boolean {
-    return this.#wasWhole && this.#refusals.size === 0;
+    return this.#wasWhole && this.#refusals.size === 0 && this.#namespaces.areBelieved;
   }
 
   get problems(): readonly SourceProblem[] {
-    return [...this.#refusals.values()].map(toProblem);
+    return [...this.#namespaces.problems, ...[...this.#refusals.values()].map(toProblem)];
   }
 
   get refusals(): Iterable<Refusal> {
@@ -66,7 +70,8 @@ export class ClusterView implements SourceView {
 
   /** Everything that can be known by now is shown: what is still pending was tried in vain. */
   get isSettled(): boolean {
-    return this.#hasLists && [...this.#pending.values()].every((profile) => this.#areAll(profile, "isTried"));
+    if (!this.#hasLists || !this.#namespaces.areTried) return false;
+    return [...this.#pending.values()].every((profile) => this.#areAll(profile, "isTried"));
   }
 
   get<Kind extends ObjectKind>(

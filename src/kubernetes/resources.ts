@@ -29,3 +29,8 @@ export function collectionPath({ root, plural }: Resource, namespace?: string): 
 export function objectPath(resource: Resource, namespace: string, name: string): string {
   return `${collectionPath(resource, namespace)}/${name}`;
 }
+
+/** Where events of objects in a namespace are written. */
+export function eventsPath(namespace: string): string {
+  return `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+}

@@ -69,7 +69,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     expect(await kernel(stays)).toBe("kernel /assets/web");
     expect(told("source not heard in time, serving the copy on disk")).toHaveLength(1);
     expect(told("not following the cluster, what is known stays").length).toBeGreaterThan(0);
-    expect(await beside.ops("/readyz?verbose")).toMatch(/\[!\] cluster: not followed now, heard \d+ s ago.*\nok\n$/);
+    expect(await beside.ops("/readyz?verbose")).toMatch(
+      /^\[!\] cluster: waiting for the first list.*\n\[!\] cluster: Nothing listens .*\(ECONNREFUSED\)\nok\n$/m,
+    );
     expect(await beside.metric("davit_watch_connected", { resource: "groups" })).toBe(0);
     expect(await beside.metric("davit_cache_age_seconds")).toBeGreaterThan(0);
     await cluster.restart();
@@ -86,6 +88,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     await expect.poll(() => beside.metric("davit_watch_connected", { resource: "groups" })).toBe(0);
     expect(await kernel(stays)).toBe("kernel /assets/web");
     expect(await beside.ops("/readyz")).toBe("ok\n");
+    expect(await beside.ops("/readyz?verbose")).toMatch(/\[!\] cluster: not followed now, heard \d+ s ago.*\n/);
     await cluster.restart();
     await beside.delete({ kind: "Group", name: "goes" });
     await beside.put(group("changes", changes, { profileRef: { name: "other" } }));

@@ -33,6 +33,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     };
     await expect.poll(asked).toBeGreaterThanOrEqual(4);
     expect(await (await fetch(`${opsUrl}/readyz`)).text()).toContain("first list is not in the store");
+    const why = await (await fetch(`${opsUrl}/readyz?verbose`)).text();
+    expect(why).toContain("does not know groups.davit.dev (404): install the CRDs, kubectl apply -f crds/");
     await cluster.installCrds();
     await beside.put(profile("web"), group("node", "52:54:00:00:00:11"));
     const davit = await started;
@@ -63,6 +65,23 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
       [404, 404, 200],
     ]);
   });
+
+  it("keeps everything while a namespace to read is not there, and takes it for empty when it is", async () => {
+    beside = await Beside.make(cluster, "moving");
+    await beside.put(profile("web"), group("node", "52:54:00:00:00:12"));
+    await beside.start();
+    await beside.end();
+    await beside.start([], { scope: ["--namespace", "mooving"] });
+    expect(await beside.get("/ipxe?mac=52:54:00:00:00:12")).toMatchObject({ status: 200 });
+    expect(await beside.ops("/readyz?verbose")).toContain('[!] namespace "mooving": it does not exist: create it');
+    await cluster.ask({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: "mooving" } } });
+    // Asked after every ten seconds.
+    await expect
+      .poll(() => beside.get("/ipxe?mac=52:54:00:00:00:12"), { timeout: 30_000 })
+      .toMatchObject({ status: 503 });
+    expect(await beside.ops("/readyz?verbose")).not.toContain("mooving");
+    expect((await cluster.kubectl(["-n", "mooving", "get", "events", "-o", "name"])).stdout).toBe("");
+  }, 60_000);
 
   it("answers 500 to a machine that two namespaces claim alike, unless the admin namespace decides", async () => {
     const a = await Beside.make(cluster, "team-a");
@@ -98,17 +117,13 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     await beside.put({ kind: "ConfigMap", name: "texts", data: { text: "#cloud-config\n" } });
     const from = (kind: string, name: string) => ({ templateFrom: { [kind]: { name, key: "text" } } });
     const spec = { generic: from("secretKeyRef", "worker-tokens"), cloudConfig: from("configMapKeyRef", "texts") };
-    await beside.put(
-      profile("web", spec),
-      group("node", mac),
-      group("lost", "52:54:00:00:00:01", { profileRef: { name: "none" } }),
-    );
+    await beside.put(profile("web", spec), group("node", mac), profile("bad", { generic: { inline: "{{" } }));
     await beside.start([], { kubeconfig: cluster.kubeconfigFor("davit", token) });
     expect(await beside.get(`/generic?mac=${mac}`)).toEqual({ status: 200, body: "secret" });
     await beside.put({ kind: "ConfigMap", name: "texts", data: { text: "#cloud-config\nhostname: edited\n" } });
     await expect.poll(async () => (await beside.get(`/cloud?mac=${mac}`)).body).toContain("edited");
     await expect
-      .poll(() => beside.conditions({ kind: "Group", name: "lost" }))
+      .poll(() => beside.conditions({ kind: "Profile", name: "bad" }))
       .toMatchObject({ Ready: expect.any(String) });
     await expect.poll(() => beside.conditions({ kind: "Profile", name: "web" })).toMatchObject({ Ready: "True Ready" });
     await expect

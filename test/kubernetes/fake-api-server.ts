@@ -59,6 +59,8 @@ const plurals: Readonly<Record<string, string>> = {
 export class FakeApiServer {
   readonly requests: SeenRequest[] = [];
   readonly events: JsonObject[] = [];
+  /** Namespaces that do not exist, in which nothing can be created: they list as empty ones. */
+  readonly missingNamespaces = new Set<string>();
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   readonly #objects = new Map<string, JsonObject>();
@@ -225,12 +227,18 @@ export class FakeApiServer {
         this.#watch(request, response);
         return;
       case "post":
-        this.events.push(request.body ?? {});
-        sendJson(response, 201, request.body ?? {});
+        this.#create(request, response);
         return;
       default:
         this.#one(request, response);
     }
+  }
+
+  #create({ path, query, body = {} }: SeenRequest, response: ServerResponse): void {
+    const isThere = !this.missingNamespaces.has(placeOf(path).namespace ?? "");
+    if (isThere && !query.has("dryRun")) this.events.push(body);
+    if (isThere) sendJson(response, 201, body);
+    else sendStatus(response, 404, "NotFound");
   }
 
   #one({ kind, path, body }: SeenRequest, response: ServerResponse): void {
