@@ -1,6 +1,7 @@
 /**
  * Events: what `kubectl describe` shows of an object's way into trouble and out of it. They are a courtesy: few, never
- * the same within ten minutes, and one that cannot be written is forgotten.
+ * the same within ten minutes, none of an object that waits for another for no more than a moment, and one that cannot
+ * be written is forgotten.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -9,7 +10,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Condition, ObjectName } from "../model/source.ts";
 import { ApiError } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
-import { resources } from "./resources.ts";
+import { eventsPath, resources } from "./resources.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 export interface EventRecorderOptions {
@@ -31,6 +32,11 @@ export interface Transition {
   readonly after: Pick<Condition, "status" | "reason" | "message">;
 }
 
+// kubectl applies the files of a directory by their names, a Group before its Profile and a Profile before its ConfigMap.
+const passing: ReadonlySet<string> = new Set(["ProfileNotFound", "TemplateNotFound"]);
+const graceMs = 5_000;
+// Of more at once the rate lets fewer through than this.
+const maxWaiting = 256;
 const repeatMs = 600_000;
 // A bound of what is remembered: beyond it the oldest may be told again.
 const maxRemembered = 4_096;
@@ -44,6 +50,8 @@ export class EventRecorder {
   readonly #bucket: TokenBucket;
   /** Object and reason, to when it was told (monotonic); the oldest first. */
   readonly #toldAtMs = new Map<string, number>();
+  /** By uid: what is told unless it is over soon. */
+  readonly #waiting = new Map<string, Transition>();
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
 
@@ -53,9 +61,32 @@ export class EventRecorder {
   }
 
   /** Tells of a change to trouble, from one trouble to another, or out of it; anything else is no event. */
-  record(transition: Transition): void {
-    if (!isTransition(transition) || this.#wasTold(transition) || !this.#bucket.tryTake()) return;
-    const sending = this.#send(transition).finally(() => this.#sending.delete(sending));
+  record({ before, ...transition }: Transition): void {
+    const { uid, after } = transition;
+    // What was not told yet, and is over by now, never was.
+    const waiting = this.#waiting.get(uid);
+    this.#waiting.delete(uid);
+    const whole = { ...transition, before: waiting === undefined ? before : waiting.before };
+    if (!isTransition(whole)) return;
+    if (!passing.has(after.reason)) this.#track(this.#tell(whole));
+    else if (this.#waiting.size < maxWaiting) this.#track(this.#tellLater(whole));
+  }
+
+  async #tellLater(transition: Transition): Promise<void> {
+    const { uid } = transition;
+    this.#waiting.set(uid, transition);
+    await this.#options.clock.sleep(graceMs, this.#stopping.signal);
+    if (this.#stopping.signal.aborted || this.#waiting.get(uid) !== transition) return;
+    this.#waiting.delete(uid);
+    await this.#tell(transition);
+  }
+
+  async #tell(transition: Transition): Promise<void> {
+    if (!this.#wasTold(transition) && this.#bucket.tryTake()) await this.#send(transition);
+  }
+
+  #track(work: Promise<void>): void {
+    const sending = work.finally(() => this.#sending.delete(sending));
     this.#sending.add(sending);
   }
 
@@ -83,7 +114,7 @@ export class EventRecorder {
     try {
       await client.json({
         method: "POST",
-        path: `/apis/events.k8s.io/v1/namespaces/${namespace}/events`,
+        path: eventsPath(namespace),
         body: { contentType: "application/json", value: this.#event(transition) },
         signal: this.#stopping.signal,
         retries: 0,

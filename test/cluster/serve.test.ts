@@ -129,6 +129,11 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("what kubectl applies", ()
     await kubectl("wait", "--for=condition=Ready", "--timeout=20s", "dprof/quickstart");
   });
 
+  it("raised no event about what was applied a moment later", async () => {
+    // The Group's file comes before its Profile's, and there was time enough for an event since.
+    expect(await kubectl("get", "events")).not.toContain("ProfileNotFound");
+  });
+
   it("is deleted: machines that were named wait for a moment, then nothing is left", async () => {
     await kubectl("delete", "-f", quickstart);
     await expect.poll(() => beside.get("/ipxe")).toEqual({ status: 404, body: "404 no matching group\n" });

@@ -45,6 +45,11 @@ class WriterUnderTest {
     await until(() => this.source.seen(groupName(name))?.value.status.observedGeneration === observedGeneration);
   }
 
+  /** Lets as much time pass as an object may wait for another before an event tells of it. */
+  async passGrace(): Promise<void> {
+    await this.bed.clock.advance(5_000);
+  }
+
   /** Waits until no request is under way: what sleeps then are the watches, for minutes. */
   async isIdle(): Promise<void> {
     await until(() => (this.bed.clock.nextWakeMs ?? 0) > 30_000);
@@ -246,13 +251,15 @@ describe("events", () => {
     const under = await WriterUnderTest.start();
     await under.write("a", statusOf(bad));
     await under.shows("a");
+    await under.passGrace();
+    await until(() => suite.server.events.length === 1);
     await under.write("a", statusOf(good, { observedGeneration: 2 }));
     await until(() => suite.server.events.length === 2);
     expect(suite.server.events[0]).toMatchObject({
       apiVersion: "events.k8s.io/v1",
       kind: "Event",
       metadata: { namespace: "default", name: expect.stringMatching(/^a\.[0-9a-f]+$/) },
-      eventTime: "2026-01-01T00:00:00.000000Z",
+      eventTime: "2026-01-01T00:00:05.000000Z",
       reportingController: "davit.dev/controller",
       reportingInstance: "davit-0",
       action: "Reconcile",
@@ -272,6 +279,7 @@ describe("events", () => {
     for (const [at, status] of [bad, good, bad, good, bad].entries()) {
       await under.write("a", statusOf(status, { observedGeneration: at + 2 }));
       await under.shows("a", at + 2);
+      await under.passGrace();
     }
     await until(() => suite.server.events.length === 2);
     await under.bed.clock.advance(600_000);
@@ -281,12 +289,37 @@ describe("events", () => {
     expect(suite.server.events.map(({ reason }) => reason)).toEqual(["ProfileNotFound", "Ready", "Ready"]);
   });
 
+  it("tell nothing of an object that waited for another for a moment: files are applied by their names", async () => {
+    suite.server.put(groupOf("a"));
+    const under = await WriterUnderTest.start();
+    await under.write("a", statusOf(bad));
+    await under.shows("a");
+    await under.bed.clock.advance(4_999);
+    await under.write("a", statusOf(good, { observedGeneration: 2 }));
+    await under.shows("a", 2);
+    await under.passGrace();
+    expect(suite.server.events).toEqual([]);
+  });
+
+  it("tell at once what no other object can mend", async () => {
+    suite.server.put(groupOf("a"));
+    const under = await WriterUnderTest.start();
+    const refused: Condition = { type: "Ready", status: "False", reason: "Refused", message: "spec.boot: no" };
+    await under.write("a", statusOf(bad));
+    await under.shows("a");
+    await under.write("a", statusOf(refused, { observedGeneration: 2 }));
+    await until(() => suite.server.events.length === 1);
+    await under.passGrace();
+    expect(suite.server.events.map(({ reason }) => reason)).toEqual(["Refused"]);
+  });
+
   it("that cannot be written are forgotten", async () => {
     suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     suite.server.always(/\/events$/, (_, response) => sendStatus(response, 403, "Forbidden"));
     await under.write("a", statusOf(bad));
     await under.shows("a");
+    await under.passGrace();
     await until(() => suite.server.seen("post").length === 1);
     await under.events.stop();
     expect(under.bed.told("could not write an event")).toHaveLength(1);
