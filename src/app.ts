@@ -46,6 +46,8 @@ export interface Served {
   readonly problems: number;
   /** Where they are from. */
   readonly source: string;
+  /** The command that adds the first ones there. */
+  readonly firstCommand: string;
   readonly bootAddress: Address;
   readonly storeAddress: Address;
   /** True when the store is reached by HTTPS. */
@@ -186,7 +188,7 @@ export class App {
     return { synced };
   }
 
-  #served(listening: Listening, { source: { view }, place }: ObjectSource): Served {
+  #served(listening: Listening, { source: { view }, place, firstCommand }: ObjectSource): Served {
     const count = (objects: Iterable<unknown>) => [...objects].length;
     return {
       version: this.#version,
@@ -194,6 +196,7 @@ export class App {
       groups: count(view.all("Group")),
       problems: view.problems.length,
       source: place,
+      firstCommand,
       ...listening,
     };
   }

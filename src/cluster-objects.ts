@@ -34,6 +34,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     statusSink: writer,
     adminNamespace: adminNamespaceOf(config, namespaces, access.namespace),
     place: placeOf(access.server, namespaces),
+    firstCommand: firstCommandOf(namespaces === "all" ? access.namespace : (namespaces[0] ?? access.namespace)),
     measure: () => source.measure(),
     attention: () => source.attention,
     stop: async () => {
@@ -61,4 +62,9 @@ function adminNamespaceOf({ adminNamespace }: ServeConfig, namespaces: Namespace
 function placeOf(server: string, namespaces: Namespaces): string {
   if (namespaces === "all") return `all namespaces of ${server}`;
   return `${namespaces.length === 1 ? "namespace" : "namespaces"} ${namespaces.join(", ")} of ${server}`;
+}
+
+/** Whatever namespace kubectl would take by itself. */
+function firstCommandOf(namespace: string): string {
+  return `kubectl apply --namespace ${namespace} -f manifests/quickstart/`;
 }

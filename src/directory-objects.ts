@@ -11,6 +11,7 @@ export function openDirectories({ config, clock, log }: ObjectSourceOptions): Ob
     trust: undefined,
     adminNamespace,
     place: manifests.join(", "),
+    firstCommand: `cp manifests/quickstart/*.yaml ${manifests[0] ?? "."}`,
     measure: () => undefined,
     attention: () => [],
     stop: async () => undefined,

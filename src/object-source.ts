@@ -18,6 +18,8 @@ export interface ObjectSource {
   readonly place: string;
   /** What a cluster vouches for; undefined where the objects are from files. */
   readonly trust: ClusterTrust | undefined;
+  /** The command that adds the first objects, from the package's own directory. */
+  readonly firstCommand: string;
   /** What a person should know of the way to the objects: a line each. */
   attention(): readonly string[];
   /** Sets what is only known when it is asked for. */

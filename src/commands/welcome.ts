@@ -4,7 +4,7 @@ import { type Address, authority, isWildcard } from "../address.ts";
 import type { Served } from "../app.ts";
 import type { ServedFromStore } from "../boot-app.ts";
 
-/** The welcome text of `davit serve`, with three lines to try. */
+/** The welcome text of `davit serve`, with lines to try. */
 export function welcome(served: Served): string {
   const boot = url(served.bootAddress);
   const objects = `${count(served.profiles, "profile")} and ${count(served.groups, "group")}`;
@@ -17,7 +17,7 @@ export function welcome(served: Served): string {
     `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,
     `  operations    ${url(served.opsAddress)}`,
     "",
-    ...linesToTry(boot),
+    ...(served.groups === 0 ? firstSteps(served.firstCommand) : linesToTry(boot)),
   ].join("\n");
 }
 
@@ -31,9 +31,20 @@ export function welcomeOfBoot(served: ServedFromStore): string {
     `  boot service  ${boot}  (machines reach it as http://${served.advertised})`,
     `  operations    ${url(served.opsAddress)}`,
     "",
-    ...linesToTry(boot),
+    ...(served.groups === 0 ? firstStepsOfBoot : linesToTry(boot)),
   ].join("\n");
 }
+
+/** Without a Group every machine gets 404, and so would whoever tries. */
+function firstSteps(command: string): readonly string[] {
+  return ["No machine has a Group yet. Add one, such as that of the quick start:", `  ${command}`, "", ""];
+}
+
+const firstStepsOfBoot = [
+  "No machine has a Group yet. Add Profiles and Groups where the davit of that store reads them.",
+  "",
+  "",
+];
 
 function linesToTry(boot: string): readonly string[] {
   const machine = "uuid=a1b2c3d4-0000-4000-8000-00000000abcd&mac=52-54-00-a1-9c-ae";
