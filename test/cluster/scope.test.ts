@@ -31,7 +31,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
       const response = await fetch(`${opsUrl}/metrics`).catch(() => undefined);
       return sumOf((await response?.text()) ?? "", "davit_watch_restarts_total", { reason: "refused" });
     };
-    await expect.poll(asked).toBeGreaterThanOrEqual(4);
+    await expect.poll(asked, { timeout: 45_000 }).toBeGreaterThanOrEqual(4);
     expect(await (await fetch(`${opsUrl}/readyz`)).text()).toContain("first list is not in the store");
     const why = await (await fetch(`${opsUrl}/readyz?verbose`)).text();
     expect(why).toContain("does not know groups.davit.dev (404): install the CRDs, kubectl apply -f crds/");
@@ -42,7 +42,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     // Two resources, each at 0.8 s, then twice as long each time, 10 s at most.
     expect(await asked()).toBeLessThanOrEqual(20);
     expect(davit.log.filter(({ msg }) => msg === "not following the cluster, what is known stays")).toHaveLength(2);
-  }, 60_000);
+  }, 90_000);
 
   it("reads one namespace, several, all, or the context's own unless told", async () => {
     const racks = ["red", "green", "default"];
@@ -81,7 +81,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
       .toMatchObject({ status: 503 });
     expect(await beside.ops("/readyz?verbose")).not.toContain("mooving");
     expect((await cluster.kubectl(["-n", "mooving", "get", "events", "-o", "name"])).stdout).toBe("");
-  }, 60_000);
+  }, 90_000);
 
   it("answers 500 to a machine that two namespaces claim alike, unless the admin namespace decides", async () => {
     const a = await Beside.make(cluster, "team-a");
