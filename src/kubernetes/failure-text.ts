@@ -32,9 +32,9 @@ export function failureText(failure: WatchFailure | ApiError, asked: Asked): str
 function statusText(status: number, asked: Asked): string | undefined {
   switch (status) {
     case 401:
-      return "The API server does not know who davit is (401): its token or certificate is of another cluster, or ended";
+      return stranger;
     case 403:
-      return `davit may not ${asked.verb} ${whatOf(asked)} (403): bind its account there to the Role of docs/controller.md`;
+      return `davit may not ${asked.verb} ${whatOf(asked)} (403): ${bindRole}`;
     case 404:
       return isOfDavit(asked)
         ? `The cluster does not know ${resourceOf(asked)} (404): install the CRDs, kubectl apply -f crds/`
@@ -45,6 +45,10 @@ function statusText(status: number, asked: Asked): string | undefined {
       return status >= 500 ? `The API server cannot answer now (${status})` : undefined;
   }
 }
+
+const stranger =
+  "The API server does not know who davit is (401): its token or certificate is of another cluster, or ended";
+const bindRole = "bind its account there to the Role of docs/controller.md";
 
 function textOfCode({ failure, what = "" }: ApiError): string | undefined {
   switch (failure) {
