@@ -9,7 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller
+.PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,8 @@ bench: install ## the cost of a boot script at 10 to 100,000 groups, beside bare
 
 bench-boot: install ## the boot service: speed (beside MATCHBOX=path, too), a storm, changes; BENCH_QUICK=1 is shorter
 	@npm --silent run bench:boot
+bench-assets: install ## a hot asset beside nginx (needs nginx-light), and 10,000 clients that do not read
+	@npm --silent run bench:assets
 
 bench-controller: install ## how soon a change in a cluster is what machines get, at 10,000 objects (needs make cluster-tools)
 	@npm --silent run bench:controller
