@@ -92,7 +92,8 @@ export class BootService {
     const connections = this.#connectionLimit();
     const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
     await server.app.register(bootRoutes, { configs });
-    await server.app.register(assets, { root: config.assetsDir, metrics });
+    const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
+    await server.app.register(assets, { root, cacheBytes, clock, log, metrics });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
     const grub = { separator: config.grubSeparator, commands: config.grubCommands };

@@ -8,6 +8,7 @@ import {
   one,
   readAddress,
   readBytes,
+  readBytesOrNone,
   readChoice,
   readCount,
   readDuration,
@@ -58,6 +59,13 @@ export const serviceOptions = {
     help: "kernels and initrds, served below /assets/; default: none, and /assets/ is 404",
     read: one(readText),
   } satisfies Option<string>,
+  assetsCacheBytes: {
+    flag: "assets-cache-bytes",
+    value: "BYTES",
+    preset: "268435456",
+    help: "memory for assets that are asked for again and again; 0: none",
+    read: one(readBytesOrNone),
+  } satisfies Option<number>,
   grubSeparator: {
     flag: "grub-separator",
     value: "auto|semicolon|comma",

@@ -198,6 +198,11 @@ export function readBytes(text: string): number | Refusal {
   return bytes > 0 ? bytes : new Refusal("must be a positive number of bytes");
 }
 
+/** As `readBytes`, with 0 for none. */
+export function readBytesOrNone(text: string): number | Refusal {
+  return /^\d{1,11}$/.test(text) ? Number(text) : new Refusal("must be a number of bytes; 0 is none");
+}
+
 export function readCount(text: string): number | Refusal {
   const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
   return count > 0 ? count : new Refusal("must be a positive number");

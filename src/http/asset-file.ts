@@ -1,6 +1,9 @@
-/** Finds and opens files below the assets directory: regular files only, and never anything outside of it. */
+/**
+ * Finds and opens files below the assets directory: regular files only, and never anything outside of it. What is read
+ * is of the version that was opened, or refused: a file may be written while it is read.
+ */
 
-import { constants } from "node:fs";
+import { type BigIntStats, constants } from "node:fs";
 import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { codeOf } from "../lib/errors.ts";
@@ -8,11 +11,27 @@ import { codeOf } from "../lib/errors.ts";
 /** An open asset. Everything is read from one descriptor, so that a file replaced meanwhile cannot mix with it. */
 export interface Asset {
   readonly handle: FileHandle;
-  readonly sizeBytes: number;
+  readonly version: FileVersion;
   /** Strong: changes whenever size or modification time do. */
   readonly etag: string;
   /** Last-Modified as HTTP writes it. */
   readonly modified: string;
+}
+
+/** What one content of a file is told from another by. */
+export interface FileVersion {
+  /** Device and inode: what stays the same when a file is written in place. */
+  readonly file: string;
+  readonly sizeBytes: number;
+  /** Modification time, which programs may set. */
+  readonly mtimeNs: bigint;
+  /** Change time, which only the kernel sets: it tells of a content whose modification time was set back. */
+  readonly ctimeNs: bigint;
+}
+
+/** The bytes that were asked for are gone: the file was written, or cut, since it was opened. */
+export class AssetChanged extends Error {
+  override readonly name = "AssetChanged";
 }
 
 /**
@@ -56,8 +75,33 @@ async function openBelow(root: string, segments: readonly string[]): Promise<Ass
   }
   return {
     handle,
-    sizeBytes: Number(stats.size),
+    version: versionOf(stats),
     etag: `"${stats.mtimeNs.toString(16)}-${stats.size.toString(16)}"`,
     modified: stats.mtime.toUTCString(),
   };
+}
+
+function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileVersion {
+  return { file: `${dev}:${ino}`, sizeBytes: Number(size), mtimeNs, ctimeNs };
+}
+
+/**
+ * Fills `target` with what an asset has from `position` on. The handle must stay open until this is settled.
+ * @throws {AssetChanged} when these are not, or may not be, bytes of the version that was opened.
+ */
+export async function readAsset({ handle, version }: Asset, target: Buffer, position: number): Promise<void> {
+  for (let filled = 0; filled < target.length; ) {
+    const { bytesRead } = await handle.read(target, filled, target.length - filled, position + filled);
+    if (bytesRead === 0) throw new AssetChanged("Asset shrank while it was sent");
+    filled += bytesRead;
+  }
+  // Looked at after the bytes were read: what is written from here on cannot be among them.
+  const stats = await handle.stat({ bigint: true });
+  if (!isStill(version, stats)) throw new AssetChanged("Asset was written while it was sent");
+}
+
+/** A file without a name any more was replaced, which changes its change time too, and nobody writes it. */
+function isStill({ sizeBytes, mtimeNs, ctimeNs }: FileVersion, stats: BigIntStats): boolean {
+  if (Number(stats.size) !== sizeBytes || stats.mtimeNs !== mtimeNs) return false;
+  return stats.ctimeNs === ctimeNs || stats.nlink === 0n;
 }

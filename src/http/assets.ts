@@ -1,35 +1,48 @@
 /**
  * `/assets/*`: kernels, initrds and whatever else lies in the assets directory.
  *
- * It promises a length that is true, from the same open file as the bytes: a file that shrinks meanwhile ends the
- * connection, never a short answer that looks whole. It never lists a directory, never follows a link out of the root,
- * never opens what is no regular file, never sends chunks and never compresses: no firmware asks for it.
+ * It promises a length that is true, and bytes of one version of the file: one that is written, or shrinks, while it is
+ * sent ends the connection, never a short or mixed answer that looks whole. Each request looks at the file, so that a
+ * change is seen at once. It never lists a directory, never follows a link out of the root, never opens what is no
+ * regular file, never sends chunks and never compresses: no firmware asks for it.
  */
 
+import type { OutgoingHttpHeaders } from "node:http";
 import { extname } from "node:path";
-import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
+import type { Clock } from "../lib/clock.ts";
+import { codeOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
-import { type Asset, openAsset } from "./asset-file.ts";
+import { AssetCache } from "./asset-cache.ts";
+import { type Asset, AssetChanged, openAsset } from "./asset-file.ts";
+import { AssetPieces } from "./asset-pieces.ts";
+import { AssetStreams, sendPieces } from "./asset-streams.ts";
 import { RequestError } from "./errors.ts";
 import { type ByteRange, isUnchanged, selectRange } from "./preconditions.ts";
+import { ReadBuffers } from "./read-buffers.ts";
 import { pathOf } from "./server.ts";
 
 export interface AssetsOptions {
   /** The assets directory; undefined: every asset is 404. */
   readonly root: string | undefined;
-  readonly metrics: Pick<Metrics, "assetStreams">;
+  /** Memory for assets that are asked for again and again; 0: none. */
+  readonly cacheBytes: number;
+  readonly clock: Pick<Clock, "nowMs">;
+  readonly log: Pick<Log, "warn">;
+  readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Downloads at one time; the next one is told to come again. */
   readonly maxStreams?: number;
 }
 
 /**
- * Each download holds up to two chunks, one being read and one being sent: 512 take 128 MiB, and share a 10 Gbit/s link
- * at 20 Mbit/s each. More at once only makes all of them slower.
+ * Each has 5 Mbit/s of a 10 Gbit/s link, so that 64 MiB take two minutes; more at once only make all of them slower.
+ * Past the cache they hold 188 MiB at most: 64 large read buffers, and small ones.
  */
-const maxAssetStreams = 512;
-/** Large enough that a disk read costs little, small enough for the sum above. */
-const chunkBytes = 128 * 1024;
+const maxAssetStreams = 2048;
+
+/** A file that is written between two looks at it is looked at again; one that is written all the time is not sent. */
+const maxLooks = 3;
 
 const prefix = "/assets/";
 
@@ -38,101 +51,132 @@ const textTypes: ReadonlyMap<string, string> = new Map([
   ...[".txt", ".ipxe", ".cfg", ".yaml", ".asc"].map((ending) => [ending, "text/plain; charset=utf-8"] as const),
 ]);
 
-export const assets: FastifyPluginAsync<AssetsOptions> = async (
-  app,
-  { root, metrics, maxStreams = maxAssetStreams },
-) => {
-  const streams = new Slots(maxStreams, (count) => metrics.assetStreams.set(count));
+export const assets: FastifyPluginAsync<AssetsOptions> = async (app, options) => {
+  const { root, cacheBytes: limitBytes, clock, log, metrics, maxStreams = maxAssetStreams } = options;
+  const sending: Sending = {
+    cache: new AssetCache({ limitBytes, clock, metrics }),
+    buffers: new ReadBuffers(),
+    streams: new AssetStreams(maxStreams, metrics.assetStreams),
+    log,
+  };
   app.route({
     method: ["GET", "HEAD"],
     url: `${prefix}*`,
     handler: async (request, reply) => {
-      const asset = root === undefined ? undefined : await openAsset(root, pathOf(request).slice(prefix.length));
-      if (asset === undefined) throw new RequestError("notFound");
-      return await sendAsset(asset, streams, request, reply);
+      if (root === undefined) throw new RequestError("notFound");
+      await turnOf(reply);
+      return await answer(root, sending, request, reply);
     },
   });
 };
 
-/** Answers with an open asset and sees to it that it is closed. */
-async function sendAsset(asset: Asset, streams: Slots, request: FastifyRequest, reply: FastifyReply) {
-  let isStreaming = false;
-  try {
-    reply.headers({ "cache-control": "no-cache", etag: asset.etag, "last-modified": asset.modified });
-    if (isUnchanged(request.headers, asset)) return reply.code(304).send();
-    const range = chooseRange(asset, request, reply);
-    const lengthBytes = range.end - range.start + 1;
-    const type = textTypes.get(extname(pathOf(request)).toLowerCase()) ?? "application/octet-stream";
-    reply.headers({ "content-type": type, "accept-ranges": "bytes", "content-length": lengthBytes });
-    if (request.method === "HEAD") return reply.send();
-    if (!streams.take()) throw new RequestError("overloaded");
-    isStreaming = true;
-    return reply.send(streamOf(asset, range, streams));
-  } finally {
-    if (!isStreaming) await asset.handle.close();
+/** What all downloads share. */
+interface Sending {
+  readonly cache: AssetCache;
+  readonly buffers: ReadBuffers;
+  readonly streams: AssetStreams;
+  readonly log: AssetsOptions["log"];
+}
+
+/**
+ * Resolves when the answers to what the client asked before are out. A client that goes away before that is forgotten:
+ * until then nothing is held for it.
+ */
+async function turnOf({ raw }: FastifyReply): Promise<void> {
+  if (raw.socket === null) await new Promise((resolve) => raw.once("socket", resolve));
+}
+
+async function answer(root: string, sending: Sending, request: FastifyRequest, reply: FastifyReply) {
+  for (let look = 0; look < maxLooks; look++) {
+    const asset = await openOrRefuse(root, pathOf(request).slice(prefix.length));
+    try {
+      return await answerWith(asset, sending, request, reply);
+    } catch (error) {
+      // Thrown to here only while nothing was sent.
+      if (!(error instanceof AssetChanged)) throw error;
+    } finally {
+      await asset.handle.close();
+    }
   }
+  throw new RequestError("changing");
+}
+
+async function openOrRefuse(root: string, path: string): Promise<Asset> {
+  try {
+    const asset = await openAsset(root, path);
+    if (asset !== undefined) return asset;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "EMFILE" || code === "ENFILE") throw new RequestError("overloaded");
+    throw error;
+  }
+  throw new RequestError("notFound");
+}
+
+/** @throws {AssetChanged} when the file was written before anything was sent. */
+async function answerWith(asset: Asset, sending: Sending, request: FastifyRequest, reply: FastifyReply) {
+  const validators = { "cache-control": "no-cache", etag: asset.etag, "last-modified": asset.modified };
+  if (isUnchanged(request.headers, asset)) return reply.code(304).headers(validators).send();
+  const { status, range, headers } = chooseRange(asset, request);
+  const lengthBytes = range.end - range.start + 1;
+  const head = {
+    status,
+    headers: {
+      "content-type": textTypes.get(extname(pathOf(request)).toLowerCase()) ?? "application/octet-stream",
+      ...validators,
+      ...headers,
+      "accept-ranges": "bytes",
+      "content-length": lengthBytes,
+    },
+  };
+  if (request.method === "HEAD" || lengthBytes === 0) return reply.code(status).headers(head.headers).send();
+  if (!sending.streams.enter()) throw new RequestError("overloaded");
+  const pieces = new AssetPieces(asset, range, sending);
+  try {
+    return await sendBody(head, pieces, sending, reply);
+  } finally {
+    pieces.close();
+    sending.streams.leave();
+  }
+}
+
+interface Head {
+  readonly status: number;
+  readonly headers: OutgoingHttpHeaders;
 }
 
 /**
  * The bytes that the request asks for, and the status that says so. An empty file has the range 0 to -1.
  * @throws {RequestError} when it asks for bytes that are not there.
  */
-function chooseRange(asset: Asset, request: FastifyRequest, reply: FastifyReply): ByteRange {
-  const { sizeBytes } = asset;
+function chooseRange(asset: Asset, request: FastifyRequest): Head & { readonly range: ByteRange } {
+  const { sizeBytes } = asset.version;
   const selection = selectRange(request.headers, sizeBytes, asset);
   switch (selection.kind) {
     case "whole":
-      return { start: 0, end: sizeBytes - 1 };
+      return { status: 200, headers: {}, range: { start: 0, end: sizeBytes - 1 } };
     case "none":
       throw new RequestError("rangeNotSatisfiable", { "content-range": `bytes */${sizeBytes}` });
     case "part": {
-      const { start, end } = selection.range;
-      reply.code(206).header("content-range", `bytes ${start}-${end}/${sizeBytes}`);
-      return selection.range;
+      const { range } = selection;
+      return { status: 206, headers: { "content-range": `bytes ${range.start}-${range.end}/${sizeBytes}` }, range };
     }
   }
 }
 
-/** A stream over part of an asset; it closes the asset and gives its slot back, however it ends. */
-function streamOf({ handle }: Asset, range: ByteRange, streams: Slots): Readable {
-  const stream = Readable.from(readRange(handle, range), { objectMode: false, highWaterMark: chunkBytes });
-  stream.once("close", () => {
-    streams.giveBack();
-    // Nothing was written, so a failing close loses nothing.
-    handle.close().catch(() => undefined);
-  });
-  return stream;
-}
-
-async function* readRange(handle: Asset["handle"], { start, end }: ByteRange): AsyncGenerator<Buffer> {
-  for (let position = start; position <= end; ) {
-    const length = Math.min(chunkBytes, end - position + 1);
-    const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, position);
-    if (bytesRead === 0) throw new Error("asset shrank while it was sent");
-    yield buffer.subarray(0, bytesRead);
-    position += bytesRead;
+/** Sends around Fastify's reply, whose streams cost more than the bytes. */
+async function sendBody({ status, headers }: Head, pieces: AssetPieces, { log }: Sending, reply: FastifyReply) {
+  const first = await pieces.next();
+  if (first === undefined) throw new RangeError("An answer with a body has a piece");
+  reply.hijack();
+  const { raw } = reply;
+  try {
+    raw.writeHead(status, headers);
+    await sendPieces(raw, first, pieces);
+  } catch (error) {
+    const path = pathOf(reply.request);
+    if (error instanceof AssetChanged) log.warn({ path }, "asset changed while it was sent, download cut");
+    else log.warn({ path, code: codeOf(error) }, "asset cannot be read, download cut");
   }
-}
-
-/** A bounded number of something. */
-class Slots {
-  readonly #limit: number;
-  readonly #report: (taken: number) => void;
-  #taken = 0;
-
-  constructor(limit: number, report: (taken: number) => void) {
-    this.#limit = limit;
-    this.#report = report;
-  }
-
-  /** @returns false when all are taken. */
-  take(): boolean {
-    if (this.#taken >= this.#limit) return false;
-    this.#report(++this.#taken);
-    return true;
-  }
-
-  giveBack(): void {
-    this.#report(--this.#taken);
-  }
+  return reply;
 }

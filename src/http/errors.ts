@@ -22,6 +22,8 @@ export const requestRefusals = {
   rangeNotSatisfiable: { status: 416, text: "range not satisfiable" },
   headersTooLarge: { status: 431, text: "headers too large" },
   overloaded: { status: 503, text: "too many downloads" },
+  /** An asset that is written all the time. */
+  changing: { status: 503, text: "asset is being written" },
 } as const;
 
 export type RequestRefusal = keyof typeof requestRefusals;

@@ -61,6 +61,21 @@ function bootMetrics(registers: Registry[]) {
       registers,
     }),
     assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
+    assetCacheBytes: new Gauge({
+      name: "davit_boot_asset_cache_bytes",
+      help: "Memory of assets that are kept, or being sent from there.",
+      registers,
+    }),
+    assetCacheHits: new Counter({
+      name: "davit_boot_asset_cache_hits_total",
+      help: "Pieces of assets, of up to 1 MiB, that were in memory or already being read.",
+      registers,
+    }),
+    assetCacheMisses: new Counter({
+      name: "davit_boot_asset_cache_misses_total",
+      help: "Pieces of assets, of up to 1 MiB, that were read from their file.",
+      registers,
+    }),
   };
 }
 

@@ -45,7 +45,7 @@ export async function startBootServer(documents: readonly Document[], assetsRoot
   const fastPath = bootFastPath({ configs, accessLog: access });
   const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe, fastPath });
   await server.app.register(bootRoutes, { configs });
-  await server.app.register(assets, { root: assetsRoot, metrics });
+  await server.app.register(assets, { root: assetsRoot, cacheBytes: 0, clock: systemClock, log, metrics });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   const get = (target: string, options?: AskOptions) => ask(port, target, options);
   return {

@@ -5,12 +5,7 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { assets } from "../../src/http/assets.ts";
-import { answerError } from "../../src/http/errors.ts";
-import { createServer, type HttpServer } from "../../src/http/server.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
+import { type AssetServer, startAssets } from "./asset-server.ts";
 import { ask, headerOf, parseAnswer, readToEnd, statusOf, type WireAnswer } from "./wire.ts";
 
 const modified = "Thu, 01 Jan 2026 00:00:00 GMT";
@@ -20,23 +15,12 @@ const largeBytes = 32 * 1024 * 1024;
 
 const folder = mkdtempSync(join(tmpdir(), "davit-assets-"));
 const root = join(folder, "root");
-const servers: HttpServer[] = [];
+const servers: AssetServer[] = [];
 
 async function start(assetsRoot: string | undefined, maxStreams?: number): Promise<number> {
-  const server = createServer({
-    log: createLog({ level: "silent", format: "json" }),
-    clock: systemClock,
-    answerError,
-    isReadOnly: true,
-  });
+  const server = await startAssets(assetsRoot, { ...(maxStreams !== undefined && { maxStreams }) });
   servers.push(server);
-  await server.app.register(assets, {
-    root: assetsRoot,
-    metrics: createMetrics("test"),
-    ...(maxStreams !== undefined && { maxStreams }),
-  });
-  const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
-  return port;
+  return server.port;
 }
 
 let port = 0;
@@ -79,7 +63,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await Promise.all(servers.map((server) => server.close()));
+  await Promise.all(servers.map((server) => server.stop()));
   rmSync(folder, { recursive: true });
 });
 

@@ -1,0 +1,63 @@
+/**
+ * Sends pieces of assets, each once the kernel has taken the one before it: what a client has not fetched is in the
+ * socket's buffers or still in the file. Only so many answers are sent at one time.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { Metrics } from "../lib/metrics.ts";
+import type { AssetPieces, Piece } from "./asset-pieces.ts";
+
+export class AssetStreams {
+  readonly #limit: number;
+  readonly #running: Metrics["assetStreams"];
+  #count = 0;
+
+  /** @param limit answers at one time. */
+  constructor(limit: number, running: Metrics["assetStreams"]) {
+    this.#limit = limit;
+    this.#running = running;
+  }
+
+  /** @returns false when there are too many already; else the caller calls `leave` when its answer has ended. */
+  enter(): boolean {
+    if (this.#count >= this.#limit) return false;
+    this.#running.set(++this.#count);
+    return true;
+  }
+
+  leave(): void {
+    this.#running.set(--this.#count);
+  }
+}
+
+/**
+ * Writes `first` and all pieces after it to an answer whose head is written, and ends it.
+ * @returns false when the client has gone.
+ * @throws what `pieces` throw; the answer is cut.
+ */
+export async function sendPieces(response: ServerResponse, first: Piece, pieces: AssetPieces): Promise<boolean> {
+  try {
+    for (let piece: Piece | undefined = first; piece !== undefined; piece = await pieces.next()) {
+      if (!(await write(response, piece))) return false;
+    }
+    response.end();
+    return true;
+  } catch (error) {
+    // What was announced will not come: only a connection that ends tells the client so.
+    response.destroy();
+    throw error;
+  }
+}
+
+/** Resolves once the kernel has all of a piece: with false when it never will. */
+async function write(response: ServerResponse, { bytes, release }: Piece): Promise<boolean> {
+  try {
+    if (response.destroyed) return false;
+    // Node hands the head, which it has kept until now, and these bytes to the kernel in one call.
+    return await new Promise((resolve) => {
+      response.write(bytes, (error) => resolve(error === undefined || error === null));
+    });
+  } finally {
+    release();
+  }
+}
