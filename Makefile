@@ -9,7 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets
+.PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,6 +21,9 @@ run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379
 
 test: install ## run every suite that this machine can run
 	@npm --silent test
+
+test-firmware: install ## boot every firmware and loader, one at a time, and write the table of docs/firmware.md
+	@npm --silent run test:firmware
 
 test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)
 	@npm --silent run test:cluster-long
@@ -64,8 +67,8 @@ bench-pauses: install ## how long requests wait beside a listing, and a snapshot
 fuzz-store: install ## compare the store with etcd 3.4, FUZZ_OPERATIONS (1,000,000) random operations from FUZZ_SEED on
 	@FUZZ_OPERATIONS=$${FUZZ_OPERATIONS:-1000000} npm --silent run fuzz:store
 
-boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox
-	@npm --silent run boot-assets
+boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox; ARCH=arm64 builds assets/quickstart-arm64/
+	@npm --silent run boot-assets -- $(if $(ARCH),assets/quickstart-$(ARCH) $(ARCH))
 
 boot: install ## boot a QEMU machine from the running quickstart (make run or make cluster in another terminal)
 	@npm --silent run boot

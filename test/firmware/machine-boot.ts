@@ -1,11 +1,12 @@
 /** A davit with its boot assets, and machines that boot from it, one after the other. */
 
-import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFailed } from "vitest";
 import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type Architecture, buildBootAssets } from "./boot-assets.ts";
+import type { Lan } from "./lan.ts";
 import { bootMachine, hostSeenByMachine, type Machine, type Typist, tail } from "./machine.ts";
 
 // A boot takes 10 to 15 seconds without hardware virtualisation, and several times that beside busy neighbours.
@@ -19,6 +20,8 @@ export interface BootServer {
   /** `host:port` of the boot service, on this computer and as a machine sees it. */
   readonly authority: string;
   readonly authoritySeenByMachine: string;
+  /** The directory that `/assets/` serves. */
+  readonly assets: string;
   /** A new directory, which goes when the server stops. */
   makeDirectory(): string;
   /**
@@ -29,21 +32,39 @@ export interface BootServer {
   stop(): Promise<void>;
 }
 
+export interface BootServerOptions {
+  /** Of the machines. */
+  readonly architecture?: Architecture;
+  /** Where davit shall be, and its machines; this computer and QEMU's user network unless given. */
+  readonly lan?: Lan;
+}
+
 /**
  * Builds the assets and starts a davit.
  * @param source words of the command line that say where its objects come from.
  */
-export async function startBootServer(source: readonly string[]): Promise<BootServer> {
+export async function startBootServer(
+  source: readonly string[],
+  { architecture = "amd64", lan }: BootServerOptions = {},
+): Promise<BootServer> {
   const folder = mkdtempSync(join(tmpdir(), "davit-firmware-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
-  const davit = await startIn(folder, source).catch((cause: unknown) => {
+  const assets = join(folder, "assets");
+  const start = async (): Promise<DavitProcess> => {
+    await buildBootAssets(join(assets, "quickstart"), architecture);
+    const place = lan === undefined ? [] : ["--boot-address", lan.authority];
+    const args = [...source, "--assets-dir", assets, ...place];
+    return await startDavit({ dataDir: join(folder, "data"), args, ...(lan && { within: lan.enter }) });
+  };
+  const davit = await start().catch((cause: unknown) => {
     remove();
     throw cause;
   });
   const { host, port } = new URL(davit.bootUrl);
   return {
-    authority: host,
-    authoritySeenByMachine: `${hostSeenByMachine}:${port}`,
+    authority: lan?.authority ?? host,
+    authoritySeenByMachine: lan?.authority ?? `${hostSeenByMachine}:${port}`,
+    assets,
     makeDirectory: () => mkdtempSync(join(folder, "more-")),
     boot: async (machine, typist) => {
       const transcript = await bootMachine(machine, { timeoutMs: bootLimitMs, ...(typist && { typist }) });
@@ -55,10 +76,4 @@ export async function startBootServer(source: readonly string[]): Promise<BootSe
       remove();
     },
   };
-}
-
-async function startIn(folder: string, source: readonly string[]): Promise<DavitProcess> {
-  const assets = join(folder, "assets");
-  execFileSync(join(import.meta.dirname, "boot-assets.sh"), [join(assets, "quickstart")]);
-  return await startDavit({ dataDir: join(folder, "data"), args: [...source, "--assets-dir", assets] });
 }

@@ -1,15 +1,16 @@
 /**
  * A virtual machine with BIOS or UEFI, booting from the network alone by iPXE or by what it gets over TFTP. It has no
- * disk.
+ * disk, but for the one from which it may start iPXE.
  *
  * QEMU's user network needs no root: it answers the machine's DHCP and TFTP itself, names the boot file there, and what
- * the machine sends to 10.0.2.2 arrives at this computer's loopback.
+ * the machine sends to 10.0.2.2 arrives at this computer's loopback. What that network cannot offer, lan.ts does.
  */
 
 import { spawn } from "node:child_process";
 import { accessSync, constants, readFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { unreachable } from "../../src/lib/errors.ts";
+import type { Lan } from "./lan.ts";
 
 /** This computer's loopback, as a machine sees it. */
 export const hostSeenByMachine = "10.0.2.2";
@@ -25,19 +26,35 @@ export const ipxeRom = "/usr/lib/ipxe/qemu/pxe-virtio.rom";
 const ipxeEfiRom = "/usr/lib/ipxe/qemu/efi-virtio.rom";
 const uefiCode = "/usr/share/OVMF/OVMF_CODE_4M.fd";
 const uefiVariables = "/usr/share/OVMF/OVMF_VARS_4M.fd";
+const armCode = "/usr/share/AAVMF/AAVMF_CODE.fd";
+const armVariables = "/usr/share/AAVMF/AAVMF_VARS.fd";
+const ipxeKernel = "/usr/lib/ipxe/ipxe.lkrn";
 
 /** What runs the guest's instructions: `auto` is KVM where this user may use it, else QEMU's own translator (TCG). */
 export type Accelerator = "auto" | "kvm" | "tcg";
 
-/** SeaBIOS, or EDK II's OVMF. */
-export type Firmware = "bios" | "uefi";
+/** SeaBIOS, or EDK II's OVMF, or the same for arm64. */
+export type Firmware = "bios" | "uefi" | "uefi-arm64";
 
 /** What the firmware starts. */
 export type Loader =
   /** iPXE from the network card's ROM; DHCP gives it the URL to boot from. */
   | { readonly kind: "ipxe"; readonly url: string }
   /** A file below a directory that QEMU serves by TFTP, loaded by the PXE of the firmware (of a BIOS: of the card). */
-  | { readonly kind: "tftp"; readonly directory: string; readonly file: string };
+  | { readonly kind: "tftp"; readonly directory: string; readonly file: string }
+  /** iPXE from a disk or CD, with drivers of its own; DHCP gives it the URL to boot from. */
+  | { readonly kind: "medium"; readonly image: string; readonly medium: "disk" | "cd"; readonly url: string }
+  /** What a network offers to the firmware. */
+  | { readonly kind: "lan"; readonly lan: Lan; readonly by: LanClient };
+
+/** What the firmware asks a network with. */
+type LanClient =
+  /** Its own PXE; of a BIOS, the iPXE in the card's ROM. */
+  | "pxe"
+  /** UEFI HTTP Boot. */
+  | "http"
+  /** For the PXE of a BIOS: an iPXE that runs this script, and by it need not say that it is iPXE. */
+  | { readonly script: string };
 
 export interface Machine {
   readonly mac: string;
@@ -55,15 +72,14 @@ export interface Typist {
 
 /** The options of QEMU for a machine, but for where its serial line goes. */
 export function qemuArguments(machine: Machine): readonly string[] {
-  const { mac, uuid, accelerator = "auto" } = machine;
+  const { uuid, loader, accelerator = "auto" } = machine;
   return [
     ...["-nodefaults", "-display", "none"],
     ...firmwareArguments(machine.firmware),
-    ...accelerators(accelerator).flatMap((name) => ["-accel", name]),
+    ...accelerators(machine.firmware, accelerator).flatMap((name) => ["-accel", name]),
     ...["-m", "512", "-uuid", uuid, "-no-reboot"],
-    ...["-netdev", `user,id=net0,${networkOptions(machine.loader)}`],
-    // Without its legacy half the card has the PCI id for which the ROM was built; QEMU mends only ROMs of its own choice.
-    ...["-device", `virtio-net-pci,netdev=net0,mac=${mac},romfile=${cardRom(machine)},disable-legacy=on,bootindex=0`],
+    ...loaderArguments(loader),
+    ...["-netdev", networkOptions(loader), "-device", `virtio-net-pci,netdev=net0,${cardOptions(machine)}`],
   ];
 }
 
@@ -78,7 +94,8 @@ export function bootMachine(
   { timeoutMs, typist }: { readonly timeoutMs: number; readonly typist?: Typist },
 ): Promise<string> {
   const serial = ["-serial", "stdio", "-monitor", "none"];
-  const qemu = spawn(qemuProgram, [...qemuArguments(machine), ...serial], {
+  const [program = "", ...words] = [...commandOf(machine), ...qemuArguments(machine), ...serial];
+  const qemu = spawn(program, words, {
     timeout: timeoutMs,
     killSignal: "SIGKILL",
   });
@@ -110,28 +127,67 @@ export function tail(transcript: string): string {
   return transcript.split("\n").slice(-40).join("\n");
 }
 
+/** QEMU for the machine's processor, in the machine's network. */
+function commandOf({ firmware, loader }: Machine): readonly string[] {
+  const program = firmware === "uefi-arm64" ? "qemu-system-aarch64" : qemuProgram;
+  return loader.kind === "lan" ? [...loader.lan.enter, program] : [program];
+}
+
 function firmwareArguments(firmware: Firmware): readonly string[] {
   switch (firmware) {
     case "bios":
       // Without a screen SeaBIOS and what it starts write to the serial line.
       return ["-machine", "pc,graphics=off"];
-    case "uefi": {
-      const flash = "if=pflash,format=raw";
-      // The variables are written in a copy that QEMU throws away: every boot is the machine's first.
-      const drives = [`${flash},readonly=on,file=${uefiCode}`, `${flash},snapshot=on,file=${uefiVariables}`];
-      return ["-machine", "q35", ...drives.flatMap((drive) => ["-drive", drive])];
-    }
+    case "uefi":
+      return ["-machine", "q35", ...flash(uefiCode, uefiVariables)];
+    case "uefi-arm64":
+      return ["-machine", "virt", "-cpu", "cortex-a57", ...flash(armCode, armVariables)];
     default:
       return unreachable(firmware);
   }
 }
 
-function networkOptions(loader: Loader): string {
+function flash(code: string, variables: string): readonly string[] {
+  // The variables are written in a copy that QEMU throws away: every boot is the machine's first.
+  const drives = [`readonly=on,file=${code}`, `snapshot=on,file=${variables}`];
+  return drives.flatMap((drive) => ["-drive", `if=pflash,format=raw,${drive}`]);
+}
+
+/** What the machine has because of its loader, but for the network. */
+function loaderArguments(loader: Loader): readonly string[] {
   switch (loader.kind) {
     case "ipxe":
-      return `bootfile=${escaped(loader.url)}`;
     case "tftp":
-      return `tftp=${escaped(loader.directory)},bootfile=${escaped(loader.file)}`;
+      return [];
+    case "medium": {
+      const device = loader.medium === "cd" ? "ide-cd" : "virtio-blk-pci";
+      const drive = `if=none,id=medium,format=raw,readonly=on,file=${escaped(loader.image)}`;
+      return ["-drive", drive, "-device", `${device},drive=medium,bootindex=0`];
+    }
+    case "lan":
+      return clientArguments(loader.by);
+    default:
+      return unreachable(loader);
+  }
+}
+
+function clientArguments(by: LanClient): readonly string[] {
+  if (by === "pxe") return [];
+  if (by !== "http") return ["-kernel", ipxeKernel, "-initrd", by.script];
+  // OVMF would try both PXEs first.
+  return ["IPv4PXESupport", "IPv6PXESupport"].flatMap((name) => ["-fw_cfg", `name=opt/org.tianocore/${name},string=n`]);
+}
+
+function networkOptions(loader: Loader): string {
+  const user = "user,id=net0";
+  switch (loader.kind) {
+    case "ipxe":
+    case "medium":
+      return `${user},bootfile=${escaped(loader.url)}`;
+    case "tftp":
+      return `${user},tftp=${escaped(loader.directory)},bootfile=${escaped(loader.file)}`;
+    case "lan":
+      return `tap,id=net0,ifname=${loader.lan.tap},script=no,downscript=no`;
     default:
       return unreachable(loader);
   }
@@ -144,11 +200,24 @@ function escaped(value: string): string {
 
 /** A BIOS has no network of its own: there iPXE is also the PXE that loads a file. UEFI has one, without any ROM. */
 function cardRom({ firmware, loader }: Machine): string {
-  if (firmware === "bios") return ipxeRom;
+  if (firmware === "bios") return isLocal(loader) ? "" : ipxeRom;
   return loader.kind === "ipxe" ? ipxeEfiRom : "";
 }
 
-function accelerators(wanted: Accelerator): readonly string[] {
+/** The card is the first boot device, unless the loader is on another one. */
+function cardOptions(machine: Machine): string {
+  // Without its legacy half the card has the PCI id for which the ROM was built; QEMU mends only ROMs of its own choice.
+  const options = `mac=${machine.mac},romfile=${cardRom(machine)},disable-legacy=on`;
+  return isLocal(machine.loader) ? options : `${options},bootindex=0`;
+}
+
+/** The machine starts its loader from something else than the network, and that has a driver for the card. */
+function isLocal(loader: Loader): boolean {
+  return loader.kind === "medium" || (loader.kind === "lan" && typeof loader.by === "object");
+}
+
+function accelerators(firmware: Firmware, wanted: Accelerator): readonly string[] {
+  if (firmware === "uefi-arm64") return ["tcg"];
   if (wanted !== "auto") return [wanted];
   // Not offered at all without permission: QEMU would complain before it falls back.
   return isUsable("/dev/kvm") && hasHardwareVirtualization() ? ["kvm", "tcg"] : ["tcg"];

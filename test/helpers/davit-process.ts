@@ -20,6 +20,8 @@ export interface DavitOptions {
   readonly crash?: AbortSignal;
   /** Where the lines of its log go, for when it ends before it serves. */
   readonly log?: JsonObject[];
+  /** Words before the command, that run it somewhere else. */
+  readonly within?: readonly string[];
 }
 
 /** A boot service that follows a store, without one of its own. */
@@ -76,14 +78,15 @@ function addresses(names: readonly string[], args: readonly string[]): readonly 
   return [...free.flatMap((name) => [`--${name}-address`, "127.0.0.1:0"]), ...args];
 }
 
-type LaunchOptions = Pick<DavitOptions, "program" | "crash" | "log">;
+type LaunchOptions = Pick<DavitOptions, "program" | "crash" | "log" | "within">;
 
 async function launch(
   command: string,
   args: readonly string[],
-  { program = main, crash, log = [] }: LaunchOptions = {},
+  { program = main, crash, log = [], within = [] }: LaunchOptions = {},
 ) {
-  const child = spawn(process.execPath, [program, command, "--log-format", "json", ...args], {
+  const [file = process.execPath, ...words] = [...within, process.execPath, program, command];
+  const child = spawn(file, [...words, "--log-format", "json", ...args], {
     env: environment(),
     stdio: ["ignore", "pipe", "pipe"],
   });

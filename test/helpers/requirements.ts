@@ -1,10 +1,13 @@
 /**
  * What some suites need beyond Node. A suite whose program is missing is skipped and the run's end says so with the
- * command that brings it; `DAVIT_REQUIRE=all` (or a list such as `qemu,etcd`) makes it fail instead.
+ * command that brings it; `DAVIT_REQUIRE=all` (or a list such as `qemu,etcd`) makes it fail instead. A suite that takes
+ * too long for every run needs to be asked for: it is skipped and told in the same way, but `all` does not mean it.
  */
 
+import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { packageCache } from "../firmware/boot-assets.ts";
 import { toolPath } from "../tools/tools.ts";
 
 interface Requirement {
@@ -13,34 +16,58 @@ interface Requirement {
   /** What must hold beside. */
   readonly also?: () => boolean;
   readonly bringIt: string;
+  /** Left out because it takes long, not because something is missing: required only by its name. */
+  readonly byChoice?: true;
 }
 
 const requirements = {
   qemu: { anyOf: ["qemu-system-x86_64"], bringIt: "apt-get install qemu-system-x86" },
   "ipxe-rom": { anyOf: ["/usr/lib/ipxe/qemu/pxe-virtio.rom"], bringIt: "apt-get install ipxe-qemu" },
   ovmf: { anyOf: ["/usr/share/OVMF/OVMF_CODE_4M.fd"], bringIt: "apt-get install ovmf" },
+  ipxe: { anyOf: ["/usr/lib/ipxe/snponly.efi"], bringIt: "apt-get install ipxe" },
   // Installed, or unpacked by an earlier `make boot-assets`.
   "cloud-kernel": {
-    anyOf: ["/var/lib/dpkg/info/linux-image-cloud-amd64.list", bootAssetsCache("boot")],
+    anyOf: ["/var/lib/dpkg/info/linux-image-cloud-amd64.list", packageCache("amd64", "boot")],
     bringIt: "apt-get install linux-image-cloud-amd64, or without root: make boot-assets",
   },
   "busybox-static": {
     anyOf: [
       "/var/lib/dpkg/info/busybox-static.list",
-      bootAssetsCache("bin/busybox"),
-      bootAssetsCache("usr/bin/busybox"),
+      packageCache("amd64", "bin/busybox"),
+      packageCache("amd64", "usr/bin/busybox"),
     ],
     bringIt: "apt-get install busybox-static, or without root: make boot-assets",
   },
   grub: { anyOf: ["grub-script-check"], bringIt: "apt-get install grub-common" },
   "grub-bios": { anyOf: ["/usr/lib/grub/i386-pc/moddep.lst"], bringIt: "apt-get install grub-pc-bin" },
   "grub-uefi": { anyOf: ["/usr/lib/grub/x86_64-efi/moddep.lst"], bringIt: "apt-get install grub-efi-amd64-bin" },
+  "grub-signed": {
+    anyOf: ["/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed"],
+    bringIt: "apt-get install grub-efi-amd64-signed",
+  },
+  mtools: { anyOf: ["mcopy"], bringIt: "apt-get install mtools" },
+  dnsmasq: { anyOf: ["dnsmasq"], bringIt: "apt-get install dnsmasq-base" },
+  "network-namespace": {
+    anyOf: ["ip"],
+    also: mayMakeNetwork,
+    bringIt: "apt-get install iproute2, and run the tests where users may make namespaces and /dev/net/tun exists",
+  },
+  "qemu-arm64": { anyOf: ["qemu-system-aarch64"], bringIt: "apt-get install qemu-system-arm" },
+  "uefi-arm64": { anyOf: ["/usr/share/AAVMF/AAVMF_CODE.fd"], bringIt: "apt-get install qemu-efi-aarch64" },
+  // Of another architecture, which need not be installed.
+  "packages-arm64": { anyOf: [packageCache("arm64", "versions")], bringIt: "make boot-assets ARCH=arm64" },
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
   etcdctl: { anyOf: ["etcdctl"], bringIt: "apt-get install etcd-client" },
   "python-etcd": { anyOf: ["/usr/lib/python3/dist-packages/etcd/lock.py"], bringIt: "apt-get install python3-etcd" },
   tmpfs: { anyOf: ["mount"], also: mayMount, bringIt: "run the tests as root, in a container with CAP_SYS_ADMIN" },
   "kube-apiserver": { anyOf: [toolPath("kube-apiserver")], also: hasEtcd, bringIt: "make cluster-tools" },
   kubectl: { anyOf: [toolPath("kubectl")], bringIt: "make cluster-tools" },
+  "all-firmware": {
+    anyOf: ["/"],
+    also: () => process.env.DAVIT_TEST_FIRMWARE === "all",
+    bringIt: "make test-firmware",
+    byChoice: true,
+  },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
 } as const satisfies Record<string, Requirement>;
 
@@ -70,23 +97,25 @@ function mayMount(): boolean {
   return ((BigInt(`0x${effective}`) >> 21n) & 1n) === 1n;
 }
 
+function mayMakeNetwork(): boolean {
+  const command = ["--map-root-user", "--net", "ip", "tuntap", "add", "tap0", "mode", "tap"];
+  return existsSync("/dev/net/tun") && spawnSync("unshare", command).status === 0;
+}
+
 // Not the etcd above, which is the reference for another API: the one that the API server keeps its objects in.
 function hasEtcd(): boolean {
   return isPresent(toolPath("etcd"));
 }
 
-function bootAssetsCache(path: string): string {
-  return join(import.meta.dirname, "../../.cache/boot-assets", path);
-}
-
 function describe(name: RequirementName): string {
-  const { anyOf, bringIt } = requirements[name];
-  return `${name} (${anyOf.join(" or ")}): ${bringIt}`;
+  const { anyOf, bringIt, byChoice }: Requirement = requirements[name];
+  return byChoice ? `${name}: ${bringIt}` : `${name} (${anyOf.join(" or ")}): ${bringIt}`;
 }
 
 function isRequired(name: RequirementName): boolean {
+  const { byChoice }: Requirement = requirements[name];
   const wanted = (process.env.DAVIT_REQUIRE ?? "").split(",");
-  return wanted.includes("all") || wanted.includes(name);
+  return (wanted.includes("all") && !byChoice) || wanted.includes(name);
 }
 
 function isPresent(program: string): boolean {

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { readPage } from "../helpers/page-examples.ts";
+import { missing } from "../helpers/requirements.ts";
+import { expectBoot } from "./checked-boot.ts";
+import { boots } from "./firmware-table.ts";
+import { archQuery, fillGrubDirectory, grubConfig, makeProxyGrub, proxyGrubWords } from "./grub-netboot.ts";
+import { type LanServer, startLanServer } from "./lan-server.ts";
+import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
+
+const isMissing =
+  missing("all-firmware") ||
+  missing("qemu-arm64", "uefi-arm64", "packages-arm64", "busybox-static", "grub", "network-namespace", "dnsmasq");
+const dnsmasqHost = "192.168.1.10";
+
+describe.skipIf(isMissing)("an arm64 machine boots the Profile of all others", () => {
+  it(
+    "with dnsmasq as DHCP server, and a GRUB that tells its processor",
+    async () => {
+      const network = await startArmServer("DHCP server", archQuery);
+      const { lan } = network;
+      await expectBoot(network.server, boots.arm64Grub, { kind: "lan", lan, by: "pxe" }).finally(network.stop);
+    },
+    startLimitMs + bootTestLimitMs,
+  );
+
+  it(
+    "with dnsmasq beside a DHCP server, and a GRUB that was told where its files are",
+    async () => {
+      const network = await startArmServer("proxy-DHCP", "");
+      makeProxyGrub(dnsmasqHost, network.tftp);
+      const { lan } = network;
+      await expectBoot(network.server, boots.arm64GrubProxy, { kind: "lan", lan, by: "pxe" }).finally(network.stop);
+    },
+    startLimitMs + bootTestLimitMs,
+  );
+});
+
+it("docs/firmware.md shows how that GRUB is made, and its config", () => {
+  const page = readPage("firmware.md").replaceAll(/\s*\\\n\s*/g, " ");
+  const quoted = proxyGrubWords(dnsmasqHost, "/srv/tftp").map((word) => (word.includes("(") ? `'${word}'` : word));
+  expect(page).toContain(["grub-mkimage --directory=/usr/lib/grub/arm64-efi", ...quoted].join(" "));
+  expect(page).toContain(archQuery);
+});
+
+async function startArmServer(role: Parameters<typeof startLanServer>[0], labels: string): Promise<LanServer> {
+  const network = await startLanServer(role, { architecture: "arm64" });
+  fillGrubDirectory(network.tftp, "uefi-arm64", grubConfig(network.lan.authority, labels));
+  return network;
+}

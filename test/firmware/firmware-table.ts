@@ -1,0 +1,137 @@
+/**
+ * The boots that the firmware suites have, and the table of docs/firmware.md that they write: `make test-firmware` puts
+ * into it what each boot came to. Otherwise nothing is written.
+ *
+ * A suite passes its boots one after the other, and `make test-firmware` runs one suite at a time: the page has one
+ * writer.
+ */
+
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readPage } from "../helpers/page-examples.ts";
+import { packageCache } from "./boot-assets.ts";
+import type { Firmware } from "./machine.ts";
+
+/** What is booted, and how. */
+export interface Boot {
+  readonly firmware: Firmware;
+  readonly loader: Loader;
+  readonly how: string;
+}
+
+/** What it came to: `boots` is a Linux that found its own configs. */
+export interface BootRecord extends Boot {
+  readonly result: string;
+  /** From power on to power off. */
+  readonly seconds: number;
+}
+
+type Loader = keyof typeof loaders;
+
+interface Part {
+  readonly title: string;
+  /** The Debian package that it is from. */
+  readonly package: string;
+}
+
+const firmwares = {
+  bios: { title: "BIOS", package: "seabios" },
+  uefi: { title: "UEFI", package: "ovmf" },
+  "uefi-arm64": { title: "UEFI, arm64", package: "qemu-efi-aarch64" },
+} as const satisfies Record<Firmware, Part>;
+
+const loaders = {
+  "ipxe-rom": { title: "iPXE", package: "ipxe-qemu" },
+  ipxe: { title: "iPXE", package: "ipxe" },
+  "grub-bios": { title: "GRUB", package: "grub-pc-bin" },
+  "grub-uefi": { title: "GRUB", package: "grub-efi-amd64-bin" },
+  "grub-signed": { title: "GRUB", package: "grub-efi-amd64-signed" },
+  "grub-arm64": { title: "GRUB", package: "grub-efi-arm64-bin" },
+} as const satisfies Record<string, Part>;
+
+/** Every boot that a suite has, in the order of the table. */
+export const boots = {
+  biosIpxeRom: { firmware: "bios", loader: "ipxe-rom", how: "card's ROM; the DHCP boot file is davit's URL" },
+  biosIpxeIso: { firmware: "bios", loader: "ipxe", how: "`ipxe.iso` as a CD; the DHCP boot file is davit's URL" },
+  biosIpxeTftp: { firmware: "bios", loader: "ipxe", how: "`undionly.kpxe` by TFTP; dnsmasq as DHCP server" },
+  biosIpxeProxy: { firmware: "bios", loader: "ipxe-rom", how: "card's ROM; dnsmasq as proxy-DHCP" },
+  biosGrub: { firmware: "bios", loader: "grub-bios", how: "`core.0` by TFTP" },
+  uefiIpxeRom: { firmware: "uefi", loader: "ipxe-rom", how: "card's ROM; the DHCP boot file is davit's URL" },
+  uefiIpxeEsp: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` on a disk; the DHCP boot file is davit's URL" },
+  uefiIpxeTftp: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP; dnsmasq as DHCP server" },
+  uefiIpxeProxy: { firmware: "uefi", loader: "ipxe", how: "`snponly.efi` by TFTP; dnsmasq as proxy-DHCP" },
+  uefiIpxeHttp: { firmware: "uefi", loader: "ipxe", how: "`ipxe.efi` by UEFI HTTP Boot from `/assets/`" },
+  uefiGrub: { firmware: "uefi", loader: "grub-uefi", how: "`core.efi` by TFTP" },
+  uefiGrubSigned: { firmware: "uefi", loader: "grub-signed", how: "`grubnetx64.efi` by TFTP, Secure Boot off" },
+  arm64Grub: { firmware: "uefi-arm64", loader: "grub-arm64", how: "`core.efi` by TFTP; dnsmasq as DHCP server" },
+  arm64GrubProxy: {
+    firmware: "uefi-arm64",
+    loader: "grub-arm64",
+    how: "`grub-arm64.efi` by TFTP; dnsmasq as proxy-DHCP",
+  },
+} as const satisfies Record<string, Boot>;
+
+const page = new URL("../../docs/firmware.md", import.meta.url);
+const head = [
+  "| firmware | boot loader | how it is loaded | result | seconds | versions |",
+  "|---|---|---|---|---|---|",
+];
+const marked = /(?<=<!-- written by make test-firmware -->\n).*?(?=\n<!-- end -->)/s;
+
+/**
+ * Puts a boot into the table, in the place of its last result; rows of boots that no suite has any more go.
+ * @throws {Error} when `boots` does not have it.
+ */
+export function recordBoot(record: BootRecord): void {
+  const known: readonly Boot[] = Object.values(boots);
+  if (!known.some((boot) => key(boot) === key(record))) throw new Error(`Not in the table of boots: ${key(record)}`);
+  if (process.env.DAVIT_FIRMWARE_TABLE !== "write") return;
+  const rows = new Map(tableRows().map((row) => [keyOf(row), row]));
+  rows.set(key(record), rowOf(record));
+  const table = [...head, ...known.flatMap((boot) => rows.get(key(boot)) ?? [])];
+  writeFileSync(
+    page,
+    readPage("firmware.md").replace(marked, () => table.join("\n")),
+  );
+}
+
+/** The first cells of a boot's row, which tell it from others. */
+export function key({ firmware, loader, how }: Boot): string {
+  return `| ${firmwares[firmware].title} | ${loaders[loader].title} | ${how} |`;
+}
+
+export function loaderTitle({ loader }: Boot): (typeof loaders)[Loader]["title"] {
+  return loaders[loader].title;
+}
+
+/** The first cells of each row of the page. */
+export function keysOfPage(): readonly string[] {
+  return tableRows().map(keyOf);
+}
+
+function tableRows(): readonly string[] {
+  const [table = ""] = marked.exec(readPage("firmware.md")) ?? [];
+  return table.split("\n").slice(head.length);
+}
+
+function keyOf(row: string): string {
+  return `${row.split(" | ").slice(0, 3).join(" | ")} |`;
+}
+
+function rowOf(record: BootRecord): string {
+  const packages = [firmwares[record.firmware].package, loaders[record.loader].package];
+  const versions = packages.map((name) => `${name} ${versionOf(name)}`).join(", ");
+  return `${key(record)} ${record.result} | ${record.seconds.toFixed(1)} | ${versions} |`;
+}
+
+/** Of another architecture's package, which is not installed but unpacked, the file beside it tells. */
+function versionOf(name: string): string {
+  const { status, stdout } = spawnSync("dpkg-query", ["--show", `--showformat=\${Version}`, name], {
+    encoding: "utf8",
+  });
+  if (status === 0) return stdout;
+  const unpacked = packageCache("arm64", "versions");
+  const text = existsSync(unpacked) ? readFileSync(unpacked, "utf8") : "";
+  const [, version = "of unknown version"] = new RegExp(`^${name} (.*)$`, "m").exec(text) ?? [];
+  return version;
+}

@@ -1,0 +1,53 @@
+/** The network of docs/firmware.md, with a dnsmasq that is configured as that page says, and a davit. */
+
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { blocksOf, readPage } from "../helpers/page-examples.ts";
+import type { Architecture } from "./boot-assets.ts";
+import { type Lan, startLan } from "./lan.ts";
+import { type BootServer, startBootServer } from "./machine-boot.ts";
+
+export interface LanServer {
+  readonly lan: Lan;
+  readonly server: BootServer;
+  /** What dnsmasq offers by TFTP. */
+  readonly tftp: string;
+  stop(): Promise<void>;
+}
+
+/** The configs that the page shows, in its order. */
+export const dnsmasqRoles = ["DHCP server", "proxy-DHCP"] as const;
+type DnsmasqRole = (typeof dnsmasqRoles)[number];
+
+const manifests = join(import.meta.dirname, "manifests");
+
+/** Starts all of it. As proxy-DHCP dnsmasq has a router beside it, which gives the addresses. */
+export async function startLanServer(
+  role: DnsmasqRole,
+  { architecture }: { readonly architecture: Architecture },
+): Promise<LanServer> {
+  const folder = mkdtempSync(join(tmpdir(), "davit-lan-"));
+  const tftp = join(folder, "tftp");
+  mkdirSync(tftp);
+  const lan = await startLan(folder);
+  const stop = async () => {
+    await lan.stop();
+    rmSync(folder, { recursive: true });
+  };
+  try {
+    if (role === "proxy-DHCP") await lan.startRouter();
+    await lan.startDnsmasq(configOf(role).replace("/srv/tftp", tftp));
+    const server = await startBootServer(["--manifests", manifests], { architecture, lan });
+    return { lan, server, tftp, stop: () => server.stop().then(stop) };
+  } catch (cause) {
+    await stop();
+    throw cause;
+  }
+}
+
+function configOf(role: DnsmasqRole): string {
+  const config = blocksOf(readPage("firmware.md"), "dnsmasq")[dnsmasqRoles.indexOf(role)];
+  if (config === undefined) throw new Error(`docs/firmware.md shows no dnsmasq as ${role}`);
+  return `${config}\n`;
+}
