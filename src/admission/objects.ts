@@ -62,12 +62,13 @@ function toLocalBoot(local: JsonValue): LocalBoot {
 }
 
 function toTemplate(template: JsonObject): TemplateSource {
-  const raw = template.raw === true;
-  if (template.inline !== undefined) return { kind: "inline", text: textOf(template.inline), raw };
+  const format = template.format === "json" ? "json" : undefined;
+  const serving: Pick<TemplateSource, "raw" | "format"> = { raw: template.raw === true, ...(format && { format }) };
+  if (template.inline !== undefined) return { kind: "inline", text: textOf(template.inline), ...serving };
   const { configMapKeyRef, secretKeyRef } = objectOf(template.templateFrom);
   const kind = configMapKeyRef === undefined ? "secret" : "configMap";
   const { name, key } = objectOf(configMapKeyRef ?? secretKeyRef);
-  return { kind, name: textOf(name), key: textOf(key), raw };
+  return { kind, name: textOf(name), key: textOf(key), ...serving };
 }
 
 function displayName({ displayName: name }: JsonObject): { readonly displayName?: string } {

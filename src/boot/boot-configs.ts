@@ -69,7 +69,8 @@ export class BootConfigs {
   readonly #ignition = new CheckedTexts((text) => renderIgnition({ text, raw: false }));
   readonly #rawIgnition = new CheckedTexts((text) => renderIgnition({ text, raw: true }));
   readonly #cloudConfig = new CheckedTexts(renderCloudConfig);
-  readonly #generic = new CheckedTexts(renderGeneric);
+  readonly #generic = new CheckedTexts((text) => renderGeneric(text, undefined));
+  readonly #genericJson = new CheckedTexts((text) => renderGeneric(text, "json"));
 
   constructor(options: BootConfigsOptions) {
     this.#index = options.index;
@@ -105,7 +106,7 @@ export class BootConfigs {
       case "cloud":
         return this.#cloudConfig.get(this.#part("cloudConfig", machine, request).text);
       case "generic":
-        return this.#generic.get(this.#part("generic", machine, request).text);
+        return this.#checkGeneric(this.#part("generic", machine, request));
       default:
         return unreachable(name);
     }
@@ -113,6 +114,10 @@ export class BootConfigs {
 
   #checkIgnition({ text, raw }: TemplateText): Rendered {
     return (raw ? this.#rawIgnition : this.#ignition).get(text);
+  }
+
+  #checkGeneric({ text, format }: TemplateText): Rendered {
+    return (format === "json" ? this.#genericJson : this.#generic).get(text);
   }
 
   #grub(machine: Machine, { labels, userAgent }: ConfigRequest): Rendered | undefined {
@@ -149,10 +154,10 @@ export class BootConfigs {
 
   /** The text of a part: rendered, or as it is when it is raw. */
   #part(part: TemplatePart, machine: Machine, { labels, rawQuery }: ConfigRequest): TemplateText {
-    const { text, raw } = this.#index.template(machine, part);
-    if (raw) return { text, raw };
+    const template = this.#index.template(machine, part);
+    if (template.raw) return template;
     const variables = templateVariables({ group: machine.group, labels, rawQuery, davitUrl: this.#davitUrl });
-    return { text: this.#compile(text).render(variables), raw };
+    return { ...template, text: this.#compile(template.text).render(variables) };
   }
 
   #compile(text: string): Template {

@@ -11,7 +11,7 @@ import type { Log } from "../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import type { Group } from "../model/group.ts";
 import { identityLabels, type Labels } from "../model/labels.ts";
-import type { TemplatePart } from "../model/profile.ts";
+import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { BootError } from "./boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
@@ -27,6 +27,7 @@ export interface TemplateText {
   readonly text: string;
   /** Served as it is, without rendering. */
   readonly raw: boolean;
+  readonly format?: GenericFormat;
 }
 
 export class BootIndex implements FeedListener {
@@ -125,7 +126,7 @@ export class BootIndex implements FeedListener {
       template.kind === "secret" ? this.#known.secrets.get(secretId(profile.id, template.sha256)) : undefined;
     if (template.kind === "broken" || text === undefined)
       throw new BootError("broken", { group: group.id, profile: profile.id });
-    return { text, raw: template.raw };
+    return { text, raw: template.raw, ...(template.format && { format: template.format }) };
   }
 
   /** The path alone: a document holds what its user wrote. */

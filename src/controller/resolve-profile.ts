@@ -1,11 +1,19 @@
 /** A Profile's spec made complete: every reference replaced by what it names, every template parsed once. Pure. */
 
 import { unreachable } from "../lib/errors.ts";
-import type { Boot, ProfileContent, ResolvedTemplate, TemplatePart, TemplateSource } from "../model/profile.ts";
-import { templateParts } from "../model/profile.ts";
+import type {
+  Boot,
+  GenericFormat,
+  ProfileContent,
+  ResolvedTemplate,
+  TemplatePart,
+  TemplateSource,
+} from "../model/profile.ts";
+import { bootTexts, templateParts } from "../model/profile.ts";
 import type { ConfigMapObject, ProfileObject, SecretObject } from "../model/source.ts";
 import { renderCloudConfig } from "../render/cloud-config.ts";
-import { renderIgnition } from "../render/ignition.ts";
+import { renderGeneric } from "../render/generic.ts";
+import { mayBeButane, renderIgnition } from "../render/ignition.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Finding, RefReason } from "./conditions.ts";
 
@@ -95,21 +103,41 @@ function readTemplate(part: TemplatePart, source: TemplateSource, { namespace, w
   if (byteLength(found.text) > maxTemplateBytes) {
     return { fault: { type: "Accepted", reason: "TooLarge", message: "Template is longer than 1 MiB" } };
   }
-  if (source.raw) return checkRaw(part, found.text);
+  if (source.raw) return checkRaw(part, found.text, source.format);
   const fault = world.checkTemplate(found.text);
-  return fault === undefined ? found : { fault: templateFinding(fault) };
+  if (fault !== undefined) return { fault: templateFinding(fault) };
+  return part === "ignition" ? checkButane(found.text) : found;
 }
 
 /** A finished document is the answer itself, so what its machines would be refused for is known already. */
-function checkRaw(part: TemplatePart, text: string): Found {
-  try {
+function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): Found {
+  const refused = refusalOf(() => {
     if (part === "ignition") renderIgnition({ text, raw: true });
     if (part === "cloudConfig") renderCloudConfig(text);
-    return { text };
+    if (part === "generic") renderGeneric(text, format);
+  });
+  return refused === undefined ? { text } : invalid(refused);
+}
+
+/** Butane instead of Ignition is a mistake that most make once, and one that no machine's labels can mend. */
+function checkButane(text: string): Found {
+  if (!mayBeButane(text)) return { text };
+  const refused = refusalOf(() => renderIgnition({ text, raw: false }));
+  return refused?.reason === "butane" ? invalid(refused) : { text };
+}
+
+function refusalOf(check: () => void): RenderError | undefined {
+  try {
+    check();
+    return undefined;
   } catch (error) {
-    if (!(error instanceof RenderError)) throw error;
-    return { fault: { type: "Accepted", reason: "InvalidTemplate", message: error.message } };
+    if (error instanceof RenderError) return error;
+    throw error;
   }
+}
+
+function invalid({ message }: RenderError): Found {
+  return { fault: { type: "Accepted", reason: "InvalidTemplate", message } };
 }
 
 function findText(source: TemplateSource, namespace: string, world: ProfileWorld): Found {
@@ -134,19 +162,15 @@ function ownKey(holder: ConfigMapObject | SecretObject, key: string): Found {
 }
 
 function resolvedTemplate(source: TemplateSource, text: string, world: ProfileWorld): ResolvedTemplate {
-  const { raw } = source;
-  if (source.kind !== "secret") return { kind: "text", text, raw };
-  return { kind: "secret", name: source.name, key: source.key, sha256: world.sha256(text), raw };
+  const { raw, format } = source;
+  const serving = { raw, ...(format && { format }) };
+  if (source.kind !== "secret") return { kind: "text", text, ...serving };
+  return { kind: "secret", name: source.name, key: source.key, sha256: world.sha256(text), ...serving };
 }
 
 function checkBoot(boot: Boot, world: ProfileWorld): Finding[] {
   if (boot.kind === "local") return [];
-  const texts: [path: string, text: string][] = [
-    ["kernel", boot.kernel],
-    ...boot.initrd.map((text, at): [string, string] => [`initrd[${at}]`, text]),
-    ...boot.args.map((text, at): [string, string] => [`args[${at}]`, text]),
-  ];
-  return texts.flatMap(([path, text]) => {
+  return bootTexts(boot).flatMap(([path, text]) => {
     const fault = world.checkTemplate(text);
     if (fault === undefined) return [];
     const finding = templateFinding(fault);

@@ -9,6 +9,15 @@ export interface KernelBoot {
   readonly efiInitrd: boolean;
 }
 
+/** Every text of a boot section, with the field that it stands in, such as `args[2]`. */
+export function bootTexts({ kernel, initrd, args }: KernelBoot): readonly (readonly [field: string, text: string])[] {
+  return [
+    ["kernel", kernel],
+    ...initrd.map((text, at) => [`initrd[${at}]`, text] as const),
+    ...args.map((text, at) => [`args[${at}]`, text] as const),
+  ];
+}
+
 /** Boot from the machine's own disk instead: end iPXE, hand over by sanboot, or answer 404. */
 export type LocalBoot = "exit" | "sanboot" | "notFound";
 
@@ -18,11 +27,23 @@ export type Boot = ({ readonly kind: "kernel" } & KernelBoot) | { readonly kind:
 export const templateParts = ["ignition", "cloudConfig", "generic"] as const;
 export type TemplatePart = (typeof templateParts)[number];
 
+/** What a generic config promises to be. */
+export type GenericFormat = "json";
+
+/** How a template is served. */
+interface Serving {
+  /** Byte for byte, not as a template. */
+  readonly raw: boolean;
+  /** Of a generic config; absent for any text. */
+  readonly format?: GenericFormat;
+}
+
 /** Where a template's text is, as the object says it. */
-export type TemplateSource =
-  | { readonly kind: "inline"; readonly text: string; readonly raw: boolean }
-  | { readonly kind: "configMap"; readonly name: string; readonly key: string; readonly raw: boolean }
-  | { readonly kind: "secret"; readonly name: string; readonly key: string; readonly raw: boolean };
+export type TemplateSource = Serving &
+  (
+    | { readonly kind: "inline"; readonly text: string }
+    | { readonly kind: "configMap" | "secret"; readonly name: string; readonly key: string }
+  );
 
 /** A Profile's spec after admission. */
 export interface ProfileSpec {
@@ -36,7 +57,7 @@ export interface ProfileSpec {
  * never had a usable one. A broken part is answered 500, so that a waiting machine goes on once it is repaired.
  */
 export type ResolvedTemplate =
-  | { readonly kind: "text"; readonly text: string; readonly raw: boolean }
+  | (Serving & { readonly kind: "text"; readonly text: string })
   | SecretTemplate
   | BrokenTemplate;
 
@@ -47,12 +68,11 @@ export interface BrokenTemplate {
 }
 
 /** A template that came from a Secret; its name and key tell later whether it is still allowed. */
-export interface SecretTemplate {
+export interface SecretTemplate extends Serving {
   readonly kind: "secret";
   readonly name: string;
   readonly key: string;
   readonly sha256: string;
-  readonly raw: boolean;
 }
 
 /** A Profile's content with every reference resolved: complete in itself, and served as a whole or not at all. */

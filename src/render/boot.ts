@@ -15,7 +15,7 @@ export function renderBoot(
   variables: Variables,
   compile: (text: string) => Template,
 ): KernelBoot & { readonly kind: "kernel" } {
-  const render = (text: string) => oneLine(text.includes("{{") ? compile(text).render(variables) : text);
+  const render = (text: string) => renderBootText(text, variables, compile);
   const kernel = render(boot.kernel);
   if (isBlank(kernel)) throw new RenderError("emptyKernel");
   return {
@@ -25,6 +25,14 @@ export function renderBoot(
     args: boot.args.map(render).filter((text) => !isBlank(text)),
     efiInitrd: boot.efiInitrd,
   };
+}
+
+/**
+ * Renders one text of a boot section.
+ * @throws {RenderError} as `renderBoot`.
+ */
+export function renderBootText(text: string, variables: Variables, compile: (text: string) => Template): string {
+  return oneLine(text.includes("{{") ? compile(text).render(variables) : text);
 }
 
 function oneLine(text: string): string {

@@ -1,10 +1,19 @@
-/** Generic configs: any text at all, served as it is. */
+/** Generic configs: any text at all, served as it is, or JSON where the Profile says so. */
 
+import type { GenericFormat } from "../model/profile.ts";
+import { findJsonFault } from "./json-fault.ts";
+import { RenderError } from "./render-error.ts";
 import { jsonText, plainText, type Rendered } from "./rendered.ts";
 
-/** Gives a text its type: JSON when the whole of it parses as JSON, plain text otherwise. An empty text is fine. */
-export function renderGeneric(text: string): Rendered {
-  return { body: text, contentType: isJson(text) ? jsonText : plainText };
+/**
+ * Gives a text its type: JSON when the whole of it parses as JSON, plain text otherwise. An empty text is fine.
+ * @param format what the Profile promises; undefined for any text.
+ * @throws {RenderError} for a text that is not of the promised format.
+ */
+export function renderGeneric(text: string, format: GenericFormat | undefined): Rendered {
+  const isWhole = isJson(text);
+  if (format === "json" && !isWhole) throw new RenderError("notGenericJson", findJsonFault(text));
+  return { body: text, contentType: isWhole ? jsonText : plainText };
 }
 
 function isJson(text: string): boolean {

@@ -4,8 +4,10 @@
  */
 
 import { isJsonObject, type JsonValue, parseJsonObject } from "../model/json.ts";
-import { RenderError } from "./render-error.ts";
+import { findJsonFault } from "./json-fault.ts";
+import { RenderError, type RenderReason } from "./render-error.ts";
 import { jsonText, type Rendered } from "./rendered.ts";
+import type { TextPosition } from "./text-position.ts";
 import { yamlToJson } from "./yaml.ts";
 
 export interface IgnitionInput {
@@ -23,17 +25,36 @@ export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   const json = parseJsonObject(text);
   if (json !== undefined) return rendered(text, json);
   const reason = raw ? "notRawJson" : "notJson";
-  const value = yamlToJson(text, reason);
   // What begins like JSON is meant as JSON: as YAML, a value whose quotes were forgotten would pass unseen.
-  if (/^\s*\{/.test(text)) throw new RenderError(reason);
+  const fault = /^\s*\{/.test(text) ? findJsonFault(text) : undefined;
+  const value = readYaml(text, reason, fault);
+  if (fault !== undefined) throw new RenderError(reason, fault);
   const converted = rendered(`${JSON.stringify(value)}\n`, value);
   if (raw) throw new RenderError(reason);
   return converted;
 }
 
+/** @param fault where the text is wrong as JSON, which tells more than where it is wrong as YAML. */
+function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
+  try {
+    return yamlToJson(text, reason);
+  } catch (error) {
+    const isTold = error instanceof RenderError && error.reason === reason && fault !== undefined;
+    throw isTold ? new RenderError(reason, fault) : error;
+  }
+}
+
 function rendered(body: string, value: JsonValue): Rendered {
   if (!isIgnition(value)) throw new RenderError(isButane(value) ? "butane" : "notIgnition");
   return { body, contentType: jsonText };
+}
+
+/**
+ * True for a text without tags that has the mark of a Butane document: a `variant` beside everything else. What it is
+ * for sure, `renderIgnition` tells.
+ */
+export function mayBeButane(text: string): boolean {
+  return !text.includes("{{") && /(?:^|[{,])\s*["']?variant["']?\s*:/m.test(text);
 }
 
 function isIgnition(value: JsonValue): boolean {

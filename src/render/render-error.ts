@@ -3,6 +3,8 @@
  * a library said, because templates and values may be secret and messages end in conditions and logs.
  */
 
+import type { TextPosition } from "./text-position.ts";
+
 /** The catalogue: every reason with the sentence that tells what to do. */
 export const renderReasons = {
   templateTooLarge: "Parse template: larger than 1 MiB or more than 10,000 expressions",
@@ -26,28 +28,23 @@ export const renderReasons = {
   metadataTooDeep: "Render metadata: nested deeper than 64 levels",
   metadataTooLarge: "Render metadata: names and values take more than 8 MiB",
   notIgnition: "Read Ignition result: not an object with a text at ignition.version",
-  notJson: "Read Ignition result: neither JSON nor YAML without outer braces, a position is one in the result",
+  notJson: "Read Ignition result: neither JSON nor YAML without outer braces",
   notRawJson: "Read raw Ignition document: not JSON",
-  butane: "Read Ignition result: a Butane document, convert it first: butane --strict FILE > FILE.ign",
+  butane: "Read Ignition result: a Butane document, convert it first: butane --strict < FILE.bu > FILE.ign",
   ambiguousYaml: "Read Ignition result: YAML versions differ about this plain value, quote it or write plain decimal",
   noCloudConfigLine: "Read cloud-config result: first line is neither #cloud-config nor begins with #!",
-  notYaml: "Read cloud-config result: not YAML, a position is one in the result",
+  notYaml: "Read cloud-config result: not YAML",
+  notGenericJson: "Read generic result: not JSON, which its format says it is",
   yamlTooLarge: "Read result: larger than 1 MiB and not JSON",
 } as const;
 
 export type RenderReason = keyof typeof renderReasons;
 
-/** A place in a text; both count from 1, columns in UTF-16 units. */
-export interface TextPosition {
-  readonly line: number;
-  readonly column: number;
-}
-
 /** A template, or what it yields, cannot be used. */
 export class RenderError extends Error {
   override readonly name = "RenderError";
   readonly reason: RenderReason;
-  /** In the template, or in the result where the message says so; undefined when there is no one place. */
+  /** In the template, or in the result where `isOfResult`; undefined when there is no one place. */
   readonly position: TextPosition | undefined;
 
   constructor(reason: RenderReason, position?: TextPosition) {
@@ -55,9 +52,20 @@ export class RenderError extends Error {
     this.reason = reason;
     this.position = position;
   }
+
+  /** True for a mistake in what a template yields, or in a raw document. */
+  get isOfResult(): boolean {
+    return isOfResult(this.reason);
+  }
+}
+
+function isOfResult(reason: RenderReason): boolean {
+  return renderReasons[reason].startsWith("Read ");
 }
 
 function describe(reason: RenderReason, position: TextPosition | undefined): string {
   const message = renderReasons[reason];
-  return position === undefined ? message : `${message} (line ${position.line}, column ${position.column})`;
+  if (position === undefined) return message;
+  const where = isOfResult(reason) ? " of the result" : "";
+  return `${message} (line ${position.line}, column ${position.column}${where})`;
 }

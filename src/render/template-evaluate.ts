@@ -9,6 +9,8 @@ import { RenderError } from "./render-error.ts";
 import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
 import { RenderBudget, utf8Exceeds } from "./template-limits.ts";
 import type { Block, Expression, LoopName, Path, Program } from "./template-syntax.ts";
+import type { Trace } from "./template-trace.ts";
+import type { TextPosition } from "./text-position.ts";
 import { isList, isTruthy, memberOf, sortedEntries, textOf } from "./values.ts";
 
 type Value = JsonValue | undefined;
@@ -28,12 +30,18 @@ interface Loop extends Readonly<Record<LoopName, JsonValue>> {
   readonly outerLoop: Loop | undefined;
 }
 
+interface EvaluateOptions {
+  readonly sha256: Sha256;
+  /** Told where the result comes from. */
+  readonly trace?: Trace;
+}
+
 /**
  * Renders a program over its variables.
  * @throws {RenderError} for an absent variable, a helper's bad argument, or more work or text than the budget has.
  */
-export function evaluate(program: Program, variables: JsonObject, sha256: Sha256): string {
-  const evaluation = new Evaluation(variables, sha256);
+export function evaluate(program: Program, variables: JsonObject, { sha256, trace }: EvaluateOptions): string {
+  const evaluation = new Evaluation(variables, sha256, trace);
   evaluation.run(program, { context: variables, outer: undefined, loop: undefined, locals: undefined });
   return evaluation.result();
 }
@@ -42,11 +50,13 @@ class Evaluation {
   readonly #variables: JsonObject;
   readonly #budget = new RenderBudget();
   readonly #tools: HelperTools;
+  readonly #trace: Trace | undefined;
   #output = "";
 
-  constructor(variables: JsonObject, sha256: Sha256) {
+  constructor(variables: JsonObject, sha256: Sha256, trace: Trace | undefined) {
     this.#variables = variables;
     this.#tools = { sha256, budget: this.#budget };
+    this.#trace = trace;
   }
 
   result(): string {
@@ -58,10 +68,10 @@ class Evaluation {
     for (const statement of program) {
       switch (statement.kind) {
         case "text":
-          this.#write(statement.text);
+          this.#write(statement.text, statement.at, true);
           break;
         case "print":
-          this.#write(textOf(this.#printed(statement.expression, scope)));
+          this.#write(textOf(this.#printed(statement.expression, scope)), statement.at, false);
           break;
         case "block":
           this.#budget.step();
@@ -73,7 +83,8 @@ class Evaluation {
     }
   }
 
-  #write(text: string): void {
+  #write(text: string, at: TextPosition, isCopy: boolean): void {
+    this.#trace?.wrote(text, at, isCopy);
     // A limit in UTF-16 units is reached no later than the same in bytes; result() looks at the bytes.
     this.#budget.claim(this.#output.length + text.length, text.length);
     this.#output += text;

@@ -4,7 +4,8 @@
  */
 
 import Handlebars from "handlebars";
-import { RenderError, type RenderReason, type TextPosition } from "./render-error.ts";
+import { RenderError, type RenderReason } from "./render-error.ts";
+import type { TextPosition } from "./text-position.ts";
 
 const tokenReasons = new Map<string, RenderReason>([
   ["CLOSE_UNESCAPED", "tripleClose"],

@@ -5,11 +5,12 @@
  */
 
 import Handlebars from "handlebars";
-import { RenderError, type RenderReason, type TextPosition } from "./render-error.ts";
+import { RenderError, type RenderReason } from "./render-error.ts";
 import { helperArity, isHelperName } from "./template-helpers.ts";
 import { assertParsable } from "./template-limits.ts";
 import { toRenderError } from "./template-parse-error.ts";
 import { type Block, blockNames, type Expression, loopNames, type PathStart, type Program } from "./template-syntax.ts";
+import { advance, type TextPosition } from "./text-position.ts";
 
 /**
  * Parses a template.
@@ -33,11 +34,22 @@ function parseText(text: string): hbs.AST.Program {
 function toProgram(program: hbs.AST.Program | undefined, locals: Locals): Program {
   return (program?.body ?? []).flatMap((statement): Program => {
     if (isComment(statement)) return [];
-    if (isContent(statement)) return statement.value === "" ? [] : [{ kind: "text", text: statement.value }];
-    if (isMustache(statement)) return [{ kind: "print", expression: toCallOrPath(statement, locals) }];
+    if (isContent(statement)) return toText(statement);
+    if (isMustache(statement)) {
+      return [{ kind: "print", expression: toCallOrPath(statement, locals), at: positionOf(statement) }];
+    }
     if (isBlock(statement)) return [toBlock(statement, locals)];
     throw failure("unsupported", statement);
   });
+}
+
+/** What is left of a text when white space around tags is taken away begins behind its own beginning. */
+function toText(statement: hbs.AST.ContentStatement): Program {
+  // The package's types have something else for it.
+  const { value: text, original }: { readonly value: string; readonly original: unknown } = statement;
+  if (text === "") return [];
+  const cut = typeof original === "string" ? original.slice(0, original.indexOf(text)) : "";
+  return [{ kind: "text", text, at: advance(positionOf(statement), cut) }];
 }
 
 function toBlock(block: hbs.AST.BlockStatement, locals: Locals): Block {

@@ -1,15 +1,15 @@
 /** A parsed template as plain data: what the parser makes and the evaluator walks. */
 
 import type { JsonValue } from "../model/json.ts";
-import type { TextPosition } from "./render-error.ts";
 import type { HelperName } from "./template-helpers.ts";
+import type { TextPosition } from "./text-position.ts";
 
 /** A template or the inside of a block. */
 export type Program = readonly Statement[];
 
 export type Statement =
-  | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "print"; readonly expression: Expression }
+  | { readonly kind: "text"; readonly text: string; readonly at: TextPosition }
+  | { readonly kind: "print"; readonly expression: Expression; readonly at: TextPosition }
   | Block;
 
 export const blockNames = ["if", "unless", "each", "with"] as const;

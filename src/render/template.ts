@@ -12,6 +12,8 @@ import { RenderError, type RenderReason, renderReasons } from "./render-error.ts
 import { evaluate } from "./template-evaluate.ts";
 import type { Sha256 } from "./template-helpers.ts";
 import { parseProgram } from "./template-parse.ts";
+import { PlaceTrace } from "./template-trace.ts";
+import type { TextPosition } from "./text-position.ts";
 
 /** What a template may print: made by `variables.ts`. */
 export type Variables = JsonObject;
@@ -22,6 +24,11 @@ export interface Template {
    * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
    */
   render(variables: Variables): string;
+  /**
+   * Where in the template a place of its result comes from; undefined for an empty result. It renders once more.
+   * @throws {RenderError} as `render`.
+   */
+  origin(variables: Variables, place: TextPosition): TextPosition | undefined;
 }
 
 /** The first mistake in a template's text. Safe to show to anyone. */
@@ -55,15 +62,21 @@ export function parseTemplate(text: string): TemplateProblem | undefined {
  */
 export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
   const program = parseProgram(text);
+  const run = (variables: Variables, trace?: PlaceTrace) => {
+    try {
+      return evaluate(program, variables, { sha256, ...(trace && { trace }) });
+    } catch (error) {
+      // The engine's own limits, of stack or text, are met only by values nested beyond all reason.
+      if (error instanceof RangeError) throw new RenderError("budget");
+      throw error;
+    }
+  };
   return {
-    render: (variables) => {
-      try {
-        return evaluate(program, variables, sha256);
-      } catch (error) {
-        // The engine's own limits, of stack or text, are met only by values nested beyond all reason.
-        if (error instanceof RangeError) throw new RenderError("budget");
-        throw error;
-      }
+    render: (variables) => run(variables),
+    origin: (variables, place) => {
+      const trace = new PlaceTrace(place);
+      run(variables, trace);
+      return trace.found;
     },
   };
 }

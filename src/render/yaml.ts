@@ -1,9 +1,10 @@
 /** YAML as configs use it: version 1.2, one document, nothing but what JSON has. The package's messages stay here. */
 
-import { type Document, parseDocument, visit } from "yaml";
+import { type Document, isMap, isNode, isScalar, parseDocument, visit } from "yaml";
 import type { JsonValue } from "../model/json.ts";
-import { RenderError, type RenderReason, type TextPosition } from "./render-error.ts";
+import { RenderError, type RenderReason } from "./render-error.ts";
 import { utf8Exceeds } from "./template-limits.ts";
+import { positionAt, type TextPosition } from "./text-position.ts";
 
 /** Parsing takes about a second for each MiB: more is not worth it for a config. */
 const maxYamlBytes = 1024 * 1024;
@@ -32,7 +33,7 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
   const document = parseYaml(text, reason, true);
   if (document.warnings.length > 0) throw new RenderError(reason);
   const ambiguous = findAmbiguous(document);
-  if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", lineOf(text, ambiguous));
+  if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", positionAt(text, ambiguous));
   try {
     // By way of JSON text: what JSON lacks, such as .inf, becomes null as everywhere else.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null));
@@ -40,6 +41,20 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
     // Unknown aliases, and those that multiply: the package's message quotes them.
     throw new RenderError(reason);
   }
+}
+
+/**
+ * Where a value of a text stands, or the name of a member that is told by `name`.
+ * @param path names and positions of lists, from the outermost value.
+ * @returns undefined where that cannot be told: the text is too large, or the value came by an alias.
+ */
+export function findInYaml(text: string, path: readonly string[], name?: string): TextPosition | undefined {
+  if (utf8Exceeds(text, maxYamlBytes)) return undefined;
+  const node = parseQuietly(text, false)?.getIn(path, true);
+  const named =
+    name === undefined || !isMap(node) ? node : node.items.find(({ key }) => isScalar(key) && key.value === name)?.key;
+  const offset = isNode(named) ? named.range?.[0] : undefined;
+  return offset === undefined ? undefined : positionAt(text, offset);
 }
 
 function parseQuietly(text: string, uniqueKeys: boolean): Document.Parsed | undefined {
@@ -68,11 +83,6 @@ function findAmbiguous(document: Document.Parsed): number | undefined {
 // YAML 1.1's other words for true and false, its octal, grouped and base-60 numbers.
 const ambiguousScalar =
   /^(?:y|n|yes|no|on|off|[-+]?0[0-7_]+|[-+]?\d[\d,]*_[\d_,.]*|[-+]?\d+(?::[0-5]?\d)+(?:\.\d*)?)$/i;
-
-function lineOf(text: string, offset: number): TextPosition {
-  const before = text.slice(0, offset).split("\n");
-  return { line: before.length, column: (before.at(-1) ?? "").length + 1 };
-}
 
 function startOf(start: { readonly line: number; readonly col: number } | undefined): TextPosition | undefined {
   return start && { line: start.line, column: start.col };

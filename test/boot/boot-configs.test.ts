@@ -31,6 +31,16 @@ function render(name: ConfigName, rawQuery = "role=web"): string {
   return configs.render(name, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent: "" }).rendered.body;
 }
 
+it.each([true, false])("a generic config that promises JSON is broken when it is none (raw: %s)", (raw) => {
+  const generic = (text: string) => fill({ templates: { generic: { kind: "text", text, raw, format: "json" } } });
+  generic('{"a": 1}');
+  expect(render("generic")).toBe('{"a": 1}');
+  generic('{"a": 1');
+  expect(() => render("generic")).toThrow(expect.objectContaining({ reason: "broken" }));
+  fill({ templates: { generic: { kind: "text", text: '{"a": 1', raw } } });
+  expect(render("generic")).toBe('{"a": 1');
+});
+
 describe("the boot section", () => {
   it("is filled from metadata, selector and davit's address", () => {
     fill({ boot: { ...boot, args: ["u={{davit.url}}", "r={{role}}"] } });

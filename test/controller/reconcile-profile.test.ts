@@ -107,6 +107,18 @@ describe("a Profile that was never valid", () => {
       reason: "InvalidTemplate",
       type: "Accepted",
     },
+    {
+      name: "Butane document",
+      templates: { ignition: inline("variant: fcos\nversion: 1.5.0\n") },
+      reason: "InvalidTemplate",
+      type: "Accepted",
+    },
+    {
+      name: "Butane document as JSON",
+      templates: { ignition: inline('{"version": "1.5.0", "variant": "fcos"}') },
+      reason: "InvalidTemplate",
+      type: "Accepted",
+    },
     { name: "missing Secret", templates: { ignition: fromSecret }, reason: "TemplateNotFound", type: "ResolvedRefs" },
   ])("tells $reason and breaks only that part: $name", ({ templates, reason, type }) => {
     const object = profileObject({ templates: { ...templates, generic: inline("fine") } });
@@ -120,6 +132,20 @@ describe("a Profile that was never valid", () => {
       generic: { kind: "text", text: "fine", raw: false },
     });
     expect(content.boot).toEqual(kernelBoot);
+  });
+
+  it("tells where a finished generic document is not the JSON that it promises to be", () => {
+    const generic = { kind: "inline", text: '{"a":\n', raw: true, format: "json" } as const;
+    const outcome = reconcileProfile(profileObject({ templates: { generic } }), nothingStored, world());
+    expect(condition(outcome, "Accepted")?.message).toBe(
+      "spec.generic: Read generic result: not JSON, which its format says it is (line 2, column 1 of the result)",
+    );
+  });
+
+  it("hands on what a generic config promises to be", () => {
+    const generic = { kind: "inline", text: "{{a}}", raw: false, format: "json" } as const;
+    const outcome = reconcileProfile(profileObject({ templates: { generic } }), nothingStored, world());
+    expect(JSON.parse(outcome.changes[0]?.text ?? "").content.templates.generic).toMatchObject({ format: "json" });
   });
 
   it("tells the place of a template mistake in a kernel argument", () => {

@@ -16,6 +16,7 @@ export const admitted: readonly KindSpec[] = [
   ...[
     { boot: { kernel: "/assets/vmlinuz", initrd: ["a"], args: ["b"], efiInitrd: true } },
     { boot: { local: "sanboot" } },
+    { generic: { inline: "{}", format: "json" } },
     {
       ignition: { inline: "{}" },
       generic: { templateFrom: { secretKeyRef: { name: "a.b-c", key: "K_1.x" } }, raw: true },
@@ -97,6 +98,12 @@ export const refusedBySchema: readonly (KindSpec & { readonly text: string })[] 
   { kind: "Profile", spec: { boot: { kernel: "k", args: Array(257).fill("a") } }, text: "has more than 256 entries" },
   { kind: "Profile", spec: { boot: { kernel: "" } }, text: "is empty" },
   { kind: "Profile", spec: { boot: { local: "disk" } }, text: "must be one of exit, sanboot, notFound" },
+  { kind: "Profile", spec: { generic: { inline: "x", format: "xml" } }, text: "must be one of json" },
+  {
+    kind: "Profile",
+    spec: { ignition: { inline: "x", format: "json" } },
+    text: "has a field that does not exist: remove it or correct its name to one of inline, raw, templateFrom",
+  },
   { kind: "Profile", spec: { generic: { inline: "x".repeat(131_073) } }, text: "is longer than 131072 characters" },
   { kind: "Profile", spec: { generic: { templateFrom: { secretKeyRef: { name: "a" } } } }, text: "is missing" },
   {

@@ -68,6 +68,7 @@ const requirements = {
     bringIt: "make test-firmware",
     byChoice: true,
   },
+  "ignition-validate": { anyOf: ["ignition-validate"], bringIt: "apt-get install ignition" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
 } as const satisfies Record<string, Requirement>;
 

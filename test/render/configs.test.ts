@@ -56,8 +56,20 @@ describe("renderIgnition", () => {
       column: 7,
     },
     { name: "an octal mode in JSON", text: '{"mode": 0644}', reason: "ambiguousYaml", line: 1, column: 10 },
-    { name: "JSON without its quotes", text: '{"ignition":{"version":"3.4.0"},"x":bare}', reason: "notJson" },
-    { name: "JSON with a comma too many", text: '{"ignition":{"version":"3.4.0"},}', reason: "notJson" },
+    {
+      name: "JSON without its quotes",
+      text: '{"ignition":{"version":"3.4.0"},\n"x":bare}',
+      reason: "notJson",
+      line: 2,
+      column: 5,
+    },
+    {
+      name: "JSON with a comma too many",
+      text: '{"ignition":{"version":"3.4.0"},}',
+      reason: "notJson",
+      line: 1,
+      column: 33,
+    },
     { name: "yes", text: "ignition: {version: 3.4.0}\nenabled: yes", reason: "ambiguousYaml", line: 2, column: 10 },
     { name: "YAML of more than 1 MiB", text: `a: ${"x".repeat(1024 * 1024)}`, reason: "yamlTooLarge" },
   ])("refuses $name as $reason", ({ text, reason, line, column }) => {
@@ -127,6 +139,20 @@ describe("renderGeneric", () => {
     { text: "#!/bin/sh", contentType: "text/plain; charset=utf-8" },
     { text: "", contentType: "text/plain; charset=utf-8" },
   ])("`$text` is $contentType", ({ text, contentType }) => {
-    expect(renderGeneric(text)).toEqual({ body: text, contentType });
+    expect(renderGeneric(text, undefined)).toEqual({ body: text, contentType });
+  });
+
+  it("serves what its format promises", () => {
+    expect(renderGeneric('{"a": [1]}\n', "json")).toEqual({ body: '{"a": [1]}\n', contentType: "application/json" });
+  });
+
+  it.each([
+    { name: "nothing", text: "", position: { line: 1, column: 1 } },
+    { name: "half an object", text: '{"a":\n 1', position: { line: 2, column: 3 } },
+    { name: "a comma too many", text: '{"a": 1,\n}', position: { line: 2, column: 1 } },
+  ])("refuses $name where the format is JSON, and tells the place", ({ text, position }) => {
+    const error = renderErrorOf(() => renderGeneric(text, "json"));
+    expect(error).toMatchObject({ reason: "notGenericJson", position });
+    expect(error.message).toMatch(/of the result\)$/);
   });
 });

@@ -1,0 +1,181 @@
+/**
+ * The fields of an Ignition config, as the specifications 3.0.0 to 3.6.0 list them (coreos.github.io/ignition/specs):
+ * names, types, the version that brought a field, and what Ignition refuses a config for when it is missing. Facts that
+ * take more than one field, and the forms of values, are left to `ignition-validate`.
+ */
+
+/** `path`: a text that begins with a slash. */
+export type Shape = "text" | "integer" | "boolean" | "path" | List | Fields;
+
+/** Every element has this shape. */
+export interface List {
+  readonly kind: "list";
+  readonly of: Shape;
+}
+
+export interface Fields {
+  readonly kind: "fields";
+  readonly fields: ReadonlyMap<string, Field>;
+}
+
+export interface Field {
+  readonly shape: Shape;
+  /** The minor version of the specification that brought it. */
+  readonly since: number;
+  /** The minor version since which it must be there, `asked` where the specification asks for it and nobody checks. */
+  readonly needed?: number | "asked";
+}
+
+/** The newest stable minor version of the specification 3 that this table knows. */
+export const newestMinor = 6;
+
+/** Of the specification 2, which only old releases read. */
+export const newestMinorOf2 = 4;
+
+const neededLater = (shape: Shape, needed: number): Field => ({ shape, since: 0, needed });
+const needed = (shape: Shape): Field => neededLater(shape, 0);
+const asked = (shape: Shape): Field => ({ shape, since: 0, needed: "asked" });
+const since = (minor: number, shape: Shape): Field => ({ shape, since: minor });
+const list = (of: Shape): List => ({ kind: "list", of });
+
+function fields(table: Readonly<Record<string, Shape | Field>>): Fields {
+  const entries = Object.entries(table).map(([name, entry]): [string, Field] => [
+    name,
+    isField(entry) ? entry : since(0, entry),
+  ]);
+  return { kind: "fields", fields: new Map(entries) };
+}
+
+function isField(entry: Shape | Field): entry is Field {
+  return typeof entry === "object" && "shape" in entry;
+}
+
+const texts = list("text");
+
+function resource(source: Shape | Field, compressionSince: number): Fields {
+  return fields({
+    source,
+    compression: since(compressionSince, "text"),
+    httpHeaders: since(1, list(fields({ name: needed("text"), value: "text" }))),
+    verification: fields({ hash: "text" }),
+  });
+}
+
+const owner = fields({ id: "integer", name: "text" });
+const node = { path: needed("path"), overwrite: "boolean", user: owner, group: owner } as const;
+const content = resource("text", 0);
+const dropin = fields({ name: needed("text"), contents: "text" });
+
+const ignition = fields({
+  version: needed("text"),
+  config: fields({ merge: list(resource(neededLater("text", 1), 1)), replace: resource("text", 1) }),
+  timeouts: fields({ httpResponseHeaders: "integer", httpTotal: "integer" }),
+  security: fields({ tls: fields({ certificateAuthorities: list(resource(needed("text"), 1)) }) }),
+  proxy: since(1, fields({ httpProxy: "text", httpsProxy: "text", noProxy: texts })),
+});
+
+const partition = fields({
+  label: "text",
+  number: "integer",
+  sizeMiB: "integer",
+  startMiB: "integer",
+  typeGuid: "text",
+  guid: "text",
+  wipePartitionEntry: "boolean",
+  shouldExist: "boolean",
+  resize: since(2, "boolean"),
+});
+
+const filesystem = fields({
+  device: needed("path"),
+  format: "text",
+  path: "text",
+  wipeFilesystem: "boolean",
+  label: "text",
+  uuid: "text",
+  options: texts,
+  mountOptions: since(1, texts),
+});
+
+const clevis = fields({
+  tang: list(fields({ url: needed("text"), thumbprint: "text", advertisement: since(4, "text") })),
+  tpm2: "boolean",
+  threshold: "integer",
+  custom: fields({ pin: "text", config: "text", needsNetwork: "boolean" }),
+});
+
+const luks = fields({
+  name: asked("text"),
+  device: needed("path"),
+  keyFile: content,
+  label: "text",
+  uuid: "text",
+  options: texts,
+  wipeVolume: "boolean",
+  clevis,
+  discard: since(4, "boolean"),
+  openOptions: since(4, texts),
+  cex: since(5, fields({ enabled: "boolean" })),
+});
+
+const storage = fields({
+  disks: list(fields({ device: needed("path"), wipeTable: "boolean", partitions: list(partition) })),
+  raid: list(
+    fields({
+      name: asked("text"),
+      level: needed("text"),
+      devices: list("path"),
+      spares: "integer",
+      options: texts,
+    }),
+  ),
+  filesystems: list(filesystem),
+  files: list(fields({ ...node, mode: "integer", contents: content, append: list(content) })),
+  directories: list(fields({ ...node, mode: "integer" })),
+  links: list(fields({ ...node, target: neededLater("text", 3), hard: "boolean" })),
+  luks: since(2, list(luks)),
+});
+
+const user = fields({
+  name: asked("text"),
+  passwordHash: "text",
+  sshAuthorizedKeys: texts,
+  uid: "integer",
+  gecos: "text",
+  homeDir: "text",
+  noCreateHome: "boolean",
+  primaryGroup: "text",
+  groups: texts,
+  noUserGroup: "boolean",
+  noLogInit: "boolean",
+  shell: "text",
+  shouldExist: since(2, "boolean"),
+  system: "boolean",
+});
+
+const group = fields({
+  name: asked("text"),
+  gid: "integer",
+  passwordHash: "text",
+  shouldExist: since(2, "boolean"),
+  system: "boolean",
+});
+
+/** The config as a whole. */
+export const ignitionConfig: Fields = fields({
+  ignition: needed(ignition),
+  storage,
+  systemd: fields({
+    units: list(
+      fields({
+        name: needed("text"),
+        enabled: "boolean",
+        mask: "boolean",
+        contents: "text",
+        dropins: list(dropin),
+      }),
+    ),
+  }),
+  passwd: fields({ users: list(user), groups: list(group) }),
+  kernelArguments: since(3, fields({ shouldExist: texts, shouldNotExist: texts })),
+});

@@ -1,0 +1,26 @@
+/** Places in a text, as people count them. */
+
+/** Both count from 1, columns in UTF-16 units. */
+export interface TextPosition {
+  readonly line: number;
+  readonly column: number;
+}
+
+export const textStart: TextPosition = { line: 1, column: 1 };
+
+/** The place behind `text` when it stands at `from`. */
+export function advance(from: TextPosition, text: string): TextPosition {
+  const lastBreak = text.lastIndexOf("\n");
+  if (lastBreak === -1) return { line: from.line, column: from.column + text.length };
+  return { line: from.line + text.split("\n").length - 1, column: text.length - lastBreak };
+}
+
+/** The place of an offset, in UTF-16 units. */
+export function positionAt(text: string, offset: number): TextPosition {
+  return advance(textStart, text.slice(0, offset));
+}
+
+/** True when `a` comes before `b`. */
+export function isBefore(a: TextPosition, b: TextPosition): boolean {
+  return a.line < b.line || (a.line === b.line && a.column < b.column);
+}
