@@ -11,6 +11,7 @@ import type { ServeConfig } from "./config.ts";
 import { Controller } from "./controller/controller.ts";
 import { StatusLog } from "./controller/status-log.ts";
 import { StatusSinks } from "./controller/status-sinks.ts";
+import { TrialThread } from "./controller/trial-thread.ts";
 import { openDirectories } from "./directory-objects.ts";
 import type { Clock } from "./lib/clock.ts";
 import { diskFiles } from "./lib/files.ts";
@@ -107,7 +108,7 @@ export class App {
     this.#stops.unshift(() => keys.stop());
     const storeAddress = await keys.listen();
     const machines = await this.#boot.listenForMachines();
-    const { synced } = await this.#startController(store, objects);
+    const { synced } = await this.#startController(store, objects, `http://${machines.advertised}`);
     const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
     return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
   }
@@ -165,12 +166,13 @@ export class App {
   }
 
   /** Resolves when the source's first list is in the store. */
-  async #startController(store: Store, { source, statusSink, adminNamespace }: ObjectSource) {
+  async #startController(store: Store, { source, statusSink, adminNamespace }: ObjectSource, davitUrl: string) {
     const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
     const controller = new Controller({
       source,
       store,
       statusSink: statusSink === undefined ? this.#statuses : new StatusSinks([this.#statuses, statusSink]),
+      trials: new TrialThread({ davitUrl, clock: this.#clock }),
       clock: this.#clock,
       log: this.#log.child({ part: "controller" }),
       metrics: this.#metrics,

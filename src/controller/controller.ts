@@ -3,7 +3,8 @@
  *
  * It is level-based: a change only says which name to look at, and a reconcile reads the source's view and the store as
  * they are then. Names that are told together are written as one step. The first full list is one step, too, and
- * `/davit/synced` is written after it; the boot service answers nothing before that key exists.
+ * `/davit/synced` is written after it; the boot service answers nothing before that key exists. What machines would get
+ * is tried afterwards, beside everything else, see `trials.ts`.
  *
  * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`; it stays for as long
  * as more Groups are expected to go or to come back, see `tombstone-vigil.ts`.
@@ -28,12 +29,16 @@ import type { ProfileWorld } from "./resolve-profile.ts";
 import { StatusBook, type StatusBookOptions } from "./status-book.ts";
 import { StepMetrics, type StepMetricsOptions } from "./step-metrics.ts";
 import { TombstoneVigil } from "./tombstone-vigil.ts";
+import type { TrialRunner } from "./trial-thread.ts";
+import { Trials } from "./trials.ts";
 import { WorkQueue } from "./work-queue.ts";
 
 export interface ControllerOptions {
   readonly source: Source;
   readonly store: Store;
   readonly statusSink: StatusSink;
+  /** Stopped with the controller. */
+  readonly trials: TrialRunner;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "sourceProblems"> & StatusBookOptions["metrics"] & StepMetricsOptions["metrics"];
@@ -70,6 +75,7 @@ export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
   readonly #documents: Documents;
   readonly #statuses: StatusBook;
+  readonly #trials: Trials;
   readonly #planner: Planner;
   readonly #recounts: Later;
   readonly #vigil: TombstoneVigil;
@@ -88,6 +94,13 @@ export class Controller implements SourceListener {
     this.#documents = new Documents(options.store);
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
+    this.#trials = new Trials({
+      ...options,
+      runner: options.trials,
+      documents: this.#documents,
+      groupsOf: (profile) => this.#planner.dependentsOf(profile),
+      tell: (name, status) => this.#statuses.tell(name, status),
+    });
     this.#stepMetrics = new StepMetrics(options);
     const { clock, metrics, tombstoneTtlSeconds } = options;
     this.#vigil = new TombstoneVigil({ clock, ttlMs: tombstoneTtlSeconds * 1_000 });
@@ -103,6 +116,7 @@ export class Controller implements SourceListener {
   async start(): Promise<void> {
     this.#documents.start();
     this.#statuses.start();
+    this.#trials.start();
     this.#running = Promise.all([this.#run(), this.#resync(), this.#keepVigil()]).then(() => {});
     await this.#options.source.start(this);
   }
@@ -113,6 +127,7 @@ export class Controller implements SourceListener {
     this.#queue.stop();
     this.#recounts.stop();
     await this.#running;
+    await this.#trials.stop();
     await this.#statuses.stop();
     this.#documents.stop();
   }
@@ -120,6 +135,7 @@ export class Controller implements SourceListener {
   /** Sets the metrics that are only known at the time of a scrape. */
   measure(): void {
     this.#queue.measure();
+    this.#trials.measure();
     this.#statuses.measure();
   }
 
@@ -256,8 +272,12 @@ export class Controller implements SourceListener {
     const { kind, namespace, name } = id;
     // A removal changes what machines get, and its object is no longer there to tell of it.
     if (isRemoved && written) this.#options.log.info({ kind, namespace, name }, "object removed");
-    if (status === undefined) this.#statuses.forget(id);
-    else this.#statuses.tell(id, written ? status : asStoreUnavailable(status));
+    if (status === undefined) {
+      this.#trials.forget(id);
+      this.#statuses.forget(id);
+    } else {
+      this.#trials.tell(id, written ? status : asStoreUnavailable(status));
+    }
   }
 
   /** Writes the key that lets machines be answered; false when the store did not take it. */

@@ -1,11 +1,13 @@
 /**
  * Where the status of objects goes when they come from files: into the log, one line for each transition to or from
- * Ready, and into a list of what is not ready, for people who ask the operations listener.
+ * Ready, and into a list of what is not ready, for people who ask the operations listener. What trials found is told once
+ * for all Groups of which it was found.
  */
 
 import type { Log } from "../lib/log.ts";
 import { compareBytes } from "../lib/order.ts";
 import type { Condition, ObjectName, ObjectStatus, StatusSink } from "../model/source.ts";
+import { RenderedLog } from "./rendered-log.ts";
 
 /** An object that a person should look at, and why. */
 export interface Attention {
@@ -23,12 +25,16 @@ interface Told {
 export class StatusLog implements StatusSink {
   readonly #log: Log;
   readonly #told = new Map<string, Told>();
+  readonly #rendered: RenderedLog;
 
   constructor({ log }: { readonly log: Log }) {
     this.#log = log;
+    this.#rendered = new RenderedLog({ log });
   }
 
   write(name: ObjectName, { conditions }: ObjectStatus): Promise<void> {
+    const rendered = conditions.find(({ type }) => type === "Rendered");
+    if (rendered !== undefined) this.#rendered.write(name, rendered);
     const ready = conditions.find(({ type }) => type === "Ready");
     if (ready === undefined) return Promise.resolve();
     const advice = ready.status === "True" ? conditions.find(isAdvice) : undefined;
@@ -42,14 +48,20 @@ export class StatusLog implements StatusSink {
 
   forget(name: ObjectName): void {
     this.#told.delete(keyOf(name));
+    this.#rendered.forget(name);
   }
 
-  /** Everything that is not ready now or has advice, sorted by kind, namespace and name. */
+  /** Everything that is not ready now or has advice, sorted by kind, namespace and name; then what trials found. */
   attention(): readonly Attention[] {
-    return [...this.#told]
+    const found = this.#rendered.found().map(({ name, condition: { reason, message }, otherCount }) => {
+      const others = otherCount === 0 ? "" : ` (so it is with ${otherCount} other Groups)`;
+      return { name, reason, message: message + others };
+    });
+    const told = [...this.#told]
       .filter(([, { shown }]) => shown.status !== "True" || isAdvice(shown))
       .toSorted(([a], [b]) => compareBytes(a, b))
       .map(([, { name, shown }]) => ({ name, reason: shown.reason, message: shown.message }));
+    return [...told, ...found];
   }
 
   /** The first status of an object that is ready is no transition: 10,000 of them would drown the rest. */

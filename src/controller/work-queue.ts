@@ -23,7 +23,7 @@ export interface WorkQueueOptions<Item> {
   readonly clock: Clock;
   readonly keyOf: (item: Item) => string;
   /** Of a closed set: a label of the metrics. */
-  readonly name: "objects" | "statuses";
+  readonly name: "objects" | "statuses" | "trials";
   readonly metrics: WorkQueueMetrics;
 }
 

@@ -121,7 +121,7 @@ export type ConditionStatus = "True" | "False" | "Unknown";
 
 /** As metav1.Condition, without the times, which whoever stores it adds. Texts hold no counters, times or indexes. */
 export interface Condition {
-  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Ready";
+  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Rendered" | "Ready";
   readonly status: ConditionStatus;
   readonly reason: string;
   readonly message: string;

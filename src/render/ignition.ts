@@ -3,7 +3,7 @@
  * object is served as JSON. Anything else is refused: half a config would install half a machine.
  */
 
-import { isJsonObject, type JsonValue, parseJsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../model/json.ts";
 import { findJsonFault } from "./json-fault.ts";
 import { RenderError, type RenderReason } from "./render-error.ts";
 import { jsonText, type Rendered } from "./rendered.ts";
@@ -32,6 +32,12 @@ export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   const converted = rendered(`${JSON.stringify(value)}\n`, value);
   if (raw) throw new RenderError(reason);
   return converted;
+}
+
+/** The value of a result, as far as it has one that `renderIgnition` takes. */
+export function ignitionValue(text: string): JsonObject {
+  const value = parseJsonObject(text) ?? yamlToJson(text, "notJson");
+  return isJsonObject(value) ? value : {};
 }
 
 /** @param fault where the text is wrong as JSON, which tells more than where it is wrong as YAML. */

@@ -2,6 +2,8 @@
 
 import { expect, it } from "vitest";
 import { asStoreUnavailable, conditionsFor, type Finding, type SyncState } from "../../src/controller/conditions.ts";
+import { renderedCondition } from "../../src/controller/rendered.ts";
+import type { Trial } from "../../src/controller/trial.ts";
 
 const template: Finding = { type: "Accepted", reason: "InvalidTemplate", message: "line 1, column 3: not closed" };
 const profile: Finding = { type: "ResolvedRefs", reason: "ProfileNotFound", message: "Profile lab/p does not exist" };
@@ -63,4 +65,23 @@ it("a write that failed turns Synced, and Ready only where nothing else was wron
   const reasons = (findings: readonly Finding[]) => statusOf(findings).map(({ reason }) => reason);
   expect(reasons([])).toEqual(["Valid", "Resolved", "StoreUnavailable", "StoreUnavailable"]);
   expect(reasons([profile])).toEqual(["Valid", "ProfileNotFound", "StoreUnavailable", "ProfileNotFound"]);
+});
+
+it.each<[trial: Trial, expected: string]>([
+  ["untried", "Unknown NotRendered"],
+  [[], "True Rendered"],
+  [[{ severity: "advice", text: "a" }], "True RenderedWithAdvice"],
+  [[{ severity: "refused", text: "a" }], "False InvalidConfig"],
+  [
+    [
+      { severity: "advice", text: "a" },
+      { severity: "broken", text: "b" },
+    ],
+    "False RenderFailed",
+  ],
+])("Rendered tells what a trial found, and Ready does not change by it: %#", (trial, expected) => {
+  const conditions = conditionsFor({ findings: [], sync: "synced", advice: [] });
+  const { status, reason } = renderedCondition("web", trial);
+  expect(`${status} ${reason}`).toBe(expected);
+  expect(conditions.at(-1)).toMatchObject({ type: "Ready", status: "True" });
 });

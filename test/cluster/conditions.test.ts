@@ -193,6 +193,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
         Accepted: "False Refused",
         ResolvedRefs: "Unknown NotAccepted",
         Synced: "False NotServed",
+        Rendered: "Unknown NotRendered",
         Ready: "False Refused",
       });
     await expectDocumented(dropped);

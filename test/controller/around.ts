@@ -1,5 +1,8 @@
 /** What a controller under test has around it: a sink that remembers, and a disk that may be full. */
 
+import { createHash } from "node:crypto";
+import { runTrials } from "../../src/controller/trial.ts";
+import type { TrialRunner } from "../../src/controller/trial-thread.ts";
 import { type AppendFile, diskFiles, type Files } from "../../src/lib/files.ts";
 import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
 
@@ -31,6 +34,16 @@ export class Statuses implements StatusSink {
     const ready = this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready");
     return ready === undefined ? undefined : ready.reason;
   }
+}
+
+/** Trials in this thread. */
+export const trials: TrialRunner = {
+  run: (job) => Promise.resolve(runTrials(job, { davitUrl: "http://192.0.2.1:8080", sha256 })),
+  stop: () => Promise.resolve(),
+};
+
+export function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 /** The machine's disk, on which appending fails while it is full. */

@@ -7,7 +7,7 @@ import { createMetrics } from "../../src/lib/metrics.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { openStore } from "../helpers/test-store.ts";
-import { Statuses } from "./around.ts";
+import { Statuses, trials } from "./around.ts";
 import { FakeSource } from "./fake-source.ts";
 
 /** A controller over a store in memory, and what machines get by it. */
@@ -37,6 +37,7 @@ export class ControllerUnderTest {
       source: this.source,
       store,
       statusSink: this.statuses,
+      trials,
       clock,
       log,
       metrics: this.metrics,

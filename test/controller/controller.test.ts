@@ -13,7 +13,7 @@ import { Store } from "../../src/store/store.ts";
 import { lockDirectory } from "../../src/store/wal/lock.ts";
 import { FileLog } from "../../src/store/wal/wal.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
-import { fullDisk, Statuses } from "./around.ts";
+import { fullDisk, Statuses, trials } from "./around.ts";
 import { FakeSource } from "./fake-source.ts";
 import { configMapObject, groupObject, profileObject } from "./objects.ts";
 
@@ -65,6 +65,7 @@ describe("the controller", () => {
       source,
       store,
       statusSink: statuses,
+      trials,
       clock,
       log,
       metrics,
@@ -135,7 +136,7 @@ describe("the controller", () => {
     expect(steps.map((step) => step.toSorted())).toEqual([webAndNode, ["/davit/synced"]]);
     expect(mark()).toMatchObject({ source: "fake", complete: true, at: "2026-01-01T00:00:00.000Z" });
     expect(statuses.ready("Profile/web")).toBe("Ready");
-    expect(statuses.ready("Group/node1")).toBe("Ready");
+    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
   });
 
   it("writes nothing before the first list", async () => {
@@ -193,7 +194,7 @@ describe("the controller", () => {
 
   it("tells a Group that its Profile is there while it is out of view", async () => {
     await syncAndRestartWithout(profile, "half");
-    expect(statuses.ready("Group/node1")).toBe("Ready");
+    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
   });
 
   it("removes after a restart what went meanwhile", async () => {
@@ -263,6 +264,7 @@ describe("the controller", () => {
     await synced;
     expect(steps).toEqual([]);
     source.tellChanged(profile, group);
+    await expect.poll(() => statuses.writes).toBe(2);
     await clock.advance(1_000);
     expect(statuses.writes).toBe(2);
   });

@@ -91,3 +91,39 @@ it("advice on a ready object is told once, and shown to people", async () => {
   expect(logged()).toMatchObject([{ msg: "object is ready, with advice", message: "look at this" }]);
   expect(sink.attention()).toEqual([{ name: web, reason: "ValidWithAdvice", message: "look at this" }]);
 });
+
+function rendered(status: ConditionStatus, reason: string, message: string): ObjectStatus {
+  const { observedGeneration, conditions } = ready("True");
+  return { observedGeneration, conditions: [{ type: "Rendered", status, reason, message }, ...conditions] };
+}
+
+it("what a trial found is told once for all of its Groups, and once when the last of them is rid of it", async () => {
+  const names = Array.from({ length: 3 }, (_, at): ObjectName => ({ ...web, name: `g${at}` }));
+  for (const name of names) await sink.write(name, rendered("False", "RenderFailed", "line 2"));
+  const data = { kind: "Group", namespace: "default", reason: "RenderFailed", message: "line 2", level: 40 };
+  expect(logged()).toEqual([{ ...data, name: "g0", msg: "a trial rendering failed" }]);
+  expect(sink.attention()).toEqual([
+    { name: names[0], reason: "RenderFailed", message: "line 2 (so it is with 2 other Groups)" },
+  ]);
+  lines = [];
+  const [first = web, second = web, third = web] = names;
+  await sink.write(first, rendered("True", "Rendered", "whole"));
+  sink.forget(second);
+  expect(logged()).toEqual([]);
+  expect(sink.attention()).toEqual([{ name: third, reason: "RenderFailed", message: "line 2" }]);
+  await sink.write(third, rendered("True", "Rendered", "whole"));
+  expect(logged()).toEqual([{ ...data, level: 30, name: "g2", msg: "a trial rendering no longer finds this" }]);
+  expect(sink.attention()).toEqual([]);
+});
+
+it("advice of a trial is told as such, and another finding takes its place", async () => {
+  await sink.write(web, rendered("True", "RenderedWithAdvice", "old field"));
+  await sink.write(web, rendered("False", "InvalidConfig", "no path"));
+  await sink.write(web, ready("True"));
+  expect(logged()).toMatchObject([
+    { level: 30, msg: "a trial rendering has advice", message: "old field" },
+    { level: 40, msg: "a trial rendering failed", message: "no path" },
+    { level: 30, msg: "a trial rendering no longer finds this", message: "old field" },
+  ]);
+  expect(sink.attention()).toMatchObject([{ reason: "InvalidConfig" }]);
+});

@@ -76,7 +76,11 @@ describe("every field of the CRDs", () => {
 describe("the CRDs", () => {
   it.each([
     { kind: "Profile", shortNames: ["dprof"], columns: ["Ready", "Reason", "Groups", "Kernel", "Configs", "Age"] },
-    { kind: "Group", shortNames: ["dgrp"], columns: ["Ready", "Profile", "Selector", "Priority", "Reason", "Age"] },
+    {
+      kind: "Group",
+      shortNames: ["dgrp"],
+      columns: ["Ready", "Profile", "Selector", "Priority", "Rendered", "Reason", "Age"],
+    },
   ])("of $kind have short names, a category, columns and a status of their own", ({ kind, shortNames, columns }) => {
     const found = crds.map(versionOf).find((crd) => crd.kind === kind);
     expect(found?.names).toMatchObject({ shortNames, categories: ["davit"] });

@@ -1,0 +1,68 @@
+/** Judges what templates yield. Machines of one Profile often get equal texts: each is judged once, within a limit. */
+
+import type { ResolvedTemplate, TemplatePart } from "../model/profile.ts";
+import { renderCloudConfig } from "../render/cloud-config.ts";
+import { renderGeneric } from "../render/generic.ts";
+import { ignitionValue, renderIgnition } from "../render/ignition.ts";
+import { checkIgnition } from "../render/ignition-check.ts";
+import { RenderError, renderReasons } from "../render/render-error.ts";
+import type { TextPosition } from "../render/text-position.ts";
+import { findInYaml } from "../render/yaml.ts";
+
+/** `broken` is answered 500, `refused` is served to whom it is of no use, `advice` works, perhaps not as meant. */
+export type Severity = "broken" | "refused" | "advice";
+
+export interface Verdict {
+  readonly severity: Severity;
+  readonly text: string;
+  /** In the judged text. */
+  readonly position?: TextPosition;
+}
+
+// In UTF-16 units: a few hundred usual configs, and no more than the largest result twice.
+const maxKeptLength = 16 * 1024 * 1024;
+
+export class Verdicts {
+  readonly #known = new Map<string, readonly Verdict[]>();
+  #keptLength = 0;
+
+  /** What is wrong with a text that this template yields; nothing for a good one. */
+  of(part: TemplatePart, template: Exclude<ResolvedTemplate, { kind: "broken" }>, text: string): readonly Verdict[] {
+    const key = `${part} ${text}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made = judge(part, template, text);
+    this.#keptLength += key.length;
+    if (this.#keptLength > maxKeptLength) {
+      this.#known.clear();
+      this.#keptLength = key.length;
+    }
+    this.#known.set(key, made);
+    return made;
+  }
+}
+
+function judge(
+  part: TemplatePart,
+  { raw, format }: Exclude<ResolvedTemplate, { kind: "broken" }>,
+  text: string,
+): readonly Verdict[] {
+  try {
+    if (part === "cloudConfig") renderCloudConfig(text);
+    if (part === "generic") renderGeneric(text, format);
+    return part === "ignition" ? judgeIgnition(text, raw) : [];
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    const { reason, position } = error;
+    return [{ severity: "broken", text: renderReasons[reason], ...(position && { position }) }];
+  }
+}
+
+/** @throws {RenderError} as `renderIgnition`. */
+function judgeIgnition(text: string, raw: boolean): readonly Verdict[] {
+  renderIgnition({ text, raw });
+  return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: told }) => {
+    const position = findInYaml(text, path, member);
+    return { severity: isRefused ? "refused" : "advice", text: told, ...(position && { position }) };
+  });
+}

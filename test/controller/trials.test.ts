@@ -1,0 +1,205 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { TrialJob } from "../../src/controller/trial.ts";
+import type { TrialRunner } from "../../src/controller/trial-thread.ts";
+import { Trials } from "../../src/controller/trials.ts";
+import { createLog } from "../../src/lib/log.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
+import { decodeGroup, encodeDocument, type GroupDocument, groupPath, profilePath } from "../../src/model/documents.ts";
+import type { ObjectName, ObjectStatus } from "../../src/model/source.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+import { trials as inThisThread, sha256 } from "./around.ts";
+import { FakeSource } from "./fake-source.ts";
+import { groupSpec, profileObject, secretObject } from "./objects.ts";
+
+const provenance = { origin: "web.yaml, document 1 (line 1)", uid: "u", generation: 1 };
+const web: ObjectName = { kind: "Profile", namespace: "default", name: "web" };
+const status: ObjectStatus = {
+  observedGeneration: 1,
+  conditions: [
+    { type: "Synced", status: "True", reason: "Synced", message: "" },
+    { type: "Ready", status: "True", reason: "Ready", message: "" },
+  ],
+};
+
+let clock: FakeClock;
+let source: FakeSource;
+let texts: Map<string, string>;
+let groups: ObjectName[];
+let jobs: TrialJob[];
+let told: (readonly [name: string, conditions: readonly string[]])[];
+let trials: Trials;
+/** Resolves each job; undefined for at once. */
+let gate: Promise<void> | undefined;
+let answers: boolean;
+
+const runner: TrialRunner = {
+  run: async (job) => {
+    jobs.push(job);
+    await gate;
+    return answers ? await inThisThread.run(job) : undefined;
+  },
+  stop: () => Promise.resolve(),
+};
+
+beforeEach(() => {
+  clock = new FakeClock();
+  source = new FakeSource();
+  texts = new Map();
+  groups = [];
+  jobs = [];
+  told = [];
+  gate = undefined;
+  answers = true;
+  trials = new Trials({
+    runner,
+    source,
+    clock,
+    log: createLog({ level: "silent", format: "json" }),
+    metrics: createMetrics("test"),
+    documents: {
+      textAt: (path) => texts.get(path),
+      group: (namespace, name): GroupDocument | undefined => decodeGroup(texts.get(groupPath(namespace, name)) ?? ""),
+    },
+    groupsOf: () => groups,
+    tell: ({ name }, { conditions }) =>
+      told.push([name, conditions.map(({ type, status: is, reason }) => `${type}=${is} ${reason}`)]),
+  });
+  trials.start();
+});
+
+afterEach(() => trials.stop());
+
+function storeProfile(generic: string): void {
+  const templates = { generic: { kind: "text", text: generic, raw: false } } as const;
+  const document = { ...provenance, revision: generic, content: { displayName: "W", templates } };
+  texts.set(profilePath("default", "web"), encodeDocument(document));
+}
+
+function storeGroup(name: string, metadata = {}): ObjectName {
+  texts.set(groupPath("default", name), encodeDocument({ ...provenance, spec: groupSpec({ metadata }) }));
+  const id: ObjectName = { kind: "Group", namespace: "default", name };
+  if (!groups.some((known) => known.name === name)) groups.push(id);
+  return id;
+}
+
+const last = () => told.at(-1);
+const conditionsWith = (rendered: string) => ["Synced=True Synced", rendered, "Ready=True Ready"];
+
+it("a Group's status is told once, with its trial in front of Ready", async () => {
+  storeProfile("{{role}}");
+  trials.tell(storeGroup("a", { role: "x" }), status);
+  trials.tell(storeGroup("b"), status);
+  await expect.poll(() => told).toHaveLength(2);
+  expect(told).toEqual([
+    ["a", conditionsWith("Rendered=True Rendered")],
+    ["b", conditionsWith("Rendered=False RenderFailed")],
+  ]);
+  expect(jobs).toHaveLength(1);
+  await clock.advance(60_000);
+  expect(told).toHaveLength(2);
+});
+
+it("a Group is not tried again while its document and its Profile's are the same", async () => {
+  storeProfile("fine");
+  const a = storeGroup("a");
+  trials.tell(a, status);
+  trials.tell(web, status);
+  await expect.poll(() => told).toHaveLength(2);
+  for (const _ of [1, 2]) trials.tell(a, status);
+  trials.tell(web, status);
+  await expect.poll(() => told).toHaveLength(4);
+  expect(jobs).toHaveLength(1);
+});
+
+it("every Group of a Profile is tried again when it changes, in jobs of 128", async () => {
+  storeProfile("fine");
+  for (let at = 0; at < 300; at++) trials.tell(storeGroup(`g${at}`), status);
+  await expect.poll(() => told).toHaveLength(300);
+  storeProfile("{{absent}}");
+  trials.tell(web, status);
+  await expect.poll(() => told).toHaveLength(601);
+  expect(last()).toEqual(["g299", conditionsWith("Rendered=False RenderFailed")]);
+  expect(jobs.map((job) => job.groups.length)).toEqual([128, 128, 44, 128, 128, 44]);
+});
+
+it("a status waits a second for its trial, no longer, and the trial follows", async () => {
+  let open = () => {};
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  storeProfile("fine");
+  trials.tell(storeGroup("a"), status);
+  await expect.poll(() => jobs).toHaveLength(1);
+  await clock.advance(999);
+  expect(told).toEqual([]);
+  await clock.advance(1);
+  expect(told).toEqual([["a", ["Synced=True Synced", "Ready=True Ready"]]]);
+  open();
+  await expect.poll(last).toEqual(["a", conditionsWith("Rendered=True Rendered")]);
+});
+
+it("what changes during its trial is told with the trial of what it is then", async () => {
+  let open = () => {};
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  storeProfile("{{role}}");
+  trials.tell(storeGroup("a"), status);
+  await expect.poll(() => jobs).toHaveLength(1);
+  trials.tell(storeGroup("a", { role: "x" }), status);
+  open();
+  await expect.poll(() => told).toEqual([["a", conditionsWith("Rendered=True Rendered")]]);
+  expect(jobs).toHaveLength(2);
+});
+
+it("a trial without an answer says so, and holds up nothing", async () => {
+  answers = false;
+  storeProfile("fine");
+  trials.tell(storeGroup("a"), status);
+  await expect.poll(last).toEqual(["a", conditionsWith("Rendered=Unknown NotRendered")]);
+});
+
+it("a Group whose Profile is not in the store is not tried", async () => {
+  trials.tell(storeGroup("a"), status);
+  await expect.poll(last).toEqual(["a", conditionsWith("Rendered=Unknown NotRendered")]);
+  expect(jobs).toEqual([]);
+});
+
+it("a Group that is forgotten is told no more", async () => {
+  let open = () => {};
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  storeProfile("fine");
+  const a = storeGroup("a");
+  trials.tell(a, status);
+  await expect.poll(() => jobs).toHaveLength(1);
+  trials.forget(a);
+  open();
+  trials.tell(storeGroup("b"), status);
+  await expect.poll(() => told).toEqual([["b", conditionsWith("Rendered=True Rendered")]]);
+});
+
+it("the texts of the Secrets that a Profile names go with its job", async () => {
+  const generic = { kind: "secret", name: "secrets", key: "k", raw: false } as const;
+  source.put(profileObject({ templates: { generic } }), secretObject({ k: "{{absent}}" }));
+  const templates = { generic: { ...generic, sha256: sha256("{{absent}}") } };
+  const document = { ...provenance, revision: "1", content: { displayName: "W", templates } };
+  texts.set(profilePath("default", "web"), encodeDocument(document));
+  trials.tell(storeGroup("a"), status);
+  await expect.poll(last).toEqual(["a", conditionsWith("Rendered=False RenderFailed")]);
+});
+
+it("trials rest as long as they work", async () => {
+  gate = clock.sleep(100);
+  storeProfile("fine");
+  trials.tell(storeGroup("a"), status);
+  await expect.poll(() => jobs).toHaveLength(1);
+  await clock.advance(100);
+  await expect.poll(() => told).toHaveLength(1);
+  trials.tell(storeGroup("b"), status);
+  await clock.advance(99);
+  expect(jobs).toHaveLength(1);
+  await clock.advance(1);
+  await expect.poll(() => jobs).toHaveLength(2);
+});
