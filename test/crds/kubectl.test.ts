@@ -138,8 +138,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
       "
     `);
     expect(await shown("get", "dgrp", "-o", "wide", ...only)).toMatchInlineSnapshot(`
-      "NAME   READY   PROFILE   SELECTOR                PRIORITY   REASON            AGE
-      web    False   web       mac=52:54:00:a1:9c:ae   5          ProfileNotFound   AGE
+      "NAME   READY   PROFILE   SELECTOR                PRIORITY   RENDERED   REASON            AGE
+      web    False   web       mac=52:54:00:a1:9c:ae   5                     ProfileNotFound   AGE
       "
     `);
   });
