@@ -5,7 +5,11 @@ import { defineConfig } from "rolldown";
 
 export default defineConfig({
   // A thread is started by its file's name, so each is an entry beside the program.
-  input: { main: "src/main.ts", "parse-worker": "src/directory/parse-worker.ts" },
+  input: {
+    main: "src/main.ts",
+    "parse-worker": "src/directory/parse-worker.ts",
+    "trial-worker": "src/controller/trial-worker.ts",
+  },
   platform: "node",
   output: {
     dir: "dist/bundle",

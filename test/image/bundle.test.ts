@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { cp, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startDavit } from "../helpers/davit-process.ts";
@@ -27,6 +27,13 @@ describe("the bundled program", () => {
 
   it("is a dozen files", async () => {
     expect((await readdir(join(folder, "dist/bundle"))).length).toBeLessThan(25);
+  });
+
+  it("has every thread that the sources have", async () => {
+    const sources = await readdir(join(root, "src"), { recursive: true });
+    const threads = sources.filter((path) => path.endsWith("-worker.ts")).map((path) => `${basename(path, ".ts")}.js`);
+    expect(await readdir(join(folder, "dist/bundle"))).toEqual(expect.arrayContaining(threads));
+    expect(threads).toHaveLength(2);
   });
 
   it("answers a machine as the sources do, and refuses by the same CRDs", { timeout: 60_000 }, async () => {
