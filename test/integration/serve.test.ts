@@ -240,9 +240,10 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
   it("shows its metrics", async () => {
     await start();
     await goodMachine();
-    const text = await (await fetch(`${davit?.opsUrl}/metrics`)).text();
-    expect(text).toMatch(/^davit_boot_requests_total\{endpoint="\/?ipxe",code="200"\} 1$/m);
-    expect(text).toMatch(/^davit_resources\{kind="Group",ready="true"\} 1$/m);
+    const text = async () => (await fetch(`${davit?.opsUrl}/metrics`)).text();
+    expect(await text()).toMatch(/^davit_boot_requests_total\{endpoint="\/?ipxe",code="200"\} 1$/m);
+    // A Group's status waits for its trial.
+    await expect.poll(text).toMatch(/^davit_resources\{kind="Group",ready="true"\} 1$/m);
   });
 
   describe("refuses to start with one sentence", () => {
