@@ -102,7 +102,7 @@ class Check {
       const where = path.length === 0 ? "the config" : nameOf(path);
       this.add({ ...place, text: `${where} has a field that the specification has not: Ignition passes over it` });
     } else if (field.since > this.#minor) {
-      const text = `${nameOf([...path, name])} came with 3.${field.since}.0: Ignition passes over it in an older config`;
+      const text = `${nameOf([...path, name])} came with 3.${field.since}.0: older configs cannot have it`;
       this.add({ ...place, text });
     } else {
       this.value(value, field.shape, [...path, name]);

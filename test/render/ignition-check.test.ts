@@ -68,12 +68,12 @@ const accepted: readonly { readonly name: string; readonly value: JsonObject; re
   {
     name: "kernel arguments before 3.3",
     value: config("3.2.0", { kernelArguments: { shouldExist: 5 } }),
-    told: "kernelArguments came with 3.3.0: Ignition passes over it in an older config",
+    told: "kernelArguments came with 3.3.0: older configs cannot have it",
   },
   {
     name: "a resized partition before 3.2",
     value: storage({ disks: [{ device: "/dev/vda", partitions: [{ number: 1, resize: true }] }] }, "3.1.0"),
-    told: "storage.disks[0].partitions[0].resize came with 3.2.0: Ignition passes over it in an older config",
+    told: "storage.disks[0].partitions[0].resize came with 3.2.0: older configs cannot have it",
   },
   {
     name: "a user without a name",
