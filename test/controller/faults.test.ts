@@ -141,6 +141,7 @@ describe("an exception in the work on a Group", () => {
         Accepted: "False InternalError",
         ResolvedRefs: "Unknown NotAccepted",
         Synced: "False InternalError",
+        Rendered: "Unknown NotRendered",
         Ready: "False InternalError",
       });
     expect(under.logLines.join("")).not.toContain("hunter2");
