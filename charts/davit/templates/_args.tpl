@@ -1,0 +1,104 @@
+{{- /* Command lines. Each is a YAML list of --flag=value; what a user gives in extraArgs replaces a flag of the chart. */ -}}
+
+{{- /* Takes own and extra, two lists. */ -}}
+{{- define "davit.args.merged" -}}
+{{- $given := list -}}
+{{- range .extra }}{{ $given = append $given (first (splitList "=" .)) }}{{ end -}}
+{{- range .own }}
+{{- if not (has (first (splitList "=" .)) $given) }}
+- {{ . | quote }}
+{{- end }}
+{{- end }}
+{{- range .extra }}
+- {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- /* What davit serve and davit boot have in common. */ -}}
+{{- define "davit.args.service" -}}
+- --boot-address=[::]:8080
+- --ops-address=[::]:8081
+- --source-grace={{ .Values.sourceGrace }}
+- --assets-dir=/var/lib/davit-assets
+- --assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}
+- --grub-separator={{ .Values.grub.separator }}
+- --grub-commands={{ .Values.grub.commands }}
+- --log-level={{ .Values.logLevel }}
+- --log-format=json
+{{- with .Values.advertiseAddress }}
+- --advertise-address={{ . }}
+{{- end }}
+{{- if .Values.signing.enabled }}
+- --signing-key=/etc/davit/signing/key
+{{- if .Values.signing.passphraseKey }}
+- --signing-passphrase-file=/etc/davit/signing/passphrase
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "davit.args.serve" -}}
+- --kubernetes
+{{- if eq .Values.scope "cluster" }}
+- --all-namespaces
+{{- end }}
+{{- /* Without any, davit reads the namespace that its pod is in. */}}
+{{- range .Values.watchNamespaces }}
+- --namespace={{ . }}
+{{- end }}
+{{- with include "davit.adminNamespace" . }}
+- --admin-namespace={{ . }}
+{{- end }}
+- --tombstone-ttl={{ .Values.tombstoneTtl }}
+- --data-dir=/var/lib/davit/data
+- --on-damage={{ .Values.store.onDamage }}
+- --store-quota-bytes={{ int64 .Values.store.quotaBytes }}
+- --store-max-value-bytes={{ int64 .Values.store.maxValueBytes }}
+- --store-max-watchers={{ int64 .Values.store.maxWatchers }}
+{{- if include "davit.hasStore" . }}
+{{ include "davit.args.door" . }}
+{{- end }}
+{{ include "davit.args.service" . }}
+{{- end -}}
+
+{{- /* The store off loopback: its certificate, and who may come in. */ -}}
+{{- define "davit.args.door" -}}
+- --store-address=[::]:2379
+- --store-advertise-url={{ include "davit.store.url" . }}
+{{- if include "davit.store.certificateSecret" . }}
+- --store-cert-file=/etc/davit/store-certificate/tls.crt
+- --store-key-file=/etc/davit/store-certificate/tls.key
+{{- else }}
+- --store-own-certificate
+- --store-ca-configmap={{ include "davit.store.name" . }}-ca
+{{- range include "davit.store.certificateNames" . | fromYamlArray }}
+- --store-certificate-name={{ . }}
+{{- end }}
+{{- end }}
+{{- $accounts := include "davit.store.serviceAccounts" . | fromYamlArray }}
+{{- range $accounts }}
+- --store-allow-service-account={{ . }}
+{{- end }}
+{{- if $accounts }}
+- --store-token-audience={{ .Values.store.authentication.audience }}
+{{- end }}
+{{- if .Values.store.authentication.tokens.existingSecret }}
+- --store-token-file=/etc/davit/store-tokens/tokens
+{{- end }}
+{{- if .Values.store.authentication.clientCa.existingSecret }}
+- --store-client-ca-file=/etc/davit/store-client-ca/ca.crt
+{{- end }}
+{{- end -}}
+
+{{- define "davit.args.boot" -}}
+- --store={{ include "davit.store.url" . }}
+- --store-token-file=/var/run/secrets/davit.dev/token
+{{- if include "davit.store.hasCa" . }}
+- --store-ca-file=/etc/davit/store-ca/ca.crt
+{{- end }}
+{{- if .Values.boot.clientCertificate.existingSecret }}
+- --store-cert-file=/etc/davit/client-certificate/tls.crt
+- --store-key-file=/etc/davit/client-certificate/tls.key
+{{- end }}
+- --copy-file=/var/lib/davit/copy
+{{ include "davit.args.service" . }}
+{{- end -}}

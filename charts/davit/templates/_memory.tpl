@@ -1,0 +1,33 @@
+{{- /* How Node's heap, the cache of assets and the store fit into the memory limit. */ -}}
+
+{{- /* A quantity such as 1Gi, 512M or 1073741824 in whole MiB; "" for none. */ -}}
+{{- define "davit.mebibytes" -}}
+{{- $text := . | toString -}}
+{{- if kindIs "float64" . }}{{ $text = . | int64 | toString }}{{ end -}}
+{{- $factors := dict "" 1 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 -}}
+{{- $unit := regexFind "[A-Za-z]*$" $text -}}
+{{- $number := trimSuffix $unit $text -}}
+{{- if and $number (hasKey $factors $unit) (regexMatch "^[0-9]+(\\.[0-9]+)?$" $number) -}}
+{{- divf (mulf $number (get $factors $unit)) 1048576 | floor | int64 -}}
+{{- end -}}
+{{- end -}}
+
+{{- /*
+  Three quarters of what the limit leaves beside the cache of assets; the rest is for Node itself, buffers of requests and
+  the collector of garbage. Takes root and resources; "" without a limit, or with one in words that are not known here.
+*/ -}}
+{{- define "davit.heapMebibytes" -}}
+{{- $limit := dig "limits" "memory" "" .resources -}}
+{{- with include "davit.mebibytes" $limit -}}
+{{- $rest := sub (int64 .) (include "davit.mebibytes" $.root.Values.assets.cacheBytes | int64) -}}
+{{- div (mul $rest 3) 4 -}}
+{{- end -}}
+{{- end -}}
+
+{{- /*
+  The least heap of davit serve: 128 MiB for 10,000 objects, and six times the quota of users' keys, as measured with a
+  million keys (docs/benchmarks.md: 772 MiB for 115 MB of names and values).
+*/ -}}
+{{- define "davit.leastHeapMebibytes" -}}
+{{- add 128 (mul 6 (include "davit.mebibytes" .Values.store.quotaBytes | int64)) -}}
+{{- end -}}

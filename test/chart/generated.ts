@@ -1,0 +1,91 @@
+/**
+ * What is made of the chart and of `crds/`, and committed: the chart's CRD templates and README, and `manifests/`. So that
+ * nobody has to run anything to read or to apply them; `make check` and the suites here find those that are out of date.
+ */
+
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { type ChartToolName, chartToolPath } from "../tools/chart-tools.ts";
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, "../..");
+
+/** Where the chart is. */
+export const chartDirectory = join(root, "charts/davit");
+
+/** A committed file and what it should be. */
+export interface GeneratedFile {
+  /** From the root of the repository. */
+  readonly path: string;
+  /** The program that makes it, if any. */
+  readonly tool?: ChartToolName;
+  text(): Promise<string>;
+}
+
+/** All of them. CRDs come first, as the rest has them in it. */
+export function generatedFiles(): readonly GeneratedFile[] {
+  const crds = readdirSync(join(root, "crds")).filter((name) => name.endsWith(".yaml"));
+  return [
+    ...crds.map((name) => ({
+      path: `charts/davit/templates/crds/${name}`,
+      text: async () => crdTemplate(readFileSync(join(root, "crds", name), "utf8")),
+    })),
+    { path: "manifests/install.yaml", tool: "helm", text: async () => `${installHead}${await plainManifests()}` },
+    { path: "manifests/kustomize/base/davit.yaml", tool: "helm", text: async () => `${baseHead}${await plainManifests()}` },
+    { path: "charts/davit/README.md", tool: "helm-docs", text: chartReadme },
+  ];
+}
+
+const crdHead = `{{- /* Made of crds/ by \`make chart\`: change it there. In templates/, as Helm never upgrades what is in a chart's crds/. */}}
+{{- if .Values.crds.enabled }}
+`;
+
+const crdMetadata = `  labels:
+    {{- include "davit.labels" (dict "root" . "component" "crds") | nindent 4 }}
+  {{- if .Values.crds.keep }}
+  annotations:
+    helm.sh/resource-policy: keep
+  {{- end }}
+`;
+
+/**
+ * A CRD as a template: what it says of itself in braces is text, and what the values say is added to its metadata.
+ * @throws {Error} when its metadata is not a name alone.
+ */
+export function crdTemplate(crd: string): string {
+  const text = crd.replace(/^#.*\n/gm, "").replaceAll("{{", '{{ "{{" }}');
+  const metadata = /^metadata:\n {2}name: \S+\n(?=spec:)/m;
+  if (!metadata.test(text)) throw new Error("Reading a CRD: its metadata is not a name alone");
+  return `${crdHead}${text.replace(metadata, (found) => `${found}${crdMetadata}`)}{{- end }}\n`;
+}
+
+const installHead = `# davit in the namespace davit: kubectl apply --server-side -f manifests/install.yaml
+# Made of charts/davit with its default values by \`make chart\`. Set the image to where you have it, and add
+# --advertise-address=HOST:PORT to the arguments; manifests/kustomize/ shows how, and the chart has the rest.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: davit
+  labels:
+    pod-security.kubernetes.io/enforce: restricted
+---
+`;
+
+const baseHead = "# Made of charts/davit with its default values by `make chart`.\n";
+
+/** The chart's default rendering without what is Helm's own. */
+async function plainManifests(): Promise<string> {
+  const args = ["template", "davit", chartDirectory, "--namespace", "davit", "--skip-tests", "--set", "crds.keep=false"];
+  const { stdout } = await run(chartToolPath("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
+  const helms = /^(# Source: .*|\s*helm\.sh\/chart: .*|\s*app\.kubernetes\.io\/managed-by: Helm|\s*)$/;
+  const lines = stdout.split("\n").filter((line) => !helms.test(line));
+  return `${lines.join("\n").replace(/^---\n/, "")}\n`;
+}
+
+async function chartReadme(): Promise<string> {
+  const args = ["--chart-search-root", join(root, "charts"), "--dry-run", "--log-level", "error"];
+  const { stdout } = await run(chartToolPath("helm-docs"), args);
+  return `${stdout.trimEnd()}\n`;
+}
