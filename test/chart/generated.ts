@@ -33,7 +33,11 @@ export function generatedFiles(): readonly GeneratedFile[] {
       text: async () => crdTemplate(readFileSync(join(root, "crds", name), "utf8")),
     })),
     { path: "manifests/install.yaml", tool: "helm", text: async () => `${installHead}${await plainManifests()}` },
-    { path: "manifests/kustomize/base/davit.yaml", tool: "helm", text: async () => `${baseHead}${await plainManifests()}` },
+    {
+      path: "manifests/kustomize/base/davit.yaml",
+      tool: "helm",
+      text: async () => `${baseHead}${await plainManifests()}`,
+    },
     { path: "charts/davit/README.md", tool: "helm-docs", text: chartReadme },
   ];
 }
@@ -77,7 +81,16 @@ const baseHead = "# Made of charts/davit with its default values by `make chart`
 
 /** The chart's default rendering without what is Helm's own. */
 async function plainManifests(): Promise<string> {
-  const args = ["template", "davit", chartDirectory, "--namespace", "davit", "--skip-tests", "--set", "crds.keep=false"];
+  const args = [
+    "template",
+    "davit",
+    chartDirectory,
+    "--namespace",
+    "davit",
+    "--skip-tests",
+    "--set",
+    "crds.keep=false",
+  ];
   const { stdout } = await run(chartToolPath("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
   const helms = /^(# Source: .*|\s*helm\.sh\/chart: .*|\s*app\.kubernetes\.io\/managed-by: Helm|\s*)$/;
   const lines = stdout.split("\n").filter((line) => !helms.test(line));
@@ -85,7 +98,15 @@ async function plainManifests(): Promise<string> {
 }
 
 async function chartReadme(): Promise<string> {
-  const args = ["--chart-search-root", join(root, "charts"), "--dry-run", "--log-level", "error"];
+  const args = [
+    "--chart-search-root",
+    join(root, "charts"),
+    "--dry-run",
+    "--sort-values-order",
+    "file",
+    "--log-level",
+    "error",
+  ];
   const { stdout } = await run(chartToolPath("helm-docs"), args);
   return `${stdout.trimEnd()}\n`;
 }

@@ -8,6 +8,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { packageCache } from "../firmware/boot-assets.ts";
+import { chartToolPath } from "../tools/chart-tools.ts";
+import { operatorCrdsDirectory } from "../tools/operator-crds.ts";
 import { toolPath } from "../tools/tools.ts";
 
 interface Requirement {
@@ -69,6 +71,13 @@ const requirements = {
     byChoice: true,
   },
   "ignition-validate": { anyOf: ["ignition-validate"], bringIt: "apt-get install ignition" },
+  helm: { anyOf: [chartToolPath("helm")], bringIt: "make chart-tools" },
+  helm3: { anyOf: [chartToolPath("helm3")], bringIt: "make chart-tools" },
+  kubeconform: { anyOf: [chartToolPath("kubeconform")], bringIt: "make chart-tools" },
+  "helm-unittest": { anyOf: [chartToolPath("helm-unittest")], bringIt: "make chart-tools" },
+  "helm-docs": { anyOf: [chartToolPath("helm-docs")], bringIt: "make chart-tools" },
+  "kube-score": { anyOf: [chartToolPath("kube-score")], bringIt: "make chart-tools-all", byChoice: true },
+  "operator-crds": { anyOf: [operatorCrdsDirectory()], bringIt: "make chart-tools" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
 } as const satisfies Record<string, Requirement>;
 

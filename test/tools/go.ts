@@ -1,4 +1,4 @@
-/** Finds a Go that can build this folder's module; an old one, as Debian 12 has, fetches a newer one for that. */
+/** Finds a Go that can build a module of this folder; an old one, as Debian 12 has, fetches a newer one for that. */
 
 import { execFile } from "node:child_process";
 import { chmod, copyFile, readdir, readFile } from "node:fs/promises";
@@ -21,10 +21,11 @@ const commands = ["go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"];
 /**
  * Finds Go, or fetches it.
  * @param tell takes a line of progress.
+ * @param module the folder whose go.mod says which version it has to be.
  * @throws {Error} when there is none at all, or it cannot be fetched.
  */
-export async function findGo(tell: (line: string) => void): Promise<Go> {
-  const wanted = await wantedVersions();
+export async function findGo(tell: (line: string) => void, module: string): Promise<Go> {
+  const wanted = await wantedVersions(module);
   const installed: { readonly command: string; readonly version: string }[] = [];
   for (const command of commands) {
     const version = await versionOf(command);
@@ -50,8 +51,8 @@ export function isAtLeast(version: string, least: string): boolean {
 }
 
 /** What go.mod asks for (`go`) and what it is built with where that is not there (`toolchain`). */
-async function wantedVersions(): Promise<{ readonly least: string; readonly best: string }> {
-  const text = await readFile(join(import.meta.dirname, "go.mod"), "utf8");
+async function wantedVersions(module: string): Promise<{ readonly least: string; readonly best: string }> {
+  const text = await readFile(join(module, "go.mod"), "utf8");
   const [, least] = /^go (\S+)$/m.exec(text) ?? [];
   const [, best] = /^toolchain go(\S+)$/m.exec(text) ?? [];
   if (least === undefined || best === undefined) throw new Error("Reading go.mod: it names no go and no toolchain");

@@ -1,0 +1,193 @@
+/** Wrong values are refused before anything reaches the cluster, by a sentence with the value and the cure. */
+
+import { describe, expect, it } from "vitest";
+import { missing } from "../helpers/requirements.ts";
+import { chartDirectory } from "./generated.ts";
+import { runTool, template } from "./helm.ts";
+
+interface BadValues {
+  /** As `--set` has them. */
+  readonly set: string;
+  /** What helm says. */
+  readonly told: string;
+}
+
+// What the schema says of a value for itself.
+const bySchema: readonly BadValues[] = [
+  { set: "replicaCount=2", told: "at '/replicaCount': value must be 1" },
+  { set: "colour=red", told: "additional properties 'colour' not allowed" },
+  {
+    set: "store.certificate.certManager.issuer=x",
+    told: "at '/store/certificate/certManager': additional properties 'issuer' not allowed",
+  },
+  { set: "scope=everything", told: "at '/scope': value must be one of 'release', 'cluster'" },
+  {
+    set: "service.type=External",
+    told: "at '/service/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'",
+  },
+  { set: "service.port=70000", told: "at '/service/port': maximum: got 70,000, want 65,535" },
+  { set: "logLevel=loud", told: "at '/logLevel': value must be one of 'trace'" },
+  { set: "tombstoneTtl=60", told: "at '/tombstoneTtl': got number, want string" },
+  { set: "sourceGrace=1d", told: "at '/sourceGrace': '1d' does not match pattern" },
+  { set: "boot.replicas=300", told: "at '/boot/replicas': maximum: got 300, want 256" },
+  {
+    set: "persistence.accessModes={ReadOnlyMany}",
+    told: "value must be one of 'ReadWriteOnce', 'ReadWriteOncePod', 'ReadWriteMany'",
+  },
+  { set: "watchNamespaces={Team_A}", told: "at '/watchNamespaces/0': 'Team_A' does not match pattern" },
+  {
+    set: "store.authentication.serviceAccounts={pipeline}",
+    told: "at '/store/authentication/serviceAccounts/0': 'pipeline' does not match pattern",
+  },
+  {
+    set: "assets.download[0].url=https://a.example/x,assets.download[0].path=x",
+    told: "at '/assets/download/0': missing property 'sha256'",
+  },
+  {
+    set: "extraArgs={log-level=debug}",
+    told: "at '/extraArgs/0': 'log-level=debug' does not match pattern '^--[a-z]'",
+  },
+];
+
+// What does not fit together, or is worth a sentence of its own.
+const byTemplate: readonly BadValues[] = [
+  {
+    set: "fullnameOverride=Netboot_1",
+    told: 'fullnameOverride is "Netboot_1": write 1 to 45 lower-case letters, digits and hyphens, a letter first',
+  },
+  { set: `fullnameOverride=${"a".repeat(60)}`, told: `fullnameOverride is "${"a".repeat(60)}": write 1 to 45` },
+  { set: "image.tag=1.0@sha256:12,image.digest=sha256:12", told: 'image.tag is "1.0@sha256:12", which no tag can be' },
+  {
+    set: "image.tag=1.0@sha256:12,image.digest=sha256:12",
+    told: 'image.digest is "sha256:12": write sha256: and 64 hexadecimal digits',
+  },
+  {
+    set: "image.registry=registry.example/",
+    told: 'image.registry is "registry.example/": leave out the slash at its end',
+  },
+  { set: "serviceAccount.create=false", told: "serviceAccount.name is empty: name the account to use" },
+  {
+    set: "boot.replicas=1,boot.serviceAccount.create=false",
+    told: "boot.serviceAccount.name is empty: name the account to use",
+  },
+  {
+    set: "scope=cluster,watchNamespaces={a,b}",
+    told: "watchNamespaces is a, b and scope is cluster, which reads every namespace: give one of them",
+  },
+  {
+    set: "adminNamespace=infra,watchNamespaces={a,b}",
+    told: 'adminNamespace is "infra", which is not read: add it to watchNamespaces, or take one of a, b',
+  },
+  {
+    set: "adminNamespace=infra",
+    told: 'adminNamespace is "infra", which is not read: add it to watchNamespaces, or take one of netboot',
+  },
+  {
+    set: "rbac.secrets.names={other/tokens}",
+    told: 'rbac.secrets.names has "other/tokens", and the namespace other is not read: add it to watchNamespaces',
+  },
+  {
+    set: "admissionPolicy.enabled=true",
+    told: "admissionPolicy.enabled is true, and there is one namespace, in which everything counts",
+  },
+  {
+    set: "advertiseAddress=192.0.2.10",
+    told: 'advertiseAddress is "192.0.2.10": write HOST:PORT, such as 192.0.2.10:8080',
+  },
+  {
+    set: "advertiseAddress=http://192.0.2.10:8080",
+    told: 'advertiseAddress is "http://192.0.2.10:8080": write HOST:PORT',
+  },
+  {
+    set: "service.nodePort=30080",
+    told: "service.nodePort is 30080, and service.type is ClusterIP: set service.type to NodePort or LoadBalancer",
+  },
+  {
+    set: "service.externalTrafficPolicy=Local",
+    told: "service.externalTrafficPolicy is Local, and service.type is ClusterIP",
+  },
+  {
+    set: "service.type=NodePort,service.loadBalancerClass=x",
+    told: "service.loadBalancerClass is set, and service.type is NodePort: set service.type to LoadBalancer",
+  },
+  {
+    set: "resources.limits.memory=512Mi",
+    told: "resources.limits.memory is 512Mi, which leaves 192 MiB for the heap beside assets.cacheBytes, and store.quotaBytes needs 512 MiB: raise the limit",
+  },
+  {
+    set: "store.quotaBytes=1073741824",
+    told: "resources.limits.memory is 1Gi, which leaves 576 MiB for the heap beside assets.cacheBytes, and store.quotaBytes needs 6272 MiB",
+  },
+  {
+    set: "boot.replicas=1,boot.resources.limits.memory=300Mi",
+    told: "boot.resources.limits.memory is 300Mi, which leaves 33 MiB for the heap",
+  },
+  {
+    set: "assets.existingClaim=a,assets.image.reference=b",
+    told: 'assets.existingClaim is "a" and assets.image.reference is "b": give one of them',
+  },
+  {
+    set: "signing.enabled=true",
+    told: "signing.existingSecret is empty: name the Secret with the OpenPGP private key",
+  },
+  {
+    set: "signing.existingSecret=key",
+    told: 'signing.existingSecret is "key", and nothing is signed: set signing.enabled to true',
+  },
+  { set: "store.certificate.existingSecret=a,store.certificate.certManager.enabled=true", told: "give one of them" },
+  {
+    set: "store.certificate.certManager.enabled=true",
+    told: "store.certificate.certManager.issuerRef.name is empty: name the Issuer",
+  },
+  {
+    set: "boot.replicas=1,store.certificate.own=false",
+    told: "the store is exposed (store.expose, boot.replicas) and has no certificate: set store.certificate.own, .existingSecret or .certManager.enabled",
+  },
+  {
+    set: "store.expose=true",
+    told: "store.expose is true and nobody may come in: set store.authentication.serviceAccounts, .tokens.existingSecret or .clientCa.existingSecret",
+  },
+  {
+    set: "boot.replicas=1,store.authentication.clientCa.existingSecret=ca",
+    told: "and followers have no certificate to show: set boot.clientCertificate.existingSecret",
+  },
+  { set: "ingress.enabled=true", told: "ingress.hosts is empty: name the hosts by which machines come" },
+  { set: "httpRoute.enabled=true", told: "httpRoute.parentRefs is empty: name the Gateway" },
+  {
+    set: "serviceMonitor.enabled=true,podMonitor.enabled=true",
+    told: "so that every metric would be there twice: turn one of them off",
+  },
+  { set: "dnsmasq.enabled=true", told: "dnsmasq.subnet is empty: write the machines' network, such as 192.0.2.0" },
+  { set: "dnsmasq.enabled=true", told: "dnsmasq.nodeSelector is empty: choose the nodes" },
+  { set: "dnsmasq.enabled=true", told: "dnsmasq.image.repository is empty: name an image" },
+  { set: "dnsmasq.enabled=true", told: "advertiseAddress is empty: dnsmasq sends machines there" },
+];
+
+describe.skipIf(missing("helm"))("helm", () => {
+  it.each([...bySchema, ...byTemplate])("refuses $set", async ({ set, told }) => {
+    const { code, stdout, stderr } = await template({ args: ["--set", set] });
+    expect(stderr).toContain(told);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
+  });
+
+  it("refuses two replicas also where nobody asks the schema", async () => {
+    const { stderr } = await template({ args: ["--skip-schema-validation", "--set", "replicaCount=2"] });
+    expect(stderr).toContain(
+      "replicaCount is 2: the store has one writer, so it is 1; for more boot services set boot.replicas",
+    );
+  });
+
+  it.each(["a".repeat(60), "1st"])("refuses the release name %s", async (name) => {
+    const { code, stderr } = await runTool("helm", ["template", name, chartDirectory, "-n", "netboot"]);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /length must not be longer than 53|names of Services begin with a letter: choose another, or set fullnameOverride/,
+    );
+  });
+
+  it("tells everything that does not fit together at once", async () => {
+    const { stderr } = await template({ args: ["--set", "signing.enabled=true,ingress.enabled=true"] });
+    expect(stderr).toContain("signing.existingSecret is empty");
+    expect(stderr).toContain("ingress.hosts is empty");
+  });
+});
