@@ -9,6 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
+.PHONY: chart chart-tools chart-tools-all
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
@@ -31,7 +32,7 @@ test-cluster-long: install ## remove 5,000 Groups in every way while their machi
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
 	@npm --silent run test:store-long
 
-check: install ## format, lint, types, import layers, dead code
+check: install ## format, lint, types, import layers, dead code, what is generated
 	@npm --silent run check
 
 fix: install ## format, and mend what the linter can
@@ -75,6 +76,15 @@ boot: install ## boot a QEMU machine from the running quickstart (make run or ma
 
 cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache directory; some eight minutes, once
 	@npm --silent run cluster-tools
+
+chart: install ## make what is made of crds/ and of the chart: its CRDs and README, manifests/ (needs make chart-tools)
+	@npm --silent run chart
+
+chart-tools: install ## build helm 4 and 3 and what checks the chart into the cache directory; some six minutes, once
+	@npm --silent run chart-tools
+
+chart-tools-all: install ## the same with kube-score, three minutes more
+	@npm --silent run chart-tools -- --all
 
 cluster: install ## a throw-away Kubernetes API server with davit beside it, until Ctrl-C
 	@npm --silent run cluster
