@@ -25,10 +25,15 @@ export interface ChartRecipe extends Recipe {
 
 const stripped = "-s -w";
 
-// An unstamped Helm calls itself v4.3 and says of a chart's kubeVersion that it cannot tell.
+// Unstamped, Helm 3 takes every cluster that it does not see for Kubernetes 1.20, and refuses the chart.
+const helm3Stamps = ["pkg/chartutil", "pkg/lint/rules"].flatMap((name) => [
+  `-X helm.sh/helm/v3/${name}.k8sVersionMajor=1`,
+  `-X helm.sh/helm/v3/${name}.k8sVersionMinor=35`,
+]);
+
 export const chartRecipes: Readonly<Record<ChartToolName, ChartRecipe>> = {
   helm: { module: "chart", package: "helm.sh/helm/v4/cmd/helm", linkerFlags: stripped },
-  helm3: { module: "chart", package: "helm.sh/helm/v3/cmd/helm", linkerFlags: stripped },
+  helm3: { module: "chart", package: "helm.sh/helm/v3/cmd/helm", linkerFlags: [stripped, ...helm3Stamps].join(" ") },
   kubeconform: { module: "chart", package: "github.com/yannh/kubeconform/cmd/kubeconform", linkerFlags: stripped },
   "helm-unittest": {
     module: "chart",
