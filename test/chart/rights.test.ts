@@ -65,10 +65,18 @@ describe.skipIf(missing("kube-apiserver", "kubectl", "helm"))("davit with the ri
     60_000,
   );
 
-  it("a store of its own may publish its authority in one ConfigMap, and do nothing else to any", async () => {
+  it("a store of its own publishes its authority in one ConfigMap, and may do nothing else to any", async () => {
     beside = await Beside.make(cluster, "netboot");
-    const roles = manifestsOf(await rendered({ way: "followers" })).filter(({ kind }) => kinds.includes(kind));
-    await cluster.apply(roles.map((object) => stringify(object)).join("---\n"));
+    const name = "davit-store-ca";
+    const manifests = manifestsOf(await rendered({ way: "followers" }));
+    const needed = manifests.filter(({ kind, metadata }) => kinds.includes(kind) || metadata.name === name);
+    await cluster.apply(needed.map((object) => stringify(object)).join("---\n"));
+    const kubeconfig = cluster.kubeconfigFor("davit", await cluster.serviceAccountToken("netboot", "davit"));
+    await cluster.kubectl(["config", "set-context", "--current", "--namespace", "netboot"], { kubeconfig });
+    await beside.start(["--store-own-certificate", "--store-ca-configmap", name], { kubeconfig });
+    const published = async () => within(await beside.object({ kind: "ConfigMap", name }), "data")["ca.crt"];
+    await expect.poll(published).toContain("-----BEGIN CERTIFICATE-----");
+    expect(await requestsTo(cluster, { code: "403" })).toBe(0);
     const may = async (...words: readonly string[]) => {
       const { stdout } = await cluster.kubectl(["auth", "can-i", "-n", "netboot", "--as", account, ...words]);
       return stdout.trim();
