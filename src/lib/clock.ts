@@ -42,6 +42,11 @@ function timer(durationMs: number, signal: AbortSignal | undefined): Promise<voi
   });
 }
 
+/** A time in the form that libraries take. */
+export function dateOf(unixMs: number): Date {
+  return new Date(unixMs);
+}
+
 /** A time as RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. */
 export function toRfc3339(unixMs: number): string {
   return new Date(unixMs).toISOString();

@@ -27,7 +27,9 @@ export interface WatchedFilesOptions<Value> {
    * Makes the value of what is in the files, in the order of `paths`.
    * @throws {FileProblem}
    */
-  readonly parse: (texts: readonly string[]) => Value;
+  readonly parse: (texts: readonly string[]) => Value | Promise<Value>;
+  /** `latin1` reads a byte as a character, for files that need not be text; else they are UTF-8. */
+  readonly encoding?: "utf8" | "latin1";
   /** Called with each value after the first one. */
   readonly changed: (value: Value) => void;
   readonly clock: Clock;
@@ -61,13 +63,18 @@ export class WatchedFiles<Value> {
     this.#watch();
     try {
       this.#texts = await this.#read();
-      const value = this.#options.parse(this.#texts);
+      const value = await this.#options.parse(this.#texts);
       void this.#follow();
       return value;
     } catch (error) {
       this.stop();
       throw new StartError(this.#describe(error), { cause: error });
     }
+  }
+
+  /** Why the files cannot be used now, as a sentence; empty while they can. The last good value stays. */
+  get problem(): string {
+    return this.#problem;
   }
 
   /** Idempotent. */
@@ -104,7 +111,7 @@ export class WatchedFiles<Value> {
     try {
       const texts = await this.#read();
       const isNew = texts.some((text, at) => text !== this.#texts[at]);
-      const value = isNew ? parse(texts) : undefined;
+      const value = isNew ? await parse(texts) : undefined;
       this.#problem = "";
       if (value === undefined) return;
       this.#texts = texts;
@@ -118,7 +125,8 @@ export class WatchedFiles<Value> {
   }
 
   #read(): Promise<readonly string[]> {
-    return Promise.all(this.#options.paths.map(readSmallFile));
+    const { paths, encoding } = this.#options;
+    return Promise.all(paths.map((path) => readSmallFile(path, encoding)));
   }
 
   #describe(error: unknown): string {
@@ -131,16 +139,16 @@ export class WatchedFiles<Value> {
 }
 
 /**
- * Reads a text file of at most 1 MiB.
+ * Reads a file of at most 1 MiB as text.
  * @throws {FileProblem} when it is larger or no file; a system error when it cannot be read.
  */
-export async function readSmallFile(path: string): Promise<string> {
+export async function readSmallFile(path: string, encoding: "utf8" | "latin1" = "utf8"): Promise<string> {
   const handle = await open(path);
   try {
     const stat = await handle.stat();
     if (!stat.isFile()) throw new FileProblem("it is not a file");
     if (stat.size > maxFileBytes) throw new FileProblem(`it is larger than ${maxFileBytes} bytes`);
-    return await handle.readFile("utf8");
+    return await handle.readFile(encoding);
   } finally {
     await handle.close();
   }
