@@ -31,6 +31,7 @@ const owners = {
   "@peculiar/x509": "^src/certificates/issue\\.ts$",
   "reflect-metadata": "^src/certificates/issue\\.ts$",
   jose: "^src/http/service-account-tokens\\.ts$",
+  openpgp: "^src/sign/",
   undici: "^src/kubernetes/connections\\.ts$",
 };
 

@@ -31,6 +31,7 @@ export function createMetrics(version: string) {
   buildInfo.set({ version }, 1);
   return {
     ...bootMetrics(registers),
+    ...signingMetrics(registers),
     ...storeMetrics(registers),
     ...followMetrics(registers),
     ...controllerMetrics(registers),
@@ -74,6 +75,29 @@ function bootMetrics(registers: Registry[]) {
     assetCacheMisses: new Counter({
       name: "davit_boot_asset_cache_misses_total",
       help: "Pieces of assets, of up to 1 MiB, that were read from their file.",
+      registers,
+    }),
+  };
+}
+
+function signingMetrics(registers: Registry[]) {
+  const signatures = new Counter({
+    name: "davit_signatures_total",
+    help: "Signatures, by whether the key made them or they were known.",
+    labelNames: ["from"],
+    registers,
+  });
+  for (const from of ["key", "cache"]) signatures.inc({ from }, 0);
+  return {
+    signatures,
+    signingKeyExpiry: new Gauge({
+      name: "davit_signing_key_expiry_timestamp_seconds",
+      help: "When the signing key ends, Unix time; 0 for never, and without a key.",
+      registers,
+    }),
+    signingKeyProblem: new Gauge({
+      name: "davit_signing_key_problem",
+      help: "1 while the files of the signing key cannot be used and the last good key signs.",
       registers,
     }),
   };

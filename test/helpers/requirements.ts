@@ -79,6 +79,7 @@ const requirements = {
   "kube-score": { anyOf: [chartToolPath("kube-score")], bringIt: "make chart-tools-all", byChoice: true },
   "operator-crds": { anyOf: [operatorCrdsDirectory()], bringIt: "make chart-tools" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
+  gpg: { anyOf: ["gpg"], bringIt: "apt-get install gnupg" },
 } as const satisfies Record<string, Requirement>;
 
 export type RequirementName = keyof typeof requirements;

@@ -1,0 +1,168 @@
+/**
+ * Signs whatever the boot service answers, with the OpenPGP key of a file that may be replaced while davit runs.
+ *
+ * It promises signatures over exact bytes that gpg and GRUB verify, one for each body and key however many ask, and that
+ * nobody waits for it but those who want a signature: keys are unlocked and used in a thread of their own. What cannot
+ * sign ends the start; a replacement that cannot sign changes nothing and is told to the log, the metrics and operators.
+ * It never signs by a key that has expired, and never lets the key, its passphrase or what is signed out of its hands.
+ */
+
+import { hash } from "node:crypto";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { WatchedFiles } from "../lib/watched-files.ts";
+import type { DetachedSignature } from "./detached.ts";
+import { ExpiryWatch } from "./expiry-watch.ts";
+import { KeyThread } from "./key-thread.ts";
+import { SignatureCache } from "./signature-cache.ts";
+import { SigningError } from "./signing-error.ts";
+
+export interface SignerOptions {
+  readonly keyFile: string;
+  /** Its first line is the passphrase. */
+  readonly passphraseFile: string | undefined;
+  /** For a key whose passphrase is in no file. */
+  readonly passphrase: string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "signatures" | "signingKeyExpiry" | "signingKeyProblem">;
+  /** What the thread of a key runs. */
+  readonly worker?: URL;
+}
+
+/** Two signatures for each of 10,000 machines; by RSA-4096 one takes 1.5 KiB in its two forms. */
+const cacheLimits = { maxCount: 20_000, maxBytes: 32 * 1024 * 1024 };
+
+/** A hash of so much takes a fraction of a millisecond; more of it is done beside the event loop. */
+const maxHashedAtOnce = 64 * 1024;
+
+/** A key in use, with what was signed by it. */
+interface Current {
+  readonly thread: KeyThread;
+  readonly cache: SignatureCache;
+  readonly expiry: ExpiryWatch;
+}
+
+export class Signer {
+  readonly #options: SignerOptions;
+  readonly #files: WatchedFiles<KeyThread>;
+  #current: Current | undefined;
+  /** The key before, which may still be signing for those who asked then. */
+  #former: KeyThread | undefined;
+  #isStopped = false;
+
+  private constructor(options: SignerOptions) {
+    this.#options = options;
+    const { keyFile, passphraseFile, clock, log } = options;
+    this.#files = new WatchedFiles({
+      paths: [keyFile, ...(passphraseFile === undefined ? [] : [passphraseFile])],
+      // A binary key is not text.
+      encoding: "latin1",
+      parse: (texts) => this.#read(texts),
+      changed: (thread) => this.#use(thread),
+      clock,
+      log,
+    });
+  }
+
+  /**
+   * Reads the key, and follows its files.
+   * @throws {StartError} when it cannot sign, with the reason.
+   */
+  static async open(options: SignerOptions): Promise<Signer> {
+    const signer = new Signer(options);
+    signer.#use(await signer.#files.start());
+    return signer;
+  }
+
+  /** The public key, armored. */
+  get publicKey(): string {
+    return this.#key.thread.info.publicKey;
+  }
+
+  /**
+   * The signature of a text as UTF-8, at once when it is known.
+   * @throws {SigningError}
+   */
+  sign(body: string): DetachedSignature | Promise<DetachedSignature> {
+    if (body.length > maxHashedAtOnce) return this.#signLong(body);
+    const digest = hash("sha256", body, "base64");
+    return this.#find(digest) ?? this.#make(digest, new TextEncoder().encode(body));
+  }
+
+  /** What a person should look at, a line each. */
+  attention(): readonly string[] {
+    const { problem } = this.#files;
+    const lines = problem === "" ? [] : [`${problem}; the last good key signs`];
+    const { notice } = this.#key.expiry;
+    return [...lines, ...(notice === undefined ? [] : [notice])].map((line) => `sign: ${line}`);
+  }
+
+  /** Sets what is only known when it is asked for. */
+  measure(): void {
+    const { signingKeyExpiry, signingKeyProblem } = this.#options.metrics;
+    signingKeyExpiry.set(Math.floor((this.#key.thread.info.expiresAtMs ?? 0) / 1_000));
+    signingKeyProblem.set(this.#files.problem === "" ? 0 : 1);
+  }
+
+  /** Ends the key's thread; who waits for a signature is refused. Idempotent. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#files.stop();
+    this.#current?.expiry.stop();
+    await Promise.all([this.#former?.stop(), this.#current?.thread.stop()]);
+  }
+
+  get #key(): Current {
+    if (this.#current === undefined) throw new SigningError("failed");
+    return this.#current;
+  }
+
+  async #signLong(body: string): Promise<DetachedSignature> {
+    const bytes = new TextEncoder().encode(body);
+    const digest = Buffer.from(await crypto.subtle.digest("SHA-256", bytes)).toString("base64");
+    return this.#find(digest) ?? (await this.#make(digest, bytes));
+  }
+
+  #find(digest: string): DetachedSignature | undefined {
+    const known = this.#key.cache.find(digest);
+    if (known !== undefined) this.#options.metrics.signatures.inc({ from: "cache" });
+    return known;
+  }
+
+  async #make(digest: string, bytes: Uint8Array<ArrayBuffer>): Promise<DetachedSignature> {
+    const { thread, cache, expiry } = this.#key;
+    if (expiry.hasExpired) throw new SigningError("expired");
+    return await cache.add(digest, async () => {
+      const signature = await thread.sign(bytes);
+      this.#options.metrics.signatures.inc({ from: "key" });
+      return signature;
+    });
+  }
+
+  #read([key = "", passphraseText]: readonly string[]): Promise<KeyThread> {
+    const { clock, worker } = this.#options;
+    const material = { bytes: Buffer.from(key, "latin1"), passphrase: this.#passphrase(passphraseText) };
+    return KeyThread.start({ material, clock, ...(worker && { worker }) });
+  }
+
+  #passphrase(text: string | undefined): string | undefined {
+    if (text === undefined) return this.#options.passphrase;
+    const [line = ""] = Buffer.from(text, "latin1").toString().split(/\r?\n/, 1);
+    return line;
+  }
+
+  /** Signs by this key from now on. What waits for the one before still gets its signature. */
+  #use(thread: KeyThread): void {
+    if (this.#isStopped) return void thread.stop();
+    const { clock, log } = this.#options;
+    const { fingerprint, userId } = thread.info;
+    this.#current?.expiry.stop();
+    this.#former = this.#current?.thread;
+    void this.#former?.retire();
+    log.info({ fingerprint, userId }, "signing by this key");
+    const expiry = new ExpiryWatch({ info: thread.info, clock, log });
+    this.#current = { thread, cache: new SignatureCache(cacheLimits), expiry };
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * From the bytes of a key file to the one key in it that signs: the first private key of which some part may sign, can
+ * be unlocked, and does sign. Armored and binary files, several keys, signing subkeys, and files that have nothing
+ * secret but a subkey are all taken. Whatever cannot sign is refused with the reason, in words of ours: messages of the
+ * library are not passed on.
+ */
+
+import {
+  type KeyID,
+  type PrivateKey,
+  readKeys,
+  SecretKeyPacket,
+  SecretSubkeyPacket,
+  type Subkey,
+  type Key as UnknownKey,
+} from "openpgp";
+import { dateOf } from "../lib/clock.ts";
+import { FileProblem } from "../lib/watched-files.ts";
+import { whyItMayNotSign } from "./key-refusal.ts";
+
+/** A key that signs. */
+export interface SigningKey {
+  readonly privateKey: PrivateKey;
+  /** Of the part that signs: a subkey, or the key itself. */
+  readonly partId: KeyID;
+  readonly info: KeyInfo;
+}
+
+/** What everybody may know of it. */
+export interface KeyInfo {
+  /** 40 hexadecimal digits in upper case, as gpg shows them. */
+  readonly fingerprint: string;
+  /** Empty for a key that has none. */
+  readonly userId: string;
+  /** When the key or the part that signs ends, Unix milliseconds; undefined for never. */
+  readonly expiresAtMs: number | undefined;
+  /** The public key, armored. */
+  readonly publicKey: string;
+}
+
+export interface KeyMaterial {
+  readonly bytes: Uint8Array;
+  /** Undefined when none was given. */
+  readonly passphrase: string | undefined;
+}
+
+/** The primary key or one of its subkeys. */
+type Part = PrivateKey | Subkey;
+
+/**
+ * Finds the key.
+ * @param nowMs of the wall clock, Unix milliseconds.
+ * @throws {FileProblem} why none of the file's keys can sign.
+ */
+export async function readSigningKey(material: KeyMaterial, nowMs: number): Promise<SigningKey> {
+  const keys = await readAllKeys(material.bytes);
+  const privateKeys = keys.filter((key) => key.isPrivate());
+  if (privateKeys.length === 0) {
+    throw new FileProblem("it holds a public key, and signing needs the private one (gpg --export-secret-keys)");
+  }
+  const problems: FileProblem[] = [];
+  for (const key of privateKeys) {
+    try {
+      return await asSigningKey(key, material.passphrase, dateOf(nowMs));
+    } catch (error) {
+      if (!(error instanceof FileProblem)) throw error;
+      problems.push(error);
+    }
+  }
+  const [first] = problems;
+  if (problems.length === 1 && first !== undefined) throw first;
+  throw new FileProblem(`none of its ${problems.length} private keys can sign; the first: ${first?.message}`);
+}
+
+const armoredKey = /-----BEGIN PGP (PRIVATE|PUBLIC) KEY BLOCK-----.*?-----END PGP \1 KEY BLOCK-----/gs;
+
+async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
+  if (bytes.length === 0) throw new FileProblem("it is empty");
+  const text = Buffer.from(bytes).toString("latin1");
+  // The library reads the first block of a file and leaves the others.
+  const blocks = text.match(armoredKey) ?? [];
+  try {
+    if (blocks.length === 0) return await readKeys({ binaryKeys: bytes });
+    return (await Promise.all(blocks.map((armoredKeys) => readKeys({ armoredKeys })))).flat();
+  } catch (error) {
+    throw new FileProblem("it holds no OpenPGP key that can be read", { cause: error });
+  }
+}
+
+async function asSigningKey(key: PrivateKey, passphrase: string | undefined, now: Date): Promise<SigningKey> {
+  // Newer ones make signatures that neither GRUB nor the gpg of today's distributions reads.
+  if (key.keyPacket.version !== 4) throw new FileProblem("it is no key of version 4, which gpg and GRUB read");
+  const parts = await partsThatMaySign(key, now);
+  if (parts.length === 0) throw new FileProblem(await whyItMayNotSign(key, now));
+  const part = parts.find((candidate) => secretOf(candidate)?.isMissingSecretKeyMaterial() === false);
+  if (part === undefined) {
+    throw new FileProblem("the secret of its signing key is not in the file, but perhaps on a smartcard");
+  }
+  await unlock(part, passphrase);
+  return { privateKey: key, partId: part.getKeyID(), info: await infoOf(key, part, now) };
+}
+
+/** The newest subkey first and the primary key last, as gpg chooses. */
+async function partsThatMaySign(key: PrivateKey, now: Date): Promise<readonly Part[]> {
+  const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
+  const candidates: readonly Part[] = [...newestFirst, key];
+  const may = await Promise.all(candidates.map((part) => maySign(key, part, now)));
+  return candidates.filter((_, at) => may[at]);
+}
+
+/** The library looks at signatures, usage, revocations, ends and the strength of the algorithms. */
+async function maySign(key: PrivateKey, part: Part, now: Date): Promise<boolean> {
+  try {
+    await key.getSigningKey(part.getKeyID(), now);
+    return true;
+  } catch {
+    // What it throws has no code; `whyItMayNotSign` finds the reason.
+    return false;
+  }
+}
+
+function secretOf({ keyPacket }: Part): SecretKeyPacket | SecretSubkeyPacket | undefined {
+  return keyPacket instanceof SecretKeyPacket || keyPacket instanceof SecretSubkeyPacket ? keyPacket : undefined;
+}
+
+/** Unlocks this part alone: what the file has beside it may be elsewhere, or have another passphrase. */
+async function unlock(part: Part, passphrase: string | undefined): Promise<void> {
+  const secret = secretOf(part);
+  if (secret === undefined || secret.isDecrypted()) return;
+  if (passphrase === undefined) {
+    const cure = "--signing-passphrase-file FILE or the variable DAVIT_SIGNING_PASSPHRASE";
+    throw new FileProblem(`it is encrypted, and there is no passphrase: give ${cure}`);
+  }
+  try {
+    await secret.decrypt(passphrase);
+    await secret.validate();
+  } catch (error) {
+    throw new FileProblem("the passphrase is not that of the key", { cause: error });
+  }
+}
+
+async function infoOf(key: PrivateKey, part: Part, now: Date): Promise<KeyInfo> {
+  const ends = [await key.getExpirationTime(), "mainKey" in part ? await part.getExpirationTime(now) : null];
+  const endsMs = ends.flatMap((end) => (end === null || typeof end === "number" ? [] : [end.getTime()]));
+  return {
+    fingerprint: key.getFingerprint().toUpperCase(),
+    userId: (await key.getPrimaryUser(now)).user.userID?.userID ?? "",
+    expiresAtMs: endsMs.length === 0 ? undefined : Math.min(...endsMs),
+    publicKey: key.toPublic().armor(),
+  };
+}
