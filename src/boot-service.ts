@@ -21,6 +21,7 @@ import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
 import { maxOpenFiles } from "./open-files.ts";
+import type { Signer } from "./sign/signer.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -48,6 +49,7 @@ export class BootService {
   readonly #stopping = new AbortController();
   readonly #servers: HttpServer[] = [];
   #configs: BootConfigs | undefined;
+  #signer: Signer | undefined;
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
@@ -63,6 +65,7 @@ export class BootService {
     const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true });
     const text = () => {
       behind.measure();
+      this.#signer?.measure();
       return metrics.text();
     };
     await server.app.register(opsRoutes, {
@@ -71,7 +74,7 @@ export class BootService {
         { name: "boot", check: () => (this.index.isReady ? undefined : behind.waitingFor) },
         { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
       ],
-      attention: () => [...this.#withheld(), ...behind.attention()],
+      attention: () => [...this.#withheld(), ...(this.#signer?.attention() ?? []), ...behind.attention()],
       metrics: { contentType: metrics.contentType, text },
     });
     return await this.#listen(server, config.opsAddress, "--ops-address");
@@ -91,7 +94,8 @@ export class BootService {
     const { observe } = access;
     const connections = this.#connectionLimit();
     const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
-    await server.app.register(bootRoutes, { configs });
+    this.#signer = await this.#openSigner();
+    await server.app.register(bootRoutes, { configs, signer: this.#signer });
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
     await server.app.register(assets, { root, cacheBytes, clock, log, metrics });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
@@ -125,6 +129,22 @@ export class BootService {
   async stop(): Promise<void> {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
+    await this.#signer?.stop();
+  }
+
+  async #openSigner(): Promise<Signer | undefined> {
+    const { config, log, clock, metrics } = this.#options;
+    if (config.signingKey === undefined) return undefined;
+    // OpenPGP takes time and memory, which nobody shall pay who has no key.
+    const { Signer: LoadedSigner } = await import("./sign/signer.ts");
+    return await LoadedSigner.open({
+      keyFile: config.signingKey,
+      passphraseFile: config.signingPassphraseFile,
+      passphrase: config.signingPassphrase,
+      clock,
+      log: log.child({ part: "sign" }),
+      metrics,
+    });
   }
 
   #connectionLimit() {

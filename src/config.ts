@@ -8,22 +8,28 @@ import { bootOptions, serveOptions, type serviceOptions } from "./option-tables.
 import { ConfigError, type Environment, type Option, readTable, tableHelp, type Values } from "./options.ts";
 
 /** The options of the boot service, wherever it runs. */
-export type ServiceConfig = Values<typeof serviceOptions>;
+export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
+
+/** Never by a flag: those can be seen by everybody on the machine. */
+interface SigningPassphrase {
+  readonly signingPassphrase: string | undefined;
+}
 
 /** The options of `davit serve`, parsed. */
-export type ServeConfig = Values<typeof serveOptions> & {
-  readonly manifests: readonly string[];
-  /** True reads objects from a cluster, false from `manifests`. */
-  readonly kubernetes: boolean;
-  /** None for that of the pod or of the context. */
-  readonly namespaces: readonly string[];
-  readonly storeCertificateNames: readonly string[];
-  /** Who may show a token of the cluster: `NAMESPACE/NAME` each. */
-  readonly storeServiceAccounts: readonly string[];
-};
+export type ServeConfig = Values<typeof serveOptions> &
+  SigningPassphrase & {
+    readonly manifests: readonly string[];
+    /** True reads objects from a cluster, false from `manifests`. */
+    readonly kubernetes: boolean;
+    /** None for that of the pod or of the context. */
+    readonly namespaces: readonly string[];
+    readonly storeCertificateNames: readonly string[];
+    /** Who may show a token of the cluster: `NAMESPACE/NAME` each. */
+    readonly storeServiceAccounts: readonly string[];
+  };
 
 /** The options of `davit boot`, parsed. */
-export type BootConfig = Values<typeof bootOptions> & { readonly store: URL };
+export type BootConfig = Values<typeof bootOptions> & SigningPassphrase & { readonly store: URL };
 
 /** Tells what is there, so that a wrong path is named with every other problem. */
 export interface Paths {
@@ -41,10 +47,11 @@ export function readServeConfig(args: readonly string[], environment: Environmen
   const isInPod = (environment.KUBERNETES_SERVICE_HOST ?? "") !== "";
   const kubernetes = values.kubernetes ?? (isInPod && manifests.length === 0);
   const lists = { manifests, namespaces, storeCertificateNames, storeServiceAccounts };
-  const config: ServeConfig = { ...values, ...lists, kubernetes };
+  const config: ServeConfig = { ...values, ...lists, kubernetes, ...signingPassphrase(environment) };
   problems.push(
     ...sourceProblems(config, paths),
     ...assetsProblems(config, paths),
+    ...signingProblems(config),
     ...fileProblems(serveOptions, config, paths),
     ...pairProblems(config),
     ...storeDoorProblems(config),
@@ -60,8 +67,10 @@ export function readServeConfig(args: readonly string[], environment: Environmen
 export function readBootConfig(args: readonly string[], environment: Environment, paths: Paths): BootConfig {
   const { values, problems } = readTable(bootOptions, args, environment);
   const { store } = values;
+  const passphrase = signingPassphrase(environment);
   problems.push(
     ...assetsProblems(values, paths),
+    ...signingProblems({ ...values, ...passphrase }),
     ...fileProblems(bootOptions, values, paths),
     ...pairProblems(values),
     ...storeTlsProblems(values),
@@ -70,7 +79,7 @@ export function readBootConfig(args: readonly string[], environment: Environment
     problems.push("No store to follow: give --store URL");
   }
   if (problems.length > 0 || store === undefined) throw new ConfigError(problems);
-  return Object.freeze({ ...values, store });
+  return Object.freeze({ ...values, ...passphrase, store });
 }
 
 /** The help text of `davit serve`. */
@@ -137,8 +146,26 @@ function assetsProblems({ assetsDir }: Pick<ServiceConfig, "assetsDir">, { isDir
   return [`No directory "${assetsDir}": --assets-dir needs one that exists`];
 }
 
+function signingPassphrase({ DAVIT_SIGNING_PASSPHRASE: given = "" }: Environment): SigningPassphrase {
+  return { signingPassphrase: given === "" ? undefined : given };
+}
+
+function signingProblems({
+  signingKey,
+  signingPassphraseFile,
+  signingPassphrase,
+}: Pick<ServiceConfig, "signingKey" | "signingPassphraseFile" | "signingPassphrase">): string[] {
+  if (signingPassphraseFile !== undefined && signingPassphrase !== undefined) {
+    return ["Two passphrases: give --signing-passphrase-file or DAVIT_SIGNING_PASSPHRASE, not both"];
+  }
+  if (signingKey !== undefined || (signingPassphraseFile ?? signingPassphrase) === undefined) return [];
+  return ["No key for the signing passphrase: give --signing-key"];
+}
+
 const fileNames = [
   "kubeconfig",
+  "signingKey",
+  "signingPassphraseFile",
   "storeTokenFile",
   "storeCaFile",
   "storeCertFile",

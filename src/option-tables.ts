@@ -66,6 +66,14 @@ export const serviceOptions = {
     help: "memory for assets that are asked for again and again; 0: none",
     read: one(readBytesOrNone),
   } satisfies Option<number>,
+  signingKey: fileOption(
+    "signing-key",
+    "OpenPGP private key, armored or binary, that signs what machines ask for; default: none, and signatures are 404",
+  ),
+  signingPassphraseFile: fileOption(
+    "signing-passphrase-file",
+    "its passphrase, on the first line; or give the variable DAVIT_SIGNING_PASSPHRASE",
+  ),
   grubSeparator: {
     flag: "grub-separator",
     value: "auto|semicolon|comma",

@@ -108,6 +108,37 @@ describe("the options of davit serve", () => {
     ]);
   });
 
+  it.each([
+    { name: "of a file", args: ["--signing-key", "k", "--signing-passphrase-file", "p"], variables: {} },
+    { name: "of a variable", args: ["--signing-key", "k"], variables: { DAVIT_SIGNING_PASSPHRASE: "words" } },
+    { name: "of an empty variable", args: ["--signing-key", "k"], variables: { DAVIT_SIGNING_PASSPHRASE: "" } },
+  ])("take the signing passphrase $name", ({ args, variables }) => {
+    const config = read(args, variables);
+    expect([config.signingPassphraseFile, config.signingPassphrase]).toEqual([
+      args.includes("p") ? "p" : undefined,
+      variables.DAVIT_SIGNING_PASSPHRASE === "words" ? "words" : undefined,
+    ]);
+  });
+
+  it.each([
+    {
+      name: "two signing passphrases",
+      args: ["--signing-key", "k", "--signing-passphrase-file", "p"],
+      variables: { DAVIT_SIGNING_PASSPHRASE: "words" },
+      problem: "Two passphrases: give --signing-passphrase-file or DAVIT_SIGNING_PASSPHRASE, not both",
+    },
+    {
+      name: "a signing passphrase without a key",
+      args: [],
+      variables: { DAVIT_SIGNING_PASSPHRASE: "words" },
+      problem: "No key for the signing passphrase: give --signing-key",
+    },
+  ])("refuse $name, and quote nothing", ({ args, variables, problem }) => {
+    expect(problemsOf(() => read(args, variables))).toEqual([problem]);
+    const boot = ["--store", "http://127.0.0.1:2379", ...args];
+    expect(problemsOf(() => readBootConfig(boot, variables, everything))).toEqual([problem]);
+  });
+
   it("name a manifests directory that does not exist", () => {
     expect(problemsOf(() => read([], {}, nothing))).toEqual([
       'No directory "objects": --manifests needs one that exists',

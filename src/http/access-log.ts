@@ -15,6 +15,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Who asked and what was found, as far as it is known; only on routes that ask for a machine. */
     machine?: RequestedMachine;
+    /** True when the answer is the signature of what the path, perhaps without an ending, stands for. */
+    asksForSignature?: boolean;
   }
 }
 
@@ -43,6 +45,8 @@ export interface FinishedRequest {
   /** The route that answered; undefined when there was none. */
   readonly route: string | undefined;
   readonly machine: RequestedMachine | undefined;
+  /** True when a signature was asked for. */
+  readonly isSignature?: boolean | undefined;
 }
 
 export interface AccessLog {
@@ -59,8 +63,8 @@ export function accessLog({ log, clock, metrics }: AccessLogOptions): AccessLog 
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
       const { statusCode } = response;
-      const { method, path, route, machine } = told();
-      count(route, statusCode, durationMs / 1000);
+      const { method, path, route, machine, isSignature } = told();
+      count(countedAs(route, isSignature), statusCode, durationMs / 1000);
       // One shape for every request, which is faster to make; what is undefined is left out of the line.
       const entry: LogEntry = {
         method,
@@ -70,6 +74,7 @@ export function accessLog({ log, clock, metrics }: AccessLogOptions): AccessLog 
         profile: machine?.profile,
         mac: brief(machine?.labels.get("mac")),
         uuid: brief(machine?.labels.get("uuid")),
+        signature: isSignature === true ? true : undefined,
         durationMs: Math.round(durationMs * 10) / 10,
         aborted: response.writableFinished ? undefined : true,
       };
@@ -78,8 +83,8 @@ export function accessLog({ log, clock, metrics }: AccessLogOptions): AccessLog 
   };
   const observe: AccessLog["observe"] = (request, reply) =>
     follow(reply.raw, () => {
-      const { method, machine, routeOptions } = request;
-      return { method, path: pathOf(request), route: routeOptions?.url, machine };
+      const { method, machine, routeOptions, asksForSignature: isSignature } = request;
+      return { method, path: pathOf(request), route: routeOptions?.url, machine, isSignature };
     });
   return { observe, follow };
 }
@@ -92,6 +97,8 @@ interface LogEntry {
   readonly profile: string | undefined;
   readonly mac: string | undefined;
   readonly uuid: string | undefined;
+  /** The answer is a signature, or why there is none. GRUB asks for those by the path of what is signed. */
+  readonly signature: true | undefined;
   readonly durationMs: number;
   /** The client was gone before it had the whole answer. */
   readonly aborted: true | undefined;
@@ -117,6 +124,12 @@ function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["
     }
     series(seconds);
   };
+}
+
+/** The route; for a signature that GRUB asks for by the path of what is signed, the route that others take. */
+function countedAs(route: string | undefined, isSignature: boolean | undefined): string | undefined {
+  if (route === undefined || isSignature !== true) return route;
+  return /\.(sig|asc)$/.test(route) ? route : `${route}.sig`;
 }
 
 /** A closed set: the routes, and `other` for everything that has none. */

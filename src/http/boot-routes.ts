@@ -1,39 +1,66 @@
 /**
- * What machines ask: the boot scripts and every rendered config, for GET and HEAD. Nothing here changes state, nothing
- * waits, and nothing is printed into an answer but what the renderers made of it.
+ * What machines ask: the boot scripts and every rendered config, for GET and HEAD, and the signatures of all of them.
+ * Nothing here changes state, nothing but a signature waits, and nothing is printed into an answer but what the renderers made of it.
  */
 
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { type BootConfigs, type ConfigName, configNames } from "../boot/boot-configs.ts";
 import { bootScript } from "../render/ipxe.ts";
-import type { Rendered } from "../render/rendered.ts";
+import { plainText, type Rendered } from "../render/rendered.ts";
 import { answerMachine } from "./boot-answer.ts";
 import { rawQueryOf } from "./server.ts";
+import {
+  addSignatureRoutes,
+  type BootSigner,
+  type Endpoint,
+  queryGrubWantsSigned,
+  sendSignature,
+} from "./signatures.ts";
 
 export interface BootRoutesOptions {
   /** Finds a machine's config or throws BootError, which errors.ts turns into an answer. */
   readonly configs: Pick<BootConfigs, "render">;
+  /** Undefined: there are no signatures. */
+  readonly signer?: BootSigner | undefined;
 }
 
-export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { configs }) => {
+export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { configs, signer }) => {
   // Declared here, so that every request object has the same shape.
   app.decorateRequest("machine", undefined);
+  app.decorateRequest("asksForSignature", false);
   const method = ["GET", "HEAD"];
-  const plain = (body: string): Rendered => ({ body, contentType: "text/plain; charset=utf-8" });
-  for (const [url, body] of [
-    ["/", "davit\n"],
-    ["/boot.ipxe", bootScript],
-    ["/boot.ipxe.0", bootScript],
-  ] as const) {
-    app.route({ method, url, handler: (_request, reply) => send(reply, plain(body)) });
+  app.route({ method, url: "/", handler: (_request, reply) => send(reply, plain("davit\n")) });
+  const endpoints: readonly Endpoint[] = [
+    ...["/boot.ipxe", "/boot.ipxe.0"].map((url) => ({ url, render: () => plain(bootScript) })),
+    ...configNames.map((name) => ({
+      url: `/${name}`,
+      render: (request: FastifyRequest, rawQuery: string) => answer(configs, name, request, rawQuery),
+    })),
+  ];
+  for (const { url, render } of endpoints) {
+    const handler = (request: FastifyRequest, reply: FastifyReply) => {
+      const rawQuery = rawQueryOf(request);
+      const signed = signer === undefined ? undefined : queryGrubWantsSigned(request, rawQuery);
+      if (signer === undefined || signed === undefined) return send(reply, render(request, rawQuery));
+      request.asksForSignature = true;
+      return sendSignature(reply, signer, render(request, signed), "sig");
+    };
+    app.route({ method, url, handler });
   }
-  for (const name of configNames) {
-    app.route({ method, url: `/${name}`, handler: (request, reply) => send(reply, answer(configs, name, request)) });
-  }
+  if (signer !== undefined) addSignatureRoutes(app, endpoints, signer);
 };
 
-function answer(configs: BootRoutesOptions["configs"], name: ConfigName, request: FastifyRequest): Rendered {
-  const question = { name, rawQuery: rawQueryOf(request), userAgent: request.headers["user-agent"] ?? "" };
+function plain(body: string): Rendered {
+  return { body, contentType: plainText };
+}
+
+function answer(
+  configs: BootRoutesOptions["configs"],
+  name: ConfigName,
+  request: FastifyRequest,
+  rawQuery: string,
+): Rendered {
+  const question = { name, rawQuery, userAgent: request.headers["user-agent"] ?? "" };
   return answerMachine(configs, question, (machine) => {
     request.machine = machine;
   });

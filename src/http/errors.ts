@@ -6,6 +6,7 @@
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
 import { LabelError } from "../model/labels.ts";
 import { RenderError } from "../render/render-error.ts";
+import { SigningError } from "../sign/signing-error.ts";
 
 /** What HTTP itself can be refused for, before any part of davit is asked. */
 export const requestRefusals = {
@@ -72,6 +73,8 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
 // iPXE waits that long and asks again, as often as it is told: a brake, and soon enough for a person who watches.
 const retryAfterSeconds = 5;
 
+const signingStatus = 503;
+
 /** What a readiness probe that fails answers with. */
 export const notReadyStatus = bootStatuses.notReady;
 
@@ -79,6 +82,11 @@ export const notReadyStatus = bootStatuses.notReady;
 export const answerError: AnswerError = (thrown, path) => {
   if (thrown instanceof BootError)
     return plainAnswer(bootStatuses[thrown.reason], thrown.message, path, bootReport(thrown));
+  // Whoever wants a signature can do nothing without it, and may have it later.
+  if (thrown instanceof SigningError) {
+    const { reason, message, cause } = thrown;
+    return plainAnswer(signingStatus, message, path, reason === "failed" ? { err: cause ?? thrown } : undefined);
+  }
   if (thrown instanceof LabelError) return plainAnswer(requestRefusals.badRequest.status, "too many labels", path);
   if (thrown instanceof RequestError) {
     const { status, text } = requestRefusals[thrown.reason];
@@ -89,8 +97,8 @@ export const answerError: AnswerError = (thrown, path) => {
 };
 
 function plainAnswer(status: number, text: string, path: string, report?: object): ErrorAnswer {
-  // GRUB runs the body of an error as a script: on its own path the line is a comment.
-  const body = `${path === "/grub" ? "# " : ""}${status} ${text}\n`;
+  // GRUB runs the body of an error as a script: on its own path the line is a comment, and its signature's is the same.
+  const body = `${/^\/grub(\.(sig|asc))?$/.test(path) ? "# " : ""}${status} ${text}\n`;
   const headers = {
     "content-type": "text/plain; charset=utf-8",
     "cache-control": "no-store",

@@ -8,6 +8,7 @@ import { bootFastPath } from "../../src/http/boot-fast-path.ts";
 import { bootRoutes } from "../../src/http/boot-routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
+import type { BootSigner } from "../../src/http/signatures.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
@@ -30,7 +31,11 @@ export interface BootServer {
 type Document = readonly [path: string, text: string];
 
 /** Starts a server on a port of the system's choice. */
-export async function startBootServer(documents: readonly Document[], assetsRoot?: string): Promise<BootServer> {
+export async function startBootServer(
+  documents: readonly Document[],
+  assetsRoot?: string,
+  signer?: BootSigner,
+): Promise<BootServer> {
   const logLines: string[] = [];
   const destination = { write: (line: string) => void logLines.push(line) };
   const log = createLog({ level: "debug", format: "json", destination });
@@ -44,7 +49,7 @@ export async function startBootServer(documents: readonly Document[], assetsRoot
   const { observe } = access;
   const fastPath = bootFastPath({ configs, accessLog: access });
   const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe, fastPath });
-  await server.app.register(bootRoutes, { configs });
+  await server.app.register(bootRoutes, { configs, signer });
   await server.app.register(assets, { root: assetsRoot, cacheBytes: 0, clock: systemClock, log, metrics });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   const get = (target: string, options?: AskOptions) => ask(port, target, options);

@@ -22,6 +22,8 @@ export interface DavitOptions {
   readonly log?: JsonObject[];
   /** Words before the command, that run it somewhere else. */
   readonly within?: readonly string[];
+  /** Variables of its environment; it has none of davit's otherwise. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** A boot service that follows a store, without one of its own. */
@@ -68,8 +70,11 @@ export async function startDavit(options: DavitOptions): Promise<DavitProcess> {
  * @param args the rest of the command line, `--store` among it.
  * @throws {Error} as `startDavit`.
  */
-export async function startDavitBoot(args: readonly string[]): Promise<DavitBootProcess> {
-  return await launch("boot", addresses(["boot", "ops"], args));
+export async function startDavitBoot(
+  args: readonly string[],
+  how: Pick<DavitOptions, "variables"> = {},
+): Promise<DavitBootProcess> {
+  return await launch("boot", addresses(["boot", "ops"], args), how);
 }
 
 /** A free port for each listener that is given none. */
@@ -78,16 +83,16 @@ function addresses(names: readonly string[], args: readonly string[]): readonly 
   return [...free.flatMap((name) => [`--${name}-address`, "127.0.0.1:0"]), ...args];
 }
 
-type LaunchOptions = Pick<DavitOptions, "program" | "crash" | "log" | "within">;
+type LaunchOptions = Pick<DavitOptions, "program" | "crash" | "log" | "within" | "variables">;
 
 async function launch(
   command: string,
   args: readonly string[],
-  { program = main, crash, log = [], within = [] }: LaunchOptions = {},
+  { program = main, crash, log = [], within = [], variables }: LaunchOptions = {},
 ) {
   const [file = process.execPath, ...words] = [...within, process.execPath, program, command];
   const child = spawn(file, [...words, "--log-format", "json", ...args], {
-    env: environment(),
+    env: { ...environment(), ...variables },
     stdio: ["ignore", "pipe", "pipe"],
   });
   crash?.addEventListener("abort", () => child.kill("SIGKILL"));
