@@ -13,6 +13,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
+import { Signer } from "../../src/sign/signer.ts";
 import { answerQuestions, cpuMicroseconds } from "./child.ts";
 import { benchDocuments, endpoints, queryOf } from "./machines.ts";
 
@@ -24,10 +25,10 @@ const configs = new BootConfigs({
   grub: { separator: "auto", commands: "auto" },
 });
 
-answerQuestions(async ({ kind, groups }) => {
+answerQuestions(async ({ kind, groups, signingKey }) => {
   switch (kind) {
     case "start":
-      return start(Number(groups));
+      return start(Number(groups), signingKey);
     case "memory":
       return memory(Number(groups));
     default:
@@ -35,7 +36,7 @@ answerQuestions(async ({ kind, groups }) => {
   }
 });
 
-async function start(groups: number): Promise<object> {
+async function start(groups: number, signingKey: unknown): Promise<object> {
   const emptyBytes = heapBytes();
   const loadMs = load(groups);
   const loadedBytes = heapBytes();
@@ -51,7 +52,8 @@ async function start(groups: number): Promise<object> {
     observe: access.observe,
     fastPath,
   });
-  await server.app.register(bootRoutes, { configs });
+  const signer = typeof signingKey === "string" ? await openSigner(signingKey) : undefined;
+  await server.app.register(bootRoutes, { configs, signer });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return { port, loadMs, bytesPerGroup: (loadedBytes - emptyBytes) / groups };
 }
@@ -80,4 +82,9 @@ function heapBytes(): number {
   const collect: unknown = runInNewContext("gc");
   if (typeof collect === "function") collect();
   return process.memoryUsage().heapUsed;
+}
+
+async function openSigner(keyFile: string): Promise<Signer> {
+  const none = { passphraseFile: undefined, passphrase: undefined };
+  return await Signer.open({ keyFile, ...none, clock: systemClock, log, metrics: createMetrics("bench") });
 }
