@@ -90,12 +90,13 @@ export class BootService {
     const log = this.#options.log.child({ part: "http" });
     const access = accessLog({ log, clock, metrics });
     const configs: Pick<BootConfigs, "render"> = { render: (name, asked) => this.#bootConfigs().render(name, asked) };
-    const fastPath = bootFastPath({ configs, accessLog: access });
+    this.#signer = await this.#openSigner();
+    const signer = this.#signer;
+    const fastPath = bootFastPath({ configs, signer, accessLog: access });
     const { observe } = access;
     const connections = this.#connectionLimit();
     const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
-    this.#signer = await this.#openSigner();
-    await server.app.register(bootRoutes, { configs, signer: this.#signer });
+    await server.app.register(bootRoutes, { configs, signer });
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
     await server.app.register(assets, { root, cacheBytes, clock, log, metrics });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");

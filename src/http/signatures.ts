@@ -18,7 +18,9 @@ export interface Endpoint {
   readonly render: (request: FastifyRequest, rawQuery: string) => Rendered;
 }
 
-type SignatureForm = "sig" | "asc";
+/** As endings of paths name them. */
+export const signatureForms = ["sig", "asc"] as const;
+export type SignatureForm = (typeof signatureForms)[number];
 
 const contentTypes = {
   sig: "application/octet-stream",
@@ -29,7 +31,7 @@ const contentTypes = {
 export function addSignatureRoutes(app: FastifyInstance, endpoints: readonly Endpoint[], signer: BootSigner): void {
   const method = ["GET", "HEAD"];
   for (const { url, render } of endpoints) {
-    for (const form of ["sig", "asc"] as const) {
+    for (const form of signatureForms) {
       app.route({
         method,
         url: `${url}.${form}`,
@@ -43,7 +45,7 @@ export function addSignatureRoutes(app: FastifyInstance, endpoints: readonly End
   app.route({
     method,
     url: "/signing-key.asc",
-    handler: (_request, reply) => send(reply, contentTypes.asc, signer.publicKey),
+    handler: (_request, reply) => send(reply, { contentType: contentTypes.asc, body: signer.publicKey }),
   });
 }
 
@@ -58,19 +60,36 @@ export function queryGrubWantsSigned({ headers }: FastifyRequest, rawQuery: stri
   return rawQuery.slice(0, -grubEnding.length);
 }
 
-/** Answers with the signature of a rendered text: at once when it is known, since a promise costs more than that. */
+/** The bytes of an answer, and their type. */
+interface SignatureAnswer {
+  readonly contentType: string;
+  readonly body: string | Buffer;
+}
+
+/** The signature of a rendered text as it is answered: at once when it is known, since a promise costs more than that. */
+export function answerSignature(
+  signer: BootSigner,
+  text: string,
+  form: SignatureForm,
+): SignatureAnswer | Promise<SignatureAnswer> {
+  const answerOf = ({ binary, armored }: Awaited<ReturnType<BootSigner["sign"]>>) => ({
+    contentType: contentTypes[form],
+    body: form === "sig" ? Buffer.from(binary) : armored,
+  });
+  const signature = signer.sign(text);
+  return signature instanceof Promise ? signature.then(answerOf) : answerOf(signature);
+}
+
 export function sendSignature(
   reply: FastifyReply,
   signer: BootSigner,
-  { body }: Rendered,
+  rendered: Rendered,
   form: SignatureForm,
 ): FastifyReply | Promise<FastifyReply> {
-  const sendForm = ({ binary, armored }: Awaited<ReturnType<BootSigner["sign"]>>) =>
-    send(reply, contentTypes[form], form === "sig" ? Buffer.from(binary) : armored);
-  const signature = signer.sign(body);
-  return signature instanceof Promise ? signature.then(sendForm) : sendForm(signature);
+  const answer = answerSignature(signer, rendered.body, form);
+  return answer instanceof Promise ? answer.then((known) => send(reply, known)) : send(reply, answer);
 }
 
-function send(reply: FastifyReply, contentType: string, body: string | Buffer): FastifyReply {
+function send(reply: FastifyReply, { contentType, body }: SignatureAnswer): FastifyReply {
   return reply.headers({ "content-type": contentType, "cache-control": "no-store" }).send(body);
 }

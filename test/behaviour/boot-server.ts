@@ -47,7 +47,7 @@ export async function startBootServer(
   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
   const access = accessLog({ log, clock: systemClock, metrics });
   const { observe } = access;
-  const fastPath = bootFastPath({ configs, accessLog: access });
+  const fastPath = bootFastPath({ configs, signer, accessLog: access });
   const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe, fastPath });
   await server.app.register(bootRoutes, { configs, signer });
   await server.app.register(assets, { root: assetsRoot, cacheBytes: 0, clock: systemClock, log, metrics });

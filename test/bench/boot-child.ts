@@ -43,7 +43,8 @@ async function start(groups: number, signingKey: unknown): Promise<object> {
   index.open();
   const metrics = createMetrics("bench");
   const access = accessLog({ log, clock: systemClock, metrics });
-  const fastPath = bootFastPath({ configs, accessLog: access });
+  const signer = typeof signingKey === "string" ? await openSigner(signingKey) : undefined;
+  const fastPath = bootFastPath({ configs, signer, accessLog: access });
   const server = createServer({
     log,
     clock: systemClock,
@@ -52,7 +53,6 @@ async function start(groups: number, signingKey: unknown): Promise<object> {
     observe: access.observe,
     fastPath,
   });
-  const signer = typeof signingKey === "string" ? await openSigner(signingKey) : undefined;
   await server.app.register(bootRoutes, { configs, signer });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return { port, loadMs, bytesPerGroup: (loadedBytes - emptyBytes) / groups };

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/boot-error.ts";
 import { accessLog } from "../../src/http/access-log.ts";
+import { bootFastPath } from "../../src/http/boot-fast-path.ts";
 import { bootRoutes } from "../../src/http/boot-routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
@@ -47,8 +48,10 @@ async function start(signer: BootSigner | undefined) {
   const metrics = createMetrics("test");
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const log = createLog({ level: "info", format: "json", destination });
-  const { observe } = accessLog({ log, clock: systemClock, metrics });
-  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe });
+  const access = accessLog({ log, clock: systemClock, metrics });
+  const { observe } = access;
+  const fastPath = bootFastPath({ configs: showingConfigs, signer, accessLog: access });
+  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe, fastPath });
   running.push(server);
   await server.app.register(bootRoutes, { configs: showingConfigs, signer });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
@@ -123,8 +126,20 @@ it.each([
   expect((await get(target, options)).body.toString()).toBe(`generic for ${target.split("?")[1]}\n`);
 });
 
-it("a signature that takes its time is waited for", async () => {
+it("a signature has the same head, whoever asks", async () => {
   const { get } = await start(showingSigner);
+  const lasting = ({ headerLines }: WireAnswer) => headerLines.filter((line) => !line.startsWith("Date: "));
+  const expected = lasting(await get("/ipxe.sig"));
+  expect(expected).toContain("Cache-Control: no-store");
+  expect(lasting(await get("/ipxe.sig", grub))).toEqual(expected);
+});
+
+it.each([
+  { name: "GRUB", options: grub },
+  { name: "anybody else", options: {} },
+])("a signature that takes its time is waited for by $name", async ({ options }) => {
+  const { get } = await start(showingSigner);
+  expect((await get("/generic.sig?later", options)).body.toString()).toBe("binary of generic for later\n");
   expect((await get("/generic.asc?later")).body.toString()).toBe("armored of generic for later\n");
 });
 
