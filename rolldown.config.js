@@ -1,4 +1,4 @@
-// The program of the container image: all commands in a dozen files, so that a start reads these and not thousands.
+// The program of the container image: all commands in a few files, so that a start reads these and not thousands.
 // It lies as deep below the package as the sources do, which find crds/ and package.json two levels above them.
 
 import { defineConfig } from "rolldown";

@@ -20,7 +20,7 @@ import {
   X509CertificateGenerator,
 } from "@peculiar/x509";
 
-import { toDate } from "../lib/clock.ts";
+import { dateOf } from "../lib/clock.ts";
 
 /** A certificate and its private key (PKCS #8), PEM. */
 export interface Issued {
@@ -92,7 +92,7 @@ export async function issueServer(options: {
 }
 
 function common({ fromMs, untilMs }: Validity) {
-  return { notBefore: toDate(fromMs), notAfter: toDate(untilMs), signingAlgorithm: algorithm };
+  return { notBefore: dateOf(fromMs), notAfter: dateOf(untilMs), signingAlgorithm: algorithm };
 }
 
 type Keys = Awaited<ReturnType<typeof newKeys>>;

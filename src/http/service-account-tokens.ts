@@ -9,7 +9,7 @@
 
 import { hash } from "node:crypto";
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
-import { type Clock, toDate } from "../lib/clock.ts";
+import { type Clock, dateOf } from "../lib/clock.ts";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Files } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
@@ -98,7 +98,7 @@ export class ServiceAccountTokens {
         audience,
         issuer: this.#keys.issuer,
         clockTolerance: clockToleranceSeconds,
-        currentDate: toDate(clock.nowMs()),
+        currentDate: dateOf(clock.nowMs()),
         requiredClaims: ["exp", "sub"],
       });
       const { sub = "", exp = 0 } = payload;

@@ -68,8 +68,3 @@ export function backoffMs(
 ): number {
   return Math.min(firstMs * 2 ** attempt, capMs);
 }
-
-/** A time as the libraries want it that know no other form. */
-export function toDate(unixMs: number): Date {
-  return new Date(unixMs);
-}
