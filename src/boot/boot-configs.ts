@@ -23,6 +23,7 @@ import { bootVariables, templateVariables } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootIndex, Machine, TemplateText } from "./boot-index.ts";
 import { CheckedTexts } from "./checked-texts.ts";
+import { KeptConfigs } from "./kept-configs.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 import { TextCache } from "./text-cache.ts";
 
@@ -61,11 +62,15 @@ export interface Config {
  */
 const templateCacheBytes = 64 * 1024 * 1024;
 
+/** 8,000 configs of 4 KiB each, or 100,000 of 200 bytes: a fleet's, while it boots. */
+const keptConfigBytes = 64 * 1024 * 1024;
+
 export class BootConfigs {
   readonly #index: BootIndex;
   readonly #options: BootConfigsOptions;
   readonly #davitUrl: string;
   readonly #templates = new TextCache<Template>({ limitBytes: templateCacheBytes });
+  readonly #kept = new KeptConfigs({ limitBytes: keptConfigBytes });
   readonly #ignition = new CheckedTexts((text) => renderIgnition({ text, raw: false }));
   readonly #rawIgnition = new CheckedTexts((text) => renderIgnition({ text, raw: true }));
   readonly #cloudConfig = new CheckedTexts(renderCloudConfig);
@@ -102,22 +107,13 @@ export class BootConfigs {
       case "grub":
         return this.#grub(machine, request);
       case "ignition":
-        return this.#checkIgnition(this.#part("ignition", machine, request));
-      case "cloud":
-        return this.#cloudConfig.get(this.#part("cloudConfig", machine, request).text);
       case "generic":
-        return this.#checkGeneric(this.#part("generic", machine, request));
+        return this.#config(name, machine, request);
+      case "cloud":
+        return this.#config("cloudConfig", machine, request);
       default:
         return unreachable(name);
     }
-  }
-
-  #checkIgnition({ text, raw }: TemplateText): Rendered {
-    return (raw ? this.#rawIgnition : this.#ignition).get(text);
-  }
-
-  #checkGeneric({ text, format }: TemplateText): Rendered {
-    return (format === "json" ? this.#genericJson : this.#generic).get(text);
   }
 
   #grub(machine: Machine, { labels, userAgent }: ConfigRequest): Rendered | undefined {
@@ -152,12 +148,38 @@ export class BootConfigs {
     return renderBoot(boot, bootVariables({ group, davitUrl: this.#davitUrl }), (text) => this.#compile(text));
   }
 
-  /** The text of a part: rendered, or as it is when it is raw. */
-  #part(part: TemplatePart, machine: Machine, { labels, rawQuery }: ConfigRequest): TemplateText {
+  #config(part: TemplatePart, machine: Machine, request: ConfigRequest): Rendered {
     const template = this.#index.template(machine, part);
-    if (template.raw) return template;
-    const variables = templateVariables({ group: machine.group, labels, rawQuery, davitUrl: this.#davitUrl });
-    return { ...template, text: this.#compile(template.text).render(variables) };
+    const kept = this.#kept.get(machine, part, template.text);
+    if (kept !== undefined) return kept;
+    const { text, isOfRequest } = this.#fill(template, machine, request);
+    const rendered = this.#checksOf(part, template).get(text);
+    if (!isOfRequest) this.#kept.keep(machine, part, template.text, rendered);
+    return rendered;
+  }
+
+  /** A template's result, or a raw text as it is; and whether another request may have another one. */
+  #fill({ text, raw }: TemplateText, { group }: Machine, { labels, rawQuery }: ConfigRequest) {
+    let isOfRequest = false;
+    if (raw) return { text, isOfRequest };
+    const variables = templateVariables({ group, labels, rawQuery, davitUrl: this.#davitUrl }, () => {
+      isOfRequest = true;
+    });
+    const result = this.#compile(text).render(variables);
+    return { text: result, isOfRequest };
+  }
+
+  #checksOf(part: TemplatePart, { raw, format }: TemplateText): CheckedTexts {
+    switch (part) {
+      case "ignition":
+        return raw ? this.#rawIgnition : this.#ignition;
+      case "cloudConfig":
+        return this.#cloudConfig;
+      case "generic":
+        return format === "json" ? this.#genericJson : this.#generic;
+      default:
+        return unreachable(part);
+    }
   }
 
   #compile(text: string): Template {

@@ -13,7 +13,7 @@ import {
 } from "../model/documents.ts";
 import { type Group, type GroupSpec, toGroup } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
-import type { Boot, ProfileContent } from "../model/profile.ts";
+import type { Boot, ProfileContent, TemplatePart } from "../model/profile.ts";
 import type { GroupLines } from "../render/metadata.ts";
 import type { Rendered } from "../render/rendered.ts";
 
@@ -35,6 +35,13 @@ export interface KeptTexts {
   /** For GRUB, whose config has words of the request besides. */
   boot: MadeOf<Boot> | undefined;
   lines: GroupLines | undefined;
+  /** Configs of templates that say nothing of the request, see `kept-configs.ts`. */
+  configs: Partial<Record<TemplatePart, KeptConfig>> | undefined;
+}
+
+/** Made of this text of a template, too, which may be a Secret's. */
+export interface KeptConfig extends MadeOf<Rendered> {
+  readonly text: string;
 }
 
 /** Made of a Group and this version of its Profile. */
@@ -149,7 +156,7 @@ export class KnownDocuments {
     this.#profileIds.set(profileId, profileId);
     const isRefused = refused === true;
     const isTied = tied === true;
-    const kept: KeptTexts = { script: undefined, boot: undefined, lines: undefined };
+    const kept: KeptTexts = { script: undefined, boot: undefined, lines: undefined, configs: undefined };
     return { id, profileId, selector, labelCount, selectorText, priority, hold, metadata, isRefused, isTied, ...kept };
   }
 }

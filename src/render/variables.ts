@@ -18,10 +18,20 @@ export interface TemplateScope extends Place {
   readonly rawQuery: string;
 }
 
-/** Variables of the configs: metadata, the selector under lower-cased keys, `request` and `davit`. */
-export function templateVariables({ group, labels, rawQuery, davitUrl }: TemplateScope): Variables {
-  const request = { query: Object.fromEntries(labels), raw_query: rawQuery };
-  return Object.fromEntries([...groupEntries(group), ["request", request], davitEntry(davitUrl)]);
+/**
+ * Variables of the configs: metadata, the selector under lower-cased keys, `request` and `davit`.
+ * @param asked called when anything looks at `request`: a result for which it was not called is every request's.
+ */
+export function templateVariables(
+  { group, labels, rawQuery, davitUrl }: TemplateScope,
+  asked: () => void = () => undefined,
+): Variables {
+  const variables = Object.fromEntries([...groupEntries(group), davitEntry(davitUrl)]);
+  const get = () => {
+    asked();
+    return { query: Object.fromEntries(labels), raw_query: rawQuery };
+  };
+  return Object.defineProperty(variables, "request", { enumerable: true, get });
 }
 
 /**
