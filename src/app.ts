@@ -95,6 +95,8 @@ export class App {
     const store = await this.#openStore();
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
     const keys = this.#storeService(store, objects);
+    // Before anything else may fail: it has timers from its beginning.
+    this.#stops.unshift(() => keys.stop());
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
@@ -105,7 +107,6 @@ export class App {
         this.#controller?.measure();
       },
     });
-    this.#stops.unshift(() => keys.stop());
     const storeAddress = await keys.listen();
     const machines = await this.#boot.listenForMachines();
     const { synced } = await this.#startController(store, objects, `http://${machines.advertised}`);

@@ -57,7 +57,8 @@ export interface ControllerOptions {
 /** One name to look at, or all of them, or the tombstones whose time is to begin anew. */
 type Work = ObjectName | { readonly kind: "everything" } | { readonly kind: "tombstones" };
 
-// One step's worth of names: large enough that a burst costs few disk writes, small enough to be answered soon.
+// Of names that are only looked at again, one step's worth: large enough that a burst costs few disk writes, small enough
+// to be answered soon. What a source tells is one step whatever its size, as its first list is.
 const maxNamesPerStep = 256;
 
 // How many Groups name a Profile is for people, and 5,000 Groups may come one by one.
@@ -155,7 +156,7 @@ export class Controller implements SourceListener {
     if (!this.#isListed) return;
     for (const name of names) {
       const isOwn = name.kind === "Profile" || name.kind === "Group";
-      this.#addAll(isOwn ? [name] : this.#planner.dependentsOf(name));
+      this.#queue.addTogether(isOwn ? [name] : this.#planner.dependentsOf(name));
     }
   }
 

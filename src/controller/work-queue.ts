@@ -30,6 +30,8 @@ export interface WorkQueueOptions<Item> {
 interface Waiting<Item> {
   readonly item: Item;
   readonly sinceMs: number;
+  /** Was told together with others: all such names are taken at once. */
+  readonly isTold: boolean;
 }
 
 // client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
@@ -58,13 +60,17 @@ export class WorkQueue<Item> {
     return this.#waiting.size;
   }
 
+  /** Adds a name that has company of no meaning: of such names, `take` takes as many as it is asked for. */
   add(item: Item): void {
-    const { clock, keyOf, metrics, name } = this.#options;
-    const key = keyOf(item);
-    const sinceMs = this.#waiting.get(key)?.sinceMs ?? clock.monotonicMs();
-    this.#waiting.set(key, { item, sinceMs });
-    metrics.queueAdds.inc({ name });
-    this.#wake?.();
+    this.#add(item, false);
+  }
+
+  /**
+   * Adds names that are true together only. They are all taken at once with whatever of their kind waits, however many
+   * they are: who sees some of them without the others sees what never was.
+   */
+  addTogether(items: Iterable<Item>): void {
+    for (const item of items) this.#add(item, true);
   }
 
   /** Adds names again that failed together, after a delay that doubles with each failure of one of them in a row. */
@@ -75,7 +81,7 @@ export class WorkQueue<Item> {
     const delayMs = Math.max(backoffMs(failures, retryDelays), this.#limit.reserveMs());
     metrics.queueRetries.inc({ name }, items.length);
     void clock.sleep(delayMs, this.#stopped.signal).then(() => {
-      if (!this.#stopped.signal.aborted) for (const item of items) this.add(item);
+      if (!this.#stopped.signal.aborted) this.addTogether(items);
     });
   }
 
@@ -84,7 +90,10 @@ export class WorkQueue<Item> {
     this.#failures.delete(this.#options.keyOf(item));
   }
 
-  /** Waits until there is work, then takes up to `limit` names in the order they came; empty once stopped. */
+  /**
+   * Waits until there is work, then takes all names that were told together and up to `limit` others, in the order they
+   * came; empty once stopped.
+   */
   async take(limit: number): Promise<readonly Item[]> {
     this.#finish();
     while (this.#waiting.size === 0 && !this.#stopped.signal.aborted) {
@@ -96,8 +105,9 @@ export class WorkQueue<Item> {
     const { clock, metrics, name } = this.#options;
     const nowMs = clock.monotonicMs();
     const taken: Item[] = [];
-    for (const [key, { item, sinceMs }] of this.#waiting) {
-      if (taken.length === limit) break;
+    let others = 0;
+    for (const [key, { item, sinceMs, isTold }] of this.#waiting) {
+      if (!isTold && others++ >= limit) continue;
       this.#waiting.delete(key);
       taken.push(item);
       metrics.queueSeconds.observe({ name }, (nowMs - sinceMs) / 1_000);
@@ -119,6 +129,16 @@ export class WorkQueue<Item> {
     metrics.queueDepth.set({ name }, this.#waiting.size);
     metrics.queueUnfinishedSeconds.set({ name }, runningSeconds * (this.#working?.count ?? 0));
     metrics.queueLongestSeconds.set({ name }, runningSeconds);
+  }
+
+  #add(item: Item, isTold: boolean): void {
+    const { clock, keyOf, metrics, name } = this.#options;
+    const key = keyOf(item);
+    const before = this.#waiting.get(key);
+    const sinceMs = before?.sinceMs ?? clock.monotonicMs();
+    this.#waiting.set(key, { item, sinceMs, isTold: isTold || before?.isTold === true });
+    metrics.queueAdds.inc({ name });
+    this.#wake?.();
   }
 
   /** @returns how often it had failed in a row before. */

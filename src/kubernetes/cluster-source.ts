@@ -4,8 +4,7 @@
  *
  * It promises that its first list is told when everything is known that the API server can tell, that whatever happens
  * to the connection removes nothing and tears nothing apart (`held-changes.ts`), and that a change of status alone is
- * told to nobody. It never writes to the
- * cluster, and never reads a Secret that no Profile names.
+ * told to nobody. It never writes to the cluster, and never reads a Secret that no Profile names.
  */
 
 import { Admission } from "../admission/admission.ts";
@@ -150,13 +149,13 @@ export class ClusterSource implements Source {
     const secrets = new Secrets(context, changed);
     const namespaces = this.#makeNamespaces();
     const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets }, namespaces);
-    const watches = this.#scopes.flatMap((namespace) => {
-      const held = this.#makeHeldChanges();
-      return kinds.map((kind) => {
+    const held = this.#makeHeldChanges();
+    const watches = this.#scopes.flatMap((namespace) =>
+      kinds.map((kind) => {
         const key = `${kind}/${namespace ?? ""}`;
         return [key, this.#makeWatch(context, { kind, namespace, key, held })] as const;
-      });
-    });
+      }),
+    );
     return { view, namespaces, configMaps, secrets, watches: new Map(watches) };
   }
 
@@ -185,9 +184,9 @@ export class ClusterSource implements Source {
             held,
           ),
         connected: (isConnected) => {
-          if (isConnected) held.heard(kind);
+          if (isConnected) held.heard(key);
         },
-        failed: () => held.failed(kind),
+        failed: () => held.failed(key),
       },
     });
   }

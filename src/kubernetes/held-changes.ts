@@ -1,7 +1,8 @@
 /**
- * Keeps the Profiles and Groups of a namespace together. They come by two watches, of which one may go on while the
- * other stands still: a Group that was given another Profile would then boot a version of it that no longer is. So
- * while one of the two is not heard, changes of both wait, and machines get the last state that was whole.
+ * Keeps the Profiles and Groups of all namespaces together. They come by watches of which one may go on while another
+ * stands still: a Group that was given another Profile would then boot a version of it that no longer is, and a
+ * catch-all of one namespace would take a machine that by now has a Group of its own in another. So while one of them is
+ * not heard, all changes wait, and machines get the last state that was whole.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -20,7 +21,7 @@ const settleMs = 1_000;
 
 export class HeldChanges {
   readonly #options: HeldChangesOptions;
-  readonly #unheard = new Set<OwnName["kind"]>();
+  readonly #unheard = new Set<string>();
   readonly #held = new Map<string, OwnName>();
   #isHolding = false;
   /** Of the last wait that has begun: only that one may end the holding. */
@@ -30,15 +31,15 @@ export class HeldChanges {
     this.#options = options;
   }
 
-  /** A list or watch of this kind failed. */
-  failed(kind: OwnName["kind"]): void {
-    this.#unheard.add(kind);
+  /** A list, or the watch of this name, failed. */
+  failed(watch: string): void {
+    this.#unheard.add(watch);
     this.#isHolding = true;
   }
 
-  /** Its watch stands. */
-  heard(kind: OwnName["kind"]): void {
-    this.#unheard.delete(kind);
+  /** It stands. */
+  heard(watch: string): void {
+    this.#unheard.delete(watch);
     if (this.#isHolding && this.#unheard.size === 0) void this.#settle();
   }
 

@@ -97,3 +97,20 @@ describe("when every Group is removed, one after another", () => {
     expect(answer(count)).toBe("noMatch");
   });
 });
+
+it("a catch-all that is told with hundreds of others, and before them, takes none of their machines", async () => {
+  const under = await ControllerUnderTest.start();
+  under.source.put(profileObject());
+  under.source.tellListed();
+  await under.synced;
+  under.source.put(groupObject({ selector: {}, matchAll: true }, "installer"));
+  under.source.put(...names.map((name, at) => groupObject({ selector: { mac: macOf(at) } }, name)));
+  const seen = new Set<string>();
+  const answer = () => under.answer({ mac: macOf(count - 1) }).split(" ")[0] ?? "";
+  const unfollow = under.store.follow("/davit", { replaced: () => {}, changed: () => seen.add(answer()) });
+  under.source.tellChanged(catchAll, ...names.map(groupName));
+  await expect.poll(answer).toBe(`default/node${count - 1}`);
+  expect(seen).toEqual(new Set([`default/node${count - 1}`]));
+  unfollow();
+  await under.stop();
+});

@@ -19,6 +19,23 @@ describe("WorkQueue", () => {
     expect(await queue.take(2)).toEqual(["c"]);
   });
 
+  it("hands out all names that were told together, whatever it was asked for", async () => {
+    const { queue } = makeQueue();
+    for (const name of ["a", "b", "c", "d"]) queue.add(name);
+    queue.addTogether(["d", "e", "f", "g"]);
+    expect(await queue.take(1)).toEqual(["a", "d", "e", "f", "g"]);
+    queue.add("e");
+    expect(await queue.take(1)).toEqual(["b"]);
+    expect(await queue.take(5)).toEqual(["c", "e"]);
+  });
+
+  it("brings names that failed together back together", async () => {
+    const { queue, clock } = makeQueue();
+    queue.retryLater(["a", "b", "c"]);
+    await clock.advance(5);
+    expect(await queue.take(1)).toEqual(["a", "b", "c"]);
+  });
+
   it("waits for work", async () => {
     const { queue } = makeQueue();
     const taken = queue.take(1);

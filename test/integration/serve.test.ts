@@ -247,15 +247,16 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
   });
 
   describe("refuses to start with one sentence", () => {
-    it("when a port is in use", async () => {
+    it.each(["boot", "store", "ops"])("when the port of --%s-address is in use", async (name) => {
       const taken = createServer().listen(0, "127.0.0.1");
       await once(taken, "listening");
       const address = taken.address();
       const port = typeof address === "object" ? address?.port : undefined;
-      const { code, errors } = await runToEnd(["--boot-address", `127.0.0.1:${port}`]);
+      const { code, errors } = await runToEnd([`--${name}-address`, `127.0.0.1:${port}`]);
       taken.close();
       expect(code).toBe(1);
-      expect(errors).toMatch(/^Cannot listen on "127\.0\.0\.1:\d+": the port is in use.*--boot-address\n$/);
+      expect(errors).toMatch(/^Cannot listen on "127\.0\.0\.1:\d+": the port is in use/);
+      expect(errors).toMatch(new RegExp(`--${name}-address\n$`));
     });
 
     it("when another davit has the data directory", async () => {

@@ -69,17 +69,26 @@ it.each([
   },
 );
 
-it("another namespace goes on", async () => {
+it("another namespace waits, too: its Groups may be less specific than one that nobody heard of", async () => {
   await under.stop();
   under = new SourceUnderTest(server, { namespaces: ["default", "other"] });
   await under.list();
   await until(() => server.openWatches === 6);
-  const path = /\/default\/profiles$/;
-  server.always(path, (_, response) => sendStatus(response, 503, "ServiceUnavailable"));
+  const path = /\/default\/groups$/;
+  const mend = server.always(path, (_, response) => sendStatus(response, 503, "ServiceUnavailable"));
+  const tries = () => server.requests.filter((request) => path.test(request.path)).length;
+  const triedBefore = tries();
   server.cut(path);
-  await until(() => server.openWatches === 5);
-  await under.tells("Group/other/b", () => server.put(groupOf("b", {}, { namespace: "other" })));
-  expect(under.source.view.get("Group", "other", "b")).toBeDefined();
+  await passTimeUntil(() => tries() >= triedBefore + 2);
+  const toldBefore = under.changed.length;
+  server.put(groupOf("m2", { profileRef: { name: "disk" }, selector: { matchLabels: { mac: "52:54:00:00:00:02" } } }));
+  server.put(groupOf("all", {}, { namespace: "other" }));
+  await passTimeUntil(() => tries() >= triedBefore + 4);
+  expect(under.changed.slice(toldBefore)).toEqual([]);
+  expect(under.source.view.get("Group", "other", "all")).toBeUndefined();
+  mend();
+  await passTimeUntil(() => under.changed.length >= toldBefore + 2);
+  expect(under.changed.slice(toldBefore).toSorted()).toEqual(["Group/default/m2", "Group/other/all"]);
 });
 
 it("a first list waits for nobody's watch", async () => {
