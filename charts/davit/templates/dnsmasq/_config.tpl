@@ -10,7 +10,8 @@ log-dhcp
 user=root
 {{- with .interface }}
 interface={{ . }}
-bind-interfaces
+# Not bind-interfaces, with which tftp-single-port sends nothing (dnsmasq 2.90).
+bind-dynamic
 {{- end }}
 # Opened even where no address is leased.
 dhcp-leasefile=/run/dnsmasq.leases
