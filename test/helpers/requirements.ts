@@ -49,6 +49,8 @@ const requirements = {
   },
   mtools: { anyOf: ["mcopy"], bringIt: "apt-get install mtools" },
   dnsmasq: { anyOf: ["dnsmasq"], bringIt: "apt-get install dnsmasq-base" },
+  "kea-dhcp4": { anyOf: ["kea-dhcp4"], bringIt: "apt-get install kea-dhcp4-server" },
+  "isc-dhcpd": { anyOf: ["dhcpd"], bringIt: "apt-get install isc-dhcp-server" },
   "network-namespace": {
     anyOf: ["ip"],
     also: mayMakeNetwork,
