@@ -8,14 +8,13 @@ import {
   documentAddress,
   type GroupDocument,
   type SyncedDocument,
-  type TombstoneLabel,
-  tombstoneLabels,
 } from "../model/documents.ts";
 import { type Group, type GroupSpec, toGroup } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 import type { Boot, ProfileContent, TemplatePart } from "../model/profile.ts";
 import type { GroupLines } from "../render/metadata.ts";
 import type { Rendered } from "../render/rendered.ts";
+import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */
 export interface BootGroup extends Group, KeptTexts {
@@ -68,8 +67,7 @@ export class KnownDocuments {
   readonly secrets = new Map<string, string>();
   /** A name for thousands of groups: comparing a text with itself takes no look at its letters. */
   readonly #profileIds = new Map<string, string>();
-  /** Label to values. Whether there is one counts, and nothing that it says. */
-  readonly #tombstones: Readonly<Record<TombstoneLabel, Set<string>>> = { uuid: new Set(), mac: new Set() };
+  readonly #tombstones = new KnownTombstones();
   synced: SyncedDocument | undefined;
 
   /**
@@ -89,7 +87,7 @@ export class KnownDocuments {
         this.secrets.set(addressedSecretId(address), text);
         return true;
       case "tombstone":
-        this.#tombstones[address.label].add(address.value);
+        this.#tombstones.learn(address, text);
         return true;
       case "synced": {
         const synced = decodeSynced(text);
@@ -114,17 +112,12 @@ export class KnownDocuments {
     if (address?.kind === "profile") this.profiles.delete(objectId(address));
     if (address?.kind === "group") this.groups.delete(objectId(address));
     if (address?.kind === "secret") this.secrets.delete(addressedSecretId(address));
-    if (address?.kind === "tombstone") this.#tombstones[address.label].delete(address.value);
+    if (address?.kind === "tombstone") this.#tombstones.forget(address);
   }
 
-  /** True when a Group that named this machine went a moment ago, and this one does not name it by the same label. */
+  /** True when a Group that named this machine went a moment ago, and this one is less specific. */
   isBereft(labels: Labels, group: Group | undefined): boolean {
-    return tombstoneLabels.some((label) => {
-      const values = this.#tombstones[label];
-      if (values.size === 0 || group?.selector.has(label) === true) return false;
-      const value = labels.get(label);
-      return value !== undefined && values.has(value);
-    });
+    return this.#tombstones.isBereft(labels, group);
   }
 
   /** The group whose document lies at a path; undefined too for a path that is no group's. */

@@ -1,19 +1,23 @@
 /**
  * Tombstones: a Group that selected by `uuid` or `mac` and goes, or gets another selector, leaves one for each of those
- * labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine with that label, unless
- * a Group wins that selects it by the same label. So however long a removal of thousands takes, nobody who was named
- * gets a catch-all in between.
+ * labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine that the old selector
+ * matches, unless a Group wins that selects by all of its labels. So however long a removal of thousands takes, nobody
+ * who was named gets a catch-all in between, or the Group that would install the machine anew.
  *
- * Any other selector counts as gone, a narrower one as well: it may no longer match what the old one did. A Group that
- * comes back as it was takes its own tombstones away; where several left the same one, only time does. Pure.
+ * Any other selector counts as gone, a narrower one as well: it may no longer match what the old one did. So does a
+ * wider one: a Group by the name of another may have been meant for other machines. A Group that comes back as it was
+ * takes its own tombstones away; where several left the same one, it tells all of their selectors, and only time takes
+ * it away. Pure.
  */
 
 import {
   decodeTombstone,
   encodeDocument,
   type TombstoneDocument,
+  type TombstoneLabel,
   tombstoneLabels,
   tombstonePath,
+  tombstoneSelectors,
 } from "../model/documents.ts";
 import { type GroupSpec, selectorText } from "../model/group.ts";
 import type { DocumentWrite } from "./documents.ts";
@@ -33,6 +37,18 @@ export interface TombstoneOptions {
   readonly ttlSeconds: number;
 }
 
+/** A label of a selector by which a tombstone is left. */
+interface Plot {
+  readonly label: TombstoneLabel;
+  readonly value: string;
+  readonly path: string;
+}
+
+type Selectors = readonly GroupSpec["selector"][];
+
+// Each request of the machine looks at all of them, and a Group that changes all the time leaves more and more.
+const mostSelectors = 16;
+
 /** The tombstones that a step leaves and takes away. */
 export function tombstoneWrites(passings: readonly Passing[], options: TombstoneOptions): readonly DocumentWrite[] {
   const moved = passings.filter(isMoved);
@@ -51,15 +67,18 @@ class Graveyard {
     this.#textAt = textAt;
   }
 
-  /** A stone that another Group left, or several, belongs to nobody from now on. */
+  /** A stone that another Group left, or several, belongs to nobody from now on, and tells of all. */
   bury(id: string, spec: GroupSpec): void {
-    const stone = { group: id, selector: textOf(spec) };
-    for (const path of pathsOf(spec)) this.#stones.set(path, isSame(this.#at(path) ?? stone, stone) ? stone : {});
+    const stone = stoneOf(id, spec);
+    for (const plot of plotsOf(spec)) {
+      const found = this.#at(plot.path) ?? stone;
+      this.#stones.set(plot.path, isSame(found, stone) ? stone : { labels: withSelector(found, spec, plot) });
+    }
   }
 
   raise(id: string, spec: GroupSpec): void {
-    const stone = { group: id, selector: textOf(spec) };
-    for (const path of pathsOf(spec)) if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, undefined);
+    const stone = stoneOf(id, spec);
+    for (const { path } of plotsOf(spec)) if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, undefined);
   }
 
   writes(ttlSeconds: number): readonly DocumentWrite[] {
@@ -75,10 +94,22 @@ class Graveyard {
   }
 }
 
-function pathsOf({ selector }: GroupSpec): readonly string[] {
+function stoneOf(id: string, spec: GroupSpec): TombstoneDocument {
+  return { group: id, selector: textOf(spec), labels: [spec.selector] };
+}
+
+/** The selectors of a stone with one more, the last that went at the end; too many old ones become the label alone. */
+function withSelector(stone: TombstoneDocument, { selector }: GroupSpec, { label, value }: Plot): Selectors {
+  const added = JSON.stringify(selector);
+  const others = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
+  const all = [...others, selector];
+  return all.length > mostSelectors ? [{ [label]: value }, ...all.slice(1 - mostSelectors)] : all;
+}
+
+function plotsOf({ selector }: GroupSpec): readonly Plot[] {
   return tombstoneLabels.flatMap((label) => {
     const value = selector[label];
-    return value === undefined ? [] : [tombstonePath(label, value)];
+    return value === undefined ? [] : [{ label, value, path: tombstonePath(label, value) }];
   });
 }
 

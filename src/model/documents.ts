@@ -51,16 +51,20 @@ export interface GroupDocument extends Provenance {
 }
 
 /**
- * A Group that selected this label and value went a moment ago: a machine that has them gets no Group that does not
- * select them, too. Which Group it was is told so that it can take its tombstone away when it comes back; nothing is
- * told where several left it, and then only time takes it away.
+ * A Group that selected by this label and value went a moment ago: a machine that its selector matches gets no Group
+ * that does not select by all labels of that selector. Which Group it was is told so that it can take its tombstone away
+ * when it comes back; it is not told where several left it, and then only time takes it away.
  */
 export interface TombstoneDocument {
   /** `namespace/name`. */
   readonly group?: string;
   /** The selector that the Group had, as text. */
   readonly selector?: string;
+  /** The selectors of all Groups that left it, label to value. Older versions of davit tell none. */
+  readonly labels?: readonly Selector[];
 }
+
+type Selector = Readonly<Record<string, string>>;
 
 export interface SyncedDocument {
   /** Which source filled the store: `directory` or `cluster`. */
@@ -131,7 +135,16 @@ export function decodeGroup(text: string): GroupDocument | undefined {
 
 /** As `decodeProfile`. */
 export function decodeTombstone(text: string): TombstoneDocument | undefined {
-  return decode<TombstoneDocument>(text, () => true);
+  return decode<TombstoneDocument>(text, ({ labels }) => labels === undefined || isSelectors(labels));
+}
+
+/** The selectors that a tombstone stands for: by its label alone where it does not tell. At least one. */
+export function tombstoneSelectors(
+  { labels }: TombstoneDocument,
+  label: TombstoneLabel,
+  value: string,
+): readonly Selector[] {
+  return labels ?? [{ [label]: value }];
 }
 
 /** As `decodeProfile`. */
@@ -143,6 +156,14 @@ function tombstoneAddress(label: string, segment: string): DocumentAddress | und
   const known = tombstoneLabels.find((candidate) => candidate === label);
   const value = decodeSegment(segment);
   return known === undefined || value === undefined ? undefined : { kind: "tombstone", label: known, value };
+}
+
+function isSelectors(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every(isSelector);
+}
+
+function isSelector(value: unknown): boolean {
+  return isJsonObject(value) && Object.values(value).every((text) => typeof text === "string");
 }
 
 // A colon is plain, since MAC addresses are for people to read; `.` and `..` are no segments of a path.

@@ -77,7 +77,12 @@ export function normalizeSelector(
 
 /** True when every label of the selector has its value; extra labels never prevent a match. */
 export function matches(group: Group, labels: Labels): boolean {
-  for (const [label, value] of group.selector) {
+  return hasAll(group.selector, labels);
+}
+
+/** As `matches`, of a selector whose Group may be gone. */
+export function hasAll(selector: ReadonlyMap<string, string>, labels: Labels): boolean {
+  for (const [label, value] of selector) {
     if (labels.get(label) !== value) return false;
   }
   return true;

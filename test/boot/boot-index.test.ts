@@ -277,6 +277,46 @@ describe("a tombstone", () => {
     expect(refusal(openIndex([...documents, own, atMac]), query)).toBe("bereft");
   });
 
+  const told = (...labels: readonly object[]): Documents[number] => [atMac[0], JSON.stringify({ labels })];
+
+  it.each<[name: string, gone: object[], selector: Record<string, string>, answer: string | undefined]>([
+    ["that had its mac alone, to one with more", [{ mac }], { mac, role: "web" }, undefined],
+    ["to one with the same labels", [{ mac, role: "web" }], { mac, role: "web" }, undefined],
+    ["to one with a label less", [{ mac, role: "web" }], { mac }, "bereft"],
+    ["to one with another label", [{ mac, role: "web" }], { mac, uuid: "u-2" }, "bereft"],
+    ["that was never its own, to any", [{ mac, role: "db" }], { mac }, undefined],
+    ["to one that selects by a label less than one of several", [{ mac }, { mac, role: "web" }], { mac }, "bereft"],
+    ["to one that selects by all of several", [{ mac }, { mac, role: "web" }], { mac, role: "web" }, undefined],
+    [
+      "of several of which none was its own, to any",
+      [
+        { mac, os: "a" },
+        { mac, role: "db" },
+      ],
+      { mac },
+      undefined,
+    ],
+  ])("hands a machine from a group %s", (_name, gone, selector, answer) => {
+    const own = groupDocument("lab/own", { selector, priority: 9 });
+    expect(refusal(openIndex([...documents, own, told(...gone)]), query)).toBe(answer);
+  });
+
+  it("makes no machine wait that its group's selector did not match", () => {
+    const index = openIndex([...documents, told({ mac, os: "installed" })]);
+    expect(selected(index, query)).toBe("lab/role lab/web");
+    expect(refusal(index, `${query}&os=installed`)).toBe("bereft");
+  });
+
+  it("counts by its label alone where it cannot be read", () => {
+    expect(refusal(openIndex([...documents, [atMac[0], "no JSON"]]), query)).toBe("bereft");
+  });
+
+  it("is what it was written last", () => {
+    const index = openIndex([...documents, told({ mac, os: "installed" })]);
+    index.changed([{ path: atMac[0], text: told({ mac, os: "installed" }, { mac })[1] }]);
+    expect(refusal(index, query)).toBe("bereft");
+  });
+
   it("is nothing to other machines, or once it has ended", () => {
     const index = openIndex([...documents, atMac]);
     expect(selected(index, "mac=52-54-00-00-00-01")).toBe("lab/node lab/web");

@@ -74,6 +74,8 @@ class Bench {
   #groups = new Map<string, Group>();
   /** When a group went, by its name and selector. */
   readonly #gone = new Map<string, { readonly group: Group; readonly atMs: number }>();
+  /** Every group that ever went, back again or not. */
+  readonly #everGone: Group[] = [];
 
   async start(): Promise<void> {
     this.#store = await openStore(this.#files, { clock: this.clock });
@@ -148,13 +150,15 @@ class Bench {
     }
     for (const [name, group] of this.#groups) {
       const isThere = now.get(name)?.selectorText === group.selectorText;
-      if (!isThere) this.#gone.set(`${name} ${group.selectorText}`, { group, atMs: this.clock.nowMs() });
+      if (isThere || !namesHardware(group)) continue;
+      this.#gone.set(`${name} ${group.selectorText}`, { group, atMs: this.clock.nowMs() });
+      this.#everGone.push(group);
     }
     for (const [name, { selectorText }] of now) this.#gone.delete(`${name} ${selectorText}`);
     this.#groups = now;
   }
 
-  /** Every machine that a group named which went less than a ttl ago waits, or gets one that names it as well. */
+  /** Every machine that a group named which went less than a ttl ago waits, or gets one that is as specific. */
   check(): void {
     for (const labels of machines) {
       const answer = this.#answer(labels);
@@ -163,15 +167,16 @@ class Bench {
     }
   }
 
-  /** The labels by which a group that went lately named this machine. */
+  /** The labels by which groups that went lately selected this machine. */
   #namesOf(labels: Labels): readonly string[] {
     return [...this.#gone.values()]
       .filter(({ group, atMs }) => this.clock.nowMs() - atMs < ttlMs && matches(group, labels))
-      .flatMap(({ group }) => tombstoneLabels.filter((label) => group.selector.has(label)));
+      .flatMap(({ group }) => [...group.selector.keys()]);
   }
 
-  /** True when a group with this machine's uuid or mac went lately, whatever else it selected by. */
+  /** True when a group that named this machine went, and one with its uuid or mac lately, which keeps the tombstone. */
   #mayWait(labels: Labels): boolean {
+    if (!this.#everGone.some((group) => matches(group, labels))) return false;
     return tombstoneLabels.some((label) =>
       [...this.#gone.values()].some(({ group, atMs }) => {
         const isLate = this.clock.nowMs() - atMs < ttlMs;
@@ -196,8 +201,12 @@ function groupName(name: string): ObjectName {
   return { kind: "Group", namespace: "default", name };
 }
 
+function namesHardware({ selector }: Group): boolean {
+  return tombstoneLabels.some((label) => selector.has(label));
+}
+
 describe("a machine that was named by uuid or mac", () => {
-  it("gets no group that does not name it, as long as a tombstone stays, whatever changes", async () => {
+  it("gets no group that does not name it by as many labels, as long as a tombstone stays, whatever changes", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(actions, { minLength: 3, maxLength: 20 }), async (sequence) => {
         const bench = new Bench();

@@ -20,14 +20,17 @@ function writes(passings: readonly Passing[], stored: readonly (readonly [string
   return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60 });
 }
 
-const left = (group: string, selector: string) => JSON.stringify({ group, selector });
+/** As versions before the labels wrote it. */
+const old = (group: string, selector: string) => JSON.stringify({ group, selector });
+const left = (group: string, selector: string, labels: object) => JSON.stringify({ group, selector, labels: [labels] });
+const several = (...labels: readonly object[]) => [{ path: atMac, text: JSON.stringify({ labels }), ttlSeconds: 60 }];
 
 describe("a tombstone", () => {
   it("is left by a Group that goes, for its uuid and its mac", () => {
     expect(writes([passing(spec({ uuid: "u-1", mac, role: "web" }), undefined)])).toEqual(
       ["/davit/tombstones/uuid/u-1", atMac].map((path) => ({
         path,
-        text: left("lab/node", `mac=${mac},role=web,uuid=u-1`),
+        text: left("lab/node", `mac=${mac},role=web,uuid=u-1`, { uuid: "u-1", mac, role: "web" }),
         ttlSeconds: 60,
       })),
     );
@@ -50,30 +53,58 @@ describe("a tombstone", () => {
     ["a catch-all", groupSpec({ selector: {}, matchAll: true })],
   ])("is left by a Group that changes to %s", (_name, after) => {
     expect(writes([passing(spec({ mac }), after)])).toEqual([
-      { path: atMac, text: left("lab/node", `mac=${mac}`), ttlSeconds: 60 },
+      { path: atMac, text: left("lab/node", `mac=${mac}`, { mac }), ttlSeconds: 60 },
     ]);
   });
 
-  it("is taken away by its Group when it comes back as it was", () => {
-    const stored = [[atMac, left("lab/node", `mac=${mac}`)]] as const;
-    expect(writes([passing(undefined, spec({ mac }))], stored)).toEqual([{ path: atMac, text: undefined }]);
+  it.each<[name: string, text: string]>([
+    ["it", left("lab/node", `mac=${mac}`, { mac })],
+    ["an older version", old("lab/node", `mac=${mac}`)],
+  ])("is taken away by its Group when it comes back as it was, as %s tells of it", (_name, text) => {
+    expect(writes([passing(undefined, spec({ mac }))], [[atMac, text]])).toEqual([{ path: atMac, text: undefined }]);
   });
 
   it.each<[name: string, text: string]>([
-    ["another Group", left("lab/other", `mac=${mac}`)],
-    ["the same Group with another selector", left("lab/node", `mac=${mac},role=web`)],
-    ["several", "{}"],
+    ["another Group", left("lab/other", `mac=${mac}`, { mac })],
+    ["the same Group with another selector", left("lab/node", `mac=${mac},role=web`, { mac, role: "web" })],
+    ["several", JSON.stringify({ labels: [{ mac }, { mac, role: "web" }] })],
+    ["several, by an older version", "{}"],
     ["nobody knows whom", "no JSON"],
   ])("stays for its time where it is of %s", (_name, text) => {
     expect(writes([passing(undefined, spec({ mac }))], [[atMac, text]])).toEqual([]);
   });
 
-  it("is nobody's where several leave it, in one step or two", () => {
-    const nobodys = [{ path: atMac, text: "{}", ttlSeconds: 60 }];
-    const web = passing(spec({ mac, role: "web" }), undefined, "lab/web");
-    const database = passing(spec({ mac, role: "db" }), undefined, "lab/db");
-    expect(writes([web, database])).toEqual(nobodys);
-    expect(writes([web], [[atMac, left("lab/db", `mac=${mac},role=db`)]])).toEqual(nobodys);
+  const web = passing(spec({ mac, role: "web" }), undefined, "lab/web");
+  const database = passing(spec({ mac, role: "db" }), undefined, "lab/db");
+
+  it("is nobody's where several leave it, in one step or two, and tells of all their selectors", () => {
+    const both = several({ mac, role: "db" }, { mac, role: "web" });
+    expect(writes([database, web])).toEqual(both);
+    expect(writes([web], [[atMac, left("lab/db", `mac=${mac},role=db`, { mac, role: "db" })]])).toEqual(both);
+  });
+
+  it("tells of a selector once, however many Groups had it, and of the last that went at the end", () => {
+    const other = passing(database.before, undefined, "lab/other");
+    expect(writes([database, web, other])).toEqual(several({ mac, role: "web" }, { mac, role: "db" }));
+  });
+
+  it.each<[name: string, text: string]>([
+    ["one Group", old("lab/db", `mac=${mac},role=db`)],
+    ["several", "{}"],
+    ["nobody knows whom", "no JSON"],
+  ])("stands for the label alone, too, where an older version left it for %s", (_name, text) => {
+    expect(writes([web], [[atMac, text]])).toEqual(several({ mac }, { mac, role: "web" }));
+  });
+
+  it("tells of 16 selectors at most: those that went first become the label alone", () => {
+    const passings = Array.from({ length: 40 }, (_, at) =>
+      passing(spec({ mac, role: `${at}` }), undefined, `lab/${at}`),
+    );
+    const last = Array.from({ length: 15 }, (_, at) => ({ mac, role: `${25 + at}` }));
+    expect(writes(passings)).toEqual(several({ mac }, ...last));
+    expect(writes(passings.slice(0, 16))).toEqual(
+      several(...Array.from({ length: 16 }, (_, at) => ({ mac, role: `${at}` }))),
+    );
   });
 
   it("is left by a Group that goes in the step in which another one comes for the same machine", () => {

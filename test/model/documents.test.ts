@@ -15,6 +15,7 @@ import {
   syncedPath,
   type TombstoneDocument,
   tombstonePath,
+  tombstoneSelectors,
 } from "../../src/model/documents.ts";
 import { storePath } from "../../src/store/node.ts";
 
@@ -31,7 +32,7 @@ const group: GroupDocument = {
     metadata: { a: [1, null] },
   },
 };
-const tombstone: TombstoneDocument = { group: "lab/node", selector: "mac=m" };
+const tombstone: TombstoneDocument = { group: "lab/node", selector: "mac=m", labels: [{ mac: "m" }] };
 const synced: SyncedDocument = { source: "directory", at: "2026-01-01T00:00:00Z", revision: "r", complete: true };
 
 describe("documentAddress", () => {
@@ -104,5 +105,23 @@ describe("documents", () => {
     expect(decodeProfile(text)).toBeUndefined();
     expect(decodeGroup(text)).toBeUndefined();
     expect(decodeSynced(text)).toBeUndefined();
+  });
+
+  it.each(["no JSON", "[]", '{"labels":{}}', '{"labels":[]}', '{"labels":["mac"]}', '{"labels":[{"mac":1}]}'])(
+    "are no tombstone of %s",
+    (text) => {
+      expect(decodeTombstone(text)).toBeUndefined();
+    },
+  );
+});
+
+describe("tombstoneSelectors", () => {
+  it("are those that the tombstone tells", () => {
+    expect(tombstoneSelectors(tombstone, "mac", "m")).toEqual([{ mac: "m" }]);
+    expect(tombstoneSelectors({ labels: [{ uuid: "u", mac: "m" }, { mac: "m" }] }, "mac", "m")).toHaveLength(2);
+  });
+
+  it.each([{}, { group: "lab/node", selector: "mac=m,role=web" }])("are the label alone of %j", (older) => {
+    expect(tombstoneSelectors(older, "mac", "m")).toEqual([{ mac: "m" }]);
   });
 });
