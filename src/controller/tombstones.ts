@@ -10,6 +10,7 @@
  * it away. Pure.
  */
 
+import { compareBytes } from "../lib/order.ts";
 import {
   decodeTombstone,
   encodeDocument,
@@ -119,7 +120,12 @@ function textOf({ selector }: GroupSpec): string {
 
 function isMoved({ before, after }: Passing): boolean {
   if (before === undefined || after === undefined) return before !== after;
-  return textOf(before) !== textOf(after);
+  return labelsOf(before) !== labelsOf(after);
+}
+
+/** As text that only equal selectors share: in that for people a comma may be a value's or stand between two labels. */
+function labelsOf({ selector }: GroupSpec): string {
+  return JSON.stringify(Object.entries(selector).toSorted(([a], [b]) => compareBytes(a, b)));
 }
 
 function isSame(a: TombstoneDocument, b: TombstoneDocument): boolean {

@@ -57,6 +57,11 @@ describe("a tombstone", () => {
     ]);
   });
 
+  it("is left by a Group whose new labels read like the old ones", () => {
+    const [before, after] = [spec({ mac, a: "1,b=2" }), spec({ mac, a: "1", b: "2" })];
+    expect(writes([passing(before, after)]).map(({ path }) => path)).toEqual([atMac]);
+  });
+
   it.each<[name: string, text: string]>([
     ["it", left("lab/node", `mac=${mac}`, { mac })],
     ["an older version", old("lab/node", `mac=${mac}`)],
