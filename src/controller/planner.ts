@@ -93,6 +93,7 @@ export class Planner {
       isViewComplete: () => source.view.complete,
       configMap: (namespace, name) => source.view.get("ConfigMap", namespace, name),
       secret: (namespace, name) => source.view.get("Secret", namespace, name),
+      isForbidden: (name) => source.view.isForbidden?.(name) === true,
     };
   }
 

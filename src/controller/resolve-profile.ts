@@ -10,7 +10,7 @@ import type {
   TemplateSource,
 } from "../model/profile.ts";
 import { bootTexts, templateParts } from "../model/profile.ts";
-import type { ConfigMapObject, ProfileObject, SecretObject } from "../model/source.ts";
+import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../model/source.ts";
 import { renderCloudConfig } from "../render/cloud-config.ts";
 import { renderGeneric } from "../render/generic.ts";
 import { mayBeButane, renderIgnition } from "../render/ignition.ts";
@@ -24,6 +24,8 @@ const maxTemplateBytes = 1024 * 1024;
 export interface ProfileWorld {
   readonly configMap: (namespace: string, name: string) => ConfigMapObject | undefined;
   readonly secret: (namespace: string, name: string) => SecretObject | undefined;
+  /** True for a ConfigMap or Secret that is missing here because davit may not read it. */
+  readonly isForbidden: (name: ObjectName) => boolean;
   /** False while a ConfigMap or Secret that is missing may still be there. */
   readonly isViewComplete: () => boolean;
   /** Parses a template; the problem is in our own words, with its place. */
@@ -80,10 +82,10 @@ function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorl
 export function readSecret(
   { name, key }: { readonly name: string; readonly key: string },
   namespace: string,
-  world: Pick<ProfileWorld, "secret">,
+  world: Pick<ProfileWorld, "secret" | "isForbidden">,
 ): Found {
   const secret = world.secret(namespace, name);
-  if (secret === undefined) return refFault("TemplateNotFound", `Secret "${name}" does not exist`);
+  if (secret === undefined) return notFound({ kind: "Secret", namespace, name }, world);
   if (!secret.allowsTemplate) {
     return refFault("RefNotPermitted", `Secret "${name}" needs the label davit.dev/allow-template: "true"`);
   }
@@ -146,7 +148,7 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
       return source;
     case "configMap": {
       const configMap = world.configMap(namespace, source.name);
-      if (configMap === undefined) return refFault("TemplateNotFound", `ConfigMap "${source.name}" does not exist`);
+      if (configMap === undefined) return notFound({ kind: "ConfigMap", namespace, name: source.name }, world);
       return ownKey(configMap, source.key);
     }
     case "secret":
@@ -154,6 +156,12 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
     default:
       return unreachable(source);
   }
+}
+
+/** Whoever may not read an object is told the same of one that is there and of one that is not. */
+function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): Found {
+  const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
+  return refFault("TemplateNotFound", `${name.kind} "${name.name}" does not exist${orForbidden}`);
 }
 
 function ownKey(holder: ConfigMapObject | SecretObject, key: string): Found {

@@ -27,8 +27,8 @@ import type { Secrets } from "./secrets.ts";
 
 /** Where the content of references comes from. */
 interface Caches {
-  readonly ConfigMap: Pick<ConfigMaps, "get" | "all" | "isKnown" | "isTried" | "want" | "unwant">;
-  readonly Secret: Pick<Secrets, "get" | "all" | "isKnown" | "isTried" | "want" | "unwant">;
+  readonly ConfigMap: Pick<ConfigMaps, "get" | "all" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
+  readonly Secret: Pick<Secrets, "get" | "all" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
 }
 
 export class ClusterView implements SourceView {
@@ -84,6 +84,11 @@ export class ClusterView implements SourceView {
 
   all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
     return this.#stores()[kind].all();
+  }
+
+  isForbidden({ kind, namespace, name }: ObjectName): boolean {
+    if (kind === "Profile" || kind === "Group") return false;
+    return this.#caches[kind].isForbidden({ kind, namespace, name });
   }
 
   /** Every list was in once. */

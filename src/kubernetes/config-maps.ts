@@ -17,6 +17,8 @@ import { makeWatch, type RunningWatch, type WatchContext } from "./watch-context
 interface Entry {
   readonly reference: Reference;
   object: ConfigMapObject | undefined;
+  /** There is no object since it may not be read. */
+  isForbidden: boolean;
   /** The API server has said what it is, or that there is none. */
   isKnown: boolean;
   isTried: boolean;
@@ -78,10 +80,14 @@ export class ConfigMaps {
     return this.#entries.get(`${namespace}/${name}`)?.isTried === true;
   }
 
+  isForbidden({ namespace, name }: Reference): boolean {
+    return this.#entries.get(`${namespace}/${name}`)?.isForbidden === true;
+  }
+
   want(reference: Reference): void {
     const { namespace, name } = reference;
-    const state = { object: undefined, isKnown: false, isTried: false, isReading: false, version: undefined };
-    const entry = { reference, ...state };
+    const nothing = { object: undefined, version: undefined };
+    const entry = { reference, ...nothing, isForbidden: false, isKnown: false, isTried: false, isReading: false };
     this.#entries.set(`${namespace}/${name}`, entry);
     this.#look(entry);
   }
@@ -151,7 +157,7 @@ export class ConfigMaps {
       if (version !== entry.version) this.#enqueue(entry);
     } else if (watch === undefined || watch.isSynced || this.#refused.has(scope)) {
       entry.version = undefined;
-      this.#settle(entry, undefined);
+      this.#settleWithout(entry, this.#refused.has(scope));
     }
   }
 
@@ -182,7 +188,8 @@ export class ConfigMaps {
       const meta = readMeta(object);
       entry.version = meta?.resourceVersion;
       const judged = meta && judge(this.#context.admission, resources.ConfigMap, { object, meta, before: undefined });
-      this.#settle(entry, judged?.object?.kind === "ConfigMap" ? judged.object : undefined);
+      if (judged?.object?.kind === "ConfigMap") this.#settle(entry, judged.object);
+      else this.#settleWithout(entry, false);
     } catch (error) {
       retryMs = this.#failed(entry, error);
     }
@@ -201,23 +208,28 @@ export class ConfigMaps {
     const { namespace, name } = entry.reference;
     if (!(error instanceof ApiError)) throw error;
     if (error.status === 404) {
-      this.#settle(entry, undefined);
+      this.#settleWithout(entry, false);
       return undefined;
     }
     const problem = failureText(error, { verb: "get", resource: resources.ConfigMap, namespace, name });
     log.warn({ namespace, name, problem }, "cannot read a ConfigMap, trying again later");
-    if (error.status === 403 && !entry.isKnown) this.#settle(entry, undefined);
+    if (error.status === 403 && entry.object === undefined) this.#settleWithout(entry, true);
     this.#tried(entry);
     return this.#delays.next();
   }
 
-  #settle(entry: Entry, object: ConfigMapObject | undefined): void {
-    const isSame = entry.isKnown && entry.object === undefined && object === undefined;
+  #settleWithout(entry: Entry, isForbidden: boolean): void {
+    const isSame = entry.isKnown && entry.object === undefined && entry.isForbidden === isForbidden;
+    if (!isSame) this.#settle(entry, undefined, isForbidden);
+  }
+
+  #settle(entry: Entry, object: ConfigMapObject | undefined, isForbidden = false): void {
     entry.object = object;
+    entry.isForbidden = isForbidden;
     entry.isKnown = true;
     entry.isTried = true;
     const { namespace, name } = entry.reference;
     // Nobody may want it any more by now.
-    if (!isSame && this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
+    if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
   }
 }

@@ -64,6 +64,12 @@ export class Secrets {
     return this.isKnown(reference) || this.#entries.get(`${reference.namespace}/${reference.name}`)?.isTried === true;
   }
 
+  /** davit may not read it, and has not read it before. */
+  isForbidden({ namespace, name }: Reference): boolean {
+    const isRefused = this.#entries.get(`${namespace}/${name}`)?.isRefused === true;
+    return isRefused && this.get(namespace, name) === undefined;
+  }
+
   want(reference: Reference): void {
     const { namespace, name } = reference;
     const isOneTooMany = this.#watchCount >= this.#maxSecrets;
@@ -104,11 +110,17 @@ export class Secrets {
       name,
       read: (object, meta, before) => judge(admission, resources.Secret, { object, meta, before }),
       listener: {
-        listed: () => this.#changed(reference),
+        listed: () => this.#listed(reference),
         changed: () => this.#changed(reference),
         failed: ({ reason }) => this.#failed(reference, reason === "refused"),
       },
     });
+  }
+
+  #listed(reference: Reference): void {
+    const entry = this.#entries.get(`${reference.namespace}/${reference.name}`);
+    if (entry !== undefined) entry.isRefused = false;
+    this.#changed(reference);
   }
 
   /** A Secret that may not be read is as one that is not there; one that was read stays, in case it is an accident. */

@@ -95,6 +95,8 @@ export interface SourceView {
     name: string,
   ): Extract<SourceObject, { kind: Kind }> | undefined;
   all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>>;
+  /** True for one that is not in view since davit may not read it: it may be there. Absent where everything is read. */
+  isForbidden?(name: ObjectName): boolean;
 }
 
 export interface SourceListener {

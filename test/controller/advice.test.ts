@@ -78,6 +78,7 @@ it("Advice is in the Accepted condition, and the object is ready all the same", 
     configMap: () => undefined,
     secret: () => undefined,
     isViewComplete: () => true,
+    isForbidden: () => false,
   };
   const { status } = reconcileProfile(
     object,

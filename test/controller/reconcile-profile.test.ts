@@ -15,11 +15,12 @@ const fromSecret: TemplateSource = { kind: "secret", name: "secrets", key: "ign"
 
 /** A world in which a template is broken when it says so. */
 function world(
-  objects: { configMap?: ConfigMapObject; secret?: SecretObject; isViewComplete?: boolean } = {},
+  objects: { configMap?: ConfigMapObject; secret?: SecretObject; isViewComplete?: boolean; isForbidden?: boolean } = {},
 ): ProfileWorld {
   return {
     sha256,
     isViewComplete: () => objects.isViewComplete ?? true,
+    isForbidden: () => objects.isForbidden === true,
     configMap: (_namespace, name) => (objects.configMap?.name === name ? objects.configMap : undefined),
     secret: (_namespace, name) => (objects.secret?.name === name ? objects.secret : undefined),
     checkTemplate: (text) => (text.includes("broken") ? { message: "Unclosed block", line: 2, column: 7 } : undefined),
@@ -77,6 +78,23 @@ describe("a valid Profile", () => {
     const before = store(object, nothingStored, world({ configMap: configMapObject({ g: "one" }) }));
     const after = store(object, before, world({ configMap: configMapObject({ g: "two" }) }));
     expect(after.document?.revision).not.toBe(before.document?.revision);
+  });
+});
+
+describe("a ConfigMap or Secret that is not in view", () => {
+  it.each([
+    { isForbidden: false, says: "does not exist" },
+    { isForbidden: true, says: "does not exist, or davit may not read it" },
+  ])("$says when isForbidden is $isForbidden", ({ isForbidden, says }) => {
+    const templates = {
+      ignition: { kind: "configMap", name: "absent", key: "k", raw: false },
+      generic: fromSecret,
+    } as const;
+    const messages = Object.entries(templates).map(([part, template]) => {
+      const object = profileObject({ templates: { [part]: template } });
+      return condition(reconcileProfile(object, nothingStored, world({ isForbidden })), "ResolvedRefs")?.message;
+    });
+    expect(messages).toEqual([`spec.ignition: ConfigMap "absent" ${says}`, `spec.generic: Secret "secrets" ${says}`]);
   });
 });
 

@@ -87,6 +87,40 @@ describe("what Profiles refer to", () => {
     expect(under.source.view.get("Secret", "default", "keys")).toBeUndefined();
   });
 
+  it("is told apart from what is not there when it may not be read, until it may", async () => {
+    const references = [
+      { kind: "Secret", namespace: "default", name: "keys" },
+      { kind: "ConfigMap", namespace: "default", name: "texts" },
+    ] as const;
+    const forbid = (path: RegExp) => suite.server.always(path, (_, response) => sendStatus(response, 403, "Forbidden"));
+    const off = [secretPath, /configmaps/].map(forbid);
+    suite.server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
+    const under = sourceOf();
+    await under.list();
+    const areForbidden = () => references.map((reference) => under.source.view.isForbidden?.(reference));
+    expect(areForbidden()).toEqual([true, true]);
+    for (const admit of off) admit();
+    const told = under.changed.length;
+    await under.bed.clock.advance(10_000);
+    await until(() => ["Secret", "ConfigMap"].every((kind) => under.changed.slice(told).join().includes(`${kind}/`)));
+    expect(areForbidden()).toEqual([false, false]);
+    expect(under.source.view.isForbidden?.({ kind: "Group", namespace: "default", name: "a" })).toBe(false);
+  });
+
+  it("is told apart, too, when the list is allowed and the reading is not", async () => {
+    const off = suite.server.always(/configmaps\/texts/, (_, response) => sendStatus(response, 403, "Forbidden"));
+    suite.server.put(profileOf("web", { ignition: fromConfigMap("texts") }));
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    const under = sourceOf();
+    await under.list();
+    const texts = { kind: "ConfigMap", namespace: "default", name: "texts" } as const;
+    expect(under.source.view.isForbidden?.(texts)).toBe(true);
+    off();
+    await under.tells("ConfigMap/default/texts", () => under.bed.clock.advance(10_000));
+    expect(under.source.view.isForbidden?.(texts)).toBe(false);
+    expect(under.source.view.get("ConfigMap", "default", "texts")?.data.text).toBe("{}");
+  });
+
   it("does not count as not there when davit is not let in at all: nothing is taken for gone", async () => {
     const off = [secretPath, /configmaps/].map((path) =>
       suite.server.always(path, (_, response) => sendStatus(response, 401, "Unauthorized")),
