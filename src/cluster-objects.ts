@@ -36,7 +36,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     place: placeOf(access.server, namespaces),
     firstCommand: firstCommandOf(namespaces === "all" ? access.namespace : (namespaces[0] ?? access.namespace)),
     measure: () => source.measure(),
-    attention: () => source.attention,
+    attention: () => [...source.attention, ...writer.attention],
     stop: async () => {
       await writer.stop();
       await events.stop();

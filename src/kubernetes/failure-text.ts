@@ -1,5 +1,5 @@
 /**
- * Why something could not be read, in words for the person who has to mend it: what is missing, and where to look. The
+ * Why something could not be read or written, in words for the person who has to mend it: what is missing, and where to look. The
  * codes of systems stay in brackets, for who searches for them. Pure.
  */
 
@@ -9,8 +9,9 @@ import { WatchFailure } from "./watch-failure.ts";
 
 /** What the API server was asked for. */
 export interface Asked {
-  readonly verb: "get" | "list" | "watch";
+  readonly verb: "get" | "list" | "watch" | "patch";
   readonly resource: Resource;
+  readonly subresource?: "status";
   /** Undefined for all of them. */
   readonly namespace: string | undefined;
   /** Of one object alone. */
@@ -100,7 +101,8 @@ function whatOf(asked: Asked): string {
 }
 
 /** As a Role and `kubectl` name it. */
-function resourceOf({ resource: { plural, apiVersion } }: Asked): string {
+function resourceOf({ resource: { plural, apiVersion }, subresource }: Asked): string {
+  if (subresource !== undefined) return `${plural}/${subresource}`;
   const [group, version] = apiVersion.split("/");
   return version === undefined ? plural : `${plural}.${group}`;
 }

@@ -14,6 +14,8 @@ import { ApiError, fieldNotDeclared } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
 import type { SeenObject } from "./cluster-source.ts";
 import type { EventRecorder } from "./event-recorder.ts";
+import { failureText } from "./failure-text.ts";
+import { MissingRights } from "./missing-rights.ts";
 import { type NextStatus, nextStatus, shownReady } from "./next-status.ts";
 import { objectPath, resources } from "./resources.ts";
 import { RetryDelays } from "./retry-delays.ts";
@@ -68,6 +70,7 @@ export class StatusWriter implements StatusSink {
   readonly #running = new Set<Promise<void>>();
   readonly #delays: RetryDelays;
   readonly #lanes = new WriteLanes(maxWrites);
+  readonly #rights = new MissingRights();
   #failuresInARow = 0;
   #isOnHold = false;
 
@@ -75,6 +78,11 @@ export class StatusWriter implements StatusSink {
     this.#options = options;
     this.#bucket = new TokenBucket({ clock: options.clock, ...(options.pace ?? statusPace) });
     this.#delays = new RetryDelays(options);
+  }
+
+  /** What a person should know who asks how things are: rights that are missing now. */
+  get attention(): readonly string[] {
+    return this.#rights.lines.map((line) => `cluster: ${line}`);
   }
 
   /** Resolves at once: the write itself may take as long as the API server is away. */
@@ -93,6 +101,7 @@ export class StatusWriter implements StatusSink {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#due.delete(entry);
     this.#entries.delete(key);
+    this.#rights.forget(name);
   }
 
   /** Looks again at an object that has taken the place of another of its name. */
@@ -131,7 +140,10 @@ export class StatusWriter implements StatusSink {
 
   async #run(entry: Entry): Promise<void> {
     // Most of what is told after a start is shown already, and costs no token.
-    if (this.#pending(entry) === undefined) return;
+    if (this.#pending(entry) === undefined) {
+      this.#rights.forget(entry.name);
+      return;
+    }
     entry.isBusy = true;
     await this.#bucket.take(this.#stopping.signal);
     if (this.#stopping.signal.aborted) return;
@@ -184,6 +196,7 @@ export class StatusWriter implements StatusSink {
     const { uid, resourceVersion } = seen;
     try {
       await this.#patch(entry.name, uid, next);
+      this.#rights.granted(entry.name);
       entry.written = { uid, resourceVersion, status: next };
       const after = next.conditions.find(({ type }) => type === "Ready");
       if (after !== undefined)
@@ -210,12 +223,20 @@ export class StatusWriter implements StatusSink {
     });
   }
 
-  #failed({ name, failures }: Entry, error: unknown): Outcome {
+  #failed(entry: Entry, error: unknown): Outcome {
+    const { name, failures } = entry;
     if (!(error instanceof ApiError)) throw error;
-    if (this.#stopping.signal.aborted || error.status === 404) return "gone";
+    if (this.#stopping.signal.aborted) return "gone";
+    if (error.status === 404) {
+      this.#rights.forget(name);
+      return "gone";
+    }
     if (error.status === 429) return this.#throttled(error);
     const { kind, namespace, name: object } = name;
-    const data = { kind, namespace, name: object, problem: error.message };
+    const problem = failureText(error, { verb: "patch", resource: resources[kind], subresource: "status", namespace });
+    const data = { kind, namespace, name: object, problem };
+    // Of one that was forgotten meanwhile nobody would ever take it back.
+    if (error.status === 403 && this.#entries.get(keyOf(name)) === entry) this.#rights.refused(name, problem);
     // A CRD of another version refuses it now as later; the resync tries again.
     if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
       this.#options.log.warn(data, "the API server refuses a status, is its CRD of this version of davit?");

@@ -20,6 +20,11 @@ describe("why something could not be read", () => {
       { verb: "get", resource: resources.ConfigMap, namespace: "lab", name: "texts" },
       `davit may not get configmaps "texts" in namespace "lab" (403): ${role}`,
     ],
+    [
+      403,
+      { ...groups, verb: "patch", subresource: "status" },
+      `davit may not patch groups/status in namespace "lab" (403): ${role}`,
+    ],
     [404, groups, "The cluster does not know groups.davit.dev (404): install the CRDs, kubectl apply -f crds/"],
     [
       404,

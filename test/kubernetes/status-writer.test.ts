@@ -232,6 +232,44 @@ describe("a write that fails", () => {
   });
 });
 
+describe("a missing right to write statuses", () => {
+  const line = 'cluster: davit may not patch groups/status in namespace "default" (403): bind its account there';
+
+  async function refused(...names: readonly string[]) {
+    for (const name of names) suite.server.put(groupOf(name));
+    const under = await WriterUnderTest.start();
+    const off = suite.server.always(statusPath, (_, response) => sendStatus(response, 403, "Forbidden"));
+    for (const name of names) await under.write(name, statusOf(good));
+    await until(() => under.bed.told("cannot write a status, trying again later").length === names.length);
+    return { under, off };
+  }
+
+  it("is named in words, once for all objects, in the log as well, until one can be written", async () => {
+    const { under, off } = await refused("a", "b");
+    expect(under.writer.attention).toEqual([expect.stringContaining(line)]);
+    const [told] = under.bed.told("cannot write a status, trying again later");
+    expect(`cluster: ${told?.problem}`).toContain(line);
+    off();
+    await under.bed.clock.advance(10_000);
+    await until(() => under.writer.attention.length === 0);
+    await under.shows("a");
+  });
+
+  it("is not told any more when what is wanted is shown already", async () => {
+    const { under } = await refused("a");
+    const lastTransitionTime = "2026-01-01T00:00:00Z";
+    const conditions = [{ type: "Ready", ...good, observedGeneration: 1, lastTransitionTime }];
+    const status = { observedGeneration: 1, conditions, selector: "role=a" };
+    const group = groupOf("a");
+    suite.server.put({ ...group, content: { ...group.content, status } });
+    await under.shows("a");
+    await under.write("a", statusOf(good));
+    await under.bed.clock.advance(10_000);
+    await until(() => under.writer.attention.length === 0);
+    expect(under.writer.attention).toEqual([]);
+  });
+});
+
 describe("the pace", () => {
   it("is 150 writes a second, after a burst", async () => {
     expect(statusPace).toEqual({ perSecond: 150, burst: 3_000 });
