@@ -143,12 +143,13 @@ export class BootConfigs {
     const { boot } = profile.content;
     const subject = { group: group.id, profile: profile.id };
     if (boot === undefined) throw new BootError("noPart", subject);
-    if (boot.kind === "broken") throw new BootError("broken", subject);
+    if (boot.kind === "broken") throw new BootError("broken", { ...subject, problem: unusable("boot") });
     if (boot.kind === "local") return boot;
     return renderBoot(boot, bootVariables({ group, davitUrl: this.#davitUrl }), (text) => this.#compile(text));
   }
 
   #config(part: TemplatePart, machine: Machine, request: ConfigRequest): Rendered {
+    assertUsable(machine, part);
     const template = this.#index.template(machine, part);
     const kept = this.#kept.get(machine, part, template.text);
     if (kept !== undefined) return kept;
@@ -185,6 +186,22 @@ export class BootConfigs {
   #compile(text: string): Template {
     return this.#templates.get(text, (source) => compileTemplate(source, { sha256 }));
   }
+}
+
+/** @throws {BootError} broken, for a part that its Profile's status says more of than the store does. */
+function assertUsable({ group, profile }: Machine, part: TemplatePart): void {
+  const template = profile.content.templates[part];
+  if (template?.kind !== "broken") return;
+  const problem = template.withdrawn === true ? withdrawn(part) : unusable(part);
+  throw new BootError("broken", { group: group.id, profile: profile.id, problem });
+}
+
+function unusable(part: TemplatePart | "boot"): string {
+  return `spec.${part} cannot be used: the conditions of the Profile say why`;
+}
+
+function withdrawn(part: TemplatePart): string {
+  return `the Secret of spec.${part}, its key or its label was taken away: the conditions of the Profile say which`;
 }
 
 function metadata(group: BootGroup, { labels, rawQuery }: ConfigRequest): Rendered {

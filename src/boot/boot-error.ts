@@ -32,6 +32,8 @@ export interface BootErrorSubject {
   readonly group?: string;
   /** `namespace/name` of its Profile. */
   readonly profile?: string;
+  /** What is wrong, where no cause says so: our own words, which quote nothing. */
+  readonly problem?: string;
   readonly cause?: unknown;
 }
 
@@ -41,11 +43,13 @@ export class BootError extends Error {
   readonly reason: BootRefusal;
   readonly group: string | undefined;
   readonly profile: string | undefined;
+  readonly problem: string | undefined;
 
-  constructor(reason: BootRefusal, { group, profile, cause }: BootErrorSubject = {}) {
+  constructor(reason: BootRefusal, { group, profile, problem, cause }: BootErrorSubject = {}) {
     super(bootRefusals[reason], { cause });
     this.reason = reason;
     this.group = group;
     this.profile = profile;
+    this.problem = problem;
   }
 }

@@ -107,9 +107,13 @@ function plainAnswer(status: number, text: string, path: string, report?: object
   return { status, headers, body, ...(report && { report }) };
 }
 
+// All that is told without a problem of its own.
+const textIsGone = "the text of a Secret is not in the store";
+
 /** Only what is broken needs a person; the rest is a machine's ordinary day, and the access log has it. */
-function bootReport({ reason, group, profile, cause }: BootError): object | undefined {
+function bootReport({ reason, group, profile, problem, cause }: BootError): object | undefined {
   if (reason !== "broken") return undefined;
-  // A renderer's messages are our own and quote nothing. Without one, the object's conditions tell what is broken.
-  return { group, profile, ...(cause instanceof RenderError && { reason: cause.reason, problem: cause.message }) };
+  // A renderer's messages are our own and quote nothing.
+  if (cause instanceof RenderError) return { group, profile, reason: cause.reason, problem: cause.message };
+  return { group, profile, problem: problem ?? textIsGone };
 }

@@ -41,6 +41,21 @@ it.each([true, false])("a generic config that promises JSON is broken when it is
   expect(render("generic")).toBe('{"a": 1');
 });
 
+it.each([
+  { what: "never was good", template: { kind: "broken" }, says: "spec.generic cannot be used: the conditions of" },
+  {
+    what: "was taken away",
+    template: { kind: "broken", withdrawn: true },
+    says: "the Secret of spec.generic, its key or its label was taken away",
+  },
+] as const)("a config that $what says so to the log", ({ template, says }) => {
+  fill({ templates: { generic: template } });
+  const problem = expect.stringContaining(says);
+  expect(() => render("generic")).toThrow(
+    expect.objectContaining({ reason: "broken", group: "lab/web", profile: "lab/web", problem }),
+  );
+});
+
 describe("the boot section", () => {
   it("is filled from metadata, selector and davit's address", () => {
     fill({ boot: { ...boot, args: ["u={{davit.url}}", "r={{role}}"] } });

@@ -226,12 +226,22 @@ describe("a Profile that boots from disk", () => {
   });
 });
 
+const unusable = (part: string) => `spec.${part} cannot be used: the conditions of the Profile say why`;
+const problems: Readonly<Record<string, unknown>> = {
+  ipxe: unusable("boot"),
+  grub: unusable("boot"),
+  generic: unusable("generic"),
+  ignition: expect.stringMatching(/./),
+  cloud: expect.stringMatching(/./),
+};
+
 it.each(profiled)("`GET /%s` answers 500 for what is broken, says nothing of it, and logs it once", async (name) => {
   logged.length = 0;
   const answer = await ask(port, `/${name}?role=broken`);
   expect(statusOf(answer)).toBe(500);
   expect(answer.body.toString()).toBe(name === "grub" ? "# 500 config broken\n" : "500 config broken\n");
   expect(logged).toHaveLength(1);
-  expect(JSON.parse(logged[0] ?? "")).toMatchObject({ level: 50, group: "lab/broken", profile: "lab/broken" });
+  const line = { level: 50, group: "lab/broken", profile: "lab/broken", problem: problems[name] };
+  expect(JSON.parse(logged[0] ?? "")).toMatchObject(line);
   expect(logged.join("")).not.toContain("secretword");
 });
