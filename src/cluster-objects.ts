@@ -20,6 +20,9 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const limits = { silenceMs: config.watchSilenceMs };
   const source = new ClusterSource({ client, namespaces, clock, random, log, metrics, limits });
   log.info({ server: access.server, namespaces }, "reading objects from the cluster");
+  const adminNamespace = adminNamespaceOf(config, namespaces, access.namespace);
+  const powerless = powerlessText(adminNamespace, namespaces);
+  if (powerless !== undefined) log.warn({ adminNamespace, problem: powerless }, "the admin namespace is not followed");
   const events = new EventRecorder({ client, clock, random, log, instance });
   const seen: ClusterSource["seen"] = (name) => source.seen(name);
   const writer = new StatusWriter({ client, seen, events, clock, random, log });
@@ -32,11 +35,15 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
     source,
     trust,
     statusSink: writer,
-    adminNamespace: adminNamespaceOf(config, namespaces, access.namespace),
+    adminNamespace,
     place: placeOf(access.server, namespaces),
     firstCommand: firstCommandOf(namespaces === "all" ? access.namespace : (namespaces[0] ?? access.namespace)),
     measure: () => source.measure(),
-    attention: () => [...source.attention, ...writer.attention],
+    attention: () => [
+      ...source.attention,
+      ...writer.attention,
+      ...(powerless === undefined ? [] : [`cluster: ${powerless}`]),
+    ],
     stop: async () => {
       await writer.stop();
       await events.stop();
@@ -57,6 +64,13 @@ function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): 
 function adminNamespaceOf({ adminNamespace }: ServeConfig, namespaces: Namespaces, own: string): string | undefined {
   if (adminNamespace !== undefined) return adminNamespace;
   return namespaces === "all" || namespaces.length > 1 ? own : undefined;
+}
+
+/** What is allowed and hardly meant: that every Group is an outsider. */
+function powerlessText(adminNamespace: string | undefined, namespaces: Namespaces): string | undefined {
+  if (adminNamespace === undefined || namespaces === "all" || namespaces.includes(adminNamespace)) return undefined;
+  const consequence = "no Group has a priority or matchAll";
+  return `the admin namespace "${adminNamespace}" is not followed, so that ${consequence}: mend --admin-namespace, or add it by --namespace`;
 }
 
 function placeOf(server: string, namespaces: Namespaces): string {
