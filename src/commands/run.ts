@@ -13,7 +13,8 @@ const commands: readonly Command[] = [serve, boot, backup, restore, inspect, fet
 
 /** Runs one command line and gives the exit code. */
 export async function run(host: Host): Promise<number> {
-  const [name, ...args] = host.args;
+  const [word, ...args] = host.args;
+  const name = word === "--version" || word === "-v" ? version.name : word;
   const command = commands.find((candidate) => candidate.name === name);
   if (command !== undefined) return await command.run(args, host);
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {

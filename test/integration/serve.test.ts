@@ -293,6 +293,13 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
 describe("davit", () => {
   it.each([
     { args: ["version"], code: 0, said: /^davit \d+\.\d+\.\d+\n$/ },
+    { args: ["--version"], code: 0, said: /^davit \d+\.\d+\.\d+\n$/ },
+    { args: ["-v"], code: 0, said: /^davit \d+\.\d+\.\d+\n$/ },
+    {
+      args: ["serve", "--kubernetes", "--kubeconfig", "absent"],
+      code: 2,
+      said: /^No file "absent": --kubeconfig needs one that exists\n/,
+    },
     { args: ["serve", "--help"], code: 0, said: /--manifests DIR\n/ },
     { args: ["--help"], code: 0, said: /davit serve/ },
     { args: [], code: 2, said: /davit serve/ },
