@@ -69,8 +69,8 @@ function adminNamespaceOf({ adminNamespace }: ServeConfig, namespaces: Namespace
 /** What is allowed and hardly meant: that every Group is an outsider. */
 function powerlessText(adminNamespace: string | undefined, namespaces: Namespaces): string | undefined {
   if (adminNamespace === undefined || namespaces === "all" || namespaces.includes(adminNamespace)) return undefined;
-  const consequence = "no Group has a priority or matchAll";
-  return `the admin namespace "${adminNamespace}" is not followed, so that ${consequence}: mend --admin-namespace, or add it by --namespace`;
+  const state = `the admin namespace "${adminNamespace}" is not followed, so that no Group has a priority or matchAll`;
+  return `${state}: mend --admin-namespace, or add it by --namespace`;
 }
 
 function placeOf(server: string, namespaces: Namespaces): string {
