@@ -8,7 +8,7 @@
 
 import { unreachable } from "../lib/errors.ts";
 import type { Labels } from "../model/labels.ts";
-import type { Boot, KernelBoot } from "../model/profile.ts";
+import type { Boot, KernelBoot, LocalBoot } from "../model/profile.ts";
 import { fillTokens, quote, wordsOf } from "./grub-words.ts";
 import { parseInitrd } from "./initrd.ts";
 import { plainText, type Rendered } from "./rendered.ts";
@@ -37,12 +37,39 @@ export interface GrubInput {
  */
 export function renderGrub(input: GrubInput): Rendered | undefined {
   const { boot, title } = input;
-  if (boot.kind === "local") {
-    // GRUB has no sanboot: leaving it lets the firmware go on with its next device, most often the disk.
-    return boot.local === "notFound" ? undefined : rendered([...entry(title, ["exit"])]);
-  }
-  return rendered([...entry(title, kernelLines(boot, input)), ...recipe(input)]);
+  if (boot.kind === "kernel") return rendered([...entry(title, kernelLines(boot, input)), ...recipe(input)]);
+  const lines = localLines(boot.local);
+  return lines && rendered(entry(title, lines));
 }
+
+/** Without a word for sanboot GRUB does what it stands for: it starts the disk itself where the firmware would not. */
+function localLines(local: LocalBoot): readonly string[] | undefined {
+  switch (local) {
+    case "exit":
+      return ["exit"];
+    case "sanboot":
+      return [...startDisk, "exit"];
+    case "notFound":
+      return undefined;
+    default:
+      return unreachable(local);
+  }
+}
+
+// A GRUB that leaves tells UEFI that all went well, and some firmware then shows its setup and waits. A BIOS goes on. The
+// files are where every firmware looks for a loader on a disk, the first for x86-64 and the second for arm64: the one of
+// another processor does not load.
+const startDisk = [
+  `if [ "$grub_platform" = "efi" ]; then`,
+  "for loader in /EFI/BOOT/BOOTX64.EFI /EFI/BOOT/BOOTAA64.EFI; do",
+  `if search --no-floppy --set=root --file "$loader"; then`,
+  `if chainloader "$loader"; then`,
+  "boot",
+  "fi",
+  "fi",
+  "done",
+  "fi",
+] as const;
 
 function rendered(lines: readonly string[]): Rendered {
   return { body: `${lines.join("\n")}\n`, contentType: plainText };

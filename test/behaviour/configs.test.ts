@@ -170,9 +170,15 @@ describe("a Profile that boots from disk", () => {
     ["exit", "/ipxe", "#!ipxe\nexit\n"],
     ["sanboot", "/ipxe", "#!ipxe\nsanboot --no-describe --drive 0x80 || exit\n"],
     ["exit", "/grub", 'default=0\ntimeout=1\nmenuentry "exit" {\nexit\n}\n'],
-    ["sanboot", "/grub", 'default=0\ntimeout=1\nmenuentry "sanboot" {\nexit\n}\n'],
   ])("by %s has a script at %s", async (role, path, body) => {
     expect(await bodyOf(`${path}?role=${role}`)).toBe(body);
+  });
+
+  it("by sanboot has GRUB start the disk where UEFI would not go on, and leave elsewhere", async () => {
+    const script = await bodyOf("/grub?role=sanboot");
+    expect(script).toMatch(/^default=0\ntimeout=1\nmenuentry "sanboot" \{\nif \[ "\$grub_platform" = "efi" \]; then\n/);
+    expect(script).toMatch(/if chainloader "\$loader"; then\nboot\n/);
+    expect(script).toMatch(/\nfi\nexit\n\}\n$/);
   });
 });
 
