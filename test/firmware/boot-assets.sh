@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds the Linux that the quickstart boots: the kernel of Debian's package linux-image-cloud-amd64, and an initrd of
-# busybox-static, the kernel's virtio network drivers and the scripts in guest/.
+# busybox-static, the kernel's virtio drivers for network and disk and the scripts in guest/.
 #
 #   test/firmware/boot-assets.sh [DIRECTORY [amd64|arm64]]      default: assets/quickstart, which /assets/quickstart/
 #                                                               serves, and amd64
@@ -18,8 +18,9 @@ architecture=${2:-amd64}
 cache=$repository/.cache/boot-assets
 foreign_cache=$repository/.cache/boot-assets-arm64
 
-# In the order in which each finds what it depends on. Without the last one there is no network.
-modules=(virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net)
+# In the order in which each finds what it depends on. The last two are the network and the disk.
+modules=(virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net
+  virtio_blk)
 
 main() {
   local kernel busybox tool work

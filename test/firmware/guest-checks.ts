@@ -21,9 +21,9 @@ export function expectCommandLine(transcript: string, commandLine: string): void
 export function expectOwnConfigs(transcript: string): void {
   expect(linesWith(transcript, "CHECK failed")).toEqual([]);
   expect(transcript).toContain("DAVIT-CHECK PASSED");
-  expect(JSON.parse(body(transcript, "ignition"))).toEqual({ ignition: { version: "3.4.0" }, role: "web" });
-  expect(JSON.parse(body(transcript, "generic"))).toEqual({ uuid, mac, rawQuery: `uuid=${uuid}&mac=${mac}` });
-  expect(body(transcript, "metadata").split("\n")).toEqual([
+  expect(JSON.parse(shown(transcript, "ignition"))).toEqual({ ignition: { version: "3.4.0" }, role: "web" });
+  expect(JSON.parse(shown(transcript, "generic"))).toEqual({ uuid, mac, rawQuery: `uuid=${uuid}&mac=${mac}` });
+  expect(shown(transcript, "metadata").split("\n")).toEqual([
     "RACK_ROW=7",
     "ROLE=web",
     `MAC=${mac}`,
@@ -33,12 +33,13 @@ export function expectOwnConfigs(transcript: string): void {
   ]);
 }
 
-function linesWith(transcript: string, text: string): readonly string[] {
+export function linesWith(transcript: string, text: string): readonly string[] {
   return transcript.split("\n").filter((line) => line.includes(text));
 }
 
-/** What the guest got for one of its requests. */
-function body(transcript: string, name: string): string {
-  const [, text = ""] = new RegExp(`^BEGIN ${name}\n(.*?)\nEND ${name}$`, "ms").exec(transcript) ?? [];
+/** What the guest showed under a name, as what it got for one of its requests. */
+export function shown(transcript: string, name: string): string {
+  const [, begun = ""] = transcript.split(`BEGIN ${name}\n`);
+  const [text = ""] = begun.split(`\nEND ${name}\n`);
   return text.trimEnd();
 }

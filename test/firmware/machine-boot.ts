@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFailed } from "vitest";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { startDavit } from "../helpers/davit-process.ts";
 import { type Architecture, buildBootAssets } from "./boot-assets.ts";
 import type { Lan } from "./lan.ts";
-import { bootMachine, hostSeenByMachine, type Machine, type Typist, tail } from "./machine.ts";
+import { bootMachine, hostSeenByMachine, type Machine, type Onlooker, type Typist, tail } from "./machine.ts";
 
 // A boot takes 10 to 15 seconds without hardware virtualisation, and several times that beside busy neighbours.
 const bootLimitMs = 180_000;
@@ -28,7 +28,11 @@ export interface BootServer {
    * Boots a machine until it powers itself off. When the test fails, the last lines of the screen are printed.
    * @returns what was on its screen.
    */
-  boot(machine: Machine, typist?: Typist): Promise<string>;
+  boot(machine: Machine, observer?: Typist | Onlooker): Promise<string>;
+  /** Ends davit in the middle of whatever it does (SIGKILL). */
+  crash(): Promise<void>;
+  /** Starts it again after that, on the same port and with what it had stored. Resolves when it answers machines. */
+  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -50,26 +54,30 @@ export async function startBootServer(
   const folder = mkdtempSync(join(tmpdir(), "davit-firmware-"));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   const assets = join(folder, "assets");
-  const start = async (): Promise<DavitProcess> => {
-    await buildBootAssets(join(assets, "quickstart"), architecture);
-    const place = lan === undefined ? [] : ["--boot-address", lan.authority];
+  const start = (place: readonly string[]) => {
     const args = [...source, "--assets-dir", assets, ...place];
-    return await startDavit({ dataDir: join(folder, "data"), args, ...(lan && { within: lan.enter }) });
+    return startDavit({ dataDir: join(folder, "data"), args, ...(lan && { within: lan.enter }) });
   };
-  const davit = await start().catch((cause: unknown) => {
-    remove();
-    throw cause;
-  });
+  let davit = await buildBootAssets(join(assets, "quickstart"), architecture)
+    .then(() => start(lan === undefined ? [] : ["--boot-address", lan.authority]))
+    .catch((cause: unknown) => {
+      remove();
+      throw cause;
+    });
   const { host, port } = new URL(davit.bootUrl);
   return {
     authority: lan?.authority ?? host,
     authoritySeenByMachine: lan?.authority ?? `${hostSeenByMachine}:${port}`,
     assets,
     makeDirectory: () => mkdtempSync(join(folder, "more-")),
-    boot: async (machine, typist) => {
-      const transcript = await bootMachine(machine, { timeoutMs: bootLimitMs, ...(typist && { typist }) });
+    boot: async (machine, observer) => {
+      const transcript = await bootMachine(machine, { timeoutMs: bootLimitMs, ...(observer && { observer }) });
       onTestFailed(() => void process.stderr.write(`${tail(transcript)}\n`));
       return transcript;
+    },
+    crash: async () => void (await davit.stop("SIGKILL")),
+    startAgain: async () => {
+      davit = await start(["--boot-address", host]);
     },
     stop: async () => {
       await davit.stop();

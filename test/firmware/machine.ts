@@ -1,6 +1,6 @@
 /**
- * A virtual machine with BIOS or UEFI, booting from the network alone by iPXE or by what it gets over TFTP. It has no
- * disk, but for the one from which it may start iPXE.
+ * A virtual machine with BIOS or UEFI, booting from the network by iPXE or by what it gets over TFTP, and where that
+ * comes to nothing from its disk, if it has one.
  *
  * QEMU's user network needs no root: it answers the machine's DHCP and TFTP itself, names the boot file there, and what
  * the machine sends to 10.0.2.2 arrives at this computer's loopback. What that network cannot offer, lan.ts does.
@@ -62,6 +62,12 @@ export interface Machine {
   readonly firmware: Firmware;
   readonly loader: Loader;
   readonly accelerator?: Accelerator;
+  /** A raw image, which the machine writes to: its second boot device. */
+  readonly disk?: string;
+  /** What its SMBIOS calls the serial number. */
+  readonly serial?: string;
+  /** The name that DHCP gives it. */
+  readonly hostname?: string;
 }
 
 /** Somebody at the machine's keyboard: types a line once it shows a text. */
@@ -70,29 +76,39 @@ export interface Typist {
   readonly types: string;
 }
 
+/** Somebody who watches the screen, and does something elsewhere once it shows a text. */
+export interface Onlooker {
+  readonly waitsFor: string;
+  readonly does: () => void;
+}
+
+export interface BootOptions {
+  /** Then the machine is cut off. */
+  readonly timeoutMs: number;
+  readonly observer?: Typist | Onlooker;
+}
+
 /** The options of QEMU for a machine, but for where its serial line goes. */
 export function qemuArguments(machine: Machine): readonly string[] {
-  const { uuid, loader, accelerator = "auto" } = machine;
+  const { uuid, accelerator = "auto", disk, serial } = machine;
   return [
     ...["-nodefaults", "-display", "none"],
     ...firmwareArguments(machine.firmware),
     ...accelerators(machine.firmware, accelerator).flatMap((name) => ["-accel", name]),
     ...["-m", "512", "-uuid", uuid, "-no-reboot"],
-    ...loaderArguments(loader),
-    ...["-netdev", networkOptions(loader), "-device", `virtio-net-pci,netdev=net0,${cardOptions(machine)}`],
+    ...(serial === undefined ? [] : ["-smbios", `type=1,serial=${escaped(serial)}`]),
+    ...loaderArguments(machine.loader),
+    ...(disk === undefined ? [] : diskArguments(disk)),
+    ...["-netdev", networkOptions(machine), "-device", `virtio-net-pci,netdev=net0,${cardOptions(machine)}`],
   ];
 }
 
 /**
  * Boots a machine and waits until it powers itself off.
- * @param timeoutMs then it is cut off.
  * @returns all that firmware and Linux wrote to the serial line, without cursor movements and colours.
  * @throws {Error} when it was cut off or QEMU failed; the message ends with the last lines of its screen.
  */
-export function bootMachine(
-  machine: Machine,
-  { timeoutMs, typist }: { readonly timeoutMs: number; readonly typist?: Typist },
-): Promise<string> {
+export function bootMachine(machine: Machine, { timeoutMs, observer }: BootOptions): Promise<string> {
   const serial = ["-serial", "stdio", "-monitor", "none"];
   const [program = "", ...words] = [...commandOf(machine), ...qemuArguments(machine), ...serial];
   const qemu = spawn(program, words, {
@@ -101,12 +117,14 @@ export function bootMachine(
   });
   let screen = "";
   let complaints = "";
-  let hasTyped = false;
+  let waiting = observer;
   qemu.stdout.setEncoding("latin1").on("data", (text: string) => {
     screen += text;
-    if (typist === undefined || hasTyped || !plainText(screen).includes(typist.waitsFor)) return;
-    hasTyped = true;
-    qemu.stdin.write(typist.types);
+    if (waiting === undefined || !plainText(screen).includes(waiting.waitsFor)) return;
+    const seen = waiting;
+    waiting = undefined;
+    if ("types" in seen) qemu.stdin.write(seen.types);
+    else seen.does();
   });
   qemu.stderr.setEncoding("utf8").on("data", (text: string) => {
     complaints += text;
@@ -178,16 +196,26 @@ function clientArguments(by: LanClient): readonly string[] {
   return ["IPv4PXESupport", "IPv6PXESupport"].flatMap((name) => ["-fw_cfg", `name=opt/org.tianocore/${name},string=n`]);
 }
 
-function networkOptions(loader: Loader): string {
-  const user = "user,id=net0";
+function diskArguments(file: string): readonly string[] {
+  const drive = `if=none,id=disk0,format=raw,file=${escaped(file)}`;
+  return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk0,bootindex=1"];
+}
+
+function networkOptions({ loader, hostname, disk }: Machine): string {
+  if (loader.kind === "lan") return `tap,id=net0,ifname=${loader.lan.tap},script=no,downscript=no`;
+  const name = hostname === undefined ? "" : `,hostname=${escaped(hostname)}`;
+  // UEFI tries the network in every other way before it goes on with the disk, and by IPv6 it waits for minutes.
+  const versions = disk === undefined ? "" : ",ipv6=off";
+  return `user,id=net0,${bootFileOptions(loader)}${name}${versions}`;
+}
+
+function bootFileOptions(loader: Exclude<Loader, { kind: "lan" }>): string {
   switch (loader.kind) {
     case "ipxe":
     case "medium":
-      return `${user},bootfile=${escaped(loader.url)}`;
+      return `bootfile=${escaped(loader.url)}`;
     case "tftp":
-      return `${user},tftp=${escaped(loader.directory)},bootfile=${escaped(loader.file)}`;
-    case "lan":
-      return `tap,id=net0,ifname=${loader.lan.tap},script=no,downscript=no`;
+      return `tftp=${escaped(loader.directory)},bootfile=${escaped(loader.file)}`;
     default:
       return unreachable(loader);
   }

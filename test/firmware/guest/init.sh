@@ -5,6 +5,7 @@
 #   davit.url=http://HOST:PORT   where davit is; when that does not answer, the DHCP router is asked at the same port,
 #                                which is how a QEMU guest reaches the host that runs both
 #   davit.check=1                no shell: fetch /ignition, /generic and /metadata, check them, say the verdict, power off
+#   davit.check=NAME             no shell: run /checks/NAME.sh, which a further initrd brings, and power off
 
 main() {
   prepare
@@ -13,13 +14,15 @@ main() {
   uuid=$(cat /sys/class/dmi/id/product_uuid 2>/dev/null | tr A-Z a-z)
   mac=$(cat /sys/class/net/eth0/address)
   url=$(find_davit)
-  if [ "$(argument davit.check)" = 1 ]; then
-    check
-  else
-    welcome
-    # A terminal of its own makes Ctrl-C work. When the shell ends, so does the machine.
-    PS1='davit:\w# ' setsid cttyhack sh
-  fi
+  case $(argument davit.check) in
+    1) check ;;
+    ?*) . "/checks/$(argument davit.check).sh" ;;
+    *)
+      welcome
+      # A terminal of its own makes Ctrl-C work. When the shell ends, so does the machine.
+      PS1='davit:\w# ' setsid cttyhack sh
+      ;;
+  esac
   poweroff -f
 }
 
