@@ -17,22 +17,24 @@ const signedImage = "/usr/lib/grub/x86_64-efi-signed/grubnetx64.efi.signed";
 export const archQuery = "&arch=$grub_cpu";
 
 /**
- * GRUB's first config, which makes it ask davit for the real one. The quotes are for the `&`.
+ * GRUB's first config, which makes it ask davit for the real one. The quotes are for the `&`. It comes to its last line
+ * when davit has nothing for the machine; without it GRUB would end in its shell.
  * @param authority `host:port` of davit's boot service, as machines reach it.
  * @param labels further ones that this machine shall send, as a query.
  */
 export function grubConfig(authority: string, labels = ""): string {
   return `smbios --type 1 --get-uuid 8 --set uuid
 configfile "(http,${authority})/grub?uuid=$uuid&mac=$net_default_mac${labels}"
+exit
 `;
 }
 
 /**
- * Fills a directory with GRUB for a firmware.
+ * Fills a directory with GRUB for a firmware, which reads a config from there first.
  * @throws {Error} when `grub-mknetdir` fails or the firmware's GRUB is not installed.
  */
-export function makeGrubLoader(directory: string, firmware: Firmware, authority: string): Loader {
-  fillGrubDirectory(directory, firmware, grubConfig(authority));
+export function makeGrubLoader(directory: string, firmware: Firmware, authority: string, labels?: string): Loader {
+  fillGrubDirectory(directory, firmware, grubConfig(authority, labels));
   return { kind: "tftp", directory, file: images[firmware] };
 }
 
