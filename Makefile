@@ -23,7 +23,7 @@ run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379
 test: install ## run every suite that this machine can run
 	@npm --silent test
 
-test-firmware: install ## boot every firmware and loader, one at a time, and write the table of docs/firmware.md
+test-firmware: install ## boot every firmware and loader, one at a time, and write the tables of docs/firmware.md
 	@npm --silent run test:firmware
 
 test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)

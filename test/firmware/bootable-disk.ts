@@ -43,6 +43,13 @@ export function bootSector(): Buffer {
   return sector;
 }
 
+/** Writes a disk that a BIOS boots. */
+export function makeBiosDisk(directory: string): string {
+  const image = join(directory, "disk.img");
+  writeFileSync(image, Buffer.concat([bootSector(), Buffer.alloc(1 << 20)]));
+  return image;
+}
+
 /**
  * Writes a disk that UEFI boots: a FAT file system with the loader where firmware looks for it on any disk.
  * @param directory where the disk's parts are made, too.

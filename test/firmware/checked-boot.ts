@@ -11,11 +11,9 @@ import type { BootServer } from "./machine-boot.ts";
  * the boot into the table of docs/firmware.md.
  */
 export async function expectBoot(server: BootServer, boot: Boot, loader: Loader): Promise<void> {
-  const startMs = performance.now();
-  const transcript = await server.boot({ ...quickstartMachine, firmware: boot.firmware, loader });
-  const seconds = (performance.now() - startMs) / 1_000;
-  expectCommandLine(transcript, commandLine(boot, checkArguments(server.authority)));
-  expectOwnConfigs(transcript);
+  const { screen, seconds } = await server.boot({ ...quickstartMachine, firmware: boot.firmware, loader });
+  expectCommandLine(screen, commandLine(boot, checkArguments(server.authority)));
+  expectOwnConfigs(screen);
   recordBoot({ ...boot, result: "boots", seconds });
 }
 

@@ -30,11 +30,11 @@ describe.skipIf(guestIsMissing || missing("kube-apiserver", "kubectl"))("objects
       expect(await cluster.kubectl(ready)).toMatchObject({ code: 0 });
 
       const url = `http://${server.authoritySeenByMachine}/boot.ipxe`;
-      const transcript = await server.boot({ ...quickstartMachine, firmware: "bios", loader: { kind: "ipxe", url } });
+      const { screen } = await server.boot({ ...quickstartMachine, firmware: "bios", loader: { kind: "ipxe", url } });
 
       const args = `${checkArguments(server.authority)} note="two words" price=$5 list=1&2;3`;
-      expectCommandLine(transcript, `${args} initrd=initrd.gz`);
-      expectOwnConfigs(transcript);
+      expectCommandLine(screen, `${args} initrd=initrd.gz`);
+      expectOwnConfigs(screen);
     },
     bootTestLimitMs,
   );

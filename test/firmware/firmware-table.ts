@@ -1,16 +1,10 @@
-/**
- * The boots that the firmware suites have, and the table of docs/firmware.md that they write: `make test-firmware` puts
- * into it what each boot came to. Otherwise nothing is written.
- *
- * A suite passes its boots one after the other, and `make test-firmware` runs one suite at a time: the page has one
- * writer.
- */
+/** The boots of one Profile by every firmware and boot loader that a suite has: a table of docs/firmware.md. */
 
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { readPage } from "../helpers/page-examples.ts";
+import { existsSync, readFileSync } from "node:fs";
 import { packageCache } from "./boot-assets.ts";
 import type { Firmware } from "./machine.ts";
+import { readTable, updateTable } from "./page-table.ts";
 
 /** What is booted, and how. */
 export interface Boot {
@@ -71,12 +65,7 @@ export const boots = {
   },
 } as const satisfies Record<string, Boot>;
 
-const page = new URL("../../docs/firmware.md", import.meta.url);
-const head = [
-  "| firmware | boot loader | how it is loaded | result | seconds | versions |",
-  "|---|---|---|---|---|---|",
-];
-const marked = /(?<=<!-- written by make test-firmware -->\n).*?(?=\n<!-- end -->)/s;
+const head = ["firmware", "boot loader", "how it is loaded", "result", "seconds", "versions"];
 
 /**
  * Puts a boot into the table, in the place of its last result; rows of boots that no suite has any more go.
@@ -85,19 +74,16 @@ const marked = /(?<=<!-- written by make test-firmware -->\n).*?(?=\n<!-- end --
 export function recordBoot(record: BootRecord): void {
   const known: readonly Boot[] = Object.values(boots);
   if (!known.some((boot) => key(boot) === key(record))) throw new Error(`Not in the table of boots: ${key(record)}`);
-  if (process.env.DAVIT_FIRMWARE_TABLE !== "write") return;
-  const rows = new Map(tableRows().map((row) => [keyOf(row), row]));
-  rows.set(key(record), rowOf(record));
-  const table = [...head, ...known.flatMap((boot) => rows.get(key(boot)) ?? [])];
-  writeFileSync(
-    page,
-    readPage("firmware.md").replace(marked, () => table.join("\n")),
-  );
+  updateTable("loaders", head, (rows) => {
+    const rowByKey = new Map(rows.map((row) => [keyOf(row), row]));
+    rowByKey.set(key(record), rowOf(record));
+    return known.map((boot) => rowByKey.get(key(boot))).filter((row) => row !== undefined);
+  });
 }
 
 /** The first cells of a boot's row, which tell it from others. */
 export function key({ firmware, loader, how }: Boot): string {
-  return `| ${firmwares[firmware].title} | ${loaders[loader].title} | ${how} |`;
+  return keyOf([firmwares[firmware].title, loaders[loader].title, how]);
 }
 
 export function loaderTitle({ loader }: Boot): (typeof loaders)[Loader]["title"] {
@@ -106,22 +92,17 @@ export function loaderTitle({ loader }: Boot): (typeof loaders)[Loader]["title"]
 
 /** The first cells of each row of the page. */
 export function keysOfPage(): readonly string[] {
-  return tableRows().map(keyOf);
+  return readTable("loaders").map(keyOf);
 }
 
-function tableRows(): readonly string[] {
-  const [table = ""] = marked.exec(readPage("firmware.md")) ?? [];
-  return table.split("\n").slice(head.length);
+function keyOf(row: readonly string[]): string {
+  return row.slice(0, 3).join(" | ");
 }
 
-function keyOf(row: string): string {
-  return `${row.split(" | ").slice(0, 3).join(" | ")} |`;
-}
-
-function rowOf(record: BootRecord): string {
-  const packages = [firmwares[record.firmware].package, loaders[record.loader].package];
+function rowOf({ firmware, loader, how, result, seconds }: BootRecord): readonly string[] {
+  const packages = [firmwares[firmware].package, loaders[loader].package];
   const versions = packages.map((name) => `${name} ${versionOf(name)}`).join(", ");
-  return `${key(record)} ${record.result} | ${record.seconds.toFixed(1)} | ${versions} |`;
+  return [firmwares[firmware].title, loaders[loader].title, how, result, seconds.toFixed(1), versions];
 }
 
 /** Of another architecture's package, which is not installed but unpacked, the file beside it tells. */

@@ -6,6 +6,7 @@ import { addIgnitionAssets, expectProvisioned } from "./ignition-guest.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
 import { quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
+import { recordOutcome, situations } from "./outcome-table.ts";
 
 const manifests = join(import.meta.dirname, "guests/ignition");
 const { mac, uuid } = quickstartMachine;
@@ -22,13 +23,14 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "i
   it(
     "in a booted machine fetches its config and writes files, links, units, users and keys",
     async () => {
-      const transcript = await server.boot({ ...quickstartMachine, firmware: "bios", loader: server.loader });
+      const { screen, seconds } = await server.boot({ ...quickstartMachine, firmware: "bios", loader: server.loader });
 
-      expectProvisioned(transcript);
+      expectProvisioned(screen);
       expect(server.line.asked).toContainEqual({
         target: `/ignition?uuid=${uuid}&mac=${mac.replaceAll(":", "-")}`,
         status: 200,
       });
+      recordOutcome(situations.ignition, "biosIpxe", { result: "Linux, provisioned", seconds });
     },
     bootTestLimitMs,
   );

@@ -1,26 +1,28 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
-import { bootSector, diskGreeting, makeUefiDisk } from "./bootable-disk.ts";
+import { bootSector, diskGreeting } from "./bootable-disk.ts";
+import { diskResults, expectDiskBoot } from "./disk-boot.ts";
 import { makeGrubLoader } from "./grub-netboot.ts";
 import { linesWith } from "./guest-checks.ts";
 import { guestInitrd } from "./guest-initrd.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
 import { type Firmware, type Loader, quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
+import { recordOutcome, situations } from "./outcome-table.ts";
 
 const manifests = join(import.meta.dirname, "guests/local-boot");
-const isLeftOut = missing("all-firmware", "qemu", "ipxe-rom", "cloud-kernel", "busybox-static");
-const uefiIsMissing = missing("ovmf", "mtools", "grub", "grub-uefi");
+const isLeftOut = missing("all-firmware") || missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static");
+const uefiIsMissing = isLeftOut || missing("ovmf", "mtools", "grub", "grub-uefi");
+const grubIsMissing = isLeftOut || missing("grub", "grub-bios");
 
 /** What an installed machine sends beside its uuid and MAC, by the way in which it is to boot from its disk. */
-const installed = {
-  exit: "&os=installed",
-  sanboot: "&os=installed&local=sanboot",
-  notFound: "&os=installed&local=notFound",
-} as const;
-type Way = keyof typeof installed;
+const ways = [
+  { way: "exit", labels: "&os=installed", status: 200, situation: situations.exit },
+  { way: "sanboot", labels: "&os=installed&local=sanboot", status: 200, situation: situations.sanboot },
+  { way: "notFound", labels: "&os=installed&local=notFound", status: 404, situation: situations.notFound },
+] as const;
 
 describe.skipIf(isLeftOut)("an installed machine boots from its disk", () => {
   let server: LinedServer;
@@ -34,55 +36,59 @@ describe.skipIf(isLeftOut)("an installed machine boots from its disk", () => {
     return () => server.stop();
   }, startLimitMs);
 
-  it.each<Way>(["exit", "sanboot", "notFound"])(
-    "after iPXE has installed it, by %s",
-    async (way) => {
+  beforeEach(() => server.line.expect());
+
+  it.each(ways)(
+    "after iPXE has installed it, by $way",
+    async ({ labels, status, situation }) => {
       const disk = join(server.makeDirectory(), "disk.img");
       writeFileSync(disk, Buffer.alloc(1 << 20));
       const machine = { ...quickstartMachine, firmware: "bios", disk } as const;
 
       const first = await server.boot({ ...machine, loader: server.loader });
-      expect(linesWith(first, "INSTALLED")).toEqual(["INSTALLED /assets/guests/disk.img"]);
-      const second = await server.boot({ ...machine, loader: ipxe(way) });
-      expect(linesWith(second, diskGreeting)).toEqual([diskGreeting]);
+      expect(linesWith(first.screen, "INSTALLED")).toEqual(["INSTALLED /assets/guests/disk.img"]);
+      server.line.expect();
+      const { screen, seconds } = await server.boot({ ...machine, loader: ipxe(labels) });
+      expect(linesWith(screen, diskGreeting)).toEqual([diskGreeting]);
+      expect(server.line.asked).toEqual([{ target: `/ipxe?${own("-")}${labels}`, status }]);
+      recordOutcome(situation, "biosIpxe", { result: diskResults.disk, seconds });
     },
     2 * bootTestLimitMs,
   );
 
-  it.each<Way>(["exit", "sanboot", "notFound"])(
-    "by UEFI and iPXE, by %s",
-    { skip: uefiIsMissing, timeout: bootTestLimitMs },
-    async (way) => {
-      const disk = makeUefiDisk(server.makeDirectory());
-      const screen = await server.boot({ ...quickstartMachine, firmware: "uefi", disk, loader: ipxe(way) });
-      expect(linesWith(screen, diskGreeting)).toEqual([diskGreeting]);
-    },
-  );
+  it.each(ways)("by UEFI and iPXE, by $way", { skip: uefiIsMissing, timeout: bootTestLimitMs }, async (way) => {
+    const { labels, status, situation } = way;
+    await expectDiskBoot(server, { situation, kind: "uefiIpxe", loader: ipxe(labels), result: "disk" });
+    // When iPXE has left, the firmware tries the same URL by itself.
+    expect(server.line.asked[0]).toEqual({ target: `/ipxe?${own("-")}${labels}`, status });
+  });
 
-  it.each<Way>(["exit", "sanboot", "notFound"])(
-    "by BIOS and GRUB, by %s",
-    { skip: missing("grub", "grub-bios"), timeout: bootTestLimitMs },
-    async (way) => {
-      const disk = join(server.makeDirectory(), "disk.img");
-      writeFileSync(disk, Buffer.concat([bootSector(), Buffer.alloc(1 << 20)]));
-      const screen = await server.boot({ ...quickstartMachine, firmware: "bios", disk, loader: grub("bios", way) });
-      expect(linesWith(screen, diskGreeting)).toEqual([diskGreeting]);
-    },
-  );
+  it.each(ways)("by BIOS and GRUB, by $way", { skip: grubIsMissing, timeout: bootTestLimitMs }, async (way) => {
+    const { labels, status, situation } = way;
+    await expectDiskBoot(server, { situation, kind: "biosGrub", loader: grub("bios", labels), result: "disk" });
+    expect(server.line.asked).toEqual([{ target: `/grub?${own(":")}${labels}`, status }]);
+  });
 
-  it("by UEFI and GRUB, by sanboot", { skip: uefiIsMissing, timeout: bootTestLimitMs }, async () => {
-    const disk = makeUefiDisk(server.makeDirectory());
-    const screen = await server.boot({ ...quickstartMachine, firmware: "uefi", disk, loader: grub("uefi", "sanboot") });
-    expect(linesWith(screen, diskGreeting)).toEqual([diskGreeting]);
+  it.each(ways)("or not, by UEFI and GRUB, by $way", { skip: uefiIsMissing, timeout: bootTestLimitMs }, async (way) => {
+    const { labels, status, situation } = way;
+    const result = way.way === "sanboot" ? "disk" : "setup";
+    await expectDiskBoot(server, { situation, kind: "uefiGrub", loader: grub("uefi", labels), result });
+    expect(server.line.asked).toEqual([{ target: `/grub?${own(":")}${labels}`, status }]);
   });
 
   /** DHCP names another URL to a machine that is installed; iPXE fills in the rest. */
-  function ipxe(way: Way): Loader {
-    const query = `uuid=\${uuid}&mac=\${mac:hexhyp}${installed[way]}`;
+  function ipxe(labels: string): Loader {
+    const query = `uuid=\${uuid}&mac=\${mac:hexhyp}${labels}`;
     return { kind: "ipxe", url: `http://${server.authoritySeenByMachine}/ipxe?${query}` };
   }
 
-  function grub(firmware: Firmware, way: Way): Loader {
-    return makeGrubLoader(server.makeDirectory(), firmware, server.authoritySeenByMachine, installed[way]);
+  function grub(firmware: Firmware, labels: string): Loader {
+    return makeGrubLoader(server.makeDirectory(), firmware, server.authoritySeenByMachine, labels);
   }
 });
+
+/** The labels by which the machine says who it is. */
+function own(macSeparator: string): string {
+  const { uuid, mac } = quickstartMachine;
+  return `uuid=${uuid}&mac=${mac.replaceAll(":", macSeparator)}`;
+}

@@ -7,7 +7,8 @@ import { onTestFailed } from "vitest";
 import { startDavit } from "../helpers/davit-process.ts";
 import { type Architecture, buildBootAssets } from "./boot-assets.ts";
 import type { Lan } from "./lan.ts";
-import { bootMachine, hostSeenByMachine, type Machine, type Onlooker, type Typist, tail } from "./machine.ts";
+import { hostSeenByMachine, type Machine } from "./machine.ts";
+import { type Onlooker, powerOn, type Run, tail } from "./power-on.ts";
 
 // A boot takes 10 to 15 seconds without hardware virtualisation, and several times that beside busy neighbours.
 const bootLimitMs = 180_000;
@@ -24,11 +25,8 @@ export interface BootServer {
   readonly assets: string;
   /** A new directory, which goes when the server stops. */
   makeDirectory(): string;
-  /**
-   * Boots a machine until it powers itself off. When the test fails, the last lines of the screen are printed.
-   * @returns what was on its screen.
-   */
-  boot(machine: Machine, observer?: Typist | Onlooker): Promise<string>;
+  /** Boots a machine and waits until it is off. When the test fails, the last lines of its screen are printed. */
+  boot(machine: Machine, onlooker?: Onlooker): Promise<Run>;
   /** Ends davit in the middle of whatever it does (SIGKILL). */
   crash(): Promise<void>;
   /** Starts it again after that, on the same port and with what it had stored. Resolves when it answers machines. */
@@ -70,10 +68,10 @@ export async function startBootServer(
     authoritySeenByMachine: lan?.authority ?? `${hostSeenByMachine}:${port}`,
     assets,
     makeDirectory: () => mkdtempSync(join(folder, "more-")),
-    boot: async (machine, observer) => {
-      const transcript = await bootMachine(machine, { timeoutMs: bootLimitMs, ...(observer && { observer }) });
-      onTestFailed(() => void process.stderr.write(`${tail(transcript)}\n`));
-      return transcript;
+    boot: async (machine, onlooker) => {
+      const run = await powerOn(machine, { timeoutMs: bootLimitMs, ...(onlooker && { onlooker }) });
+      onTestFailed(() => void process.stderr.write(`${tail(run.screen)}\n`));
+      return run;
     },
     crash: async () => void (await davit.stop("SIGKILL")),
     startAgain: async () => {

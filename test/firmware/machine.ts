@@ -6,9 +6,7 @@
  * the machine sends to 10.0.2.2 arrives at this computer's loopback. What that network cannot offer, lan.ts does.
  */
 
-import { spawn } from "node:child_process";
 import { accessSync, constants, readFileSync } from "node:fs";
-import { stripVTControlCharacters } from "node:util";
 import { unreachable } from "../../src/lib/errors.ts";
 import type { Lan } from "./lan.ts";
 
@@ -70,24 +68,6 @@ export interface Machine {
   readonly hostname?: string;
 }
 
-/** Somebody at the machine's keyboard: types a line once it shows a text. */
-export interface Typist {
-  readonly waitsFor: string;
-  readonly types: string;
-}
-
-/** Somebody who watches the screen, and does something elsewhere once it shows a text. */
-export interface Onlooker {
-  readonly waitsFor: string;
-  readonly does: () => void;
-}
-
-export interface BootOptions {
-  /** Then the machine is cut off. */
-  readonly timeoutMs: number;
-  readonly observer?: Typist | Onlooker;
-}
-
 /** The options of QEMU for a machine, but for where its serial line goes. */
 export function qemuArguments(machine: Machine): readonly string[] {
   const { uuid, accelerator = "auto", disk, serial } = machine;
@@ -103,50 +83,8 @@ export function qemuArguments(machine: Machine): readonly string[] {
   ];
 }
 
-/**
- * Boots a machine and waits until it powers itself off.
- * @returns all that firmware and Linux wrote to the serial line, without cursor movements and colours.
- * @throws {Error} when it was cut off or QEMU failed; the message ends with the last lines of its screen.
- */
-export function bootMachine(machine: Machine, { timeoutMs, observer }: BootOptions): Promise<string> {
-  const serial = ["-serial", "stdio", "-monitor", "none"];
-  const [program = "", ...words] = [...commandOf(machine), ...qemuArguments(machine), ...serial];
-  const qemu = spawn(program, words, {
-    timeout: timeoutMs,
-    killSignal: "SIGKILL",
-  });
-  let screen = "";
-  let complaints = "";
-  let waiting = observer;
-  qemu.stdout.setEncoding("latin1").on("data", (text: string) => {
-    screen += text;
-    if (waiting === undefined || !plainText(screen).includes(waiting.waitsFor)) return;
-    const seen = waiting;
-    waiting = undefined;
-    if ("types" in seen) qemu.stdin.write(seen.types);
-    else seen.does();
-  });
-  qemu.stderr.setEncoding("utf8").on("data", (text: string) => {
-    complaints += text;
-  });
-  return new Promise((resolve, reject) => {
-    qemu.on("error", reject);
-    qemu.on("close", (exitCode) => {
-      const transcript = plainText(screen);
-      if (exitCode === 0) return resolve(transcript);
-      const what = exitCode === null ? `Machine not off after ${timeoutMs} ms` : `QEMU ended with ${exitCode}`;
-      return reject(new Error(`${what}\n${complaints}\n${tail(transcript)}`));
-    });
-  });
-}
-
-/** The last lines of a transcript: enough to see where a boot stopped. */
-export function tail(transcript: string): string {
-  return transcript.split("\n").slice(-40).join("\n");
-}
-
 /** QEMU for the machine's processor, in the machine's network. */
-function commandOf({ firmware, loader }: Machine): readonly string[] {
+export function commandOf({ firmware, loader }: Machine): readonly string[] {
   const program = firmware === "uefi-arm64" ? "qemu-system-aarch64" : qemuProgram;
   return loader.kind === "lan" ? [...loader.lan.enter, program] : [program];
 }
@@ -193,18 +131,22 @@ function clientArguments(by: LanClient): readonly string[] {
   if (by === "pxe") return [];
   if (by !== "http") return ["-kernel", ipxeKernel, "-initrd", by.script];
   // OVMF would try both PXEs first.
-  return ["IPv4PXESupport", "IPv6PXESupport"].flatMap((name) => ["-fw_cfg", `name=opt/org.tianocore/${name},string=n`]);
+  return withoutPxe("IPv4", "IPv6");
+}
+
+function withoutPxe(...versions: readonly ("IPv4" | "IPv6")[]): readonly string[] {
+  return versions.flatMap((version) => ["-fw_cfg", `name=opt/org.tianocore/${version}PXESupport,string=n`]);
 }
 
 function diskArguments(file: string): readonly string[] {
   const drive = `if=none,id=disk0,format=raw,file=${escaped(file)}`;
-  return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk0,bootindex=1"];
+  // OVMF tries the network in every other way before it goes on with the disk, and by IPv6 it waits for minutes.
+  return ["-drive", drive, "-device", "virtio-blk-pci,drive=disk0,bootindex=1", ...withoutPxe("IPv6")];
 }
 
 function networkOptions({ loader, hostname, disk }: Machine): string {
   if (loader.kind === "lan") return `tap,id=net0,ifname=${loader.lan.tap},script=no,downscript=no`;
   const name = hostname === undefined ? "" : `,hostname=${escaped(hostname)}`;
-  // UEFI tries the network in every other way before it goes on with the disk, and by IPv6 it waits for minutes.
   const versions = disk === undefined ? "" : ",ipv6=off";
   return `user,id=net0,${bootFileOptions(loader)}${name}${versions}`;
 }
@@ -234,7 +176,7 @@ function cardRom({ firmware, loader }: Machine): string {
 
 /** The card is the first boot device, unless the loader is on another one. */
 function cardOptions(machine: Machine): string {
-  // Without its legacy half the card has the PCI id for which the ROM was built; QEMU mends only ROMs of its own choice.
+  // Without its legacy half the card has the PCI id for which the ROM was built; QEMU mends only ROMs of its choice.
   const options = `mac=${machine.mac},romfile=${cardRom(machine)},disable-legacy=on`;
   return isLocal(machine.loader) ? options : `${options},bootindex=0`;
 }
@@ -266,8 +208,4 @@ function isUsable(device: string): boolean {
   } catch {
     return false;
   }
-}
-
-function plainText(screen: string): string {
-  return stripVTControlCharacters(screen).replaceAll("\r", "");
 }

@@ -18,16 +18,16 @@ describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static"))("
     "boots to a shell prompt",
     async () => {
       const url = `http://${server.authoritySeenByMachine}/boot.ipxe`;
-      const typist = { waitsFor: "davit:/# ", types: "uname -o; exit\n" };
+      const machine = { ...quickstartMachine, firmware: "bios", loader: { kind: "ipxe", url } } as const;
 
-      const transcript = await server.boot(
-        { ...quickstartMachine, firmware: "bios", loader: { kind: "ipxe", url } },
-        typist,
-      );
+      const { screen } = await server.boot(machine, {
+        waitsFor: "davit:/# ",
+        does: ({ type }) => type("uname -o; exit\n"),
+      });
 
-      expect(transcript).toContain("booted by davit");
-      expect(transcript).toContain(`  MAC=${quickstartMachine.mac}\n`);
-      expect(transcript).toContain("davit:/# uname -o; exit\nGNU/Linux\n");
+      expect(screen).toContain("booted by davit");
+      expect(screen).toContain(`  MAC=${quickstartMachine.mac}\n`);
+      expect(screen).toContain("davit:/# uname -o; exit\nGNU/Linux\n");
     },
     bootTestLimitMs,
   );

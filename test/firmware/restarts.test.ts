@@ -2,13 +2,15 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 import type { Asked } from "./boot-line.ts";
-import { bootSector, diskGreeting } from "./bootable-disk.ts";
+import { expectDiskBoot } from "./disk-boot.ts";
 import { addIgnitionAssets, expectProvisioned } from "./ignition-guest.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
 import { type Loader, quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
+import { recordOutcome, situations } from "./outcome-table.ts";
 import { makePatientLoader, patientScript } from "./patient-script.ts";
 
 const guestIsMissing = missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "ignition");
@@ -18,6 +20,7 @@ const lastInitrd = "/assets/guests/ignition.gz";
 /** What a boot asks for when nothing goes wrong. */
 const script = ["/boot.ipxe 200", "/ipxe 200"];
 const linux = [`${kernel} 200`, "/assets/quickstart/initrd.gz 200", `${lastInitrd} 200`];
+const provisioned = "Linux, provisioned";
 const provisioning = ["/ignition 200", "/assets/guests/tool 200"];
 
 describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
@@ -56,10 +59,10 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
         },
       };
 
-      const transcript = await server.boot(machine(server.loader), onlooker);
+      const { screen, seconds } = await server.boot(machine(server.loader), onlooker);
       await isBack;
 
-      expectProvisioned(transcript);
+      expectProvisioned(screen);
       expect(summary(server.line.asked)).toEqual([
         "/boot.ipxe 200",
         "/ipxe 503",
@@ -68,6 +71,7 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
         "/ignition 503",
         ...provisioning,
       ]);
+      recordOutcome(situations.story, "biosIpxe", { result: provisioned, seconds });
     },
     bootTestLimitMs,
   );
@@ -81,8 +85,10 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
         const isBack = server.startAgain();
         server.line.expect({ path: "/ipxe", status: 503, when: "delivered", does: async () => objects.bring() });
 
-        expectProvisioned(await server.boot(machine(server.loader)));
+        const { screen, seconds } = await server.boot(machine(server.loader));
         await isBack;
+
+        expectProvisioned(screen);
 
         expect(summary(server.line.asked)).toEqual([
           "/boot.ipxe 200",
@@ -91,6 +97,7 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
           ...linux,
           ...provisioning,
         ]);
+        recordOutcome(situations.notReady, "biosIpxe", { result: provisioned, seconds });
       },
       bootTestLimitMs,
     );
@@ -99,13 +106,12 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
       "goes on with its disk when davit ends in the middle of the kernel",
       async () => {
         server.line.expect({ path: kernel, status: 200, when: "begun", does: () => restart(server) });
-        const disk = join(server.makeDirectory(), "disk.img");
-        writeFileSync(disk, Buffer.concat([bootSector(), Buffer.alloc(1 << 20)]));
 
-        const transcript = await server.boot({ ...machine(server.loader), disk });
+        const { loader } = server;
+        const boot = { situation: situations.broken, kind: "biosIpxe", loader, result: "disk" } as const;
+        const screen = await expectDiskBoot(server, boot);
 
-        expect(transcript).toMatch(/vmlinuz\.\.\..*Input\/output error/);
-        expect(transcript).toContain(`\n${diskGreeting}\n`);
+        expect(screen).toMatch(/vmlinuz\.\.\..*Input\/output error/);
         expect(summary(server.line.asked)).toEqual([...script, `${kernel} 0`]);
       },
       bootTestLimitMs,
@@ -117,11 +123,12 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
         server.line.expect({ path: kernel, status: 200, when: "begun", does: () => restart(server) });
         const loader = makePatientLoader(server.makeDirectory(), server.authoritySeenByMachine);
 
-        const transcript = await server.boot(machine(loader));
+        const { screen, seconds } = await server.boot(machine(loader));
 
-        expectProvisioned(transcript);
-        expect(transcript).toContain("No boot from davit, asking again in 5 seconds\n");
+        expectProvisioned(screen);
+        expect(screen).toContain("No boot from davit, asking again in 5 seconds\n");
         expect(summary(server.line.asked)).toEqual([...script, `${kernel} 0`, ...script, ...linux, ...provisioning]);
+        recordOutcome(situations.patient, "biosIpxe", { result: provisioned, seconds });
       },
       bootTestLimitMs,
     );
@@ -129,8 +136,7 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
 });
 
 it("docs/firmware.md shows the script that asks again", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../docs/firmware.md"), "utf8");
-  expect(page).toContain(patientScript("DAVIT:8080").replaceAll(/^(?=.)/gm, "    "));
+  expect(readPage("firmware.md")).toContain(patientScript("DAVIT:8080").replaceAll(/^(?=.)/gm, "    "));
 });
 
 /** A directory with the Profile and the Group of `guests/ignition`, which may be held, or away. */

@@ -10,8 +10,9 @@ import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
 import { Gpg } from "../helpers/gpg.ts";
 import { missing } from "../helpers/requirements.ts";
 import { checkArguments, expectCommandLine, expectOwnConfigs } from "./guest-checks.ts";
-import { bootMachine, hostSeenByMachine, quickstartMachine, type Typist, tail } from "./machine.ts";
+import { hostSeenByMachine, quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
+import { type Controls, type Onlooker, powerOn, tail } from "./power-on.ts";
 import { makeSignedGrubLoader, type SignedFirmware, signedGrubConfig, signedGrubModules } from "./signed-grub.ts";
 
 const programsAreMissing = missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "gpg", "grub");
@@ -59,15 +60,15 @@ describe.skipIf(programsAreMissing)("under check_signatures=enforce", () => {
   async function boot(
     firmware: SignedFirmware,
     port = davit.bootUrl.split(":").at(-1),
-    typist?: Typist,
+    onlooker?: Onlooker,
   ): Promise<string> {
     const directory = mkdtempSync(join(folder, "tftp-"));
     const authority = `${hostSeenByMachine}:${port}`;
     const loader = makeSignedGrubLoader({ directory, firmware, authority, publicKeyFile });
-    const how = { timeoutMs: bootLimitMs, ...(typist && { typist }) };
-    const transcript = await bootMachine({ ...quickstartMachine, firmware, loader }, how);
-    onTestFailed(() => void process.stderr.write(`${tail(transcript)}\n`));
-    return transcript;
+    const how = { timeoutMs: bootLimitMs, ...(onlooker && { onlooker }) };
+    const { screen } = await powerOn({ ...quickstartMachine, firmware, loader }, how);
+    onTestFailed(() => void process.stderr.write(`${tail(screen)}\n`));
+    return screen;
   }
 
   it.skipIf(missing("grub-bios"))(
@@ -98,7 +99,8 @@ describe.skipIf(programsAreMissing)("under check_signatures=enforce", () => {
       changed.writeUInt8((changed.readUInt8(middle) + 1) % 256, middle);
       writeFileSync(path, changed);
       // Back to GRUB's menu, and out of it, to what comes after the config: a reboot, which ends the machine.
-      const transcript = await boot("bios", undefined, { waitsFor: "Press any key", types: " \u001b\u001b" });
+      const leave = { waitsFor: "Press any key", does: ({ type }: Controls) => type(" \u001b\u001b") };
+      const transcript = await boot("bios", undefined, leave);
       writeFileSync(path, bytes);
       expect(transcript).toContain("bad signature");
       expect(transcript).not.toContain("KERNEL-COMMAND-LINE");
