@@ -56,9 +56,9 @@ function localLines(local: LocalBoot): readonly string[] | undefined {
   }
 }
 
-// A GRUB that leaves tells UEFI that all went well, and some firmware then shows its setup and waits. A BIOS goes on. The
-// files are where every firmware looks for a loader on a disk, the first for x86-64 and the second for arm64: the one of
-// another processor does not load.
+// A GRUB that leaves tells UEFI that all went well, and some firmware then shows its setup and waits. A BIOS goes on.
+// The files are where every firmware looks for a loader on a disk, the first for x86-64 and the second for arm64: the
+// one of another processor does not load.
 const startDisk = [
   `if [ "$grub_platform" = "efi" ]; then`,
   "for loader in /EFI/BOOT/BOOTX64.EFI /EFI/BOOT/BOOTAA64.EFI; do",

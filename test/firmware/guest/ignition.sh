@@ -1,5 +1,5 @@
-# Run by init.sh for davit.check=ignition: Ignition itself, of Debian's package, provisions a root file system in memory,
-# in the stages in which a real first boot runs it. Then all that is there is shown.
+# Run by init.sh for davit.check=ignition: Ignition itself, of Debian's package, provisions a root file system in
+# memory, in the stages in which a real first boot runs it. Then all that is there is shown.
 
 sysroot=/sysroot
 ignition=/usr/lib/dracut/modules.d/30ignition/ignition

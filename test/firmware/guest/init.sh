@@ -4,7 +4,7 @@
 #
 #   davit.url=http://HOST:PORT   where davit is; when that does not answer, the DHCP router is asked at the same port,
 #                                which is how a QEMU guest reaches the host that runs both
-#   davit.check=1                no shell: fetch /ignition, /generic and /metadata, check them, say the verdict, power off
+#   davit.check=1                no shell: fetch and check /ignition, /generic and /metadata, say the verdict, power off
 #   davit.check=NAME             no shell: run /checks/NAME.sh, which a further initrd brings, and power off
 
 main() {
