@@ -97,7 +97,7 @@ class Walk implements Listing {
       for (const [position, stats] of seen.entries()) {
         const entry = part[position];
         if (entry === undefined || stats === undefined) continue;
-        if (await this.#add(entry.name, { directory, label, stats })) isEmpty = false;
+        if (await this.#add(entry, { directory, label, stats })) isEmpty = false;
       }
     }
     return isEmpty && this.problems.length === knownProblemCount;
@@ -111,18 +111,20 @@ class Walk implements Listing {
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // A plain file that is gone was removed a moment ago. A link stays and says that something should be there.
+      // A file or a directory that is gone was removed a moment ago. A link stays and says that something should be there:
+      // whatever its name, it may lead to a directory of manifests, on a volume that is not mounted.
       const isGone = code === "ENOENT" && !entry.isSymbolicLink();
-      if (!isGone && isManifest(entry.name)) this.#report(path, join(label, entry.name), unreadableText(code));
+      if (!isGone) this.#report(path, join(label, entry.name), unreadableText(code, entry.name));
       return undefined;
     }
   }
 
   /** Adds a manifest, or what is below a directory; true when that is any. */
-  async #add(name: string, { directory, label, stats }: AddedEntry): Promise<boolean> {
+  async #add(entry: Dirent, { directory, label, stats }: AddedEntry): Promise<boolean> {
+    const { name } = entry;
     const path = join(directory, name);
     const own = join(label, name);
-    if (stats.isDirectory()) return !(await this.#enter(path, { label: own, origin: own, level: "below" })).isEmpty;
+    if (stats.isDirectory()) return await this.#addBelow(path, own, entry.isSymbolicLink());
     if (!stats.isFile() || !isManifest(name)) return false;
     if (this.files.length === maxFiles) {
       this.#report(directory, label || directory, `There are more than ${maxFiles} files: give a smaller directory`);
@@ -130,6 +132,14 @@ class Walk implements Listing {
     if (this.files.length >= maxFiles) return true;
     this.files.push({ path, label: own, sizeBytes: Number(stats.size), signature: signatureOf(stats) });
     return true;
+  }
+
+  /** Adds what is in a directory below another. One that is linked and empty may be a volume that is not mounted. */
+  async #addBelow(path: string, label: string, isLinked: boolean): Promise<boolean> {
+    const below = await this.#enter(path, { label, origin: label, level: "below" });
+    const isReachedFirst = below.path === path;
+    if (below.isEmpty && isLinked && isReachedFirst) this.#report(path, label, emptyText);
+    return !below.isEmpty;
   }
 
   #report(path: string, origin: string, message: string): void {
@@ -162,10 +172,10 @@ const emptyText =
   "The directory holds no manifest, as if its volume were not mounted, so all that came from it stays: restore it, " +
   "or, to delete everything in it, leave one file with a document, such as a ConfigMap";
 
-function unreadableText(code: string): string {
-  return code === "ENOENT"
-    ? "The link leads to nothing: restore what it leads to, or remove it"
-    : `The file cannot be read (${code}): check its permissions`;
+function unreadableText(code: string, name: string): string {
+  if (code === "ENOENT") return "The link leads to nothing: restore what it leads to, or remove it";
+  const what = isManifest(name) ? "The file cannot be read" : "What may be a directory cannot be looked at";
+  return `${what} (${code}): check its permissions`;
 }
 
 function isManifest(name: string): boolean {

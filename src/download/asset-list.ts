@@ -72,19 +72,20 @@ function readAsset(item: Node, complain: Complain): WantedAsset | undefined {
   const texts = readTexts(item, complain);
   const url = readUrl(texts.get("url"), item, complain);
   const sha256 = readDigest(texts.get("sha256"), item, complain);
-  if (url === undefined || sha256 === undefined) return undefined;
-  const { node, text: path } = texts.get("path") ?? { node: item, text: lastName(url) };
+  const given = texts.get("path");
+  if (url === undefined || sha256 === undefined || given === null) return undefined;
+  const { node, text: path } = given ?? { node: item, text: lastName(url) };
   if (isAssetPath(path)) return { url, sha256, path };
   return complain(node, `path "${path}" must be names with / between, none beginning with a dot`);
 }
 
-function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<string, Text> {
-  const texts = new Map<string, Text>();
+function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<string, Text | null> {
+  const texts = new Map<string, Text | null>();
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? String(key.value) : "";
     if (!fields.includes(name)) complain(key, `unknown field "${name}", there are ${fields.join(", ")}`);
     else if (isScalar(value) && typeof value.value === "string") texts.set(name, { node: value, text: value.value });
-    else complain(key, `${name} must be text: quote it`);
+    else texts.set(name, complain(key, `${name} must be text: quote it`) ?? null);
   }
   return texts;
 }
@@ -95,9 +96,11 @@ interface Text {
   readonly text: string;
 }
 
-type Given = Text | undefined;
+/** Null for a field that is there and is no text, which was told. */
+type Given = Text | null | undefined;
 
 function readUrl(given: Given, item: Node, complain: Complain): URL | undefined {
+  if (given === null) return undefined;
   if (given === undefined) return complain(item, "it has no url");
   const url = URL.canParse(given.text) ? new URL(given.text) : undefined;
   // What is refused is not shown: a password may be in it.
@@ -108,6 +111,7 @@ function readUrl(given: Given, item: Node, complain: Complain): URL | undefined 
 }
 
 function readDigest(given: Given, item: Node, complain: Complain): string | undefined {
+  if (given === null) return undefined;
   if (given === undefined) return complain(item, "it has no sha256: take it from the publisher of the file");
   if (!/^[0-9a-f]{64}$/i.test(given.text)) return complain(given.node, "sha256 must be 64 hexadecimal digits");
   return given.text.toLowerCase();

@@ -6,8 +6,8 @@
 
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { type FileHandle, mkdir, open, realpath, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { backoffMs, type Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
@@ -38,6 +38,7 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
   const path = join(options.directory, asset.path);
   if ((await digestOf(path)) === asset.sha256) return false;
   await mkdir(dirname(path), { recursive: true });
+  await refuseOutside(options.directory, dirname(path));
   const unfinished = join(dirname(path), `.${basename(path)}.download`);
   try {
     await fetchInto(unfinished, asset, options);
@@ -47,6 +48,13 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
   } finally {
     await rm(unfinished, { force: true });
   }
+}
+
+/** A link on the way may lead anywhere, and from there the boot service would serve nothing. */
+async function refuseOutside(root: string, directory: string): Promise<void> {
+  const [realRoot, real] = [await realpath(root), await realpath(directory)];
+  if (real === realRoot || real.startsWith(realRoot + sep)) return;
+  throw new DownloadError("a link in its path leads out of the assets directory");
 }
 
 /** Undefined when there is no such file. */
@@ -100,7 +108,7 @@ async function tryToFetch(
   try {
     response = await fetch(url, { headers: headersFor(part), signal });
   } catch (error) {
-    return new DownloadError(`the server cannot be reached (${networkCode(error)})`, { mayPass: true });
+    return unreachable(error);
   }
   const refusal = refusalOf(response);
   if (refusal !== undefined) {
@@ -153,6 +161,15 @@ async function append(part: Part, bytes: Uint8Array): Promise<void> {
   }
   part.hash.update(bytes);
   part.sizeBytes += bytes.length;
+}
+
+/** What has no code is no failure of the network: such a request will never be made. */
+function unreachable(error: unknown): DownloadError {
+  const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);
+  if (code !== undefined) return new DownloadError(`the server cannot be reached (${code})`, { mayPass: true });
+  return new DownloadError(
+    "it is redirected in a circle, or to what is not fetched, or its port is never used for HTTP",
+  );
 }
 
 /** The library says "fetch failed" and has the reason as its cause. */

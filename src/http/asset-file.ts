@@ -76,7 +76,7 @@ async function openBelow(root: string, segments: readonly string[]): Promise<Ass
   return {
     handle,
     version: versionOf(stats),
-    etag: `"${stats.mtimeNs.toString(16)}-${stats.size.toString(16)}"`,
+    etag: etagOf(stats),
     modified: stats.mtime.toUTCString(),
   };
 }
@@ -104,4 +104,9 @@ export async function readAsset({ handle, version }: Asset, target: Buffer, posi
 function isStill({ sizeBytes, mtimeNs, ctimeNs }: FileVersion, stats: BigIntStats): boolean {
   if (Number(stats.size) !== sizeBytes || stats.mtimeNs !== mtimeNs) return false;
   return stats.ctimeNs === ctimeNs || stats.nlink === 0n;
+}
+
+/** Time and size alone do not tell: rsync, tar and reproducible builds give other bytes the same ones. */
+function etagOf({ mtimeNs, ctimeNs, size, ino }: BigIntStats): string {
+  return `"${[mtimeNs, ctimeNs, size, ino].map((part) => part.toString(16)).join("-")}"`;
 }

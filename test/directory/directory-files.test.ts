@@ -105,6 +105,29 @@ describe("a file", () => {
     expect(tested.names("Group")).toEqual(["default/a"]);
   });
 
+  it.each([
+    ["leads to nothing", "nowhere", "sub: The link leads to nothing: restore what it leads to, or remove it"],
+    ["cannot be followed", "sub", "sub: What may be a directory cannot be looked at (ELOOP): check its permissions"],
+    [
+      "leads to an empty directory",
+      "../mount",
+      "sub: The directory holds no manifest, as if its volume were not mounted, so all that came from it stays: " +
+        "restore it, or, to delete everything in it, leave one file with a document, such as a ConfigMap",
+    ],
+  ])("below a link that %s stays as it is known", async (_what, target, problem) => {
+    const volume = await directoryWith({ "b.yaml": groupText("b") });
+    const mount = await directoryWith({});
+    const root = await directoryWith({ "a.yaml": groupText("a") });
+    await symlink(volume, join(root, "sub"));
+    const tested = await follow(root);
+    expect(tested.names("Group")).toEqual(["default/a", "default/b"]);
+    await rm(join(root, "sub"));
+    await symlink(target === "../mount" ? mount : target, join(root, "sub"));
+    await tested.look(2);
+    expect(tested.problems()).toEqual([problem]);
+    expect(tested.names("Group")).toEqual(["default/a", "default/b"]);
+  });
+
   it("that is a directory by name is entered", async () => {
     const tested = await follow(await directoryWith({ "odd.yaml/a.yaml": groupText("a") }));
     expect(tested.names("Group")).toEqual(["default/a"]);

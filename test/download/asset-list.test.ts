@@ -62,7 +62,6 @@ describe("a list of assets", () => {
       "line 10: it must have url and sha256",
       'line 12: path "b" is there twice',
       "line 13: sha256 must be text: quote it",
-      "line 13: it has no sha256: take it from the publisher of the file",
     ]);
   });
 

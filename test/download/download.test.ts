@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -12,11 +12,14 @@ const sha256 = createHash("sha256").update(content).digest("hex");
 
 let folder: string;
 let server: FileServer | undefined;
+/** Resolves with the first bytes that came. */
+let arrival: PromiseWithResolvers<void>;
 let waits: { readonly why: string; readonly inMs: number }[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "davit-download-"));
   waits = [];
+  arrival = Promise.withResolvers();
 });
 
 afterEach(async () => {
@@ -34,7 +37,7 @@ async function fetched(...answers: readonly Answer[]): Promise<boolean> {
       directory: folder,
       clock,
       signal: new AbortController().signal,
-      progress: () => undefined,
+      progress: () => arrival.resolve(),
       retrying: (why, inMs) => {
         waits.push({ why, inMs });
         // The wait begins right after this call.
@@ -78,7 +81,7 @@ describe("a download", () => {
   });
 
   it("goes on where it was interrupted", async () => {
-    expect(await fetched(broken(content, 100_000), file(content))).toBe(true);
+    expect(await fetched(broken(content, 100_000, { arrived: arrival.promise }), file(content))).toBe(true);
     expect((await kernel()).equals(content)).toBe(true);
     const [first, second] = server?.ranges ?? [];
     expect(first).toBe("whole");
@@ -88,12 +91,16 @@ describe("a download", () => {
 
   it("begins anew when the file has become another one", async () => {
     const old = Buffer.alloc(300_000, 1);
-    expect(await fetched(broken(old, 100_000, '"0"'), file(content, '"1"'))).toBe(true);
+    expect(await fetched(broken(old, 100_000, { etag: '"0"', arrived: arrival.promise }), file(content, '"1"'))).toBe(
+      true,
+    );
     expect((await kernel()).equals(content)).toBe(true);
   });
 
   it("begins anew when the server gives versions no names", async () => {
-    expect(await fetched(broken(content, 100_000, 'W/"1"'), file(content))).toBe(true);
+    expect(await fetched(broken(content, 100_000, { etag: 'W/"1"', arrived: arrival.promise }), file(content))).toBe(
+      true,
+    );
     expect(server?.ranges).toEqual(["whole", "whole"]);
   });
 
@@ -111,6 +118,20 @@ describe("a download", () => {
     await expect(fetched(status(502))).rejects.toThrow("the server answers 502");
     expect(server?.ranges).toHaveLength(5);
     expect(await names()).toEqual(["os"]);
+  });
+
+  it("never goes by a link out of its directory", async () => {
+    const elsewhere = await mkdtemp(join(tmpdir(), "davit-elsewhere-"));
+    await symlink(elsewhere, join(folder, "os"));
+    await expect(fetched(file(content))).rejects.toThrow("a link in its path leads out of the assets directory");
+    expect(await readdir(elsewhere)).toEqual([]);
+    await rm(elsewhere, { recursive: true });
+  });
+
+  it("of a server that redirects in a circle is given up at once", async () => {
+    const circle = status(302, { location: "/kernel" });
+    await expect(fetched(circle)).rejects.toThrow("it is redirected in a circle");
+    expect(waits).toEqual([]);
   });
 
   it("is given up at once when the file is not there", async () => {

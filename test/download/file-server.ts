@@ -44,12 +44,16 @@ export const file =
     response.writeHead(isPart ? 206 : 200, { "content-length": bytes.length, etag, ...range }).end(bytes);
   };
 
-/** Says that it has all, gives so many bytes, and breaks the connection. */
+/** Says that it has all, gives so many bytes, and breaks the connection once they have arrived. */
 export const broken =
-  (content: Buffer, bytes: number, etag = '"1"'): Answer =>
+  (
+    content: Buffer,
+    bytes: number,
+    { etag = '"1"', arrived }: { readonly etag?: string; readonly arrived: Promise<void> },
+  ): Answer =>
   (_request, response) => {
-    response.writeHead(200, { "content-length": content.length, etag });
-    response.write(content.subarray(0, bytes), () => response.destroy());
+    response.writeHead(200, { "content-length": content.length, etag }).write(content.subarray(0, bytes));
+    void arrived.then(() => response.destroy());
   };
 
 export const status =

@@ -1,6 +1,17 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -86,7 +97,7 @@ describe("`GET /assets/...` serves", () => {
     expect(answer.headerLines.filter((line) => !/^(Date|Connection)/.test(line))).toEqual([
       "Content-Type: application/octet-stream",
       "Cache-Control: no-cache",
-      expect.stringMatching(/^Etag: "[0-9a-f]+-a"$/),
+      expect.stringMatching(/^Etag: "[0-9a-f]+-[0-9a-f]+-a-[0-9a-f]+"$/),
       `Last-Modified: ${modified}`,
       "Accept-Ranges: bytes",
       "Content-Length: 10",
@@ -220,6 +231,23 @@ describe("conditions", () => {
       expect(answer.body.length).toBe(0);
       expect(answer.headerLines.join()).not.toMatch(/Content-Length|Transfer-Encoding/);
     }
+  });
+
+  it("hold for no other file of the same size and time", async () => {
+    const tag = await etag();
+    const path = join(root, "a.txt");
+    const { atime, mtime, size } = statSync(path);
+    const before = readFileSync(path);
+    const replaceBy = (bytes: Buffer) => {
+      writeFileSync(`${path}.next`, bytes);
+      utimesSync(`${path}.next`, atime, mtime);
+      renameSync(`${path}.next`, path);
+    };
+    replaceBy(Buffer.alloc(size, "y"));
+    expect(statusOf(await ask(port, "/assets/a.txt", { headers: [`If-None-Match: ${tag}`] }))).toBe(200);
+    const headers = ["Range: bytes=0-1", `If-Range: ${tag}`];
+    expect(statusOf(await ask(port, "/assets/a.txt", { headers }))).toBe(200);
+    replaceBy(before);
   });
 
   it.each<[name: string, header: string, status: number]>([
