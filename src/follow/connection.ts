@@ -1,6 +1,7 @@
 /** One connection to the store: it is opened, it is listened to, and it is given up when nothing has come for too long. */
 
 import type { ClientRequest } from "node:http";
+import { TLSSocket } from "node:tls";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
 import { followPath } from "../model/follow-line.ts";
@@ -23,6 +24,12 @@ export interface ConnectionOptions {
 }
 
 /**
+ * Until a connection is there, TLS included. A name in a cluster goes on for some seconds with the address of a pod that
+ * is gone, where nobody answers at all: the next try may have another one.
+ */
+const connectLimitMs = 5_000;
+
+/**
  * Listens until the connection ends.
  * @throws {FollowError} with the reason of its end, unless `signal` ended it; and whatever `heard` throws.
  */
@@ -30,9 +37,13 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
   const { signal, heard } = options;
   const sent = send(options);
   const silence = new Deadline({ clock: options.clock, durationMs: options.silenceMs });
+  const connecting = new Deadline({ clock: options.clock, durationMs: connectLimitMs });
+  whenConnected(sent, () => connecting.cancel());
   const stop = () => sent.destroy();
   signal.addEventListener("abort", stop, { once: true });
-  silence.signal.addEventListener("abort", () => sent.destroy(new FollowError("silent")), { once: true });
+  for (const deadline of [silence, connecting]) {
+    deadline.signal.addEventListener("abort", () => sent.destroy(new FollowError("silent")), { once: true });
+  }
   try {
     const response = await answerTo(sent);
     for await (const chunk of response) {
@@ -42,12 +53,20 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
     throw new FollowError("ended");
   } catch (error) {
     // What a cut of our own looks like depends on how far the answer was.
-    if (!signal.aborted) throw silence.hasPassed ? new FollowError("silent") : asFollowError(error);
+    if (signal.aborted) return;
+    if (connecting.hasPassed) throw new FollowError("unreachable", "no connection in time");
+    throw silence.hasPassed ? new FollowError("silent") : asFollowError(error);
   } finally {
     silence.cancel();
+    connecting.cancel();
     signal.removeEventListener("abort", stop);
     sent.destroy();
   }
+}
+
+/** A socket is `connecting` before TLS has begun, which ends with an event of its own. */
+function whenConnected(sent: ClientRequest, connected: () => void): void {
+  sent.once("socket", (socket) => socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", connected));
 }
 
 function send({ url, credentials, place }: ConnectionOptions): ClientRequest {

@@ -1,8 +1,10 @@
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:https";
+import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { CopyFile } from "../../src/follow/copy-file.ts";
 import { StoreFollower, type StoreFollowerOptions } from "../../src/follow/follow.ts";
 import type { Credentials } from "../../src/follow/store-request.ts";
@@ -20,7 +22,7 @@ class QuickClock extends FakeClock {
   readonly waitsMs: number[] = [];
 
   override async sleep(durationMs: number, signal?: AbortSignal): Promise<void> {
-    if (durationMs > 5_000) return await super.sleep(durationMs, signal);
+    if (durationMs >= 5_000) return await super.sleep(durationMs, signal);
     this.waitsMs.push(durationMs);
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -204,6 +206,25 @@ describe("a follower", () => {
     await clock.advance(30_000);
     await store.next();
     expect(said).toEqual([expect.stringContaining("the store fell silent")]);
+  });
+
+  it("tries anew when there is no connection after 5 s, as at the address of a pod that is gone", async () => {
+    let tries = 0;
+    const mute = createTcpServer(() => {
+      tries += 1;
+    });
+    mute.listen(0, "127.0.0.1");
+    await once(mute, "listening");
+    onTestFinished(() => void mute.close());
+    const address = mute.address();
+    // It takes connections and says nothing, so that TLS never begins.
+    await start({ url: new URL(`https://127.0.0.1:${typeof address === "object" ? address?.port : ""}`) });
+    await expect.poll(() => tries).toBe(1);
+    await clock.advance(4_999);
+    expect(said).toEqual([]);
+    await clock.advance(1);
+    await expect.poll(() => tries).toBe(2);
+    expect(said).toEqual([expect.stringContaining("no connection in time")]);
   });
 
   it.each([
