@@ -9,7 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: chart chart-tools chart-tools-all
+.PHONY: chart chart-tools chart-tools-all e2e
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
@@ -85,6 +85,9 @@ chart-tools: install ## build helm 4 and 3 and what checks the chart into the ca
 
 chart-tools-all: install ## the same with kube-score, three minutes more
 	@npm --silent run chart-tools -- --all
+
+e2e: install ## the image and the chart on the cluster in KUBECONFIG, with machines that boot from it; says what it needs
+	@npm --silent run test:e2e
 
 cluster: install ## a throw-away Kubernetes API server with davit beside it, until Ctrl-C
 	@npm --silent run cluster

@@ -28,6 +28,9 @@ const armCode = "/usr/share/AAVMF/AAVMF_CODE.fd";
 const armVariables = "/usr/share/AAVMF/AAVMF_VARS.fd";
 const ipxeKernel = "/usr/lib/ipxe/ipxe.lkrn";
 
+// SeaBIOS says "No bootable device" that long.
+const nothingBootedMs = 1_000;
+
 /** What runs the guest's instructions: `auto` is KVM where this user may use it, else QEMU's own translator (TCG). */
 export type Accelerator = "auto" | "kvm" | "tcg";
 
@@ -66,16 +69,19 @@ export interface Machine {
   readonly serial?: string;
   /** The name that DHCP gives it. */
   readonly hostname?: string;
+  /** A BIOS that begins anew when nothing booted, as those of real machines do. Else it stays where it is. */
+  readonly isPersistent?: boolean;
 }
 
 /** The options of QEMU for a machine, but for where its serial line goes. */
 export function qemuArguments(machine: Machine): readonly string[] {
-  const { uuid, accelerator = "auto", disk, serial } = machine;
+  const { uuid, accelerator = "auto", disk, serial, isPersistent = false } = machine;
   return [
     ...["-nodefaults", "-display", "none"],
     ...firmwareArguments(machine.firmware),
     ...accelerators(machine.firmware, accelerator).flatMap((name) => ["-accel", name]),
-    ...["-m", "512", "-uuid", uuid, "-no-reboot"],
+    ...["-m", "512", "-uuid", uuid],
+    ...(isPersistent ? ["-boot", `reboot-timeout=${nothingBootedMs}`] : ["-no-reboot"]),
     ...(serial === undefined ? [] : ["-smbios", `type=1,serial=${escaped(serial)}`]),
     ...loaderArguments(machine.loader),
     ...(disk === undefined ? [] : diskArguments(disk)),
