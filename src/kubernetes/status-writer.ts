@@ -154,7 +154,7 @@ export class StatusWriter implements StatusSink {
     this.#failuresInARow = outcome === "failed" ? this.#failuresInARow + 1 : 0;
     if (this.#failuresInARow >= maxWrites && !this.#isOnHold) void this.#hold(this.#delays.next());
     if (outcome === "failed" || outcome === "conflict") {
-      void this.#retryLater(entry);
+      void this.#retryLater(entry, outcome);
       return;
     }
     entry.isBusy = false;
@@ -171,11 +171,14 @@ export class StatusWriter implements StatusSink {
     this.#next();
   }
 
-  /** Waits beside the queue, so that an object that cannot be written holds up no other. */
-  async #retryLater(entry: Entry): Promise<void> {
+  /**
+   * Waits beside the queue, so that an object that cannot be written holds up no other. A conflict is of an object that
+   * has taken the place of another, which the watch tells soon: however often that happened, it is no reason to wait long.
+   */
+  async #retryLater(entry: Entry, outcome: "failed" | "conflict"): Promise<void> {
     const { clock, random } = this.#options;
-    const delayMs = backoffMs(entry.failures, retryDelays) * (1 + random());
-    entry.failures += 1;
+    const attempt = outcome === "conflict" ? 0 : entry.failures++;
+    const delayMs = backoffMs(attempt, retryDelays) * (1 + random());
     await clock.sleep(delayMs, this.#stopping.signal);
     entry.isBusy = false;
     if (this.#entries.get(keyOf(entry.name)) === entry) this.#add(entry);

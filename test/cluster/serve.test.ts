@@ -66,9 +66,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("what kubectl applies", ()
       "
     `);
     expect(await kubectl("get", "dgrp", "-o", "wide")).toMatchInlineSnapshot(`
-      "NAME            READY   PROFILE      SELECTOR                PRIORITY   REASON   AGE
-      everyone-else   True    quickstart   <all>                   0          Ready    AGE
-      first-machine   True    quickstart   mac=52:54:00:a1:9c:ae   0          Ready    AGE
+      "NAME            READY   PROFILE      SELECTOR                PRIORITY   RENDERED   REASON   AGE
+      everyone-else   True    quickstart   <all>                   0          True       Ready    AGE
+      first-machine   True    quickstart   mac=52:54:00:a1:9c:ae   0          True       Ready    AGE
       "
     `);
   });

@@ -177,14 +177,18 @@ describe("a write that fails", () => {
     await under.shows("a", 2);
   });
 
-  it.each([409, 500, 403])("with %i is made again after a wait that grows", async (code) => {
+  it.each([
+    [409, "the same short wait, since the watch tells soon of the object that is another", [1_000, 1_000]],
+    [500, "a wait that grows", [1_000, 2_000]],
+    [403, "a wait that grows", [1_000, 2_000]],
+  ] as const)("with %i is made again after %s", async (code, _wait, delaysMs) => {
     suite.server.put(groupOf("a"));
     const under = await WriterUnderTest.start();
     for (let count = 0; count < 2; count++) {
       suite.server.once("patch", (_, response) => sendStatus(response, code, "Whatever"));
     }
     await under.write("a", statusOf(good));
-    for (const delayMs of [1_000, 2_000]) {
+    for (const delayMs of delaysMs) {
       await until(() => under.bed.clock.nextWakeMs === delayMs);
       await under.bed.clock.advance(delayMs);
     }
