@@ -80,10 +80,10 @@ cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache 
 chart: install ## make what is made of crds/ and of the chart: its CRDs and README, manifests/ (needs make chart-tools)
 	@npm --silent run chart
 
-chart-tools: install ## build helm 4 and 3 and what checks the chart into the cache directory; some six minutes, once
+chart-tools: install ## build helm, helm-unittest and kubeconform into the cache directory; some six minutes, once
 	@npm --silent run chart-tools
 
-chart-tools-all: install ## the same with kube-score, three minutes more
+chart-tools-all: install ## the same with Helm 3, helm-docs and kube-score, six minutes more
 	@npm --silent run chart-tools -- --all
 
 e2e: install ## the image and the chart on the cluster in KUBECONFIG, with machines that boot from it; says what it needs
