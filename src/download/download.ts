@@ -11,6 +11,7 @@ import { basename, dirname, join, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { backoffMs, type Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
+import { diskFiles } from "../lib/files.ts";
 import type { WantedAsset } from "./asset-list.ts";
 import { DownloadError } from "./download-error.ts";
 
@@ -43,7 +44,7 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
   try {
     await fetchInto(unfinished, asset, options);
     await rename(unfinished, path);
-    await syncDirectory(dirname(path));
+    await diskFiles.syncDirectory(dirname(path));
     return true;
   } finally {
     await rm(unfinished, { force: true });
@@ -118,7 +119,7 @@ async function tryToFetch(
   if (response.status !== 206) await beginAnew(part, response.headers.get("etag"));
   const body = response.body?.getReader();
   for (;;) {
-    const piece = await body?.read().catch((error: unknown) => networkCode(error));
+    const piece = await body?.read().catch((error: unknown) => networkCode(error) ?? "the connection failed");
     if (typeof piece === "string") {
       return new DownloadError(`the connection broke after ${part.sizeBytes} bytes (${piece})`, { mayPass: true });
     }
@@ -165,7 +166,7 @@ async function append(part: Part, bytes: Uint8Array): Promise<void> {
 
 /** What has no code is no failure of the network: such a request will never be made. */
 function unreachable(error: unknown): DownloadError {
-  const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);
+  const code = networkCode(error);
   if (code !== undefined) return new DownloadError(`the server cannot be reached (${code})`, { mayPass: true });
   return new DownloadError(
     "it is redirected in a circle, or to what is not fetched, or its port is never used for HTTP",
@@ -173,16 +174,6 @@ function unreachable(error: unknown): DownloadError {
 }
 
 /** The library says "fetch failed" and has the reason as its cause. */
-function networkCode(error: unknown): string {
-  const code = codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);
-  return code ?? "the connection failed";
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  const handle = await open(path);
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+function networkCode(error: unknown): string | undefined {
+  return codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);
 }

@@ -1,8 +1,7 @@
 /**
  * The door of the store listener: TLS, client certificates, bearer tokens of a file or of a cluster's ServiceAccounts,
- * each if it is configured. It is asked before
- * anything else looks at a request. Its files may change at any time: new connections get the new certificate, the next
- * request meets the new tokens, and what is broken replaces nothing.
+ * each if it is configured. It is asked before anything else looks at a request. Its files may change at any time: new
+ * connections get the new certificate, the next request meets the new tokens, and what is broken replaces nothing.
  *
  * It never says which part of the credentials was wrong, and compares in constant time.
  */

@@ -4,11 +4,12 @@
  * `MATCHBOX=path` names a matchbox binary to measure beside it.
  */
 
-import { cpus, loadavg, totalmem } from "node:os";
+import { cpus, totalmem } from "node:os";
 import { type BootChanges, measureBootChanges } from "./boot-changes.ts";
 import { type BootSpeed, measureBootSpeed } from "./boot-speed.ts";
 import { type BootStorm, measureBootStorm } from "./boot-storm.ts";
 import { endpoints } from "./machines.ts";
+import { load, mebibytes, print } from "./report.ts";
 import type { Latency } from "./statistics.ts";
 
 const isQuick = (process.env.BENCH_QUICK ?? "") !== "";
@@ -80,18 +81,4 @@ function printChanges({ changes, answers, errors, latency, staleAnswers, oldestS
 
 function milliseconds({ p50, p99, longest }: Latency): string {
   return [p50, p99, longest].map((value) => value.toFixed(1)).join(" | ");
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
-}
-
-function load(): string {
-  return `load average ${loadavg()
-    .map((value) => value.toFixed(1))
-    .join(" ")}`;
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

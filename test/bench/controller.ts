@@ -5,7 +5,6 @@
  * `shared` Groups name one Profile, the others one each, in turn.
  */
 
-import { loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
@@ -13,6 +12,7 @@ import { createAll, machineGroup, pathOf, profile, readyCount, setKernel } from 
 import { Rack } from "../cluster/rack.ts";
 import { missingTools } from "../tools/tools.ts";
 import { residentBytesOf } from "./process-usage.ts";
+import { load, mebibytes, print } from "./report.ts";
 import { percentile } from "./statistics.ts";
 
 const { values } = parseArgs({
@@ -204,18 +204,4 @@ function seconds(durationMs: number): string {
 
 function milliseconds(durationMs: number): string {
   return `${durationMs.toFixed(0)} ms`;
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
-}
-
-function load(): string {
-  return `load average ${loadavg()
-    .map((value) => value.toFixed(1))
-    .join(" ")}`;
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -4,13 +4,12 @@
  * the kernel removes it all.
  */
 
-import { type ChildProcessByStdio, execFile, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
+import { type ChildProgram, end, says } from "../helpers/child-program.ts";
 import type { BootOffer, Firmware } from "./dhcp-message.ts";
 
 /** A program, and how it is run on a config. */
@@ -57,8 +56,6 @@ export const dhcpd: DhcpServer = {
   ready: "Server starting service",
 };
 
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
-
 const addresses = { server: "192.168.1.10", relay: "192.168.1.1" };
 
 const makeNetwork = `
@@ -82,7 +79,7 @@ export async function offersOf(
   const folder = mkdtempSync(join(tmpdir(), "davit-dhcp-"));
   const file = join(folder, "config");
   writeFileSync(file, `${server.placed?.(config, folder) ?? config}\n`);
-  const children: Child[] = [];
+  const children: ChildProgram[] = [];
   const start = async (words: readonly string[], ready: string) => {
     const child = launch(words);
     children.unshift(child);
@@ -103,12 +100,12 @@ export async function offersOf(
   }
 }
 
-function enterNamespace({ pid }: Child): readonly string[] {
+function enterNamespace({ pid }: ChildProgram): readonly string[] {
   return ["nsenter", `--target=${pid}`, "--user", "--net", "--preserve-credentials"];
 }
 
 /** The other end of the server's cable goes to the relay. */
-function plugIn(onHost: readonly string[], relay: Child): void {
+function plugIn(onHost: readonly string[], relay: ChildProgram): void {
   run([...onHost, "ip", "link", "set", "relay", "netns", String(relay.pid)]);
   const atRelay = enterNamespace(relay);
   run([...atRelay, "ip", "addr", "add", `${addresses.relay}/24`, "dev", "relay"]);
@@ -128,28 +125,9 @@ function run([program = "", ...words]: readonly string[]): void {
   execFileSync(program, words, { stdio: "pipe" });
 }
 
-function launch([program = "", ...words]: readonly string[]): Child {
+function launch([program = "", ...words]: readonly string[]): ChildProgram {
   // Servers are not on every user's PATH.
   return spawn(program, words, { stdio: "pipe", env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/sbin` } });
 }
 
 /** Resolves once the process wrote a text, to either output. */
-function says(child: Child, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let written = "";
-    const take = (more: string) => {
-      written += more;
-      if (written.includes(text)) resolve();
-    };
-    child.stdout.setEncoding("utf8").on("data", take);
-    child.stderr.setEncoding("utf8").on("data", take);
-    child.on("error", reject);
-    child.on("close", (code) => reject(new Error(`${child.spawnargs.join(" ")} ended with ${code}\n${written}`)));
-  });
-}
-
-async function end(child: Child): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill();
-  await once(child, "exit");
-}

@@ -7,11 +7,10 @@
  * the kernel removes it all.
  */
 
-import { type ChildProcessByStdio, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import { type ChildProgram, end, says } from "../helpers/child-program.ts";
 
 export interface Lan {
   /** davit's boot service, to be started there. */
@@ -27,8 +26,6 @@ export interface Lan {
   /** Ends what was started and waits until it is gone. */
   stop(): Promise<void>;
 }
-
-type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 const hostScript = `
 set -e
@@ -53,7 +50,7 @@ dhcp-range=192.168.1.100,192.168.1.199
  * @throws {Error} with what a command wrote that failed.
  */
 export async function startLan(folder: string): Promise<Lan> {
-  const children: Child[] = [];
+  const children: ChildProgram[] = [];
   const start = async (words: readonly string[], ready: string) => {
     const child = launch(words);
     children.unshift(child);
@@ -87,12 +84,12 @@ export async function startLan(folder: string): Promise<Lan> {
 
 const unshare = ["unshare", "--net"];
 
-function enterNamespace({ pid }: Child): readonly string[] {
+function enterNamespace({ pid }: ChildProgram): readonly string[] {
   return ["nsenter", `--target=${pid}`, "--user", "--net", "--preserve-credentials"];
 }
 
 /** A cable from the host's bridge to the router. */
-function plugIn(enter: readonly string[], router: Child): void {
+function plugIn(enter: readonly string[], router: ChildProgram): void {
   const host = (...words: readonly string[]) => run([...enter, "ip", ...words]);
   const atRouter = (...words: readonly string[]) => run([...enterNamespace(router), "ip", ...words]);
   host("link", "add", "router", "type", "veth", "peer", "name", "eth0", "netns", String(router.pid));
@@ -105,27 +102,8 @@ function run([program = "", ...words]: readonly string[]): void {
   execFileSync(program, words, { stdio: "pipe" });
 }
 
-function launch([program = "", ...words]: readonly string[]): Child {
+function launch([program = "", ...words]: readonly string[]): ChildProgram {
   return spawn(program, words, { stdio: "pipe" });
 }
 
 /** Resolves once the process wrote a text, to either output. */
-function says(child: Child, text: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let written = "";
-    const take = (more: string) => {
-      written += more;
-      if (written.includes(text)) resolve();
-    };
-    child.stdout.setEncoding("utf8").on("data", take);
-    child.stderr.setEncoding("utf8").on("data", take);
-    child.on("error", reject);
-    child.on("close", (code) => reject(new Error(`${child.spawnargs.join(" ")} ended with ${code}\n${written}`)));
-  });
-}
-
-async function end(child: Child): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  child.kill();
-  await once(child, "exit");
-}
