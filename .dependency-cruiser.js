@@ -22,8 +22,8 @@ const allowed = {
 const owners = {
   fastify: "^src/http/",
   handlebars: "^src/render/template",
-  pino: "^src/lib/log\\.ts$",
-  "pino-pretty": "^src/lib/log\\.ts$",
+  pino: "^src/lib/create-log\\.ts$",
+  "pino-pretty": "^src/lib/create-log\\.ts$",
   "prom-client": "^src/lib/metrics\\.ts$",
   ajv: "^src/admission/",
   "@marcbachmann/cel-js": "^src/admission/",

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { BootService } from "../src/boot-service.ts";
 import { readServeConfig } from "../src/config.ts";
-import { createLog } from "../src/lib/log.ts";
+import { createLog } from "../src/lib/create-log.ts";
 import { createMetrics } from "../src/lib/metrics.ts";
 import { syncedDocument } from "./boot/feed-documents.ts";
 import { FakeClock } from "./helpers/fake-clock.ts";

@@ -1,7 +1,8 @@
 /** What a command that takes its time tells meanwhile: a line that is written anew on a terminal, else log lines. */
 
 import type { Clock } from "../lib/clock.ts";
-import { createLog, type Log } from "../lib/log.ts";
+import { createLog } from "../lib/create-log.ts";
+import type { Log } from "../lib/log.ts";
 import type { Host } from "./host.ts";
 
 // A person sees it move; a log that is kept has a line now and then.

@@ -2,7 +2,8 @@
 
 import type { ServiceConfig } from "../config.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
-import { createLog, type Log } from "../lib/log.ts";
+import { createLog } from "../lib/create-log.ts";
+import type { Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
 import type { Environment } from "../options.ts";
 import { WalError } from "../store/log-port.ts";

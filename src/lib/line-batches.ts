@@ -7,8 +7,8 @@ import type { Clock } from "./clock.ts";
 
 /** A person who follows the log does not see the wait, and a crash loses no more than this. */
 export const batchWaitMs = 20;
-/** A batch this long is handed on at once: some 70 lines of an access log, and one write for a pipe. */
-export const batchLength = 16 * 1024;
+/** A batch this long is handed on at once: some 280 lines of an access log, and what a pipe of Linux holds. */
+export const batchLength = 64 * 1024;
 
 export interface LineBatchesOptions {
   readonly write: (lines: string) => void;

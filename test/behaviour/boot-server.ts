@@ -10,7 +10,7 @@ import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import type { BootSigner } from "../../src/http/signatures.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import type { KernelBoot, ResolvedTemplate } from "../../src/model/profile.ts";
 import { syncedDocument } from "../boot/feed-documents.ts";

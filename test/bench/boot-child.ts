@@ -10,7 +10,7 @@ import { bootRoutes } from "../../src/http/boot-routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { Signer } from "../../src/sign/signer.ts";

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { secretPath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { Boot, ProfileContent } from "../../src/model/profile.ts";

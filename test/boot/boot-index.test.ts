@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BootError, type BootRefusal } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import {
   decodeGroup,
   encodeDocument,

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { BootError } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { Controller, type ControllerOptions } from "../../src/controller/controller.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Controller } from "../../src/controller/controller.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
 import { decodeSynced } from "../../src/model/documents.ts";
 import type { ObjectName } from "../../src/model/source.ts";

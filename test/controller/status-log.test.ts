@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from "vitest";
 import { StatusLog } from "../../src/controller/status-log.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import type { ConditionStatus, ObjectName, ObjectStatus } from "../../src/model/source.ts";
 
 const web: ObjectName = { kind: "Group", namespace: "default", name: "web" };

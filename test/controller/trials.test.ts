@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { TrialJob } from "../../src/controller/trial.ts";
 import type { TrialRunner } from "../../src/controller/trial-thread.ts";
 import { Trials } from "../../src/controller/trials.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { decodeGroup, encodeDocument, type GroupDocument, groupPath, profilePath } from "../../src/model/documents.ts";
 import type { ObjectName, ObjectStatus } from "../../src/model/source.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DirectorySource } from "../../src/directory/directory.ts";
 import type { Clock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 

@@ -4,7 +4,7 @@ import { type AssetsOptions, assets } from "../../src/http/assets.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 
 export interface AssetServer {

@@ -8,7 +8,7 @@ import { bootRoutes } from "../../src/http/boot-routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type FastPath, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";

@@ -6,7 +6,7 @@ import { connectionsWithin } from "../../src/http/connection-limit.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const running: HttpServer[] = [];

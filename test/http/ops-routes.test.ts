@@ -3,7 +3,7 @@ import { answerError } from "../../src/http/errors.ts";
 import { opsRoutes, type ReadyCheck } from "../../src/http/ops-routes.ts";
 import { createServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 
 const good: ReadyCheck = { name: "store", check: () => undefined };

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer, pathOf, type ServerLimits } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { ask, headerOf, parseAnswer, readToEnd, sendRaw, statusOf } from "./wire.ts";
 
 const log = createLog({ level: "silent", format: "json" });

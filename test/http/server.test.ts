@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { answerError, RequestError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer, type ServerOptions } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { StartError } from "../../src/lib/start-error.ts";
 import { ask, headerOf, parseAnswer, readToEnd, sendRaw, statusOf } from "./wire.ts";
 

@@ -8,7 +8,7 @@ import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import type { BootSigner } from "../../src/http/signatures.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { createLog } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { SigningError, type SigningRefusal } from "../../src/sign/signing-error.ts";
 import { ask, headerOf, statusOf, type WireAnswer } from "./wire.ts";

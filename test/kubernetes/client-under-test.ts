@@ -1,6 +1,7 @@
 import { ApiClient } from "../../src/kubernetes/client.ts";
 import type { ClusterAccess } from "../../src/kubernetes/kube-config.ts";
-import { createLog, type Log } from "../../src/lib/log.ts";
+import { createLog } from "../../src/lib/create-log.ts";
+import type { Log } from "../../src/lib/log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

@@ -1,0 +1,93 @@
+/** Makes the process's log: JSON for collectors, or lines for a person at a terminal. */
+
+import { type DestinationStream, pino } from "pino";
+import pretty from "pino-pretty";
+import { systemClock, toRfc3339 } from "./clock.ts";
+import { FlatLines } from "./flat-lines.ts";
+import { LineBatches } from "./line-batches.ts";
+import type { Log, LogLevel } from "./log.ts";
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  /** `json` is one object a line for collectors; `pretty` is for a person at a terminal. */
+  readonly format: "json" | "pretty";
+  /** Where lines go; standard output unless a test gives its own. */
+  readonly destination?: DestinationStream;
+  /** Calls back when the process ends, whatever ends it but a signal that cannot be caught: the last lines go out then. */
+  readonly onExit?: (callback: () => void) => void;
+}
+
+/**
+ * What waits for a reader who does not keep up, at most: beyond, lines are dropped and counted. Machines boot whether or
+ * not someone reads the log.
+ */
+const maxWaitingBytes = 16 * 1024 * 1024;
+
+/** Makes the process's log. */
+export function createLog({ level, format, destination, onExit }: LogOptions): Log {
+  const options: JsonOptions = { level, base: null, timestamp: timestamps() };
+  if (format === "json") return destination === undefined ? batchedLog(options, onExit) : jsonLog(options, destination);
+  // Synchronous, so that the last line before an exit is not lost.
+  const stream = pretty({
+    sync: true,
+    singleLine: true,
+    ignore: "pid,hostname",
+    translateTime: "SYS:HH:MM:ss.l",
+    ...(destination && { destination }),
+  });
+  return pino(options, stream);
+}
+
+/** Writes the time as RFC 3339, once for all lines of a millisecond: there are dozens when machines boot in a storm. */
+function timestamps(): () => string {
+  let writtenMs = -1;
+  let written = "";
+  return () => {
+    const nowMs = systemClock.nowMs();
+    if (nowMs !== writtenMs) written = `,"time":"${toRfc3339(nowMs)}"`;
+    writtenMs = nowMs;
+    return written;
+  };
+}
+
+interface JsonOptions {
+  readonly level: LogLevel;
+  readonly base: null;
+  readonly timestamp: () => string;
+}
+
+function jsonLog(options: JsonOptions, destination: DestinationStream): Log {
+  const log = pino(options, destination);
+  const { timestamp } = options;
+  return new FlatLines({
+    log,
+    hasInfo: log.isLevelEnabled("info"),
+    write: (line) => destination.write(line),
+    timestamp,
+  });
+}
+
+/**
+ * A log to standard output that never waits for its reader: lines go out in batches, from another thread. A process that
+ * is killed loses those of the last moment (`batchWaitMs`); one that ends by itself, or by an error, loses none, though
+ * its last lines may stand before a batch that the other thread was writing just then.
+ */
+function batchedLog(options: JsonOptions, onExit: LogOptions["onExit"]): Log {
+  const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });
+  const batches = new LineBatches({ write: (lines) => void output.write(lines), clock: systemClock });
+  const log = jsonLog(options, batches);
+  let dropped = 0;
+  output.on("drop", (lines: string) => {
+    dropped += lines.split("\n").length - 1;
+  });
+  output.on("drain", () => {
+    if (dropped === 0) return;
+    log.warn({ count: dropped }, "log lines dropped, standard output was not read in time");
+    dropped = 0;
+  });
+  onExit?.(() => {
+    batches.flush();
+    output.flushSync();
+  });
+  return log;
+}
