@@ -29,6 +29,8 @@ export class ApiServerTrust implements ClusterTrust {
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
   #wanted = "";
+  /** Why it could not be published, as the log has it; empty once it could. */
+  #toldProblem = "";
   #publishing: Promise<void> | undefined;
 
   constructor(options: ApiServerTrustOptions) {
@@ -70,14 +72,22 @@ export class ApiServerTrust implements ClusterTrust {
       try {
         await this.#apply(configMap, cert);
         published = cert;
+        this.#toldProblem = "";
         log.info(configMap, "authority of the store is published");
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         if (this.#stopping.signal.aborted) return;
-        log.warn({ ...configMap, problem: error.message }, "cannot publish the store's authority, trying again later");
+        this.#tellProblem(configMap, error.message);
         await clock.sleep(this.#delays.next(), this.#stopping.signal);
       }
     }
+  }
+
+  /** Once for each reason in a row: retries go on for as long as the ConfigMap is missing, and say nothing new. */
+  #tellProblem(configMap: object, problem: string): void {
+    if (problem === this.#toldProblem) return;
+    this.#toldProblem = problem;
+    this.#options.log.warn({ ...configMap, problem }, "cannot publish the store's authority, trying again later");
   }
 
   async #apply(

@@ -77,8 +77,6 @@ const bookmarkMs = 60_000;
 const overdueMs = 30_000;
 /** A watch that ends sooner without an event did not work: client-go's "very short watch". */
 const shortWatchMs = 1_000;
-/** What is refused may be allowed or installed at any time, and a person waits for it then. */
-const refusedCapMs = 10_000;
 /** Now and then everything is listed, for what nobody thought of: after a time from here to twice of it. */
 const relistMs = 30 * 60_000;
 /** How often the log says that a failure goes on. */
@@ -321,9 +319,7 @@ export class ObjectWatch<Value> {
     if (this.#isConnected) listener.connected?.(false);
     this.#isConnected = false;
     listener.failed?.(failure, text);
-    const needsSomebody = failure.reason === "refused" || failure.reason === "credentials";
-    const delayMs = needsSomebody ? Math.min(nextMs, refusedCapMs) : nextMs;
-    return Math.max(delayMs, failure.retryAfterMs ?? 0);
+    return Math.max(nextMs, failure.retryAfterMs ?? 0);
   }
 
   /** The same thing again and again is told now and then, with the time since the API server was heard. */

@@ -2,8 +2,13 @@
 
 import { backoffMs, type Clock } from "../lib/clock.ts";
 
-// client-go tools/cache/reflector.go, NewReflectorWithOptions: 800 ms, doubled up to 30 s, jitter 1.0, reset after 2 min.
-const delays = { firstMs: 800, capMs: 30_000 };
+/**
+ * client-go v0.35.8 tools/cache/reflector.go, NewReflectorWithOptions: 800 ms, doubled up to 30 s, jitter 1.0, reset after
+ * 2 min. That cap, 30 to 60 s between two tries, is for every controller and kubelet of a cluster against an API server
+ * that is unwell. davit is one client, with a few watches that go on where they ended; and whoever mends an API server may
+ * have a rack that waits for the next edit. So it is heard again within 10 s.
+ */
+const delays = { firstMs: 800, capMs: 5_000 };
 const resetMs = 120_000;
 
 export class RetryDelays {

@@ -7,7 +7,7 @@ import { FaultProxy } from "./fault-proxy.ts";
 import { catchAll, createAll, machineGroup, macOf, pathOf, profile, setKernel } from "./machines.ts";
 import { Rack } from "./rack.ts";
 
-// Retries wait up to a minute after a long row of failures, and machines of tests are busy.
+// Retries wait up to ten seconds after a row of failures, and machines of tests are busy.
 const patience = { timeout: 60_000, interval: 50 };
 const timeoutMs = 120_000;
 

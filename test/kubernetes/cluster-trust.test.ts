@@ -5,6 +5,11 @@ import { type JsonAnswer, startJsonServer } from "./json-server.ts";
 
 const configMap = { namespace: "davit", name: "davit-store-ca" };
 const path = "/api/v1/namespaces/davit/configmaps/davit-store-ca";
+const patch = `${path}?fieldManager=davit-store&force=true`;
+// Of a request.
+const timeoutMs = 30_000;
+const published = "authority of the store is published";
+const unpublished = "cannot publish the store's authority, trying again later";
 
 let answers: Map<string, JsonAnswer>;
 let server: Awaited<ReturnType<typeof startJsonServer>>;
@@ -50,13 +55,13 @@ describe("the keys of a cluster's ServiceAccounts", () => {
 
 describe("the store's authority", () => {
   it("is put into its ConfigMap, and into no other part of it", async () => {
-    answers.set(`${path}?fieldManager=davit-store&force=true`, { status: 200, body: {} });
+    answers.set(patch, { status: 200, body: {} });
     trust.publishAuthority("PEM");
-    await until(() => bed.told("authority of the store is published").length > 0);
+    await until(() => bed.told(published).length > 0);
     expect(server.requests).toEqual([
       {
         method: "PATCH",
-        url: `${path}?fieldManager=davit-store&force=true`,
+        url: patch,
         body: { apiVersion: "v1", kind: "ConfigMap", metadata: configMap, data: { "ca.crt": "PEM" } },
       },
     ]);
@@ -64,14 +69,38 @@ describe("the store's authority", () => {
 
   it("is tried until it is there, and then only the last one", async () => {
     trust.publishAuthority("old");
-    await until(() => bed.told("cannot publish the store's authority, trying again later").length > 0);
+    await until(() => bed.told(unpublished).length > 0);
     trust.publishAuthority("new");
-    answers.set(`${path}?fieldManager=davit-store&force=true`, { status: 200, body: {} });
+    answers.set(patch, { status: 200, body: {} });
     await bed.clock.advance(60_000);
-    await until(() => bed.told("authority of the store is published").length > 0);
+    await until(() => bed.told(published).length > 0);
     expect(server.requests.map(({ body }) => body)).toMatchObject([
       { data: { "ca.crt": "old" } },
       { data: { "ca.crt": "new" } },
     ]);
+  });
+
+  it("that cannot be put there is told once for each reason, and anew after it could", async () => {
+    const problems = () => bed.told(unpublished).map(({ problem }) => problem);
+    // When a request is answered, what sleeps is the pause after it, and no longer its time-out.
+    const isPausing = () => (bed.clock.nextWakeMs ?? timeoutMs) < timeoutMs;
+    const askedAgain = async (times: number) => {
+      for (let count = server.requests.length + times; server.requests.length < count; await until(isPausing)) {
+        await bed.clock.advance(bed.clock.nextWakeMs ?? 0);
+      }
+    };
+    trust.publishAuthority("PEM");
+    await until(isPausing);
+    await askedAgain(2);
+    expect(problems()).toEqual(["the API server refuses (404 NotFound)"]);
+    answers.set(patch, { status: 403, body: { kind: "Status", reason: "Forbidden" } });
+    await askedAgain(2);
+    expect(problems().slice(1)).toEqual(["the API server refuses (403 Forbidden)"]);
+    answers.set(patch, { status: 200, body: {} });
+    await bed.clock.advance(bed.clock.nextWakeMs ?? 0);
+    await until(() => bed.told(published).length === 1);
+    answers.set(patch, { status: 403, body: { kind: "Status", reason: "Forbidden" } });
+    trust.publishAuthority("renewed");
+    await until(() => problems().length === 3);
   });
 });
