@@ -44,6 +44,7 @@ export class OwnCertificate {
   readonly #stopping = new AbortController();
   readonly #hosts: readonly string[];
   #authority: Issued = { cert: "", key: "" };
+  #keeping: Promise<void> | undefined;
 
   constructor(options: OwnCertificateOptions) {
     this.#options = options;
@@ -75,12 +76,13 @@ export class OwnCertificate {
         cause: error,
       });
     }
-    void this.#keep();
+    this.#keeping = this.#keep();
   }
 
-  /** Idempotent. */
-  stop(): void {
+  /** Settles when nothing is written any more. Idempotent. */
+  async stop(): Promise<void> {
     this.#stopping.abort();
+    await this.#keeping;
   }
 
   async #keep(): Promise<void> {
@@ -113,7 +115,7 @@ export class OwnCertificate {
 
   async #currentAuthority(): Promise<Issued> {
     const old = await this.#read("ca.pem", "ca-key.pem");
-    if (old !== undefined && this.#lastsMs(old) > renewal.authorityMs) return old;
+    if (old !== undefined && this.#lastsMs(old) > renewal.authorityMs && this.#hasBegun(old)) return old;
     // With the key that it had, what it signed before stays good, and clients may be told late.
     const key = old === undefined ? {} : { key: old.key };
     const made = await issueAuthority({ name: authorityName, validity: this.#validity(authorityLifeMs), ...key });
@@ -127,6 +129,7 @@ export class OwnCertificate {
     const certificate = new X509Certificate(server.cert);
     return (
       this.#lastsMs(server) > renewal.serverMs &&
+      this.#hasBegun(server) &&
       certificate.verify(new X509Certificate(this.#authority.cert).publicKey) &&
       isFor(certificate, this.#hosts)
     );
@@ -134,6 +137,11 @@ export class OwnCertificate {
 
   #lastsMs({ cert }: Issued): number {
     return new X509Certificate(cert).validToDate.getTime() - this.#options.clock.nowMs();
+  }
+
+  /** Not so when the clock was far ahead as it was made, and has been set since: nobody else would trust it yet. */
+  #hasBegun({ cert }: Issued): boolean {
+    return new X509Certificate(cert).validFromDate.getTime() <= this.#options.clock.nowMs();
   }
 
   #validity(lifeMs: number): Validity {

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const certificate of running.splice(0)) certificate.stop();
+  for (const certificate of running.splice(0)) await certificate.stop();
   await rm(folder, { recursive: true });
 });
 
@@ -45,6 +45,12 @@ async function start(hosts: readonly string[] = ["127.0.0.1", "::1", "store.lab.
 }
 
 const read = (name: string) => readFile(join(folder, "certificate", name), "utf8");
+
+/** What is there when davit has looked once more: its last look may have begun before the clock moved. */
+async function anHourLater<Value>(value: () => Value): Promise<Awaited<Value>> {
+  await clock.advance(60 * 60_000);
+  return await value();
+}
 
 /** What a client says who trusts this authority alone, and asks for this host. */
 async function handshake(ca: string, host: string): Promise<string> {
@@ -102,19 +108,42 @@ describe("davit's own certificate", () => {
     const before = await read("cert.pem");
     await clock.advance(59 * dayMs);
     expect(await read("cert.pem")).toBe(before);
-    await clock.advance(2 * dayMs);
-    await expect.poll(() => read("cert.pem")).not.toBe(before);
+    await clock.advance(dayMs);
+    await expect.poll(() => anHourLater(() => read("cert.pem"))).not.toBe(before);
     expect(told).toHaveLength(1);
   });
 
   it("has an authority that is renewed with its key, so that old and new one vouch for the same", async () => {
     const { authority: old } = await start();
     await clock.advance(9 * 365 * dayMs);
-    await expect.poll(() => told.length).toBe(2);
+    await expect.poll(() => anHourLater(() => told.length)).toBe(2);
     const [, renewed = ""] = told;
     expect(new X509Certificate(renewed).publicKey.equals(new X509Certificate(old).publicKey)).toBe(true);
     expect(new X509Certificate(await read("cert.pem")).verify(new X509Certificate(old).publicKey)).toBe(true);
     expect(await read("ca.pem")).toBe(renewed);
+  });
+
+  it("made by a clock that was a day ahead is made anew within an hour after the clock is set, by the same key", async () => {
+    clock.stepWallClock(dayMs);
+    const { authority: early } = await start();
+    expect(await handshake(early, "store.lab.svc")).toBe("CERT_NOT_YET_VALID");
+    clock.stepWallClock(-dayMs);
+    await clock.advance(60 * 60_000);
+    await expect.poll(() => told.length).toBe(2);
+    const [, mended = ""] = told;
+    await expect.poll(() => handshake(mended, "store.lab.svc")).toBe("trusted");
+    expect(new X509Certificate(mended).publicKey.equals(new X509Certificate(early).publicKey)).toBe(true);
+  });
+
+  it("stays when the clock is set by an hour, back and forth", async () => {
+    const { authority } = await start();
+    const before = await read("cert.pem");
+    for (const stepMs of [-60, 60, 60, -60].map((minutes) => minutes * 60_000)) {
+      clock.stepWallClock(stepMs);
+      await clock.advance(60 * 60_000);
+    }
+    expect([await read("ca.pem"), await read("cert.pem")]).toEqual([authority, before]);
+    expect(await handshake(authority, "store.lab.svc")).toBe("trusted");
   });
 
   it.each([
