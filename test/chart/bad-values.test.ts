@@ -95,6 +95,15 @@ const byTemplate: readonly BadValues[] = [
     told: 'advertiseAddress is "192.0.2.10": write HOST:PORT, such as 192.0.2.10:8080',
   },
   {
+    set: "advertiseAddress=192.0.2.10:99999",
+    told: 'advertiseAddress is "192.0.2.10:99999": write HOST:PORT',
+  },
+  {
+    set: "boot.serviceAccount.name=davit",
+    told: 'boot.serviceAccount.name is "davit", which is the account with the rights of davit serve: name another',
+  },
+  { set: "tombstoneTtl=0s", told: "tombstoneTtl" },
+  {
     set: "advertiseAddress=http://192.0.2.10:8080",
     told: 'advertiseAddress is "http://192.0.2.10:8080": write HOST:PORT',
   },
@@ -140,8 +149,8 @@ const byTemplate: readonly BadValues[] = [
     told: "store.certificate.certManager.issuerRef.name is empty: name the Issuer",
   },
   {
-    set: "boot.replicas=1,store.certificate.own=false",
-    told: "the store is exposed (store.expose, boot.replicas) and has no certificate: set store.certificate.own, .existingSecret or .certManager.enabled",
+    set: "store.certificate.own=false",
+    told: "the store listens (store.expose, boot.replicas, boot.prepared) and has no certificate: set store.certificate.own, .existingSecret or .certManager.enabled",
   },
   {
     set: "store.expose=true",

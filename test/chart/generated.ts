@@ -66,8 +66,16 @@ export function crdTemplate(crd: string): string {
 }
 
 const installHead = `# davit in the namespace davit: kubectl apply --server-side -f manifests/install.yaml
-# Made of charts/davit with its default values by \`make chart\`. Set the image to where you have it, and add
-# --advertise-address=HOST:PORT to the arguments; manifests/kustomize/ shows how, and the chart has the rest.
+#
+# NEVER kubectl delete -f THIS FILE: it deletes the CRDs, and with them every Profile and Group of the cluster. To remove
+# davit, and leave the namespace, the CRDs, their objects and the store's volume:
+#
+#   kubectl -n davit delete statefulset,service,serviceaccount,role,rolebinding -l app.kubernetes.io/instance=davit
+#   kubectl delete clusterrole -l app.kubernetes.io/instance=davit
+#
+# Made of charts/davit with its default values by \`make chart\`, and without followers and what they need. Set the image to
+# where you have it, and add --advertise-address=HOST:PORT to the arguments; manifests/kustomize/ shows how, and the chart
+# has the rest.
 apiVersion: v1
 kind: Namespace
 metadata:
@@ -77,9 +85,13 @@ metadata:
 ---
 `;
 
-const baseHead = "# Made of charts/davit with its default values by `make chart`.\n";
+const baseHead =
+  "# Made of charts/davit with its default values by `make chart`, and without followers and what they need.\n";
 
-/** The chart's default rendering without what is Helm's own. */
+/**
+ * The chart's default rendering without what is Helm's own. The store stays in its pod: its arguments would name the
+ * namespace of an account that may come in, and kustomize moves objects to another one and leaves arguments as they are.
+ */
 async function plainManifests(): Promise<string> {
   const args = [
     "template",
@@ -89,7 +101,7 @@ async function plainManifests(): Promise<string> {
     "davit",
     "--skip-tests",
     "--set",
-    "crds.keep=false",
+    "crds.keep=false,boot.prepared=false",
   ];
   const { stdout } = await run(chartToolPath("helm"), args, { maxBuffer: 16 * 1024 * 1024 });
   const helms = /^(# Source: .*|\s*helm\.sh\/chart: .*|\s*app\.kubernetes\.io\/managed-by: Helm|\s*)$/;

@@ -109,6 +109,19 @@ describe.skipIf(missing("helm"))("every rendering", () => {
   });
 });
 
+describe.skipIf(missing("helm"))("followers", () => {
+  it.each(["boot.replicas=1", "boot.replicas=3,boot.alone=true", "boot.autoscaling.enabled=true"])(
+    "come by %s without any change of the pod that answers meanwhile",
+    async (set) => {
+      const statefulSet = async (args: readonly string[]) =>
+        manifestsOf(await rendered({ args })).find(({ kind }) => kind === "StatefulSet");
+      const before = await statefulSet([]);
+      expect(before).toBeDefined();
+      expect(await statefulSet(["--set", set])).toEqual(before);
+    },
+  );
+});
+
 function nameOf({ kind, metadata }: Manifest): string {
   return `${kind} ${metadata.namespace === undefined ? "" : `${metadata.namespace}/`}${metadata.name}`;
 }

@@ -7,7 +7,7 @@ import { parse } from "yaml";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import { missing } from "../helpers/requirements.ts";
 import { chartDirectory, crdTemplate, generatedFiles } from "./generated.ts";
-import { manifestsOf, rendered, runTool } from "./helm.ts";
+import { manifestsOf, rendered, runTool, within } from "./helm.ts";
 
 const root = join(import.meta.dirname, "../..");
 const committed = (path: string) => readFileSync(join(root, path), "utf8");
@@ -37,6 +37,20 @@ describe.skipIf(missing("helm"))("the chart's CRDs", () => {
     expect(wanted).toHaveLength(2);
     expect(crds(await rendered())).toEqual(wanted);
     expect(crds(committed("manifests/install.yaml"))).toEqual(wanted);
+  });
+});
+
+describe("manifests/install.yaml", () => {
+  it("names at its head how to remove all of it but the namespace and the CRDs", () => {
+    const text = committed("manifests/install.yaml");
+    const commands = [...text.matchAll(/^# {3}kubectl (?:-n davit )?delete (\S+) -l (\S+)$/gm)];
+    const kinds = commands.flatMap(([, names = ""]) => names.split(","));
+    const kept = ["namespace", "customresourcedefinition"];
+    const manifests = manifestsOf(text).filter(({ kind }) => !kept.includes(kind.toLowerCase()));
+    expect(new Set(manifests.map(({ kind }) => kind.toLowerCase()))).toEqual(new Set(kinds));
+    expect(commands.map(([, , label]) => label)).toEqual(commands.map(() => "app.kubernetes.io/instance=davit"));
+    const instances = manifests.map(({ metadata }) => within(metadata, "labels")["app.kubernetes.io/instance"]);
+    expect(new Set(instances)).toEqual(new Set(["davit"]));
   });
 });
 

@@ -24,7 +24,8 @@ helm() {
     install|upgrade) shift; "$HELM" template "$@" > "rendered-$(ls rendered-* 2>/dev/null | wc -l).yaml" ;;
   esac
 }
-for name in curl docker gpg kill kubectl make sleep; do eval "$name() { :; }"; done
+sha256sum() { printf '%064d  %s\\n' 0 "$1"; }
+for name in curl docker gpg kill kubectl make python3 sleep; do eval "$name() { :; }"; done
 `;
 
 describe.skipIf(missing("helm"))("the commands of docs/install.md", () => {
@@ -42,10 +43,12 @@ describe.skipIf(missing("helm"))("the commands of docs/install.md", () => {
 
   const manifests = (name: string) => manifestsOf(readFileSync(join(directory, name), "utf8"));
 
-  it("install davit, then followers, then signatures", () => {
-    expect(written.toSorted()).toEqual(["rendered-0.yaml", "rendered-1.yaml", "rendered-2.yaml"]);
-    const [first = "", followers = "", signed = ""] = written.toSorted();
+  it("install davit, then assets, followers and signatures", () => {
+    expect(written.toSorted()).toEqual([0, 1, 2, 3].map((number) => `rendered-${number}.yaml`));
+    const [first = "", assets = "", followers = "", signed = ""] = written.toSorted();
     expect(deploymentsOf(manifests(first))).toEqual([]);
+    const list = manifests(assets).find(({ metadata }) => metadata.name === "davit-assets");
+    expect(JSON.stringify(list)).toContain("http://192.168.1.5:8000/initrd.gz");
     expect(deploymentsOf(manifests(followers))).toEqual(["davit-boot"]);
     expect(argsOf(manifests(signed), "davit-boot")).toContain("--signing-key=/etc/davit/signing/key");
   });

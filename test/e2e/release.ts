@@ -59,7 +59,7 @@ export class Release {
 
   /**
    * Changes values for good.
-   * @param more deep changes to what was there.
+   * @param more deep changes to what was there; null takes a value away.
    */
   async upgrade(more: JsonObject, chart = chartDirectory): Promise<string> {
     this.#values = merged(this.#values, more);
@@ -97,9 +97,11 @@ export class Release {
 }
 
 function merged(values: JsonObject, more: JsonObject): JsonObject {
-  const entries = Object.entries(more).map(([name, value]) => {
-    const old = values[name];
-    return [name, isJsonObject(old) && isJsonObject(value) ? merged(old, value) : value];
-  });
-  return { ...values, ...Object.fromEntries(entries) };
+  const entries = Object.entries({ ...values, ...more }).filter(([, value]) => value !== null);
+  return Object.fromEntries(
+    entries.map(([name, value]) => {
+      const old = values[name];
+      return [name, isJsonObject(old) && isJsonObject(value) ? merged(old, value) : value];
+    }),
+  );
 }

@@ -38,6 +38,13 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
+{{- /* What selects the pods that run davit itself, of both kinds; not the helpers beside them: the test's pod, dnsmasq. */ -}}
+{{- define "davit.serverLabels" -}}
+app.kubernetes.io/name: {{ include "davit.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+davit.dev/server: "true"
+{{- end -}}
+
 {{- /* Labels of a pod: no version among them, so that nothing restarts for a label's sake. Takes root and component. */ -}}
 {{- define "davit.podLabels" -}}
 {{ include "davit.selectorLabels" . }}
@@ -60,9 +67,14 @@ app.kubernetes.io/part-of: davit
 {{- if or .Values.boot.autoscaling.enabled (gt (int .Values.boot.replicas) 0) -}}true{{- end -}}
 {{- end -}}
 
+{{- /* "true" when followers may come in, be there any or not: what davit serve has for them is the same then. */ -}}
+{{- define "davit.admitsFollowers" -}}
+{{- if or .Values.boot.prepared (include "davit.hasFollowers" .) -}}true{{- end -}}
+{{- end -}}
+
 {{- /* "true" when the store listens off loopback, "" when not. */ -}}
 {{- define "davit.hasStore" -}}
-{{- if or .Values.store.expose (include "davit.hasFollowers" .) -}}true{{- end -}}
+{{- if or .Values.store.expose (include "davit.admitsFollowers" .) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* REGISTRY/REPOSITORY:TAG or REGISTRY/REPOSITORY@DIGEST. Takes image and defaultTag. */ -}}

@@ -14,8 +14,8 @@
 {{- define "davit.pod.metadata" -}}
 labels:
   {{- include "davit.podLabels" . | nindent 2 }}
-  # By this the operations Service knows the pods of both kinds.
-  davit.dev/operations: "true"
+  # By this Services know the pods of both kinds.
+  davit.dev/server: "true"
   {{- with .settings.podLabels }}
   {{- tpl (toYaml .) $.root | nindent 2 }}
   {{- end }}

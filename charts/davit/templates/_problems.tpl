@@ -35,6 +35,9 @@
 {{- if and (include "davit.hasFollowers" .) (not (or .Values.boot.serviceAccount.create .Values.boot.serviceAccount.name)) }}
 - boot.serviceAccount.name is empty: name the account to use, as boot.serviceAccount.create is false
 {{- end }}
+{{- if eq (include "davit.serviceAccountName" .) (include "davit.boot.serviceAccountName" .) }}
+- boot.serviceAccount.name is {{ include "davit.serviceAccountName" . | quote }}, which is the account with the rights of davit serve: name another, which needs none
+{{- end }}
 {{- end -}}
 
 {{- define "davit.problems.images" -}}
@@ -75,7 +78,8 @@
 
 {{- define "davit.problems.service" -}}
 {{- with .Values.advertiseAddress }}
-{{- if not (regexMatch "^(\\[[0-9A-Fa-f:.]+\\]|[^]:/\\[[:space:]]+):[0-9]{1,5}$" .) }}
+{{- $port := regexFind "[0-9]{1,5}$" . | atoi }}
+{{- if not (and (regexMatch "^(\\[[0-9A-Fa-f:.]+\\]|[^]:/\\[[:space:]]+):[1-9][0-9]{0,4}$" .) (le $port 65535)) }}
 - advertiseAddress is {{ quote . }}: write HOST:PORT, such as 192.0.2.10:8080 or [2001:db8::10]:8080
 {{- end }}
 {{- end }}
@@ -142,7 +146,7 @@
 - store.certificate.certManager.issuerRef.name is empty: name the Issuer
 {{- end }}
 {{- if and (include "davit.hasStore" $) (not (or .own .existingSecret .certManager.enabled)) }}
-- the store is exposed (store.expose, boot.replicas) and has no certificate: set store.certificate.own, .existingSecret or .certManager.enabled
+- the store listens (store.expose, boot.replicas, boot.prepared) and has no certificate: set store.certificate.own, .existingSecret or .certManager.enabled
 {{- end }}
 {{- end }}
 {{- with .Values.store.authentication }}
