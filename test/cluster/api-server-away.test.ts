@@ -55,7 +55,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
       await expect.poll(() => restarts("silent"), patience).toBeGreaterThan(silences);
       expect([before, kernel]).toContain(await rack.boots(1));
       expect(await rack.readiness()).toBe(200);
-      expect(await rack.metric("davit_cache_age_seconds")).toBeGreaterThan(2);
+      await expect.poll(() => rack.metric("davit_cache_age_seconds"), patience).toBeGreaterThan(2);
     } finally {
       cluster.resume();
     }

@@ -122,8 +122,10 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
       return (await requestsTo(cluster, { group: "davit.dev", subresource: "status" })) - before;
     };
     // Each of the two may tell that it has seen the new version of that Group; nobody has anything else to tell.
+    // A status is told after the machine was answered, so what the round before had to tell may be counted too:
+    // four in the worst round, where telling of every object that was touched would be nine and more.
     await expect.poll(writesOfOneRound).toBeLessThanOrEqual(2);
-    expect(await writesOfOneRound()).toBeLessThanOrEqual(2);
+    for (let round = 0; round < 3; round += 1) expect(await writesOfOneRound()).toBeLessThanOrEqual(4);
     const tries = await Promise.all(
       both.map((davit) => beside.metric("rest_client_requests_total", { method: "PATCH" }, davit)),
     );

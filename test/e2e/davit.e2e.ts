@@ -2,8 +2,8 @@
  * davit on a real cluster, from the image to the end of its chart. The steps build on each other; each file has a part of
  * the story.
  *
- * Not in it: a node whose clock steps. All of a node's containers have the same clock, and it may be this computer's, too;
- * suites with a clock of their own are for that.
+ * Not in it: a node whose clock steps. All of a node's containers have the same clock, and it may be this computer's, too.
+ * test/integration/wall-clock.test.ts steps that of one process of davit.
  */
 
 import { afterAll } from "vitest";

@@ -22,6 +22,9 @@ interface Requirement {
   readonly byChoice?: true;
 }
 
+/** What a process is started with (LD_PRELOAD) to have a wall clock of its own; where Debian has it. */
+export const fakeTimeLibrary = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketime.so.1`;
+
 const requirements = {
   qemu: { anyOf: ["qemu-system-x86_64"], bringIt: "apt-get install qemu-system-x86" },
   "ipxe-rom": { anyOf: ["/usr/lib/ipxe/qemu/pxe-virtio.rom"], bringIt: "apt-get install ipxe-qemu" },
@@ -82,6 +85,7 @@ const requirements = {
   "kube-score": { anyOf: [chartToolPath("kube-score")], bringIt: "make chart-tools-all", byChoice: true },
   "operator-crds": { anyOf: [operatorCrdsDirectory()], bringIt: "make chart-tools" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
+  faketime: { anyOf: [fakeTimeLibrary], bringIt: "apt-get install faketime" },
   gpg: { anyOf: ["gpg"], bringIt: "apt-get install gnupg" },
 } as const satisfies Record<string, Requirement>;
 
