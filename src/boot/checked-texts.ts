@@ -5,7 +5,7 @@
  */
 
 import { RenderError } from "../render/render-error.ts";
-import type { Rendered } from "../render/rendered.ts";
+import { counted, type Rendered } from "../render/rendered.ts";
 import { TextCache } from "./text-cache.ts";
 
 /** Four of the largest YAML texts (1 MiB, counted as 2), or a thousand of 4 KiB; there is one cache for each kind. */
@@ -32,7 +32,7 @@ export class CheckedTexts {
 
   #judge(text: string): Rendered | RenderError {
     try {
-      return this.#check(text);
+      return counted(this.#check(text));
     } catch (error) {
       if (error instanceof RenderError) return error;
       throw error;

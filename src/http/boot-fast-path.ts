@@ -65,10 +65,11 @@ function pathsOf(forms: readonly Asked["form"][]): ReadonlyMap<string, Asked> {
 interface Answer {
   readonly contentType: string;
   readonly body: string | Buffer;
+  readonly byteLength?: number | undefined;
 }
 
-function write(response: WireResponse, { contentType, body }: Answer): void {
-  const length = String(Buffer.byteLength(body));
+function write(response: WireResponse, { contentType, body, byteLength }: Answer): void {
+  const length = String(byteLength ?? Buffer.byteLength(body));
   response.writeOrdered(200, ["Content-Type", contentType, "Cache-Control", "no-store", "Content-Length", length]);
   response.end(body);
 }

@@ -10,6 +10,8 @@ import { compareBytes } from "../lib/order.ts";
 import type { Group } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
+import { joined, type Leaf, type Line, linesOf, nameOf, quote } from "./env-lines.ts";
+import { type QueryValue, queryValues } from "./query-values.ts";
 import { RenderError } from "./render-error.ts";
 import { plainText, type Rendered } from "./rendered.ts";
 import { isList, textOf } from "./values.ts";
@@ -20,10 +22,16 @@ const maxDepth = 64;
 const maxLength = 8 * 1024 * 1024;
 
 /**
- * A Group's own lines, in the order in which they are told. They are the same for every request that has no name of
- * theirs, which no request has but for those that begin with `REQUEST_`.
+ * A Group's own lines, in the order in which they are told; one text where no request changes them, as those of a Group
+ * that selects by `mac`.
  */
-export interface GroupLines {
+export type GroupLines = string | OpenLines;
+
+/**
+ * Lines that a request may add its `MAC` to, or take a name from. They are the same for every request that has no name
+ * of theirs, which no request has but for those that begin with `REQUEST_`.
+ */
+interface OpenLines {
   /** Up to the place of `MAC`. */
   readonly head: readonly Line[] | string;
   /** From there on. */
@@ -42,8 +50,10 @@ export function groupLines(group: Group): GroupLines {
   const own = metadata.filter(({ name }) => !selected.has(name));
   const macAt = own.length + selector.filter(({ name }) => compareBytes(name, macName) < 0).length;
   const all = [...own, ...selector];
-  const fixed = all.some(({ name }) => name.startsWith(requestPrefix)) ? (lines: readonly Line[]) => lines : joined;
+  const hasRequestName = all.some(({ name }) => name.startsWith(requestPrefix));
   const hasMac = all.some(({ name }) => name === macName);
+  if (hasMac && !hasRequestName) return joined(all);
+  const fixed = hasRequestName ? (lines: readonly Line[]) => lines : joined;
   return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
 }
 
@@ -51,16 +61,13 @@ export function groupLines(group: Group): GroupLines {
  * Writes the metadata of a machine.
  * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
  */
-export function renderMetadata({ head, tail, hasMac }: GroupLines, labels: Labels, rawQuery: string): Rendered {
+export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: string): Rendered {
   assert(!/[\r\n]/.test(rawQuery), "A raw query with a line break reached the metadata renderer");
-  const query = linesOf([...labels].map(([label, value]) => ({ path: ["request", "query", label], value })));
-  const mac = labels.get("mac");
-  // The contract lists the line without a condition: a machine is told its own MAC where nothing else names one.
-  const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
+  const query = queryValues(labels);
+  let body = typeof lines === "string" ? lines : ownLines(lines, query, labels.get("mac"));
+  for (const { named, value } of query) body += `${named.start}${quote(value)}\n`;
   // Never quoted: the contract has it exactly as sent.
-  const raw = { name: `${requestPrefix}RAW_QUERY`, text: `${requestPrefix}RAW_QUERY=${rawQuery}\n` };
-  const request = [...query, raw];
-  const body = without(head, request) + ownMac + without(tail, request) + joined(request);
+  body += `${rawQueryName}=${rawQuery}\n`;
   return { body, contentType: plainText };
 }
 
@@ -79,21 +86,10 @@ export function sharedNames(metadata: JsonObject): readonly string[] {
   return [...shared].toSorted(compareBytes);
 }
 
-/** A scalar and the keys that lead to it. */
-interface Leaf {
-  readonly path: readonly string[];
-  readonly value: string;
-}
-
-/** `NAME=value`, with its line's end. */
-interface Line {
-  readonly name: string;
-  readonly text: string;
-}
-
 const macName = "MAC";
 /** What every name begins with that comes from a request. */
 const requestPrefix = "REQUEST_";
+const rawQueryName = `${requestPrefix}RAW_QUERY`;
 
 /** The scalars of an object. Its `request` is not among them: the request's own lines have that name. */
 function flatten(metadata: JsonObject): readonly Leaf[] {
@@ -125,50 +121,15 @@ function collect(value: JsonValue, path: readonly string[], leaves: Leaves): voi
   }
 }
 
-/** Names the leaves and sorts them by name. Of several with one name, the lowest path in byte order stays. */
-function linesOf(leaves: readonly Leaf[]): readonly Line[] {
-  const named = leaves.map(({ path, value }) => ({ name: nameOf(path), path, value }));
-  const sorted = named.toSorted((a, b) => compareBytes(a.name, b.name) || comparePaths(a.path, b.path));
-  return sorted
-    .filter(({ name }, at) => name !== sorted[at - 1]?.name)
-    .map(({ name, value }) => ({ name, text: `${name}=${quote(value)}\n` }));
-}
-
-function comparePaths(a: readonly string[], b: readonly string[]): number {
-  for (const [at, key] of a.entries()) {
-    const order = at < b.length ? compareBytes(key, b[at] ?? "") : 1;
-    if (order !== 0) return order;
-  }
-  return a.length - b.length;
-}
-
-/** A path as a variable's name that every shell takes: upper-case letters, digits and `_`, and no digit in front. */
-function nameOf(path: readonly string[]): string {
-  const name = path
-    .join("_")
-    .toUpperCase()
-    .replaceAll(/[^A-Z0-9_]/gu, "_");
-  return /^(?:\d|$)/.test(name) ? `_${name}` : name;
-}
-
-/** A value as it stands behind the `=`: raw where that is safe, else in double quotes with escapes. */
-function quote(value: string): string {
-  if (!/[\p{Cc}\\]|^["'#\s]|\s$/u.test(value)) return value;
-  const escaped = value.replaceAll(/[\\"$`]/g, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escapeControl);
-  return `"${escaped}"`;
-}
-
-function escapeControl(character: string): string {
-  const known = { "\n": "\\n", "\r": "\\r", "\t": "\\t" }[character];
-  return known ?? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
-}
-
-function joined(lines: readonly Line[]): string {
-  return lines.map(({ text }) => text).join("");
+function ownLines({ head, tail, hasMac }: OpenLines, query: readonly QueryValue[], mac: string | undefined): string {
+  // The contract lists the line without a condition: a machine is told its own MAC where nothing else names one.
+  const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
+  return without(head, query) + ownMac + without(tail, query);
 }
 
 /** A Group's lines but those whose names the request has, too. */
-function without(lines: GroupLines["head"], request: readonly Line[]): string {
+function without(lines: OpenLines["head"], query: readonly QueryValue[]): string {
   if (typeof lines === "string") return lines;
-  return joined(lines.filter((own) => !request.some(({ name }) => name === own.name)));
+  const isOfRequest = (name: string) => name === rawQueryName || query.some(({ named }) => named.name === name);
+  return joined(lines.filter(({ name }) => !isOfRequest(name)));
 }

@@ -2,6 +2,13 @@
 export interface Rendered {
   readonly body: string;
   readonly contentType: string;
+  /** Of the body as UTF-8, where it is known: counting costs as much as finding the machine's Group. */
+  readonly byteLength?: number | undefined;
+}
+
+/** The same with its length, for what is sent again and again. */
+export function counted({ body, contentType }: Rendered): Rendered {
+  return { body, contentType, byteLength: Buffer.byteLength(body) };
 }
 
 export const plainText = "text/plain; charset=utf-8";
