@@ -131,7 +131,7 @@ const maxDepth = 100;
 
 function depthFindings(value: JsonValue): readonly Finding[] {
   if (!isDeeperThan(maxDepth, value)) return [];
-  return [{ path: ["spec"], text: `is nested deeper than ${maxDepth} levels: write it flatter` }];
+  return [{ path: ["spec"], code: "too-deep", text: `is nested deeper than ${maxDepth} levels: write it flatter` }];
 }
 
 function isDeeperThan(levels: number, value: JsonValue): boolean {

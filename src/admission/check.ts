@@ -6,6 +6,7 @@
 
 import { Environment } from "@marcbachmann/cel-js";
 import { Ajv, type ErrorObject } from "ajv";
+import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { SchemaNode } from "./schema.ts";
 
@@ -15,6 +16,9 @@ export interface Finding {
   readonly path: readonly string[];
   /** The place is a field that should not be there: its name is the user's text and is not shown. */
   readonly isUnknownField?: boolean;
+  readonly code: FindingCode;
+  /** davit alone can tell: it says nothing of which version the CRD is. */
+  readonly isBeyondCrd?: true;
   /** What is wrong and what to do. */
   readonly text: string;
 }
@@ -41,14 +45,42 @@ export function compileCheck(node: SchemaNode): Check {
   };
 }
 
+const bothEnds = "with a letter or digit at both ends";
+
 /** The patterns of the CRDs in words; a test holds this table against the CRD files. */
-export const patternTexts: Readonly<Record<string, string>> = {
-  "^[^\\x00-\\x1f\\x7f]+$": "has a control character, such as a line break: remove it",
-  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$":
-    "is no name of an object: write lower-case letters, digits, hyphens and dots, with a letter or digit at both ends",
-  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$":
-    "is no namespace: write lower-case letters, digits and hyphens, with a letter or digit at both ends",
-  "^[-._a-zA-Z0-9]+$": "is no key: write letters, digits, hyphens, underscores and dots",
+export const patternFindings: Readonly<Record<string, Pick<Finding, "code" | "text">>> = {
+  "^[^\\x00-\\x1f\\x7f]+$": {
+    code: "control-character",
+    text: "has a control character, such as a line break: remove it",
+  },
+  "^[^\\x00-\\x08\\x0b-\\x1f\\x7f]+$": {
+    code: "control-character",
+    text: "has a control character other than line feed and tab, such as the carriage return of a Windows line end",
+  },
+  "^#!ipxe(\\n[^\\x00-\\x08\\x0b-\\x1f\\x7f]*)?$": {
+    code: "invalid-script",
+    text: "is no script: begin it with the line #!ipxe, and write no control character other than line feed and tab",
+  },
+  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$": {
+    code: "invalid-name",
+    text: `is no name of an object: write lower-case letters, digits, hyphens and dots, ${bothEnds}`,
+  },
+  "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$": {
+    code: "invalid-name",
+    text: `is no namespace: write lower-case letters, digits and hyphens, ${bothEnds}`,
+  },
+  "^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$": {
+    code: "invalid-name",
+    text: `is no name of a part: write lower-case letters, digits, hyphens and dots, ${bothEnds}`,
+  },
+  "^[-._a-zA-Z0-9]+$": {
+    code: "invalid-key",
+    text: "is no key: write letters, digits, hyphens, underscores and dots",
+  },
+  "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$": {
+    code: "invalid-name",
+    text: `is no name of a label: write letters, digits, hyphens, underscores and dots, ${bothEnds}`,
+  },
 };
 
 const typeTexts: Readonly<Record<string, string>> = {
@@ -64,37 +96,45 @@ function toFinding(error: ErrorObject): Finding {
   const limit = String(error.params.limit);
   switch (error.keyword) {
     case "required":
-      return { path: [...path, String(error.params.missingProperty)], text: "is missing: add it" };
+      return {
+        path: [...path, String(error.params.missingProperty)],
+        code: "missing-field",
+        text: "is missing: add it",
+      };
     case "additionalProperties":
       return {
         path: [...path, String(error.params.additionalProperty)],
         isUnknownField: true,
+        code: "unknown-field",
         text: unknownFieldText(error),
       };
     case "type":
-      return { path, text: typeTexts[String(error.params.type)] ?? otherText };
+      return { path, code: "wrong-type", text: typeTexts[String(error.params.type)] ?? otherFinding.text };
     case "enum":
-      return { path, text: `must be one of ${error.params.allowedValues.join(", ")}` };
+      return { path, code: "unknown-choice", text: `must be one of ${error.params.allowedValues.join(", ")}` };
     case "pattern":
-      return { path, text: patternTexts[String(error.params.pattern)] ?? otherText };
+      return { path, ...(patternFindings[String(error.params.pattern)] ?? otherFinding) };
     case "minLength":
-      return { path, text: "is empty: write a value, or remove the field" };
+      return { path, code: "empty-value", text: "is empty: write a value, or remove the field" };
     case "maxLength":
-      return { path, text: `is longer than ${limit} characters: shorten it` };
+      return { path, code: "too-long", text: `is longer than ${limit} characters: shorten it` };
     case "maxItems":
-      return { path, text: `has more than ${limit} entries: shorten the list` };
+      return { path, code: "too-long", text: `has more than ${limit} entries: shorten the list` };
     case "maxProperties":
-      return { path, text: `has more than ${limit} names: remove some` };
+      return { path, code: "too-long", text: `has more than ${limit} names: remove some` };
     case "minimum":
-      return { path, text: `must be ${limit} or more` };
+      return { path, code: "out-of-range", text: `must be ${limit} or more` };
     case "maximum":
-      return { path, text: `must be ${limit} or less` };
+      return { path, code: "out-of-range", text: `must be ${limit} or less` };
     default:
-      return { path, text: otherText };
+      return { path, ...otherFinding };
   }
 }
 
-const otherText = "is not valid here: compare it with the field's description in docs/crds";
+const otherFinding = {
+  code: "broken-rule",
+  text: "is not valid here: compare it with the field's description in docs/crds",
+} as const;
 
 function unknownFieldText({ parentSchema }: ErrorObject): string {
   const names = Object.keys(parentSchema?.properties ?? {}).toSorted();
@@ -115,14 +155,31 @@ function compileRules(node: SchemaNode): RuleCheck {
   const values = node.values && compileRules(node.values);
   const items = node.items && compileRules(node.items);
   return (value, path) => {
+    const doubles = node.listKeys.length === 0 ? [] : doubleFindings(node.listKeys, value, path);
     const self = own.length === 0 ? undefined : celValue(node, value);
-    const failed = own.filter(({ holds }) => !isTrue(holds, self)).map(({ message }) => ({ path, text: message }));
-    return [...failed, ...children(value).flatMap(([name, child]) => below(name)?.(child, [...path, name]) ?? [])];
+    const failed = own.filter(({ holds }) => !isTrue(holds, self)).map(({ message }) => ruleFinding(path, message));
+    const told = [...doubles, ...failed];
+    return [...told, ...children(value).flatMap(([name, child]) => below(name)?.(child, [...path, name]) ?? [])];
   };
 
   function below(name: string): RuleCheck | undefined {
     return properties.get(name) ?? values ?? items;
   }
+}
+
+/** The API server refuses these as `Duplicate value`: nobody could say which of the two is meant. */
+function doubleFindings(keys: readonly string[], value: JsonValue, path: readonly string[]): readonly Finding[] {
+  const known = new Set<string>();
+  return children(value).flatMap(([at, entry]) => {
+    const id = JSON.stringify(keys.map((key) => (isJsonObject(entry) ? entry[key] : undefined)));
+    if (known.size !== known.add(id).size) return [];
+    const text = `has the ${keys.join(" and ")} of an entry above: give it one of its own`;
+    return [{ path: [...path, at], code: "duplicate-entry", text }];
+  });
+}
+
+function ruleFinding(path: readonly string[], text: string): Finding {
+  return { path, code: "broken-rule", text };
 }
 
 /**
@@ -135,7 +192,9 @@ function celValue(node: SchemaNode, value: JsonValue): unknown {
   if (!isJsonObject(value)) return value;
   const fields = Object.entries(value).flatMap(([name, child]): [string, unknown][] => {
     const schema = properties.get(name) ?? values;
-    return schema === undefined ? [] : [[name, celValue(schema, child)]];
+    // To the API server's rules a field that may be null and is has nothing.
+    const isAbsent = schema === undefined || (child === null && properties.has(name));
+    return isAbsent ? [] : [[name, celValue(schema, child)]];
   });
   return new Map(fields);
 }

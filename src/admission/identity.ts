@@ -5,6 +5,7 @@
  * slip of the keyboard would take an object away, and hand its machines to a less specific Group.
  */
 
+import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ObjectKind, ObjectName } from "../model/source.ts";
 import type { Finding } from "./check.ts";
@@ -29,28 +30,31 @@ const davitVersion = `${davitGroup}/v1alpha1`;
 /** Tells what a document is. */
 export function identify(document: JsonValue): Identity {
   if (!isJsonObject(document)) {
-    return unclear([], "is no Kubernetes object: write apiVersion, kind, metadata and spec");
+    return unclear([], "not-an-object", "is no Kubernetes object: write apiVersion, kind, metadata and spec");
   }
   const { apiVersion, kind } = document;
-  if (typeof apiVersion !== "string") return unclear(["apiVersion"], `is missing: write ${davitVersion} or v1`);
-  if (typeof kind !== "string") return unclear(["kind"], "is missing: write Profile, Group, ConfigMap or Secret");
+  if (typeof apiVersion !== "string")
+    return unclear(["apiVersion"], "missing-field", `is missing: write ${davitVersion} or v1`);
+  if (typeof kind !== "string")
+    return unclear(["kind"], "missing-field", "is missing: write Profile, Group, ConfigMap or Secret");
   const isOwn = apiVersion === davitGroup || apiVersion.startsWith(`${davitGroup}/`);
   return isOwn ? identifyOwn(apiVersion, kind, document) : identifyOther(apiVersion, kind, document);
 }
 
 function identifyOwn(apiVersion: string, kind: string, document: JsonObject): Identity {
   const meant = isOwnKind(kind) ? { objectKind: kind, document } : undefined;
-  if (apiVersion !== davitVersion) return { ...unclear(["apiVersion"], versionText), ...(meant && { meant }) };
-  return meant === undefined ? unclear(["kind"], kindText) : { kind: "known", ...meant };
+  if (apiVersion !== davitVersion)
+    return { ...unclear(["apiVersion"], "unknown-version", versionText), ...(meant && { meant }) };
+  return meant === undefined ? unclear(["kind"], "unknown-kind", kindText) : { kind: "known", ...meant };
 }
 
 function identifyOther(apiVersion: string, kind: string, document: JsonObject): Identity {
   if (apiVersion === "v1" && (kind === "ConfigMap" || kind === "Secret")) {
     return { kind: "known", objectKind: kind, document };
   }
-  if (apiVersion === "v1" && kind === "List") return unclear(["items"], listText);
+  if (apiVersion === "v1" && kind === "List") return unclear(["items"], "nested-list", listText);
   if (!isOwnKind(kind) || !isAlmostOwn(apiVersion)) return { kind: "foreign" };
-  return { ...unclear(["apiVersion"], nearMissText), meant: { objectKind: kind, document } };
+  return { ...unclear(["apiVersion"], "misspelt-group", nearMissText), meant: { objectKind: kind, document } };
 }
 
 /** True without a group, or with one that has our name in it. */
@@ -85,6 +89,6 @@ function isOwnKind(kind: string): kind is "Profile" | "Group" {
   return kind === "Profile" || kind === "Group";
 }
 
-function unclear(path: readonly string[], text: string) {
-  return { kind: "unclear", finding: { path, text } } as const;
+function unclear(path: readonly string[], code: FindingCode, text: string) {
+  return { kind: "unclear", finding: { path, code, text } } as const;
 }

@@ -24,6 +24,8 @@ export interface SchemaNode {
   readonly items?: SchemaNode;
   /** Values of a map whose keys are free. */
   readonly values?: SchemaNode;
+  /** Of a list whose elements are told apart by these fields: no two may have the same in all of them. */
+  readonly listKeys: readonly string[];
 }
 
 /** The spec of one kind of the group `davit.dev`. */
@@ -64,7 +66,8 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
     json.additionalProperties = values?.json ?? false;
   }
   if (items !== undefined) json.items = items.json;
-  return { json, rules: rulesOf(source), properties, ...(items && { items }), ...(values && { values }) };
+  const listKeys = listKeysOf(source);
+  return { json, rules: rulesOf(source), properties, listKeys, ...(items && { items }), ...(values && { values }) };
 }
 
 /** What ajv or CEL enforce; everything else has to be named below. */
@@ -86,6 +89,7 @@ const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
   additionalProperties: "rewritten",
   "x-kubernetes-validations": "rewritten",
   "x-kubernetes-preserve-unknown-fields": "rewritten",
+  "x-kubernetes-list-map-keys": "rewritten",
 };
 
 /** For people, or for how the API server merges: nothing to check. int32 fields carry their own bounds. */
@@ -93,7 +97,6 @@ const ignoredKeywords: ReadonlySet<string> = new Set([
   "description",
   "format",
   "x-kubernetes-list-type",
-  "x-kubernetes-list-map-keys",
   "x-kubernetes-map-type",
 ]);
 
@@ -104,6 +107,12 @@ function rulesOf(source: JsonObject): readonly Rule[] {
     const { rule, message } = objectOf(entry, "rule");
     return { rule: textOf(rule), message: textOf(message) };
   });
+}
+
+function listKeysOf(source: JsonObject): readonly string[] {
+  const keys = source["x-kubernetes-list-map-keys"] ?? [];
+  assert(Array.isArray(keys), "The keys of a list are a list");
+  return keys.map(textOf);
 }
 
 function objectOf(value: unknown, what: string): JsonObject {

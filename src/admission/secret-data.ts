@@ -23,7 +23,7 @@ export function readSecretData(secret: JsonObject): SecretData {
   const bad = encoded.filter(([, text]) => !base64.test(text));
   if (bad.length > 0) {
     const text = "is not base64: encode it, or move it to stringData";
-    return { kind: "bad", findings: bad.map(([key]) => ({ path: ["data", key], text })) };
+    return { kind: "bad", findings: bad.map(([key]) => ({ path: ["data", key], code: "not-base64", text })) };
   }
   const decoded = encoded.flatMap(([key, text]): [string, string][] => {
     const plain = decodeUtf8(Buffer.from(text, "base64"));

@@ -17,7 +17,7 @@ import { Holdings } from "./holdings.ts";
 import { type ListedFile, type Listing, listFiles } from "./list-files.ts";
 import { type IgnoringFile, LookLog } from "./look-log.ts";
 import { Parser } from "./parser.ts";
-import { maxFileBytes, type ReadFile, unusableFile } from "./read-file.ts";
+import { maxFileBytes, type ReadFile } from "./read-file.ts";
 import { Watches } from "./watches.ts";
 
 export interface DirectorySourceOptions {
@@ -146,17 +146,11 @@ export class DirectorySource implements Source {
 
   /** Reads files and keeps what they hold; returns how many were parsed, and how many of those in vain. */
   async #read(listed: readonly ListedFile[], parser: Parser): Promise<{ parsedCount: number; missedCount: number }> {
-    const large = listed.filter(({ sizeBytes }) => sizeBytes > maxFileBytes);
-    for (const { path, label, signature } of large) {
-      const file = unusableFile(label, `The file is larger than ${maxFileBytes / 2 ** 20} MiB: split it`);
-      this.#files.set(path, { ...file, signature });
-    }
-    const requests = listed.filter(({ sizeBytes }) => sizeBytes <= maxFileBytes);
-    const parsed = await parser.parse(requests);
+    const parsed = await parser.parse(listed);
     const ignoring: IgnoringFile[] = [];
     let missedCount = 0;
     for (const [position, { signature: readSignature, ...file }] of parsed.entries()) {
-      const request = requests[position];
+      const request = listed[position];
       if (request === undefined) continue;
       // Bytes of another version than the one listed: the next look sees that version, too, and reads it at rest.
       if (readSignature !== undefined && readSignature !== request.signature) {
@@ -168,7 +162,7 @@ export class DirectorySource implements Source {
       this.#files.set(path, { ...file, signature: readSignature ?? "" });
     }
     this.#lookLog.ignored(ignoring);
-    return { parsedCount: parsed.length, missedCount };
+    return { parsedCount: listed.filter(({ sizeBytes }) => sizeBytes <= maxFileBytes).length, missedCount };
   }
 
   /** Forgets files that are gone; what cannot be looked at keeps all that was known below it. */

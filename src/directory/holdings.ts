@@ -14,15 +14,8 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
-import type {
-  GroupObject,
-  ObjectKind,
-  ObjectName,
-  Refusal,
-  SourceObject,
-  SourceProblem,
-  SourceView,
-} from "../model/source.ts";
+import type { GroupObject, ObjectKind, ObjectName, Refusal, SourceObject, SourceView } from "../model/source.ts";
+import type { FileProblem } from "./file-problem.ts";
 import type { Definition, ReadFile } from "./read-file.ts";
 
 /** What one look at the directories found. */
@@ -30,7 +23,7 @@ export interface Look {
   /** Every file that counts, in byte order of its path. */
   readonly files: Iterable<ReadFile>;
   /** What is wrong beyond the files. */
-  readonly problems: readonly SourceProblem[];
+  readonly problems: readonly FileProblem[];
   /** False while a file is still being written or was not read: what is missing may be in it. */
   readonly isAtRest: boolean;
   /** Monotonic time of the look. */
@@ -53,7 +46,7 @@ export class Holdings implements SourceView {
   readonly #objects: Objects = { Profile: new Map(), Group: new Map(), ConfigMap: new Map(), Secret: new Map() };
   /** Objects that the last complete looks did not find, with the time of the first such look. */
   #missingSinceMs = new Map<string, number>();
-  #problems: readonly SourceProblem[] = [];
+  #problems: readonly FileProblem[] = [];
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
 
@@ -66,7 +59,7 @@ export class Holdings implements SourceView {
     return this.#isComplete;
   }
 
-  get problems(): readonly SourceProblem[] {
+  get problems(): readonly FileProblem[] {
     return this.#problems;
   }
 
@@ -141,8 +134,7 @@ export class Holdings implements SourceView {
     const held = this.#held(name);
     const problem = second === undefined ? undefined : duplicateProblem(first, second);
     const message = problem?.message ?? (first.kind === "refused" ? first.text : "");
-    const object =
-      held !== undefined && !isRefused(held) ? held : refusedGroup([...same, ...asDefinition(held)], message);
+    const object = held !== undefined && !isRefused(held) ? held : refusedGroup([...same.map(objectIn), held], message);
     const refusal = toRefusal(name, message);
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
@@ -201,7 +193,7 @@ export class Holdings implements SourceView {
 /** What to do with what a name is defined as. */
 interface Resolved {
   readonly object?: SourceObject;
-  readonly problem?: SourceProblem;
+  readonly problem?: FileProblem;
   readonly refusal?: Refusal;
 }
 
@@ -214,24 +206,24 @@ function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, re
   return Map.groupBy(definitions, (definition) => keyOf(nameOfDefinition(definition)));
 }
 
-function duplicateProblem(first: Definition, second: Definition): SourceProblem {
+function duplicateProblem(first: Definition, second: Definition): FileProblem {
   const { kind, namespace, name } = nameOfDefinition(second);
   const place = originOf(first);
   const message = `${kind} ${namespace}/${name} is defined a second time, first in ${place}: remove or rename one`;
-  return { origin: originOf(second), message };
+  const { file, at } = second.place;
+  return { origin: originOf(second), message, code: "duplicate-object", file, at, text: message };
 }
 
 /** The first of several definitions of a Group that says which machines are its own, as a refused one. */
-function refusedGroup(same: readonly Definition[], refusal: string): GroupObject | undefined {
-  for (const definition of same) {
-    const object = definition.kind === "accepted" ? definition.object : definition.standIn;
+function refusedGroup(same: readonly (SourceObject | undefined)[], refusal: string): GroupObject | undefined {
+  for (const object of same) {
     if (object?.kind === "Group") return { ...object, refusal };
   }
   return undefined;
 }
 
-function asDefinition(held: SourceObject | undefined): readonly Definition[] {
-  return held === undefined ? [] : [{ kind: "accepted", object: held }];
+function objectIn(definition: Definition): SourceObject | undefined {
+  return definition.kind === "accepted" ? definition.object : definition.standIn;
 }
 
 function isRefused(object: SourceObject): boolean {

@@ -3,6 +3,9 @@
  * begin with a dot are skipped. Links are followed, because a mounted ConfigMap is made of them (`web.yaml` leads to
  * `..data/web.yaml`, and `..data` to the newest version); a directory that is reached twice is read once.
  *
+ * What has the name of a manifest and is neither a file nor a directory, such as a named pipe or a device, is a problem
+ * and never opened: to open it could take forever, and to pass over it would delete what the file there gave before.
+ *
  * A given directory without a single manifest counts as one that is not there: the mount point of an unmounted volume
  * looks the same as a directory that was emptied on purpose (docs/decisions/0004).
  */
@@ -12,7 +15,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
-import type { SourceProblem } from "../model/source.ts";
+import { type FileProblem, wholeProblem } from "./file-problem.ts";
 
 export interface ListedFile {
   readonly path: string;
@@ -30,7 +33,7 @@ export interface Listing {
   readonly directories: ReadonlyMap<string, string>;
   /** Paths that could not be looked at; what was known of them and below them still counts. */
   readonly unreadable: readonly string[];
-  readonly problems: readonly SourceProblem[];
+  readonly problems: readonly FileProblem[];
 }
 
 // A directory given by mistake, such as /, must not be walked for minutes.
@@ -56,13 +59,13 @@ class Walk implements Listing {
   readonly files: ListedFile[] = [];
   readonly directories = new Map<string, string>();
   readonly unreadable: string[] = [];
-  readonly problems: SourceProblem[] = [];
+  readonly problems: FileProblem[] = [];
   readonly #visited = new Map<string, Visited>();
 
   async enterRoot(directory: string, label: string): Promise<void> {
     const root = resolve(directory);
     const { path, isEmpty } = await this.#enter(root, { label, origin: directory, level: "root" });
-    if (isEmpty) this.#report(path, directory, emptyText);
+    if (isEmpty) this.#report(path, wholeProblem(directory, "empty-directory", emptyText));
   }
 
   async #enter(path: string, { label, origin, level }: Entered): Promise<Visited> {
@@ -81,7 +84,8 @@ class Walk implements Listing {
       if (code === undefined) throw error;
       // A directory may go while its parent is read; a root that is gone keeps what was known of it.
       if (code === "ENOENT" && level === "below") return { path, isEmpty: true };
-      this.#report(path, origin, `The directory cannot be read (${code}): restore it, or correct its permissions`);
+      const message = `The directory cannot be read (${code}): restore it, or correct its permissions`;
+      this.#report(path, wholeProblem(origin, "unreadable-file", message));
       return { path, isEmpty: false };
     }
   }
@@ -114,7 +118,7 @@ class Walk implements Listing {
       // A file or a directory that is gone was removed a moment ago. A link stays and says that something should be there:
       // whatever its name, it may lead to a directory of manifests, on a volume that is not mounted.
       const isGone = code === "ENOENT" && !entry.isSymbolicLink();
-      if (!isGone) this.#report(path, join(label, entry.name), unreadableText(code, entry.name));
+      if (!isGone) this.#report(path, unreadableProblem(join(label, entry.name), code, entry.name));
       return undefined;
     }
   }
@@ -125,9 +129,14 @@ class Walk implements Listing {
     const path = join(directory, name);
     const own = join(label, name);
     if (stats.isDirectory()) return await this.#addBelow(path, own, entry.isSymbolicLink());
-    if (!stats.isFile() || !isManifest(name)) return false;
+    if (!isManifest(name)) return false;
+    if (!stats.isFile()) {
+      this.#report(path, noFileProblem(own, stats));
+      return true;
+    }
     if (this.files.length === maxFiles) {
-      this.#report(directory, label || directory, `There are more than ${maxFiles} files: give a smaller directory`);
+      const message = `There are more than ${maxFiles} files: give a smaller directory`;
+      this.#report(directory, wholeProblem(label || directory, "too-large", message));
     }
     if (this.files.length >= maxFiles) return true;
     this.files.push({ path, label: own, sizeBytes: Number(stats.size), signature: signatureOf(stats) });
@@ -138,14 +147,16 @@ class Walk implements Listing {
   async #addBelow(path: string, label: string, isLinked: boolean): Promise<boolean> {
     const below = await this.#enter(path, { label, origin: label, level: "below" });
     const isReachedFirst = below.path === path;
-    if (below.isEmpty && isLinked && isReachedFirst) this.#report(path, label, emptyText);
+    if (below.isEmpty && isLinked && isReachedFirst) {
+      this.#report(path, wholeProblem(label, "empty-directory", emptyText));
+    }
     return !below.isEmpty;
   }
 
-  #report(path: string, origin: string, message: string): void {
+  #report(path: string, problem: FileProblem): void {
     if (this.unreadable.includes(path)) return;
     this.unreadable.push(path);
-    this.problems.push({ origin, message });
+    this.problems.push(problem);
   }
 }
 
@@ -172,10 +183,25 @@ const emptyText =
   "The directory holds no manifest, as if its volume were not mounted, so all that came from it stays: restore it, " +
   "or, to delete everything in it, leave one file with a document, such as a ConfigMap";
 
-function unreadableText(code: string, name: string): string {
-  if (code === "ENOENT") return "The link leads to nothing: restore what it leads to, or remove it";
+function unreadableProblem(label: string, code: string, name: string): FileProblem {
+  if (code === "ENOENT") {
+    return wholeProblem(label, "broken-link", "The link leads to nothing: restore what it leads to, or remove it");
+  }
   const what = isManifest(name) ? "The file cannot be read" : "What may be a directory cannot be looked at";
-  return `${what} (${code}): check its permissions`;
+  return wholeProblem(label, "unreadable-file", `${what} (${code}): check its permissions`);
+}
+
+/** The problem of something else in the place of a manifest's file. */
+export function noFileProblem(label: string, stats: BigIntStats): FileProblem {
+  const what = `This is ${kindOf(stats)} and no file`;
+  const text = `${what}, so what came from it before stays: put the file back, or remove it`;
+  return wholeProblem(label, "unreadable-file", text);
+}
+
+function kindOf(stats: BigIntStats): string {
+  if (stats.isFIFO()) return "a named pipe";
+  if (stats.isSocket()) return "a socket";
+  return stats.isDirectory() ? "a directory" : "a device";
 }
 
 function isManifest(name: string): boolean {

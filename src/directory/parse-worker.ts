@@ -3,12 +3,12 @@
  * the thread that answers machines. It gets the texts of the CRDs as its data and answers each request in order.
  */
 
-import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { Admission } from "../admission/admission.ts";
 import { assert, codeOf } from "../lib/errors.ts";
-import { type ListedFile, signatureOf } from "./list-files.ts";
-import { type ReadFile, readFileBytes, unusableFile } from "./read-file.ts";
+import { type ListedFile, noFileProblem, signatureOf } from "./list-files.ts";
+import { maxFileBytes, type ReadFile, readFileBytes, unusableFile, withProblem } from "./read-file.ts";
 
 export interface ParsedFile extends ReadFile {
   /** The version that was read; undefined when it could not be, so that it is tried again. */
@@ -32,34 +32,34 @@ function answer(message: WorkerAnswer): void {
   port?.postMessage(message);
 }
 
-function parseFile({ path, label }: ListedFile): ParsedFile {
+function parseFile({ path, label, sizeBytes, signature: listed }: ListedFile): ParsedFile {
+  if (sizeBytes > maxFileBytes) {
+    const text = `The file is larger than ${maxFileBytes / 2 ** 20} MiB: split it`;
+    return { ...unusableFile(label, "too-large", text), signature: listed };
+  }
   try {
-    const { bytes, signature } = readWithSignature(path);
-    return { ...parseBytes(label, bytes), signature };
+    return readListed(path, label);
   } catch (error) {
     const code = codeOf(error);
     if (code === undefined) throw error;
     const message = `The file cannot be read (${code}): check its permissions and its disk`;
-    return { ...unusableFile(label, message), signature: undefined };
+    return { ...unusableFile(label, "unreadable-file", message), signature: undefined };
   }
 }
 
-function parseBytes(label: string, bytes: Uint8Array): ReadFile {
+/**
+ * Reads a file, or what took its place since it was listed: opening a named pipe would wait for its writer, so that
+ * every file is opened without waiting. The signature is taken after the bytes, so that it tells whether they are those
+ * that the listing saw.
+ */
+function readListed(path: string, label: string): ParsedFile {
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    return readFileBytes(label, bytes, admission);
-  } catch (error) {
-    // Ten thousand brackets run the parser out of stack, which is the file's fault. Everything else is davit's.
-    if (!(error instanceof RangeError)) throw error;
-    return unusableFile(label, "The file cannot be parsed: its values are nested too deeply, write them flatter");
-  }
-}
-
-/** The signature is taken after the bytes, so that it tells whether they are those that the listing saw. */
-function readWithSignature(path: string): { readonly bytes: Buffer; readonly signature: string } {
-  const descriptor = openSync(path, "r");
-  try {
+    const stats = fstatSync(descriptor, { bigint: true });
+    if (!stats.isFile()) return { ...withProblem(noFileProblem(label, stats)), signature: signatureOf(stats) };
     const bytes = readFileSync(descriptor);
-    return { bytes, signature: signatureOf(fstatSync(descriptor, { bigint: true })) };
+    const signature = signatureOf(fstatSync(descriptor, { bigint: true }));
+    return { ...readFileBytes(label, bytes, admission), signature };
   } finally {
     closeSync(descriptor);
   }

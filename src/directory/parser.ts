@@ -35,12 +35,14 @@ export class Parser {
 
   /**
    * Parses files; the answers are in their order. One call at a time.
+   * @param told called now and then with how many are done.
    * @throws {Error} when the worker thread cannot be started at all.
    */
-  async parse(files: readonly ListedFile[]): Promise<readonly ParsedFile[]> {
+  async parse(files: readonly ListedFile[], told?: (count: number) => void): Promise<readonly ParsedFile[]> {
     const parsed: ParsedFile[] = [];
     for (let at = 0; at < files.length; at += maxFilesPerBatch) {
       parsed.push(...(await this.#parseBatch(files.slice(at, at + maxFilesPerBatch))));
+      told?.(parsed.length);
     }
     return parsed;
   }
@@ -74,7 +76,7 @@ export class Parser {
 
 function unparsable({ label, signature }: ListedFile): ParsedFile {
   const text = "The file cannot be parsed: it needs more memory than a manifest may, split it";
-  return { ...unusableFile(label, text), signature };
+  return { ...unusableFile(label, "too-large", text), signature };
 }
 
 function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {

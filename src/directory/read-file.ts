@@ -8,27 +8,42 @@ import type { Finding } from "../admission/check.ts";
 import { foreignKey } from "../admission/identity.ts";
 import type { SchemaNode } from "../admission/schema.ts";
 import { decodeUtf8 } from "../admission/secret-data.ts";
+import type { Position } from "../lib/position.ts";
+import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
-import type { GroupObject, ObjectName, SourceObject, SourceProblem } from "../model/source.ts";
-import { readDocuments, type TextDocument } from "./yaml-documents.ts";
+import type { GroupObject, ObjectName, SourceObject } from "../model/source.ts";
+import { type FileProblem, wholeProblem } from "./file-problem.ts";
+import { readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
 
 /** A document that names an object. */
 export type Definition =
-  | { readonly kind: "accepted"; readonly object: SourceObject }
+  | { readonly kind: "accepted"; readonly object: SourceObject; readonly place: ItemPlace }
   | {
       readonly kind: "refused";
       readonly name: ObjectName;
       readonly origin: string;
       /** What is wrong, in one sentence. */
       readonly text: string;
+      readonly place: ItemPlace;
       /** A Group that can at least say which machines are its own. */
       readonly standIn?: GroupObject;
     };
 
+/** Where in a file an object is. */
+export interface ItemPlace {
+  /** As people call it. */
+  readonly file: string;
+  readonly at: Position;
+  /** Number of its document. */
+  readonly document: number;
+  /** Into a List; empty for a document of its own. */
+  readonly path: readonly string[];
+}
+
 /** What a file holds. */
 export interface ReadFile {
   readonly definitions: readonly Definition[];
-  readonly problems: readonly SourceProblem[];
+  readonly problems: readonly FileProblem[];
   /** Documents of groups that davit does not read. */
   readonly ignored: readonly IgnoredDocument[];
 }
@@ -50,8 +65,13 @@ const maxMarks = 500_000;
 const maxFindingsPerDocument = 8;
 
 /** A file that cannot be used as a whole. */
-export function unusableFile(origin: string, message: string): ReadFile {
-  return { definitions: [], problems: [{ origin, message }], ignored: [] };
+export function unusableFile(file: string, code: FindingCode, message: string): ReadFile {
+  return withProblem(wholeProblem(file, code, message));
+}
+
+/** A file of which only a problem is known. */
+export function withProblem(problem: FileProblem): ReadFile {
+  return { definitions: [], problems: [problem], ignored: [] };
 }
 
 /** How many characters begin or part values in YAML and JSON: an upper bound of what the parser would have to hold. */
@@ -70,20 +90,59 @@ const marks: ReadonlySet<number> = new Set([..."\n,:[{-&*?|>"].map((mark) => mar
 export function readFileBytes(path: string, bytes: Uint8Array, admission: Admission): ReadFile {
   const text = decodeUtf8(bytes);
   if (text === undefined || text.includes("\0")) {
-    return unusableFile(path, "The file is not UTF-8 text: save it as UTF-8, or move it out of the directory");
+    return unusableFile(
+      path,
+      "not-text",
+      "The file is not UTF-8 text: save it as UTF-8, or move it out of the directory",
+    );
   }
+  const read = readText({ path, text, start: textBegin }, admission);
+  // A redirection or an editor that failed halfway leaves such a file; kubectl refuses it, too.
+  return read ?? unusableFile(path, "no-document", "The file holds no document: remove the file if that is meant");
+}
+
+/** A text, or a part of one that begins with a document. */
+export interface Text {
+  /** As for `readFileBytes`. */
+  readonly path: string;
+  readonly text: string;
+  readonly start: TextStart;
+}
+
+/**
+ * Reads a text.
+ * @returns undefined when it holds no document.
+ */
+export function readText(source: Text, admission: Admission): ReadFile | undefined {
+  const { path, text } = source;
   if (markCount(text) > maxMarks) {
-    return unusableFile(path, `The file has more than ${maxMarks} lines and values: split it`);
+    return unusableFile(path, "too-large", `The file has more than ${maxMarks} lines and values: split it`);
   }
-  const documents = readDocuments(text, path.endsWith(".json") ? "json" : "yaml");
+  try {
+    return readWithin(source, admission);
+  } catch (error) {
+    // Ten thousand brackets run the parser out of stack, which is the file's fault. Everything else is davit's.
+    if (!(error instanceof RangeError)) throw error;
+    const message = "The file cannot be parsed: its values are nested too deeply, write them flatter";
+    return unusableFile(path, "too-deep", message);
+  }
+}
+
+function readWithin({ path, text, start }: Text, admission: Admission): ReadFile | undefined {
+  const documents = readDocuments(text, path.endsWith(".json") ? "json" : "yaml", start);
   if ("text" in documents) {
-    const { number, line, column, text: what } = documents;
-    const origin = `${path}, document ${number} (line ${line})`;
-    return unusableFile(origin, `The file cannot be read at line ${line}, column ${column}: ${what}`);
+    const { number, line, column, code, text: what } = documents;
+    return withProblem({
+      origin: `${path}, document ${number} (line ${line})`,
+      message: `The file cannot be read at line ${line}, column ${column}: ${what}`,
+      code,
+      file: path,
+      at: { line, column },
+      text: `The file cannot be read: ${what}`,
+    });
   }
   const items = documents.flatMap(unfoldList);
-  // A redirection or an editor that failed halfway leaves such a file; kubectl refuses it, too.
-  if (items.length === 0) return unusableFile(path, "The file holds no document: remove the file if that is meant");
+  if (items.length === 0) return undefined;
   const found = items.map((item) => readItem(path, item, admission));
   return {
     definitions: found.flatMap(({ definition }) => (definition === undefined ? [] : [definition])),
@@ -101,7 +160,7 @@ interface Item {
 
 interface ReadItem {
   readonly definition?: Definition;
-  readonly problems: readonly SourceProblem[];
+  readonly problems: readonly FileProblem[];
   readonly ignored?: IgnoredDocument;
 }
 
@@ -114,18 +173,22 @@ function unfoldList(document: TextDocument): readonly Item[] {
 
 function readItem(path: string, item: Item, admission: Admission): ReadItem {
   const { document, value } = item;
-  const place = `document ${document.number} (line ${document.lineOf(item.path)})`;
+  const place = `document ${document.number} (line ${document.placeOf(item.path).line})`;
   const origin = `${path}, ${place}`;
   const verdict = admission.admit(value, { origin, findings: findingsIn(item) });
   switch (verdict.kind) {
     case "ignored":
       return { problems: [], ignored: { place, key: foreignKey(value) } };
     case "accepted":
-      return { definition: verdict, problems: [] };
+      return { definition: { ...verdict, place: placeOf(path, item) }, problems: [] };
     case "refused": {
-      const texts = describe(verdict, item, admission.schemaOf(value));
-      const problems = texts.map((message) => ({ origin, message }));
-      const definition = toDefinition(verdict, origin, texts[0] ?? "");
+      const described = describe(verdict, item, admission.schemaOf(value));
+      const problems = described.map((problem) => ({ origin, file: path, ...problem }));
+      const definition = toDefinition(verdict, {
+        origin,
+        text: problems[0]?.message ?? "",
+        place: placeOf(path, item),
+      });
       return { ...(definition && { definition }), problems };
     }
   }
@@ -140,19 +203,20 @@ function findingsIn({ document, path }: Item): readonly Finding[] {
 }
 
 /** A sentence for each place that is wrong: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
-function describe({ findings, name }: RefusedDocument, item: Item, schema: SchemaNode | undefined): readonly string[] {
+function describe({ findings, name }: RefusedDocument, item: Item, schema: SchemaNode | undefined) {
   const who = name === undefined ? "Document" : `${name.kind} ${name.namespace}/${name.name}`;
-  const places = new Map<string, { readonly line: number; readonly text: string }>();
+  const places = new Map<string, Pick<FileProblem, "code" | "message" | "text"> & { readonly at: Position }>();
   for (const finding of findings) {
     const key = finding.path.join("\0");
     // The reader's finding comes first and explains what the schema makes of the same place.
     if (places.has(key)) continue;
-    const line = item.document.lineOf([...item.path, ...finding.path]);
+    const { code, text } = finding;
+    const at = item.document.placeOf([...item.path, ...finding.path]);
     const where = shownPath(finding, schema);
-    places.set(key, { line, text: `${who}${where && `, ${where}`} (line ${line}): ${finding.text}` });
+    const subject = `${who}${where && `, ${where}`}`;
+    places.set(key, { at, code, message: `${subject} (line ${at.line}): ${text}`, text: `${subject}: ${text}` });
   }
-  const sorted = [...places.values()].toSorted((a, b) => a.line - b.line).map(({ text }) => text);
-  return sorted.slice(0, maxFindingsPerDocument);
+  return [...places.values()].toSorted((a, b) => a.at.line - b.at.line).slice(0, maxFindingsPerDocument);
 }
 
 // Keys of labels and data are part of what an object is called by; other names of the user's choice are not shown.
@@ -173,9 +237,16 @@ function shownPath({ path, isUnknownField }: Finding, schema: SchemaNode | undef
 
 const envelopeFields: ReadonlySet<string> = new Set(["apiVersion", "kind", "items"]);
 
-function toDefinition({ name, standIn }: RefusedDocument, origin: string, text: string): Definition | undefined {
+function placeOf(file: string, { document, path }: Item): ItemPlace {
+  return { file, at: document.placeOf(path), document: document.number, path };
+}
+
+function toDefinition(
+  { name, standIn }: RefusedDocument,
+  { origin, text, place }: { readonly origin: string; readonly text: string; readonly place: ItemPlace },
+): Definition | undefined {
   if (name === undefined) return undefined;
-  const refused = { kind: "refused", name, origin, text } as const;
+  const refused = { kind: "refused", name, origin, text, place } as const;
   if (standIn === undefined) return refused;
   const uid = `directory/Group/${name.namespace}/${name.name}`;
   const meta = { namespace: name.namespace, name: name.name, uid, generation: 1, origin };

@@ -17,8 +17,11 @@ import {
   type YAMLError,
 } from "yaml";
 import type { Finding } from "../admission/check.ts";
+import type { Position } from "../lib/position.ts";
+import type { FindingCode } from "../model/findings.ts";
 import type { JsonValue } from "../model/json.ts";
 import { isAmbiguous } from "./ambiguous.ts";
+import { offsetInScalar } from "./scalar-place.ts";
 
 /** JSON is read by its own rules: there, text is always quoted. */
 export type TextFormat = "yaml" | "json";
@@ -28,17 +31,28 @@ export interface TextDocument {
   /** Counts from 1, as the `---` lines do. */
   readonly number: number;
   readonly value: JsonValue;
-  /** Line of a place, or of the nearest place above it that exists; counts from 1. */
-  lineOf(path: readonly string[]): number;
+  /**
+   * Where a field is, by its name, or the nearest place above it that exists.
+   * @param inside a place in the field's text, to be told instead where it can be.
+   */
+  placeOf(path: readonly string[], inside?: Position): Position;
   /** Places whose meaning is not the same for everybody who reads the text. */
   findings(): readonly Finding[];
 }
 
-/** A text that cannot be read at all. */
-export interface TextError {
-  readonly number: number;
+/** Where a text begins in the one that it is a part of. */
+export interface TextStart {
   readonly line: number;
-  readonly column: number;
+  /** Number of its first document. */
+  readonly document: number;
+}
+
+export const textBegin: TextStart = { line: 1, document: 1 };
+
+/** A text that cannot be read at all. */
+export interface TextError extends Position {
+  readonly number: number;
+  readonly code: FindingCode;
   readonly text: string;
 }
 
@@ -46,23 +60,43 @@ export interface TextError {
  * Reads all documents of a text; empty ones are left out. One syntax error refuses the whole text, because behind it
  * nobody knows where a document begins.
  */
-export function readDocuments(text: string, format: TextFormat): readonly TextDocument[] | TextError {
-  const lines = new LineCounter();
+export function readDocuments(
+  text: string,
+  format: TextFormat,
+  start: TextStart = textBegin,
+): readonly TextDocument[] | TextError {
+  const lines = new Lines(start.line);
   const options = { ...parserOptions, lineCounter: lines, ...(format === "json" && jsonOptions) };
   const documents = [...parseAllDocuments(text, options)];
   const read: TextDocument[] = [];
   for (const [position, document] of documents.entries()) {
-    const number = position + 1;
+    const number = start.document + position;
     const [error] = [...document.errors, ...document.warnings];
     if (error !== undefined) return toTextError(error, number, lines);
     if (document.contents === null || isEmptyScalar(document.contents)) continue;
     const value = toJson(document);
     if (value === undefined) {
-      return { number, line: lineAt(lines, document.contents), column: 1, text: aliasText };
+      return { number, ...lines.placeAt(startOf(document.contents) ?? 0), code: "invalid-alias", text: aliasText };
     }
-    read.push(new ParsedDocument({ number, value, document, lines, format }));
+    read.push(new ParsedDocument({ text, number, value, document, lines, format }));
   }
   return read;
+}
+
+/** Lines of a text, counted as in the one that it is a part of. */
+class Lines extends LineCounter {
+  readonly #before: number;
+
+  /** @param first number of the first line. */
+  constructor(first: number) {
+    super();
+    this.#before = first - 1;
+  }
+
+  placeAt(offset: number): Position {
+    const { line, col } = this.linePos(offset);
+    return { line: line + this.#before, column: col };
+  }
 }
 
 // `error` keeps the parser from printing warnings, which quote the text, to the process's standard error.
@@ -71,10 +105,12 @@ const jsonOptions = { schema: "json", merge: false } as const;
 const aliasText = "an alias (*name) has no anchor (&name) before it, or there are too many: write the value out";
 
 interface ParsedParts {
+  /** All documents of it. */
+  readonly text: string;
   readonly number: number;
   readonly value: JsonValue;
   readonly document: Document.Parsed;
-  readonly lines: LineCounter;
+  readonly lines: Lines;
   readonly format: TextFormat;
 }
 
@@ -82,6 +118,7 @@ class ParsedDocument implements TextDocument {
   readonly number: number;
   readonly value: JsonValue;
   readonly #parts: ParsedParts;
+  #findings: readonly Finding[] | undefined;
 
   constructor(parts: ParsedParts) {
     this.number = parts.number;
@@ -89,44 +126,59 @@ class ParsedDocument implements TextDocument {
     this.#parts = parts;
   }
 
-  lineOf(path: readonly string[]): number {
+  placeOf(path: readonly string[], inside?: Position): Position {
     const { document, lines } = this.#parts;
     let node: unknown = document.contents;
-    let line = lineAt(lines, node);
+    let offset = startOf(node);
     for (const segment of path) {
       const step = stepInto(isAlias(node) ? node.resolve(document) : node, segment);
       if (step === undefined) break;
-      line = lineAt(lines, step.place) || line;
+      offset = startOf(step.place) ?? offset;
       node = step.node;
     }
-    return line;
+    return lines.placeAt((inside && this.#offsetInside(node, inside)) ?? offset ?? 0);
+  }
+
+  #offsetInside(node: unknown, inside: Position): number | undefined {
+    if (!isScalar(node) || typeof node.value !== "string" || !node.range) return undefined;
+    const [from, to] = node.range;
+    return offsetInScalar({ text: this.#parts.text, from, to, value: node.value }, inside);
   }
 
   findings(): readonly Finding[] {
+    this.#findings ??= this.#find();
+    return this.#findings;
+  }
+
+  #find(): readonly Finding[] {
     const findings: Finding[] = [];
     visit(this.#parts.document, {
       Scalar: (_, scalar, ancestors) => {
-        const text = scalarText(scalar, this.#parts.format);
-        if (text !== undefined) findings.push({ path: pathOf([...ancestors, scalar]), text });
+        const found = scalarFinding(scalar, this.#parts.format);
+        if (found !== undefined) findings.push({ path: pathOf([...ancestors, scalar]), ...found });
       },
       Pair: (_, pair, ancestors) => {
         if (isScalar(pair.key)) return;
-        findings.push({ path: pathOf(ancestors), text: "has a key that is not text: write a name before the colon" });
+        const text = "has a key that is not text: write a name before the colon";
+        findings.push({ path: pathOf(ancestors), code: "non-text-key", text });
       },
     });
     return findings;
   }
 }
 
-function scalarText(scalar: Scalar, format: TextFormat): string | undefined {
+function scalarFinding(scalar: Scalar, format: TextFormat): Pick<Finding, "code" | "text"> | undefined {
   const { type, source, value } = scalar;
   if (type !== Scalar.PLAIN || source === undefined) return undefined;
-  if (format === "yaml" && isAmbiguous(source)) return "reads differently in YAML 1.1 and 1.2: quote it";
+  if (format === "yaml" && isAmbiguous(source)) {
+    return { code: "unquoted-scalar", text: "reads differently in YAML 1.1 and 1.2: quote it" };
+  }
   if (typeof value !== "number") return undefined;
-  if (!Number.isFinite(value)) return "is no number that JSON has: quote it";
+  if (!Number.isFinite(value)) return { code: "inexact-number", text: "is no number that JSON has: quote it" };
   const losesDigits =
     Number.isInteger(value) && !Number.isSafeInteger(value) && /^(?:[-+]?[0-9]+|0x[0-9a-fA-F]+)$/.test(source);
-  return losesDigits ? "is a whole number beyond 2^53, which would lose digits: quote it" : undefined;
+  if (!losesDigits) return undefined;
+  return { code: "inexact-number", text: "is a whole number beyond 2^53, which would lose digits: quote it" };
 }
 
 /** The path of the last of nested nodes; a key counts as the place that it names. */
@@ -150,14 +202,20 @@ function stepInto(node: unknown, segment: string): { readonly place: unknown; re
     return pair === undefined ? undefined : { place: pair.key, node: pair.value };
   }
   if (!isSeq(node)) return undefined;
-  const item = node.items[Number(segment)];
+  const item = node.items[Number(segment)] ?? node.items.find((entry) => isNamed(entry, segment));
   return item === undefined ? undefined : { place: item, node: item };
 }
 
-function lineAt(lines: LineCounter, node: unknown): number {
-  if (typeof node !== "object" || node === null || !("range" in node)) return 0;
+/** True for an entry of a list whose entries go by their names. */
+function isNamed(entry: unknown, name: string): boolean {
+  return isMap(entry) && entry.get("name") === name;
+}
+
+/** Offset of a node; undefined for one that is not written. */
+function startOf(node: unknown): number | undefined {
+  if (typeof node !== "object" || node === null || !("range" in node)) return undefined;
   const { range } = node;
-  return Array.isArray(range) ? lines.linePos(range[0]).line : 0;
+  return Array.isArray(range) ? range[0] : undefined;
 }
 
 function isEmptyScalar(contents: unknown): boolean {
@@ -175,9 +233,14 @@ function toJson(document: Document.Parsed): JsonValue | undefined {
   }
 }
 
-function toTextError(error: YAMLError, number: number, lines: LineCounter): TextError {
-  const { line, col } = lines.linePos(error.pos[0]);
-  return { number, line, column: col, text: errorTexts[error.code] ?? "this is no YAML: correct it" };
+function toTextError(error: YAMLError, number: number, lines: Lines): TextError {
+  const code = error.code === "RESOURCE_EXHAUSTION" ? "too-deep" : "invalid-yaml";
+  return {
+    number,
+    ...lines.placeAt(error.pos[0]),
+    code,
+    text: errorTexts[error.code] ?? "this is no YAML: correct it",
+  };
 }
 
 const errorTexts: Readonly<Partial<Record<YAMLError["code"], string>>> = {

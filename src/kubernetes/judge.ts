@@ -80,6 +80,7 @@ function describe({ findings }: RefusedDocument): string {
 
 const droppedFinding: Finding = {
   path: ["spec", "selector", "matchLabels"],
+  code: "broken-rule",
   text: "kubectl apply dropped a label without a value: write its value, or remove the label, and apply it again",
 };
 

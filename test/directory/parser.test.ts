@@ -1,6 +1,9 @@
+import { execFileSync } from "node:child_process";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { wholeProblem } from "../../src/directory/file-problem.ts";
 import { listFiles } from "../../src/directory/list-files.ts";
 import { Parser } from "../../src/directory/parser.ts";
 import { groupText } from "./manifests.ts";
@@ -41,12 +44,28 @@ it("a file that cannot be read is a problem without a version, so that it is tri
     {
       definitions: [],
       problems: [
-        { origin: "gone.yaml", message: "The file cannot be read (ENOENT): check its permissions and its disk" },
+        wholeProblem(
+          "gone.yaml",
+          "unreadable-file",
+          "The file cannot be read (ENOENT): check its permissions and its disk",
+        ),
       ],
       ignored: [],
       signature: undefined,
     },
   ]);
+});
+
+it("a named pipe that took a file's place after the listing is not waited for, and has a version of its own", async () => {
+  const { root, files } = await listed({ "a.yaml": groupText("a"), "b.yaml": groupText("b") });
+  await rm(join(root, "a.yaml"));
+  execFileSync("mkfifo", [join(root, "a.yaml")]);
+  const [pipe, file] = await startParser().parse(files);
+  expect(pipe?.definitions).toEqual([]);
+  expect(pipe?.problems).toMatchObject([{ file: "a.yaml", code: "unreadable-file" }]);
+  expect(pipe?.signature).not.toBe(files[0]?.signature);
+  expect(pipe?.signature).toBeDefined();
+  expect(file?.definitions).toHaveLength(1);
 });
 
 it("a file that kills the thread is a problem, and the others of its batch are read", async () => {
@@ -57,10 +76,11 @@ it("a file that kills the thread is a problem, and the others of its batch are r
   expect(parsed.map(({ problems }) => problems)).toEqual([
     [],
     [
-      {
-        origin: "deadly.yaml",
-        message: "The file cannot be parsed: it needs more memory than a manifest may, split it",
-      },
+      wholeProblem(
+        "deadly.yaml",
+        "too-large",
+        "The file cannot be parsed: it needs more memory than a manifest may, split it",
+      ),
     ],
     [],
   ]);
@@ -72,7 +92,7 @@ it("a file of more values than a manifest may have is refused before it is parse
   const parsed = await startParser().parse(files);
   expect(parsed.map(({ definitions }) => definitions.length)).toEqual([1, 0]);
   expect(parsed[1]?.problems).toEqual([
-    { origin: "heavy.yaml", message: "The file has more than 500000 lines and values: split it" },
+    wholeProblem("heavy.yaml", "too-large", "The file has more than 500000 lines and values: split it"),
   ]);
 });
 
