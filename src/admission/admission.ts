@@ -7,11 +7,13 @@
  */
 
 import { assert, unreachable } from "../lib/errors.ts";
+import { isUnmet } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ObjectKind, ObjectName, SourceObject } from "../model/source.ts";
 import { type Check, compileCheck, type Finding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
+import { expressionFindings } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
 import { textEntries, toGroupSpec, toProfileSpec } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
@@ -112,17 +114,21 @@ export class Admission {
   #standIn({ selector, matchAll, profileRef, priority, hold }: JsonObject): GroupSpec | undefined {
     const checked = this.#checkSelector(selector ?? {});
     if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;
-    const isSelecting = Object.keys(textEntries(checked.value.matchLabels)).length > 0;
-    if (isSelecting === (matchAll === true)) return undefined;
+    const { matchLabels, matchExpressions } = checked.value;
+    if (matchExpressions === null) return undefined;
+    const hasSelector = Object.keys(textEntries(matchLabels)).length > 0 || matchExpressions !== undefined;
+    if (hasSelector === (matchAll === true)) return undefined;
     const profile = isJsonObject(profileRef) ? profileRef.name : undefined;
     const isPriority = typeof priority === "number" && Number.isInteger(priority) && priority >= 0 && priority <= 1000;
-    return toGroupSpec({
+    const standIn = toGroupSpec({
       selector: checked.value,
       matchAll: matchAll === true,
       profileRef: { name: typeof profile === "string" && isObjectName(profile) ? profile : "" },
       priority: isPriority ? priority : 0,
       hold: hold === true,
     });
+    // Of values that no machine can have the rest counts; where there is none, there are no machines.
+    return standIn.expressions?.some(isUnmet) === true ? undefined : standIn;
   }
 }
 
@@ -149,8 +155,10 @@ function makeObject(name: ObjectName, place: Place, document: JsonObject): Sourc
   switch (kind) {
     case "Profile":
       return { kind, ...meta, spec: toProfileSpec(spec) };
-    case "Group":
-      return { kind, ...meta, spec: toGroupSpec(spec) };
+    case "Group": {
+      const findings = isJsonObject(spec.selector) ? expressionFindings(spec.selector) : [];
+      return findings.length > 0 ? { findings } : { kind, ...meta, spec: toGroupSpec(spec) };
+    }
     case "ConfigMap":
       return { kind, ...meta, data: textEntries(document.data) };
     case "Secret": {

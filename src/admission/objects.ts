@@ -1,6 +1,7 @@
 /** Admitted JSON as the typed objects of `model/source.ts`. What is read here has passed its schema and its rules. */
 
 import { assert } from "../lib/errors.ts";
+import { normalizeExpressions } from "../model/expression.ts";
 import { type GroupSpec, normalizeSelector } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import {
@@ -11,6 +12,7 @@ import {
   type TemplateSource,
   templateParts,
 } from "../model/profile.ts";
+import { writtenExpressions } from "./expressions.ts";
 
 /** The spec of a Profile. */
 export function toProfileSpec(spec: JsonObject): ProfileSpec {
@@ -25,13 +27,16 @@ export function toProfileSpec(spec: JsonObject): ProfileSpec {
 
 /** The spec of a Group. Its rules let no label pass that cannot be normalised. */
 export function toGroupSpec(spec: JsonObject): GroupSpec {
-  const normalized = normalizeSelector(textEntries(objectOf(spec.selector).matchLabels));
+  const selector = objectOf(spec.selector);
+  const normalized = normalizeSelector(textEntries(selector.matchLabels));
   assert("selector" in normalized, "The rules of matchLabels admit what normalizeSelector takes");
+  const { expressions } = normalizeExpressions(writtenExpressions(selector));
   const matchAll = spec.matchAll === true;
   return {
     ...displayName(spec),
     profile: textOf(objectOf(spec.profileRef).name),
     selector: normalized.selector,
+    ...(expressions.length > 0 && { expressions }),
     matchAll,
     priority: matchAll || typeof spec.priority !== "number" ? 0 : spec.priority,
     hold: spec.hold === true,

@@ -13,6 +13,7 @@ import type { Group } from "../model/group.ts";
 import { identityLabels, type Labels } from "../model/labels.ts";
 import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
+import { namesValueOf } from "../model/specificity.ts";
 import { BootError } from "./boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
 
@@ -136,5 +137,5 @@ export class BootIndex implements FeedListener {
 }
 
 function namesMachine(group: Group | undefined): boolean {
-  return group !== undefined && identityLabels.some((label) => group.selector.has(label));
+  return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
 }

@@ -9,7 +9,7 @@ import {
   type GroupDocument,
   type SyncedDocument,
 } from "../model/documents.ts";
-import { type Group, type GroupSpec, toGroup } from "../model/group.ts";
+import { type Group, isSelecting, toGroup } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 import type { Boot, ProfileContent, TemplatePart } from "../model/profile.ts";
 import type { GroupLines } from "../render/metadata.ts";
@@ -136,7 +136,7 @@ export class KnownDocuments {
 
   #learnGroup(namespace: string, name: string, text: string): boolean {
     const document = decodeGroup(text);
-    if (document === undefined || !isSelectable(document.spec)) return false;
+    if (document === undefined || !isSelecting(document.spec)) return false;
     const group = this.#toBootGroup(toGroup(namespace, name, document.spec), document);
     this.groups.set(group.id, group);
     return true;
@@ -144,24 +144,32 @@ export class KnownDocuments {
 
   /** Every member by name: V8 keeps what is added to a copy in a second object, which each request would have to fetch. */
   #toBootGroup(group: Group, { refused, tied }: GroupDocument): BootGroup {
-    const { id, selector, labelCount, selectorText, priority, hold, metadata } = group;
+    const { id, selector, expressions, requirementCount, selectorText, priority, hold, metadata } = group;
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
     const isRefused = refused === true;
     const isTied = tied === true;
     const kept: KeptTexts = { script: undefined, boot: undefined, lines: undefined, configs: undefined };
-    return { id, profileId, selector, labelCount, selectorText, priority, hold, metadata, isRefused, isTied, ...kept };
+    return {
+      id,
+      profileId,
+      selector,
+      expressions,
+      requirementCount,
+      selectorText,
+      priority,
+      hold,
+      metadata,
+      isRefused,
+      isTied,
+      ...kept,
+    };
   }
 }
 
 /** The key of a secret template's text. */
 export function secretId(profileId: string, sha256: string): string {
   return `${profileId}/${sha256}`;
-}
-
-/** An empty selector is a catch-all only where the object says so in as many words. */
-function isSelectable({ selector, matchAll }: GroupSpec): boolean {
-  return matchAll || Object.keys(selector).length > 0;
 }
 
 function objectId({ namespace, name }: { readonly namespace: string; readonly name: string }): string {

@@ -4,8 +4,10 @@
  */
 
 import { decodeTombstone, type TombstoneLabel, tombstoneLabels, tombstoneSelectors } from "../model/documents.ts";
-import { type Group, hasAll } from "../model/group.ts";
+import { toRequirement } from "../model/expression.ts";
+import { type Group, matches, type Selection } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
+import { isAsSpecific } from "../model/specificity.ts";
 
 /** Where a tombstone is. */
 interface Place {
@@ -14,7 +16,7 @@ interface Place {
 }
 
 export class KnownTombstones {
-  readonly #selectors: Readonly<Record<TombstoneLabel, Map<string, readonly Labels[]>>> = {
+  readonly #selectors: Readonly<Record<TombstoneLabel, Map<string, readonly Selection[]>>> = {
     uuid: new Map(),
     mac: new Map(),
   };
@@ -24,7 +26,10 @@ export class KnownTombstones {
     const selectors = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value);
     this.#selectors[label].set(
       value,
-      selectors.map((selector) => new Map(Object.entries(selector))),
+      selectors.map(({ labels, expressions }) => ({
+        selector: labels,
+        expressions: expressions.map(toRequirement),
+      })),
     );
   }
 
@@ -32,7 +37,7 @@ export class KnownTombstones {
     this.#selectors[label].delete(value);
   }
 
-  /** True when a Group that selected this machine went a moment ago, and this one selects it by fewer labels or others. */
+  /** True when a Group that selected this machine went a moment ago, and this one says less of its labels. */
   isBereft(labels: Labels, group: Group | undefined): boolean {
     return tombstoneLabels.some((label) => {
       const tombstones = this.#selectors[label];
@@ -40,12 +45,7 @@ export class KnownTombstones {
       if (tombstones.size === 0) return false;
       const value = labels.get(label);
       const selectors = value === undefined ? undefined : tombstones.get(value);
-      return selectors?.some((selector) => hasAll(selector, labels) && !isAsSpecific(group, selector)) === true;
+      return selectors?.some((gone) => matches(gone, labels) && !(group && isAsSpecific(group, gone))) === true;
     });
   }
-}
-
-/** Both match the machine, so that labels of one name have one value. */
-function isAsSpecific(group: Group | undefined, selector: Labels): boolean {
-  return group !== undefined && [...selector.keys()].every((label) => group.selector.has(label));
 }

@@ -1,13 +1,32 @@
 /** Conditions: what a reconcile found, in the words that a user reads. Equal findings give equal texts, always. */
 
+import type { Position } from "../lib/position.ts";
 import type { DocumentChange } from "../model/feed.ts";
+import type { FindingCode } from "../model/findings.ts";
 import type { Condition, ObjectStatus, Refusal } from "../model/source.ts";
+
+/** A field of an object, such as `spec.boot.args[2]`, and a place in the template that it holds or names. */
+export interface FieldPlace {
+  readonly field: string;
+  readonly position?: Position;
+}
 
 /** Something wrong with an object, and the condition under which it is told. */
 export interface Finding {
   readonly type: "Accepted" | "ResolvedRefs";
   readonly reason: "InvalidTemplate" | "TooLarge" | "Refused" | "NotPermitted" | "InternalError" | RefReason;
   readonly message: string;
+  /** None where another finding tells it: of a refused object, or of a fault of davit's own. */
+  readonly code?: FindingCode;
+  readonly place?: FieldPlace;
+}
+
+/** What is allowed and hardly meant; a sentence without its full stop. */
+export interface Advice {
+  readonly code: FindingCode;
+  readonly text: string;
+  /** As in `FieldPlace`. */
+  readonly field: string;
 }
 
 export type RefReason = "ProfileNotFound" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";

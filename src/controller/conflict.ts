@@ -37,7 +37,8 @@ function conflicted(reason: string, message: string): Condition {
 
 function whyItWins(winner: Group, group: Group): string {
   if (winner.selectorText !== group.selectorText) {
-    return "selects every machine that this one selects and has a higher priority";
+    const why = winner.priority > group.priority ? "has a higher priority" : "comes first in the order of Groups";
+    return `selects every machine that this one selects and ${why}`;
   }
   return winner.priority > group.priority
     ? "has the same selector and a higher priority"

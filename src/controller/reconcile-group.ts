@@ -11,6 +11,7 @@ import { groupAdvice } from "./advice.ts";
 import { conditionsFor, type Finding, type Outcome, type SyncState } from "./conditions.ts";
 import { conflictOf } from "./conflict.ts";
 import type { Standing } from "./ranking.ts";
+import { selectorSummary } from "./selector-summary.ts";
 import { permitted } from "./tenancy.ts";
 
 /** A Group that is there: its document as it should be, less what the other Groups have to do with it. */
@@ -50,13 +51,13 @@ export function reconcileGroup(draft: GroupDraft, storedText: string | undefined
   const findings = [...findingsOf(object, world), ...draft.findings];
   const group = document && toGroup(namespace, name, document.spec);
   const conflict = group && conflictOf(group, world.standingOf(group));
-  const { selectorText } = group ?? toGroup(namespace, name, object.spec);
+  const selector = selectorSummary(group ?? toGroup(namespace, name, object.spec));
   return {
     changes: groupChanges(groupPath(namespace, name), document, storedText),
     status: {
       observedGeneration: generation,
       conditions: conditionsFor({ findings, sync, advice: groupAdvice(object.spec), ...(conflict && { conflict }) }),
-      selector: selectorText === "" ? "<all>" : selectorText,
+      selector: selector === "" ? "<all>" : selector,
     },
   };
 }
@@ -97,8 +98,9 @@ export function groupStandIn(
 }
 
 /** Who is selected, and whither: all of a Group but its metadata. */
-function leadingText({ profile, selector, matchAll, priority, hold }: GroupSpec): string {
-  return JSON.stringify([profile, Object.entries(selector).toSorted(), matchAll, priority, hold]);
+function leadingText(spec: GroupSpec): string {
+  const { profile, selector, expressions = [], matchAll, priority, hold } = spec;
+  return JSON.stringify([profile, Object.entries(selector).toSorted(), expressions, matchAll, priority, hold]);
 }
 
 function toDocument({ origin, uid, generation, spec, refusal }: GroupObject): GroupDocument {

@@ -1,7 +1,8 @@
 /** What a machine of a Group might send: the labels that select it, and a made-up value for what every machine has. */
 
-import type { Group } from "../model/group.ts";
+import type { Selection } from "../model/group.ts";
 import { type Labels, labelsFromQuery } from "../model/labels.ts";
+import { sampleLabels, samples } from "./sample-labels.ts";
 
 export interface SampleRequest {
   readonly labels: Labels;
@@ -9,17 +10,13 @@ export interface SampleRequest {
   readonly rawQuery: string;
 }
 
-/** The MAC address is of the block for documents (RFC 7042); all are the same for every Group, always. */
-const samples = {
-  uuid: "01234567-89ab-4cde-8f01-23456789abcd",
-  mac: "00:00:5e:00:53:01",
-  hostname: "sample",
-  serial: "SAMPLE",
-} as const;
-
 /** Makes the sample request of a Group. */
-export function sampleRequest({ selector }: Pick<Group, "selector">): SampleRequest {
-  const rawQuery = [...new Map([...Object.entries(samples), ...selector])].map(pairOf).join("&");
+export function sampleRequest(selection: Selection): SampleRequest {
+  // Not every machine has a name, say, and those of this Group may be the ones that have none.
+  const others = [...samples].filter(([label, value]) =>
+    selection.expressions.every(({ key, accepts }) => key !== label || accepts(value)),
+  );
+  const rawQuery = [...new Map([...others, ...sampleLabels(selection)])].map(pairOf).join("&");
   return { labels: labelsFromQuery(rawQuery), rawQuery };
 }
 

@@ -1,9 +1,10 @@
 /**
  * What a Group may do, by its namespace. Where one davit reads several namespaces, whoever may write in one of them must
- * not take the machines of all others: `matchAll` and a priority count in the admin namespace alone. Pure.
+ * not take the machines of all others: `matchAll`, a selector that asks for no value of any label, and a priority count in
+ * the admin namespace alone. Pure.
  */
 
-import type { GroupSpec } from "../model/group.ts";
+import { type GroupSpec, isBroad } from "../model/group.ts";
 import type { Finding } from "./conditions.ts";
 
 /** What counts of a Group. */
@@ -18,13 +19,18 @@ export function permitted(spec: GroupSpec, namespace: string, adminNamespace: st
   if (adminNamespace === undefined || namespace === adminNamespace) return { spec, findings: [] };
   if (spec.matchAll) {
     const message = `matchAll counts in namespace "${adminNamespace}" only: no machine gets this Group`;
-    return { spec: undefined, findings: [notPermitted(message)] };
+    return { spec: undefined, findings: [notPermitted(message, "spec.matchAll")] };
+  }
+  if (isBroad(spec)) {
+    const where = `namespace "${adminNamespace}" only`;
+    const message = `a selector that asks for no value counts in ${where}: no machine gets this Group`;
+    return { spec: undefined, findings: [notPermitted(message, "spec.selector")] };
   }
   if (spec.priority === 0) return { spec, findings: [] };
   const message = `priority counts in namespace "${adminNamespace}" only: this Group is taken as one of priority 0`;
-  return { spec: { ...spec, priority: 0 }, findings: [notPermitted(message)] };
+  return { spec: { ...spec, priority: 0 }, findings: [notPermitted(message, "spec.priority")] };
 }
 
-function notPermitted(message: string): Finding {
-  return { type: "Accepted", reason: "NotPermitted", message };
+function notPermitted(message: string, field: string): Finding {
+  return { type: "Accepted", reason: "NotPermitted", message, code: "not-permitted", place: { field } };
 }

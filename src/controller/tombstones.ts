@@ -1,27 +1,27 @@
 /**
- * Tombstones: a Group that selected by `uuid` or `mac` and goes, or gets another selector, leaves one for each of those
- * labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine that the old selector
- * matches, unless a Group wins that selects by all of its labels. So however long a removal of thousands takes, nobody
- * who was named gets a catch-all in between, or the Group that would install the machine anew.
+ * Tombstones: a Group that selected by `uuid` or `mac` and goes, or gets another selector, leaves one for each value of
+ * those labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine that the old
+ * selector matches, unless a Group wins that says as much of all of its labels. So however long a removal of thousands
+ * takes, nobody who was named gets a catch-all in between, or the Group that would install the machine anew.
  *
  * Any other selector counts as gone, a narrower one as well: it may no longer match what the old one did. So does a
- * wider one: a Group by the name of another may have been meant for other machines. A Group that comes back as it was
- * takes its own tombstones away; where several left the same one, it tells all of their selectors, and only time takes
- * it away. Pure.
+ * wider one: a Group by the name of another may have been meant for other machines. Of a list of values only those count
+ * that are no longer in it. A Group that comes back as it was takes its own tombstones away; where several left the same
+ * one, it tells all of their selectors, and only time takes it away. Pure.
  */
 
-import { compareBytes } from "../lib/order.ts";
 import {
   decodeTombstone,
   encodeDocument,
+  type GoneSelector,
   type TombstoneDocument,
   type TombstoneLabel,
-  tombstoneLabels,
   tombstonePath,
   tombstoneSelectors,
 } from "../model/documents.ts";
 import { type GroupSpec, selectorText } from "../model/group.ts";
 import type { DocumentWrite } from "./documents.ts";
+import { goneSelector, type Plot, plotsOf } from "./plots.ts";
 
 /** What a step makes of one Group; undefined where there is none. */
 export interface Passing {
@@ -38,24 +38,28 @@ export interface TombstoneOptions {
   readonly ttlSeconds: number;
 }
 
-/** A label of a selector by which a tombstone is left. */
-interface Plot {
+/** One value of a label by which a Group selected, or does now. */
+interface Grave {
   readonly label: TombstoneLabel;
   readonly value: string;
   readonly path: string;
+  readonly gone: GoneSelector;
+  /** What the Group leaves there. */
+  readonly stone: TombstoneDocument;
 }
-
-type Selectors = readonly GroupSpec["selector"][];
 
 // Each request of the machine looks at all of them, and a Group that changes all the time leaves more and more.
 const mostSelectors = 16;
 
 /** The tombstones that a step leaves and takes away. */
 export function tombstoneWrites(passings: readonly Passing[], options: TombstoneOptions): readonly DocumentWrite[] {
-  const moved = passings.filter(isMoved);
   const graveyard = new Graveyard(options.textAt);
-  for (const { id, before } of moved) if (before !== undefined) graveyard.bury(id, before);
-  for (const { id, after } of moved) if (after !== undefined) graveyard.raise(id, after);
+  const moves = passings.map(({ id, before, after }) => {
+    const [old, now] = [before ? plotsOf(before) : [], after ? plotsOf(after) : []];
+    return { id, left: without(old, now), taken: without(now, old) };
+  });
+  for (const { id, left } of moves) for (const grave of gravesOf(id, left)) graveyard.bury(grave);
+  for (const { id, taken } of moves) for (const grave of gravesOf(id, taken)) graveyard.raise(grave);
   return graveyard.writes(options.ttlSeconds);
 }
 
@@ -69,17 +73,14 @@ class Graveyard {
   }
 
   /** A stone that another Group left, or several, belongs to nobody from now on, and tells of all. */
-  bury(id: string, spec: GroupSpec): void {
-    const stone = stoneOf(id, spec);
-    for (const plot of plotsOf(spec)) {
-      const found = this.#at(plot.path) ?? stone;
-      this.#stones.set(plot.path, isSame(found, stone) ? stone : { labels: withSelector(found, spec, plot) });
-    }
+  bury(grave: Grave): void {
+    const { path, stone } = grave;
+    const found = this.#at(path) ?? stone;
+    this.#stones.set(path, isSame(found, stone) ? stone : stoneOf(withSelector(found, grave)));
   }
 
-  raise(id: string, spec: GroupSpec): void {
-    const stone = stoneOf(id, spec);
-    for (const { path } of plotsOf(spec)) if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, undefined);
+  raise({ path, stone }: Grave): void {
+    if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, undefined);
   }
 
   writes(ttlSeconds: number): readonly DocumentWrite[] {
@@ -95,37 +96,47 @@ class Graveyard {
   }
 }
 
-function stoneOf(id: string, spec: GroupSpec): TombstoneDocument {
-  return { group: id, selector: textOf(spec), labels: [spec.selector] };
-}
-
-/** The selectors of a stone with one more, the last that went at the end; too many old ones become the label alone. */
-function withSelector(stone: TombstoneDocument, { selector }: GroupSpec, { label, value }: Plot): Selectors {
-  const added = JSON.stringify(selector);
-  const others = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
-  const all = [...others, selector];
-  return all.length > mostSelectors ? [{ [label]: value }, ...all.slice(1 - mostSelectors)] : all;
-}
-
-function plotsOf({ selector }: GroupSpec): readonly Plot[] {
-  return tombstoneLabels.flatMap((label) => {
-    const value = selector[label];
-    return value === undefined ? [] : [{ label, value, path: tombstonePath(label, value) }];
+/** What is in some plots and not in others. */
+function without(plots: readonly Plot[], others: readonly Plot[]): readonly Plot[] {
+  return plots.map((plot) => {
+    const other = others.find(({ label, restText }) => label === plot.label && restText === plot.restText);
+    if (other === undefined) return plot;
+    return { ...plot, values: new Set([...plot.values].filter((value) => !other.values.has(value))) };
   });
 }
 
-function textOf({ selector }: GroupSpec): string {
-  return selectorText(Object.entries(selector));
+function gravesOf(id: string, plots: readonly Plot[]): readonly Grave[] {
+  return plots.flatMap((plot) =>
+    [...plot.values].map((value): Grave => {
+      const { label } = plot;
+      const gone = goneSelector(plot, value);
+      const selector = selectorText(gone.labels, gone.expressions);
+      return {
+        label,
+        value,
+        path: tombstonePath(label, value),
+        gone,
+        stone: { group: id, selector, ...stoneOf([gone]) },
+      };
+    }),
+  );
 }
 
-function isMoved({ before, after }: Passing): boolean {
-  if (before === undefined || after === undefined) return before !== after;
-  return labelsOf(before) !== labelsOf(after);
+function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {
+  const hasExpressions = selectors.some(({ expressions }) => expressions.length > 0);
+  return {
+    labels: selectors.map(({ labels }) => labels),
+    ...(hasExpressions && { expressions: selectors.map(({ expressions }) => expressions) }),
+  };
 }
 
-/** As text that only equal selectors share: in that for people a comma may be a value's or stand between two labels. */
-function labelsOf({ selector }: GroupSpec): string {
-  return JSON.stringify(Object.entries(selector).toSorted(([a], [b]) => compareBytes(a, b)));
+/** The selectors of a stone with one more, the last that went at the end; too many old ones become the label alone. */
+function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): readonly GoneSelector[] {
+  const added = JSON.stringify(gone);
+  const others = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
+  const all = [...others, gone];
+  if (all.length <= mostSelectors) return all;
+  return [{ labels: { [label]: value }, expressions: [] }, ...all.slice(1 - mostSelectors)];
 }
 
 function isSame(a: TombstoneDocument, b: TombstoneDocument): boolean {

@@ -8,7 +8,7 @@ import type { Admission, RefusedDocument } from "../admission/admission.ts";
 import type { Finding } from "../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { GroupObject, SourceObject } from "../model/source.ts";
-import { droppedLabels, withDroppedLabels } from "./dropped-labels.ts";
+import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dropped-requirements.ts";
 import type { Held, HeldMeta } from "./mirror.ts";
 import type { Resource } from "./resources.ts";
 
@@ -20,8 +20,8 @@ export interface Judgement {
   /** Why the object was refused. */
   readonly refusal?: string;
   readonly status: JsonObject;
-  /** Labels that were written and did not come here, see dropped-labels.ts. */
-  readonly dropped: readonly string[];
+  /** What was written of a Group's selector and did not come here. */
+  readonly dropped: Dropped;
 }
 
 /** Judges an object; one whose generation has been judged already is only asked for its status. */
@@ -32,15 +32,15 @@ export function judge(
 ): Judgement {
   const generation = generationOf(object);
   const status = isJsonObject(object.status) ? object.status : {};
-  const dropped = resource.kind === "Group" ? droppedLabels(object) : [];
+  const dropped = resource.kind === "Group" ? droppedRequirements(object) : nothing;
   // What kubectl keeps beside an object changes without its generation.
   const isKnown =
     generation > 0 && before?.value.generation === generation && isDeepStrictEqual(before.value.dropped, dropped);
   if (isKnown) return { ...before.value, status };
-  const written = dropped.length === 0 ? object : { ...object, spec: withDroppedLabels(object.spec, dropped) };
+  const written = isNothing(dropped) ? object : { ...object, spec: withDropped(object.spec, dropped) };
   const verdict = admission.admit(toDocument(written, meta, resource), {
     origin,
-    findings: dropped.length === 0 ? [] : [droppedFinding],
+    findings: findingsOf(dropped),
     meta: { uid: meta.uid, generation: Math.max(generation, 1) },
   });
   const base = { generation, status, dropped };
@@ -73,15 +73,43 @@ const contentFields: ReadonlySet<string> = new Set(["spec", "data"]);
 function describe({ findings }: RefusedDocument): string {
   const [first] = findings;
   if (first === undefined) return "it cannot be read";
+  // Of what davit alone can tell, every name is declared.
+  if (first.isBeyondCrd === true) return `${first.path.join(".")}: ${first.text}`;
   const path = first.isUnknownField === true ? first.path.slice(0, -1) : first.path.slice(0, shownDepth);
-  const question = first === droppedFinding ? "" : "; is the CRD in the cluster of this version of davit?";
+  const question = first === droppedLabel ? "" : "; is the CRD in the cluster of this version of davit?";
   return `${path.join(".")}: ${first.text}${question}`;
 }
 
-const droppedFinding: Finding = {
+const nothing: Dropped = { labels: [], expressions: false };
+
+function findingsOf({ labels, expressions, unknownIn }: Dropped): readonly Finding[] {
+  return [
+    ...(labels.length > 0 ? [droppedLabel] : []),
+    ...(expressions ? [droppedList] : []),
+    ...(unknownIn === undefined ? [] : [{ ...droppedName, path: unknownIn.split(".") }]),
+  ];
+}
+
+const droppedName: Finding = {
+  path: [],
+  isBeyondCrd: true,
+  code: "unknown-field",
+  text:
+    "a name was written that it does not have, and dropped: correct it and kubectl apply it again, " +
+    "after the CRDs of a version that has it, if there is one",
+};
+const droppedLabel: Finding = {
   path: ["spec", "selector", "matchLabels"],
   code: "broken-rule",
   text: "kubectl apply dropped a label without a value: write its value, or remove the label, and apply it again",
+};
+const droppedList: Finding = {
+  path: ["spec", "selector", "matchExpressions"],
+  isBeyondCrd: true,
+  code: "broken-rule",
+  text:
+    "it was written and dropped, by an older CRD or since it was empty: " +
+    "apply the CRDs of this version of davit, then the Group again, with its expressions",
 };
 
 // As far down as every name is one of the CRDs' own: spec.boot.kernel, spec.ignition.inline.

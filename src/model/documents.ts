@@ -9,6 +9,7 @@
  *   /davit/synced                                        SyncedDocument, written last of a first sync
  */
 
+import { type Expression, isExpression } from "./expression.ts";
 import type { GroupSpec } from "./group.ts";
 import { isJsonObject } from "./json.ts";
 import type { ProfileContent } from "./profile.ts";
@@ -51,8 +52,21 @@ export interface GroupDocument extends Provenance {
 }
 
 /**
+ * What a Group with expressions has in its document besides. A davit that does not know them would read a selector that
+ * takes more machines than it says, so the rest is written for such a one: a refused Group, which has its machines wait,
+ * with the labels alone, for all machines if there are none, and just before all others of its priority.
+ */
+interface Exact extends Pick<GroupSpec, "priority"> {
+  readonly expressions: readonly Expression[];
+  readonly refused: boolean;
+}
+
+// Between two priorities, which are whole numbers.
+const beforeItsPriority = 0.5;
+
+/**
  * A Group that selected by this label and value went a moment ago: a machine that its selector matches gets no Group
- * that does not select by all labels of that selector. Which Group it was is told so that it can take its tombstone away
+ * that says less of any label of that selector. Which Group it was is told so that it can take its tombstone away
  * when it comes back; it is not told where several left it, and then only time takes it away.
  */
 export interface TombstoneDocument {
@@ -61,10 +75,18 @@ export interface TombstoneDocument {
   /** The selector that the Group had, as text. */
   readonly selector?: string;
   /** The selectors of all Groups that left it, label to value. Older versions of davit tell none. */
-  readonly labels?: readonly Selector[];
+  readonly labels?: readonly LabelValues[];
+  /** The expressions of each of them, in the same order; absent where none has any. */
+  readonly expressions?: readonly (readonly Expression[])[];
 }
 
-type Selector = Readonly<Record<string, string>>;
+type LabelValues = Readonly<Record<string, string>>;
+
+/** What a tombstone tells of a Group that went. */
+export interface GoneSelector {
+  readonly labels: LabelValues;
+  readonly expressions: readonly Expression[];
+}
 
 export interface SyncedDocument {
   /** Which source filled the store: `directory` or `cluster`. */
@@ -117,7 +139,20 @@ export function documentAddress(path: string): DocumentAddress | undefined {
 }
 
 export function encodeDocument(document: ProfileDocument | GroupDocument | TombstoneDocument | SyncedDocument): string {
-  return JSON.stringify(document);
+  return JSON.stringify("spec" in document ? asWritten(document) : document);
+}
+
+function asWritten(document: GroupDocument): GroupDocument & { readonly exact?: Exact } {
+  const { expressions, ...spec } = document.spec;
+  if (expressions === undefined) return document;
+  const { priority } = spec;
+  const matchAll = Object.keys(spec.selector).length === 0;
+  return {
+    ...document,
+    spec: { ...spec, matchAll, priority: priority + beforeItsPriority },
+    refused: true,
+    exact: { expressions, priority, refused: document.refused === true },
+  };
 }
 
 /** Reads back what `encodeDocument` wrote; undefined for any other text. Only davit writes below `/davit`. */
@@ -125,26 +160,33 @@ export function decodeProfile(text: string): ProfileDocument | undefined {
   return decode<ProfileDocument>(text, ({ content }) => isJsonObject(content) && isJsonObject(content.templates));
 }
 
-/** As `decodeProfile`. */
+/** As `decodeProfile`. One whose expressions cannot be read, of a newer davit, is a refused Group. */
 export function decodeGroup(text: string): GroupDocument | undefined {
-  return decode<GroupDocument>(
+  const document = decode<GroupDocument & { readonly exact?: unknown }>(
     text,
     ({ spec }) => isJsonObject(spec) && isJsonObject(spec.selector) && typeof spec.profile === "string",
   );
+  if (document === undefined || !isExact(document.exact)) return document;
+  const { exact, refused: _, ...rest } = document;
+  const { expressions, priority, refused } = exact;
+  return { ...rest, spec: { ...rest.spec, matchAll: false, priority, expressions }, ...(refused && { refused }) };
 }
 
 /** As `decodeProfile`. */
 export function decodeTombstone(text: string): TombstoneDocument | undefined {
-  return decode<TombstoneDocument>(text, ({ labels }) => labels === undefined || isSelectors(labels));
+  return decode<TombstoneDocument>(text, ({ labels, expressions }) =>
+    labels === undefined ? expressions === undefined : areSelectors(labels, expressions),
+  );
 }
 
 /** The selectors that a tombstone stands for: by its label alone where it does not tell. At least one. */
 export function tombstoneSelectors(
-  { labels }: TombstoneDocument,
+  { labels = [], expressions = [] }: TombstoneDocument,
   label: TombstoneLabel,
   value: string,
-): readonly Selector[] {
-  return labels ?? [{ [label]: value }];
+): readonly GoneSelector[] {
+  if (labels.length === 0) return [{ labels: { [label]: value }, expressions: [] }];
+  return labels.map((each, at) => ({ labels: each, expressions: expressions[at] ?? [] }));
 }
 
 /** As `decodeProfile`. */
@@ -158,12 +200,24 @@ function tombstoneAddress(label: string, segment: string): DocumentAddress | und
   return known === undefined || value === undefined ? undefined : { kind: "tombstone", label: known, value };
 }
 
-function isSelectors(value: unknown): boolean {
-  return Array.isArray(value) && value.length > 0 && value.every(isSelector);
+function isExact(value: unknown): value is Exact {
+  if (!isJsonObject(value)) return false;
+  const { expressions, priority, refused } = value;
+  return areExpressions(expressions) && typeof priority === "number" && typeof refused === "boolean";
 }
 
-function isSelector(value: unknown): boolean {
+function areSelectors(labels: unknown, expressions: unknown): boolean {
+  if (!Array.isArray(labels) || labels.length === 0 || !labels.every(areLabels)) return false;
+  if (expressions === undefined) return true;
+  return Array.isArray(expressions) && expressions.length === labels.length && expressions.every(areExpressions);
+}
+
+function areLabels(value: unknown): boolean {
   return isJsonObject(value) && Object.values(value).every((text) => typeof text === "string");
+}
+
+function areExpressions(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isExpression);
 }
 
 // A colon is plain, since MAC addresses are for people to read; `.` and `..` are no segments of a path.

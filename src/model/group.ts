@@ -3,12 +3,21 @@
  *
  * The order is total, so that a machine gets the same answer whatever the order of files or events:
  *   1. higher priority                     5 before 0
- *   2. more selector labels                {mac, role} before {mac}
- *   3. later selector text, by bytes       "uuid=1" before "mac=2": the order of matchbox v0.9.0
- *   4. smaller namespace/name              "a/web" before "b/web"
+ *   2. more labels and expressions         {mac, role} before {mac}, {mac, role Exists} before {mac}
+ *   3. fewer expressions among them        {role} before {mac In}
+ *   4. later selector text, by bytes       "uuid=1" before "mac=2": the order of matchbox v0.9.0
+ *   5. smaller namespace/name              "a/web" before "b/web"
  */
 
 import { compareBytes } from "../lib/order.ts";
+import {
+  type Expression,
+  expressionText,
+  isAnyValue,
+  isPositive,
+  type Requirement,
+  toRequirement,
+} from "./expression.ts";
 import type { JsonObject } from "./json.ts";
 import { type Labels, normalizeLabel } from "./labels.ts";
 
@@ -17,8 +26,10 @@ export interface GroupSpec {
   readonly displayName?: string;
   /** Name of a Profile in the Group's own namespace. */
   readonly profile: string;
-  /** Label to value; all must match. Empty only with `matchAll`. */
-  readonly selector: Readonly<Record<string, string>>;
+  /** Label to value; all must match. Empty only with `matchAll` or expressions. */
+  readonly selector: Selector;
+  /** All must hold, too. Absent where there are none; alone, one of them at least is positive. */
+  readonly expressions?: readonly Expression[];
   readonly matchAll: boolean;
   /** 0 to 1000. */
   readonly priority: number;
@@ -27,16 +38,23 @@ export interface GroupSpec {
   readonly metadata: JsonObject;
 }
 
+/**
+ * Label to value, as the document has them: for the one label that most Groups have, a Map would take five times as much
+ * memory. Labels are own members, whatever their names.
+ */
+export type Selector = Readonly<Record<string, string>>;
+
 /** A Group made ready for selection. */
 export interface Group {
   /** `namespace/name`. */
   readonly id: string;
   /** `namespace/name` of its Profile. */
   readonly profileId: string;
-  readonly selector: ReadonlyMap<string, string>;
-  /** How many labels the selector has. */
-  readonly labelCount: number;
-  /** The selector as text: sorted `key=value` joined by commas. */
+  readonly selector: Selector;
+  readonly expressions: readonly Requirement[];
+  /** How many labels and expressions the selector has. */
+  readonly requirementCount: number;
+  /** The selector as text: sorted `key=value` and expressions, joined by commas. */
   readonly selectorText: string;
   readonly priority: number;
   readonly hold: boolean;
@@ -45,18 +63,36 @@ export interface Group {
 
 /** Makes a Group ready for selection. */
 export function toGroup(namespace: string, name: string, spec: GroupSpec): Group {
-  const selector = new Map(Object.entries(spec.selector));
+  const { selector } = spec;
+  const expressions = spec.expressions === undefined ? noExpressions : spec.expressions.map(toRequirement);
   return {
     // Joined, not added: sums of texts stay in pieces, and these are read with every request.
     id: [namespace, name].join("/"),
     profileId: [namespace, spec.profile].join("/"),
     selector,
-    labelCount: selector.size,
-    selectorText: selectorText(selector),
+    expressions,
+    requirementCount: Object.keys(selector).length + expressions.length,
+    selectorText: selectorText(selector, expressions),
     priority: spec.priority,
     hold: spec.hold,
     metadata: spec.metadata,
   };
+}
+
+const noExpressions: readonly Requirement[] = [];
+
+/**
+ * True for a spec that says which machines it selects. A catch-all is one only in as many words: what has neither a label
+ * nor a positive expression would take nearly every machine.
+ */
+export function isSelecting({ selector, expressions = [], matchAll }: GroupSpec): boolean {
+  return matchAll || Object.keys(selector).length > 0 || expressions.some(isPositive);
+}
+
+/** True for a selector that asks for no value of any label: whoever sends a serial number, say, meets it. */
+export function isBroad({ selector, expressions = [], matchAll }: GroupSpec): boolean {
+  if (matchAll || Object.keys(selector).length > 0) return false;
+  return expressions.every((expression) => !isPositive(expression) || isAnyValue(expression));
 }
 
 /**
@@ -75,15 +111,16 @@ export function normalizeSelector(
   return { selector: Object.fromEntries(entries) };
 }
 
-/** True when every label of the selector has its value; extra labels never prevent a match. */
-export function matches(group: Group, labels: Labels): boolean {
-  return hasAll(group.selector, labels);
-}
+/** Which machines are selected, whether the Group is there or gone. */
+export type Selection = Pick<Group, "selector" | "expressions">;
 
-/** As `matches`, of a selector whose Group may be gone. */
-export function hasAll(selector: ReadonlyMap<string, string>, labels: Labels): boolean {
-  for (const [label, value] of selector) {
+/** True when every label of the selector has its value and every expression holds; what else there is does not matter. */
+export function matches({ selector, expressions }: Selection, labels: Labels): boolean {
+  for (const [label, value] of Object.entries(selector)) {
     if (labels.get(label) !== value) return false;
+  }
+  for (const { key, accepts } of expressions) {
+    if (!accepts(labels.get(key))) return false;
   }
   return true;
 }
@@ -92,7 +129,8 @@ export function hasAll(selector: ReadonlyMap<string, string>, labels: Labels): b
 export function compareGroups(a: Group, b: Group): number {
   return (
     b.priority - a.priority ||
-    b.labelCount - a.labelCount ||
+    b.requirementCount - a.requirementCount ||
+    a.expressions.length - b.expressions.length ||
     compareBytes(b.selectorText, a.selectorText) ||
     compareBytes(a.id, b.id)
   );
@@ -100,13 +138,15 @@ export function compareGroups(a: Group, b: Group): number {
 
 /** One label of a selector as text, also the key under which an index files it. */
 export function labelText(label: string, value: string): string {
-  return `${label}=${value}`;
+  return [label, value].join("=");
 }
 
-/** A selector as text: sorted `key=value` joined by commas. */
-export function selectorText(selector: Iterable<readonly [label: string, value: string]>): string {
-  return [...selector]
-    .map(([label, value]) => labelText(label, value))
+/** A selector as text: sorted `key=value` and expressions, joined by commas. */
+export function selectorText(selector: Selector, expressions: readonly Expression[] = []): string {
+  return [
+    ...Object.entries(selector).map(([label, value]) => labelText(label, value)),
+    ...expressions.map(expressionText),
+  ]
     .toSorted(compareBytes)
     .join(",");
 }

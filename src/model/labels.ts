@@ -15,6 +15,9 @@ export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "host
 /** Labels that name one machine, as against a role or a place. */
 export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
 
+/** What many cheap boards say, whoever they are. */
+export const zeroUuid = "00000000-0000-0000-0000-000000000000";
+
 /** More labels than this are refused: whoever read only the first ones might miss the one that names the machine. */
 const maxLabels = 256;
 
@@ -89,6 +92,25 @@ const macForms = new RegExp(
   ].join("|")})$`,
   "i",
 );
+
+/** True for a text that begins a MAC address in lower case with colons, as labels have it. */
+export function isMacPrefix(text: string): boolean {
+  return normalizeMac(text + wholeMac.slice(text.length)) === text + wholeMac.slice(text.length);
+}
+
+const wholeMac = Array.from({ length: 20 }, () => "00").join(":");
+
+/** True for a UUID, in any letter case. */
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+/** True for a text that begins a UUID. */
+export function isUuidPrefix(text: string): boolean {
+  return isUuid(text + wholeUuid.slice(text.length));
+}
+
+const wholeUuid = "00000000-0000-0000-0000-000000000000";
 
 function labelName(name: string): string {
   if (reservedLabels.has(name)) return name;

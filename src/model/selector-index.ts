@@ -2,11 +2,16 @@
  * Finds the winning group for a machine's labels, at a cost that does not grow with the number of groups.
  *
  * Each group is filed under one label of its selector, the one that fewest groups share; between equals `uuid`, then
- * `mac`. A group can only match a machine that has that very label, so a search looks into one bucket for each label of
- * the machine, plus the groups that match all. Buckets are kept in the order in which groups win, so the first match of
- * a bucket is its best. Where a group is filed never changes an answer, only how fast it is found.
+ * `mac`. An expression `In` counts as such a label, and its group is filed under every value. A group can only match a
+ * machine that has that very label, so a search looks into one bucket for each label of the machine, plus the groups
+ * that match all. Buckets are kept in the order in which groups win, so the first match of a bucket is its best. Where a
+ * group is filed never changes an answer, only how fast it is found.
+ *
+ * A group that names no value at all, such as one of `serial Prefix`, is filed under the label's name. Those cost: every
+ * machine that sends the label is compared with them, the winning ones first, until one matches or a better one is known.
  */
 
+import { isPositive } from "./expression.ts";
 import { compareGroups, type Group, matches } from "./group.ts";
 import type { Labels } from "./labels.ts";
 
@@ -24,74 +29,126 @@ class Bucket<Entry> {
  */
 type Place<Entry> = Entry | Bucket<Entry>;
 
+/** A label and the values under each of which a group can be filed: one, or those of an expression. */
+type Handle = readonly [label: string, values: readonly string[]];
+
 export class SelectorIndex<Entry extends Group> {
   /** Label, then value. */
   readonly #places = new Map<string, Map<string, Place<Entry>>>();
-  readonly #matchAll = new Bucket<Entry>();
+  /** By label: those that ask for it and name no value of any. */
+  readonly #byName = new Map<string, Bucket<Entry>>();
+  readonly #everywhere = new Bucket<Entry>();
 
   /** Files all groups at once, which sorts each bucket only once. */
   constructor(groups: Iterable<Entry> = []) {
     const all = [...groups];
     for (const group of all) this.#count(group, 1);
-    for (const group of all.toSorted(compareGroups)) this.#rarest(group).groups.push(group);
+    for (const group of all.toSorted(compareGroups)) {
+      for (const bucket of this.#rarest(group)) bucket.groups.push(group);
+    }
     for (const group of all) this.#settle(group);
   }
 
   add(group: Entry): void {
     this.#count(group, 1);
-    const { groups } = this.#rarest(group);
-    groups.splice(positionIn(groups, group), 0, group);
+    for (const { groups } of this.#rarest(group)) groups.splice(positionIn(groups, group), 0, group);
     this.#settle(group);
   }
 
   /** Removes a group that was added: the same object. */
   remove(group: Entry): void {
-    const groups = this.#filedIn(group)?.groups;
-    if (groups === undefined) return;
-    groups.splice(positionIn(groups, group), 1);
+    const filedIn = this.#filedIn(group);
+    if (filedIn.length === 0) return;
+    for (const { groups } of filedIn) groups.splice(positionIn(groups, group), 1);
     this.#count(group, -1);
     this.#settle(group);
   }
 
   /** The group that wins for these labels, or undefined when none matches. */
   find(labels: Labels): Entry | undefined {
-    let best = this.#matchAll.groups[0];
+    let best = this.#everywhere.groups.find((group) => matches(group, labels));
     for (const [label, value] of labels) {
       const place = this.#places.get(label)?.get(value);
       const found = place && firstMatch(place, labels);
       if (found !== undefined && (best === undefined || compareGroups(found, best) < 0)) best = found;
     }
-    return best;
+    return this.#byName.size === 0 ? best : this.#bestByName(labels, best);
+  }
+
+  /** Lists in one of which is every group that matches these labels, beside others; each in the order in which groups win. */
+  listsFor(labels: Labels): readonly (readonly Entry[])[] {
+    const lists: (readonly Entry[])[] = [this.#everywhere.groups];
+    for (const [label, value] of labels) {
+      const place = this.#places.get(label)?.get(value);
+      if (place !== undefined) lists.push(place instanceof Bucket ? place.groups : [place]);
+      lists.push(this.#byName.get(label)?.groups ?? []);
+    }
+    return lists;
   }
 
   /** The most groups that one lookup may have to look at. */
   get largestBucket(): number {
     const places = [...this.#places.values()].flatMap((values) => [...values.values()]);
-    return places.reduce((most, place) => Math.max(most, place instanceof Bucket ? place.groups.length : 1), 0);
+    return [...places, ...this.#byName.values()].reduce(
+      (most, place) => Math.max(most, place instanceof Bucket ? place.groups.length : 1),
+      0,
+    );
   }
 
-  /** The bucket that a group is filed in; undefined for a group that was not added. */
-  #filedIn(group: Entry): Bucket<Entry> | undefined {
-    if (group.labelCount === 0) return holds(this.#matchAll, group) ? this.#matchAll : undefined;
-    for (const [label, value] of group.selector) {
-      const place = this.#places.get(label)?.get(value);
-      if (place !== undefined && holds(place, group)) return this.#bucket(label, value);
+  /** As `find`, of those that are filed by name, where `best` is the winner of all others. */
+  #bestByName(labels: Labels, best: Entry | undefined): Entry | undefined {
+    let winner = best;
+    for (const label of labels.keys()) {
+      const groups = this.#byName.get(label)?.groups ?? [];
+      const end = winner === undefined ? groups.length : positionIn(groups, winner);
+      const at = groups.findIndex((group, index) => index >= end || matches(group, labels));
+      if (at >= 0 && at < end) winner = groups[at];
     }
-    return undefined;
+    return winner;
   }
 
-  /** The bucket to file a group in; its labels are counted already. */
-  #rarest(group: Entry): Bucket<Entry> {
-    let rarest: Bucket<Entry> | undefined;
-    for (const [label, value] of [...group.selector].toSorted(compareFiling)) {
-      const bucket = this.#bucket(label, value);
-      if (rarest === undefined || bucket.sharers < rarest.sharers) rarest = bucket;
+  /** The buckets that a group is filed in; none for a group that was not added. */
+  #filedIn(group: Entry): readonly Bucket<Entry>[] {
+    for (const [label, values] of handlesOf(group)) {
+      const [value] = values;
+      const place = value === undefined ? undefined : this.#places.get(label)?.get(value);
+      if (place !== undefined && holds(place, group)) return this.#buckets(label, values);
     }
-    return rarest ?? this.#matchAll;
+    const others = [...namesOf(group).flatMap((name) => this.#byName.get(name) ?? []), this.#everywhere];
+    return others.filter((bucket) => holds(bucket, group));
+  }
+
+  /** The buckets to file a group in; its labels are counted already. */
+  #rarest(group: Entry): readonly Bucket<Entry>[] {
+    const handles = handlesOf(group).toSorted(compareFiling);
+    let rarest: readonly Bucket<Entry>[] | undefined;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const [label, values] of handles) {
+      const buckets = this.#buckets(label, values);
+      const sharers = buckets.reduce((most, bucket) => Math.max(most, bucket.sharers), 0);
+      if (sharers < fewest) [rarest, fewest] = [buckets, sharers];
+    }
+    return rarest ?? [this.#smallestByName(group) ?? this.#everywhere];
+  }
+
+  #smallestByName(group: Entry): Bucket<Entry> | undefined {
+    let smallest: Bucket<Entry> | undefined;
+    for (const name of namesOf(group)) {
+      const bucket = this.#byName.get(name) ?? new Bucket<Entry>();
+      this.#byName.set(name, bucket);
+      if (smallest === undefined || bucket.groups.length < smallest.groups.length) smallest = bucket;
+    }
+    return smallest;
   }
 
   #count(group: Entry, change: 1 | -1): void {
-    for (const [label, value] of group.selector) this.#bucket(label, value).sharers += change;
+    for (const [label, values] of handlesOf(group)) {
+      for (const bucket of this.#buckets(label, values)) bucket.sharers += change;
+    }
+  }
+
+  #buckets(label: string, values: readonly string[]): readonly Bucket<Entry>[] {
+    return values.map((value) => this.#bucket(label, value));
   }
 
   /** The bucket of a label, made of the one group that had the label alone, or of none. */
@@ -110,22 +167,25 @@ export class SelectorIndex<Entry extends Group> {
 
   /** Does away with the buckets of a group's labels that need not be: of one group that is filed there, and of none. */
   #settle(group: Entry): void {
-    for (const [label, value] of group.selector) {
-      const values = this.#places.get(label);
-      const place = values?.get(value);
-      if (values === undefined || !(place instanceof Bucket) || place.sharers > 1) continue;
-      const [only] = place.groups;
-      if (only !== undefined) values.set(value, only);
-      else if (place.sharers === 0) values.delete(value);
-      if (values.size === 0) this.#places.delete(label);
-    }
+    for (const [label, values] of handlesOf(group)) for (const value of values) this.#settlePlace(label, value);
+    for (const name of namesOf(group)) if (this.#byName.get(name)?.groups.length === 0) this.#byName.delete(name);
+  }
+
+  #settlePlace(label: string, value: string): void {
+    const values = this.#places.get(label);
+    const place = values?.get(value);
+    if (values === undefined || !(place instanceof Bucket) || place.sharers > 1) return;
+    const [only] = place.groups;
+    if (only !== undefined) values.set(value, only);
+    else if (place.sharers === 0) values.delete(value);
+    if (values.size === 0) this.#places.delete(label);
   }
 }
 
 /** The best group of a place that matches: those of a bucket are in the order in which they win. */
 function firstMatch<Entry extends Group>(place: Place<Entry>, labels: Labels): Entry | undefined {
   // The label under which a group is filed matches already, and most groups have no other.
-  const isMatch = (group: Entry) => group.labelCount === 1 || matches(group, labels);
+  const isMatch = (group: Entry) => group.requirementCount === 1 || matches(group, labels);
   if (place instanceof Bucket) return place.groups.find(isMatch);
   return isMatch(place) ? place : undefined;
 }
@@ -147,10 +207,23 @@ function positionIn(groups: readonly Group[], group: Group): number {
   return from;
 }
 
+/** What a group's machines have one value of. */
+function handlesOf({ selector, expressions }: Group): readonly Handle[] {
+  const handles: Handle[] = [];
+  for (const [label, value] of Object.entries(selector)) handles.push([label, [value]]);
+  for (const { key, operator, values } of expressions) if (operator === "In") handles.push([key, values]);
+  return handles;
+}
+
+/** The labels that a group's machines have, whatever their values; the same for a group always. */
+function namesOf({ expressions }: Group): readonly string[] {
+  return expressions.flatMap((expression) => (isPositive(expression) ? [expression.key] : []));
+}
+
 const filingOrder: readonly string[] = ["uuid", "mac"];
 
 /** Puts `uuid` first, then `mac`, then the rest as they are. */
-function compareFiling([a]: readonly [string, string], [b]: readonly [string, string]): number {
+function compareFiling([a]: Handle, [b]: Handle): number {
   return filingRank(a) - filingRank(b);
 }
 

@@ -45,7 +45,7 @@ interface OpenLines {
  */
 export function groupLines(group: Group): GroupLines {
   const metadata = linesOf(flatten(group.metadata));
-  const selector = linesOf([...group.selector].map(([label, value]) => ({ path: [label], value })));
+  const selector = linesOf(Object.entries(group.selector).map(([label, value]) => ({ path: [label], value })));
   const selected = new Set(selector.map(({ name }) => name));
   const own = metadata.filter(({ name }) => !selected.has(name));
   const macAt = own.length + selector.filter(({ name }) => compareBytes(name, macName) < 0).length;

@@ -47,7 +47,7 @@ type Entry = readonly [name: string, value: JsonValue];
 
 function groupEntries({ metadata, selector }: Group): readonly Entry[] {
   // Of two keys that differ in case only, the lower in byte order wins, as in /metadata.
-  const labels = [...selector].toSorted(([a], [b]) => compareBytes(b, a));
+  const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
   return [...Object.entries(metadata), ...labels.map(([label, value]): Entry => [label.toLowerCase(), value])];
 }
 

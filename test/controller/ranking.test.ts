@@ -2,12 +2,19 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { conflictOf } from "../../src/controller/conflict.ts";
 import { Ranking } from "../../src/controller/ranking.ts";
+import type { Expression } from "../../src/model/expression.ts";
 import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
 import { groupSpec } from "./objects.ts";
 
 function group(id: string, selector: Record<string, string>, priority = 0): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, groupSpec({ selector, priority, matchAll: Object.keys(selector).length === 0 }));
+}
+
+/** With expressions in place of labels. */
+function expressed(id: string, expressions: readonly Expression[], selector: Record<string, string> = {}): Group {
+  const [namespace = "", name = ""] = id.split("/");
+  return toGroup(namespace, name, groupSpec({ selector, expressions }));
 }
 
 function rankingOf(groups: readonly Group[], tiesAcrossNamespaces = false): Ranking {
@@ -19,6 +26,35 @@ function rankingOf(groups: readonly Group[], tiesAcrossNamespaces = false): Rank
 function standings(ranking: Ranking, groups: readonly Group[]): ReadonlyMap<string, string> {
   return new Map(groups.map((each) => [each.id, JSON.stringify(ranking.standingOf(each))]));
 }
+
+const values = fc.uniqueArray(fc.constantFrom("m1", "m2", "m3"), { minLength: 1 });
+const someExpressions = fc.array(
+  fc.oneof(
+    fc.record({ key: fc.constantFrom("mac", "role"), operator: fc.constantFrom("In", "NotIn", "Prefix"), values }),
+    fc.record({
+      key: fc.constantFrom("mac", "role", "os"),
+      operator: fc.constantFrom("Exists", "DoesNotExist"),
+      values: fc.constant([]),
+    }),
+  ),
+  { minLength: 1, maxLength: 2 },
+);
+const mixedGroups = fc
+  .uniqueArray(
+    fc.record({
+      id: fc.constantFrom("a/1", "a/2", "a/3", "b/1", "b/2", "c/1"),
+      selector: fc.record({ mac: fc.constantFrom("m1", "m2"), os: fc.constantFrom("i") }, { requiredKeys: [] }),
+      expressions: fc.option(someExpressions, { nil: [] }),
+      priority: fc.constantFrom(0, 0, 5),
+    }),
+    { selector: ({ id }) => id },
+  )
+  .map((all) =>
+    all.map(({ id, selector, expressions, priority }) => {
+      const [namespace = "", name = ""] = id.split("/");
+      return toGroup(namespace, name, groupSpec({ selector: { ...selector }, expressions, priority }));
+    }),
+  );
 
 const someGroups = fc
   .uniqueArray(
@@ -81,7 +117,9 @@ describe("a Group's standing", () => {
         const ranking = rankingOf(groups);
         for (const each of groups) {
           // A machine with more labels than the selector has only more Groups that match.
-          const [winner] = groups.filter((other) => matches(other, each.selector)).toSorted(compareGroups);
+          const [winner] = groups
+            .filter((other) => matches(other, new Map(Object.entries(each.selector))))
+            .toSorted(compareGroups);
           const standing = ranking.standingOf(each);
           expect(standing).toEqual(winner === each ? { kind: "free" } : { kind: "shadowed", by: winner });
         }
@@ -90,7 +128,124 @@ describe("a Group's standing", () => {
   });
 });
 
+describe("the standing of a Group with expressions", () => {
+  const list = expressed("lab/list", [{ key: "mac", operator: "In", values: ["m1", "m2"] }]);
+
+  it.each<[name: string, group: Group, other: Group, shadowed: boolean]>([
+    ["a label for one of its machines", list, group("lab/node", { mac: "m1" }), false],
+    [
+      "a label for its only machine",
+      expressed("lab/x", [{ key: "mac", operator: "In", values: ["m1"] }]),
+      group("lab/node", { mac: "m1" }),
+      true,
+    ],
+    [
+      "one that also lists all of its machines, with more expressions",
+      list,
+      expressed("lab/o", [
+        { key: "mac", operator: "In", values: ["m1", "m2", "m3"] },
+        { key: "mac", operator: "Exists", values: [] },
+      ]),
+      true,
+    ],
+    ["one for machines without an os", list, group("lab/none", { role: "x" }, 5), false],
+  ])("among %s", (_name, each, other, shadowed) => {
+    expect(rankingOf([each, other]).standingOf(each).kind).toBe(shadowed ? "shadowed" : "free");
+  });
+
+  it("is told with the reason why the other one wins", () => {
+    const node = group("lab/node", { mac: "m1" });
+    const own = expressed("lab/x", [{ key: "mac", operator: "In", values: ["m1"] }]);
+    expect(conflictOf(own, rankingOf([own, node]).standingOf(own)).message).toBe(
+      'Group "lab/node" selects every machine that this one selects and comes first in the order of Groups: ' +
+        "no machine gets this Group",
+    );
+  });
+
+  it("is shadowed only if no machine at all gets it", () => {
+    const machines = fc.record(
+      {
+        mac: fc.constantFrom("m1", "m2", "m3", "m4", ""),
+        role: fc.constantFrom("m1", "x", ""),
+        os: fc.constantFrom("i", ""),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(mixedGroups, machines, (groups, machine) => {
+        const labels = new Map(Object.entries(machine));
+        const [winner] = groups.filter((each) => matches(each, labels)).toSorted(compareGroups);
+        const standing = winner === undefined ? { kind: "free" } : rankingOf(groups).standingOf(winner);
+        expect(standing).toEqual({ kind: "free" });
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe("Groups of many patterns for one label", () => {
+  const anyValue: readonly Expression[] = [{ key: "a", operator: "Exists", values: [] }];
+  const pattern = (at: number, name = `${at}`) =>
+    expressed(`lab/${name}`, [{ key: "a", operator: "Glob", values: [`*0-${at}*`, `?${at}*`] }]);
+  const patterns = Array.from({ length: 10_000 }, (_, at) => pattern(at));
+
+  it("are compared a bounded number of times, not each with each", () => {
+    let reads = 0;
+    const counted = patterns.map((each): Group => {
+      const { expressions } = each;
+      return Object.defineProperty({ ...each }, "expressions", {
+        get() {
+          reads++;
+          return expressions;
+        },
+      });
+    });
+    const ranking = rankingOf(counted);
+    ranking.takeAffected();
+    for (const each of counted) expect(ranking.standingOf(each)).toEqual({ kind: "free" });
+    expect(reads).toBeLessThan(100 * patterns.length);
+  });
+
+  it("lose to a copy under a smaller name, however many others there are", () => {
+    const copies = [0, 5_000, 9_999].map((at) => pattern(at, `copy-${at}`));
+    const ranking = rankingOf([...patterns, ...copies]);
+    const standing = copies.map((copy) => ranking.standingOf(copy));
+    expect(standing).toMatchObject(["lab/0", "lab/5000", "lab/9999"].map((id) => ({ kind: "shadowed", by: { id } })));
+  });
+
+  it("are named again when the Group goes that they were told to lose to, and only then", () => {
+    const ranking = rankingOf(patterns);
+    const whole = toGroup("lab", "whole", groupSpec({ selector: {}, expressions: anyValue, priority: 5 }));
+    ranking.update(whole.id, whole);
+    const told = patterns.slice(-20);
+    for (const each of told) expect(ranking.standingOf(each)).toEqual({ kind: "shadowed", by: whole });
+    ranking.takeAffected();
+    ranking.update("lab/7", undefined);
+    const others = ranking.takeAffected().others;
+    expect(told.filter(({ id }) => others.has(id))).toEqual([]);
+    ranking.update(whole.id, undefined);
+    expect([...ranking.takeAffected().others]).toEqual(expect.arrayContaining(told.map(({ id }) => id)));
+    for (const each of told) expect(ranking.standingOf(each)).toEqual({ kind: "free" });
+  });
+});
+
 describe("Groups that changed", () => {
+  it("name everyone with expressions whose standing is another than before", () => {
+    fc.assert(
+      fc.property(mixedGroups, mixedGroups, (before, after) => {
+        const ranking = rankingOf(before);
+        ranking.takeAffected();
+        const standingBefore = standings(ranking, before);
+        for (const { id } of before) ranking.update(id, undefined);
+        for (const each of after) ranking.update(each.id, each);
+        const changed = [...standings(ranking, after)].filter(([id, text]) => standingBefore.get(id) !== text);
+        const { siblings, others } = ranking.takeAffected();
+        expect([...siblings, ...others]).toEqual(expect.arrayContaining(changed.map(([id]) => id)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it("name everyone whose standing is another than before", () => {
     fc.assert(
       fc.property(someGroups, someGroups, fc.boolean(), (before, after, tiesAcrossNamespaces) => {

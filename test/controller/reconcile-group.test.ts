@@ -41,6 +41,29 @@ describe("a Group", () => {
     expect(outcome.status?.selector).toBe("<all>");
   });
 
+  it("shows its expressions, and is written once", () => {
+    const object = groupObject({ selector: {}, expressions: [{ key: "os", operator: "Prefix", values: ["deb"] }] });
+    const outcome = reconcile(object);
+    expect(outcome.status?.selector).toBe("os Prefix (deb)");
+    expect(reconcile(object, { storedText: stored(object) }).changes).toEqual([]);
+  });
+
+  it.each([
+    ["that is there", [{ key: "serial", operator: "Exists", values: [] }] as const, 0],
+    ["of some beginning", [{ key: "serial", operator: "Prefix", values: ["VM"] }] as const, 1],
+  ])("outside the admin namespace that asks for a label %s", (_name, expressions, documents) => {
+    const outcome = reconcile(groupObject({ selector: {}, expressions }), { adminNamespace: "infra" });
+    expect(outcome.changes).toHaveLength(documents);
+    expect(condition(outcome, "Accepted")).toMatchObject(
+      documents === 1
+        ? { status: "True" }
+        : {
+            reason: "NotPermitted",
+            message: 'a selector that asks for no value counts in namespace "infra" only: no machine gets this Group',
+          },
+    );
+  });
+
   it("takes effect without its Profile, and says that it is missing", () => {
     const outcome = reconcile(groupObject(), { world: { profile: () => "missing" } });
     expect(outcome.changes).toHaveLength(1);

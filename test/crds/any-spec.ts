@@ -2,14 +2,17 @@
 
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
-import type { KindSpec } from "./specs.ts";
+import type { KindSpec } from "./expression-specs.ts";
 
 /** A spec of a Profile or a Group. Four of five break a rule, one of ten the schema, and one of ten is admitted. */
 export function anySpec(): fc.Arbitrary<KindSpec> {
   const profiles = fields({ displayName: text, boot, ignition: part, cloudConfig: part, generic: part });
   const groups = fields({
     displayName: text,
-    selector: fields({ matchLabels: fc.dictionary(label, value, { maxKeys: 3 }) }),
+    selector: fields({
+      matchLabels: fc.dictionary(label, value, { maxKeys: 3 }),
+      matchExpressions: fc.array(expression, { maxLength: 3 }),
+    }),
     matchAll: fc.boolean(),
     priority: mostly([0, 1, 1000], [1001, -1, 0.5, "1"]),
     hold: fc.boolean(),
@@ -59,3 +62,8 @@ const source = fields({ configMapKeyRef: reference, secretKeyRef: reference });
 const part = fields({ inline: text, templateFrom: source, raw: fc.boolean() });
 const label = fc.constantFrom("role", "a-b", "mac", "uuid", "MAC", "Serial", "-a", "constructor", "__proto__", "");
 const value = mostly(["x", "52:54:00:a1:9c:ae", "4c4c4544-0042-3510-8052-b4c04f4e4a32"], ["", "a\nb", 1, {}, null]);
+const expression = fields({
+  key: mostly(["role", "a-b", "mac", "uuid", "constructor"], ["MAC", "-a", "", 1]),
+  operator: mostly(["In", "NotIn", "Exists", "DoesNotExist", "Prefix", "Glob"], ["in", "", 1]),
+  values: fc.array(value, { maxLength: 2 }),
+});

@@ -12,11 +12,11 @@ import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { anySpec } from "./any-spec.ts";
+import type { KindSpec } from "./expression-specs.ts";
 import {
   admitted,
   bounds,
   controlCharacters,
-  type KindSpec,
   nulls,
   plainTexts,
   refusedByRules,
@@ -41,8 +41,13 @@ interface Judgement {
 function judgedByDavit({ kind, spec }: KindSpec) {
   const checked = checks.get(kind)?.(spec);
   if (checked?.kind !== "bad") return { isAdmitted: true, rules: [] };
-  const told = checked.findings.map(({ path, text }) => `${["spec", ...path].join(".")}: ${text}`);
+  const told = checked.findings.map(({ path, text }) => `${placeOf(["spec", ...path])}: ${text}`);
   return { isAdmitted: false, rules: told.every(isOfRule) ? told.toSorted() : undefined };
+}
+
+/** As the API server writes it. */
+function placeOf(path: readonly string[]): string {
+  return path.join(".").replaceAll(/\.(\d+)(?=\.|$)/g, "[$1]");
 }
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("the API server", () => {
@@ -136,8 +141,9 @@ function messagesOf(node: SchemaNode): readonly string[] {
   return [...node.rules.map(({ message }) => message), ...inner.flatMap((child) => (child ? messagesOf(child) : []))];
 }
 
-// A rule that cannot be evaluated, such as one on null, is told in more words than one that is false.
-const notTheRule = /^Invalid value: (?:"object": 'no such overload': .* for rule: )?/;
+// A rule that cannot be evaluated, such as one on null, is told in more words than one that is false; one on a text is
+// told with the text.
+const notTheRule = /^Invalid value: (?:"object": 'no such overload': .* for rule: |"[^"]*": )?/;
 
 /** What a refusal names, each with its field. */
 function causesOf({ details }: JsonObject): readonly string[] {

@@ -6,7 +6,8 @@ import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { normalizeMac } from "../../src/model/labels.ts";
-import { admitted, profileRef, refusedByRules, refusedBySchema } from "./specs.ts";
+import { profileRef } from "./expression-specs.ts";
+import { admitted, refusedByRules, refusedBySchema } from "./specs.ts";
 
 const crds = await readCrds(packagedCrdsDirectory);
 const specs = new Map(crds.flatMap(readKindSchemas).map(({ kind, spec }) => [kind, toSchemaNode(spec)]));

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
-import { droppedLabels } from "../../src/kubernetes/dropped-labels.ts";
+import { droppedRequirements } from "../../src/kubernetes/dropped-requirements.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../directory/manifests.ts";
@@ -88,9 +88,33 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     await expect(applyServerSide(text)).resolves.toContain("a label needs a value: write it, or remove the label");
     await cluster.apply(text);
     const { body } = await cluster.ask({ path: `${objects}/groups/dropped` });
-    expect([body.spec, droppedLabels(body)]).toMatchObject([{ selector: { matchLabels: { role: "a" } } }, ["mac"]]);
+    expect(body.spec).toMatchObject({ selector: { matchLabels: { role: "a" } } });
+    expect(droppedRequirements(body).labels).toEqual(["mac"]);
     await applyServerSide(text.replace("mac: ", "mac: 52-54-00-a1-9c-ae"));
-    expect(droppedLabels((await cluster.ask({ path: `${objects}/groups/dropped` })).body)).toEqual([]);
+    expect(droppedRequirements((await cluster.ask({ path: `${objects}/groups/dropped` })).body).labels).toEqual([]);
+  });
+
+  it("drops expressions of null, where davit finds it, and with --server-side keeps the null", async () => {
+    const text = groupText("nulled", "  selector: {matchLabels: {role: a}, matchExpressions: }");
+    await cluster.apply(text);
+    const at = { path: `${objects}/groups/nulled` };
+    expect(droppedRequirements((await cluster.ask(at)).body).expressions).toBe(true);
+    await cluster.kubectl(["delete", "dgrp", "nulled"]);
+    await applyServerSide(text);
+    expect((await cluster.ask(at)).body.spec).toMatchObject({ selector: { matchExpressions: null } });
+  });
+
+  it("drops a misspelt name where it is not strict, where davit finds it", async () => {
+    const text = groupText(
+      "loose",
+      "  selector: {matchLabels: {role: a}, matchExpresions: [{key: b, operator: Exists}]}",
+    );
+    const apply = (input: string) => cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input });
+    const dropped = async () => droppedRequirements((await cluster.ask({ path: `${objects}/groups/loose` })).body);
+    await apply(text);
+    expect((await dropped()).unknownIn).toBe("spec.selector");
+    await apply(text.replace("matchExpresions", "matchExpressions"));
+    expect((await dropped()).unknownIn).toBeUndefined();
   });
 
   it("names a field that does not exist", async () => {

@@ -115,11 +115,11 @@ items:
   expect(definitions.map(({ kind }) => kind)).toEqual(["accepted", "refused"]);
   expect(problems[0]).toEqual({
     origin: "a.yaml, document 1 (line 5)",
-    message: "Group default/b, spec (line 8): set exactly one of a non-empty selector.matchLabels and matchAll: true",
+    message: "Group default/b, spec (line 8): set exactly one of a non-empty selector and matchAll: true",
     code: "broken-rule",
     file: "a.yaml",
     at: { line: 8, column: 5 },
-    text: "Group default/b, spec: set exactly one of a non-empty selector.matchLabels and matchAll: true",
+    text: "Group default/b, spec: set exactly one of a non-empty selector and matchAll: true",
   });
 });
 

@@ -194,6 +194,69 @@ describe("a label that kubectl apply dropped, since it had no value", () => {
   );
 });
 
+describe("a misspelt name that kubectl apply --validate=false dropped", () => {
+  const matchLabels = { role: "a" };
+  const annotationOf = (spec: JsonObject) => ({
+    "kubectl.kubernetes.io/last-applied-configuration": JSON.stringify({ spec }),
+  });
+
+  it("in a selector makes no wider Group, and the version before stays", async () => {
+    const narrow = { role: "a", mac: "52:54:00:a1:9c:ae" };
+    suite.server.put(groupOf("a", { selector: { matchLabels: narrow } }));
+    const under = sourceOf();
+    await under.list();
+    const annotations = annotationOf({ selector: { matchLabels, matchExpresions: [] } });
+    suite.server.put({ ...groupOf("a", { selector: { matchLabels } }, { generation: 2 }), annotations });
+    await until(() => under.listed.length === 2);
+    expect(under.source.view.get("Group", "default", "a")?.spec.selector).toEqual(narrow);
+    expect(under.source.view.problems.map(({ message }) => message).join()).toContain(
+      "Group default/a, spec.selector: a name was written that it does not have, and dropped",
+    );
+  });
+
+  it("in a spec leaves the Group refused: its machines wait", async () => {
+    const annotations = annotationOf({ selector: { matchLabels }, holds: true });
+    suite.server.put({ ...groupOf("a", { selector: { matchLabels } }), annotations });
+    const under = sourceOf();
+    await under.list();
+    expect(under.source.view.get("Group", "default", "a")).toMatchObject({
+      refusal: expect.stringContaining("a name was written that it does not have"),
+    });
+  });
+});
+
+describe("expressions of a selector", () => {
+  const matchLabels = { role: "a" };
+  const matchExpressions = [{ key: "os", operator: "Exists" }];
+
+  it("that an older CRD hides make no wider Group, and the version before stays", async () => {
+    suite.server.put(groupOf("a", { selector: { matchLabels, matchExpressions } }));
+    const under = sourceOf();
+    await under.list();
+    const text = JSON.stringify({ spec: { selector: { matchLabels, matchExpressions } } });
+    const annotations = { "kubectl.kubernetes.io/last-applied-configuration": text };
+    suite.server.put({ ...groupOf("a", { selector: { matchLabels } }, { generation: 2 }), annotations });
+    await until(() => under.listed.length === 2);
+    expect(under.source.view.get("Group", "default", "a")?.spec.expressions).toHaveLength(1);
+    expect(under.source.view.problems.map(({ message }) => message)).toEqual([
+      "Group default/a, spec.selector.matchExpressions: it was written and dropped, by an older CRD or since it was " +
+        "empty: apply the CRDs of this version of davit, then the Group again, with its expressions",
+    ]);
+  });
+
+  it("with a value that no machine has are refused by its place, and the machines of the others wait", async () => {
+    const values = ["52:54:00:a1:9c:ae", "node-1"];
+    const selector = { matchLabels, matchExpressions: [{ key: "mac", operator: "In", values }] };
+    suite.server.put(groupOf("a", { selector }));
+    const under = sourceOf();
+    await under.list();
+    expect(under.source.view.get("Group", "default", "a")).toMatchObject({
+      refusal: 'spec.selector.matchExpressions.0.values.1: is no MAC address: write one such as "52:54:00:a1:9c:ae"',
+      spec: { selector: matchLabels, expressions: [{ key: "mac", values: ["52:54:00:a1:9c:ae"] }] },
+    });
+  });
+});
+
 describe("the first list", () => {
   it("is told when every list is in, and what Profiles refer to is known", async () => {
     suite.server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));

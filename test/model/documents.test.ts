@@ -17,6 +17,7 @@ import {
   tombstonePath,
   tombstoneSelectors,
 } from "../../src/model/documents.ts";
+import type { GroupSpec } from "../../src/model/group.ts";
 import { storePath } from "../../src/store/node.ts";
 
 const provenance = { origin: "web.yaml, document 1 (line 1)", uid: "u", generation: 1 };
@@ -117,11 +118,53 @@ describe("documents", () => {
 
 describe("tombstoneSelectors", () => {
   it("are those that the tombstone tells", () => {
-    expect(tombstoneSelectors(tombstone, "mac", "m")).toEqual([{ mac: "m" }]);
+    expect(tombstoneSelectors(tombstone, "mac", "m")).toEqual([{ labels: { mac: "m" }, expressions: [] }]);
     expect(tombstoneSelectors({ labels: [{ uuid: "u", mac: "m" }, { mac: "m" }] }, "mac", "m")).toHaveLength(2);
   });
 
   it.each([{}, { group: "lab/node", selector: "mac=m,role=web" }])("are the label alone of %j", (older) => {
-    expect(tombstoneSelectors(older, "mac", "m")).toEqual([{ mac: "m" }]);
+    expect(tombstoneSelectors(older, "mac", "m")).toEqual([{ labels: { mac: "m" }, expressions: [] }]);
   });
+});
+
+describe("a Group's document with expressions", () => {
+  const expressions = [{ key: "mac", operator: "In", values: ["a", "b"] }] as const;
+  const written = (spec: Partial<GroupSpec>, marks: Partial<GroupDocument> = {}): GroupDocument => ({
+    ...{ origin: "o", uid: "u", generation: 1 },
+    spec: { profile: "web", selector: {}, matchAll: false, priority: 0, hold: false, metadata: {}, ...spec },
+    ...marks,
+  });
+
+  it.each<[name: string, document: GroupDocument]>([
+    ["expressions alone", written({ expressions, priority: 7 })],
+    ["labels beside them", written({ expressions, selector: { role: "web" } })],
+    ["a refusal", written({ expressions }, { refused: true })],
+    ["a tie", written({ expressions, hold: true }, { tied: true })],
+  ])("with %s is read as it was written", (_name, document) => {
+    const text = encodeDocument(document);
+    expect(decodeGroup(text)).toEqual(document);
+    expect(encodeDocument(decodeGroup(text) ?? document)).toBe(text);
+  });
+
+  it.each([
+    { selector: {}, matchAll: true },
+    { selector: { role: "web" }, matchAll: false },
+  ])("is a refused one of $selector before all others of its priority to who does not know them", (older) => {
+    const text = encodeDocument(written({ expressions, selector: older.selector, priority: 7 }));
+    expect(JSON.parse(text)).toMatchObject({ refused: true, spec: { ...older, priority: 7.5 } });
+    expect(JSON.parse(text).spec).not.toHaveProperty("expressions");
+  });
+
+  it("is a refused one where an operator is not known", () => {
+    const text = encodeDocument(written({ expressions })).replace('"In"', '"Near"');
+    expect(decodeGroup(text)).toMatchObject({ refused: true, spec: { matchAll: true, priority: 0.5 } });
+  });
+});
+
+it.each([
+  { labels: [{ mac: "m" }], expressions: [] },
+  { labels: [{ mac: "m" }], expressions: [[{ key: "os", operator: "Near", values: [] }]] },
+  { expressions: [[]] },
+])("a tombstone of %j cannot be read", (tombstone) => {
+  expect(decodeTombstone(JSON.stringify(tombstone))).toBeUndefined();
 });

@@ -1,5 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { compareGroups, type GroupSpec, matches, normalizeSelector, toGroup } from "../../src/model/group.ts";
+import type { Expression } from "../../src/model/expression.ts";
+import {
+  compareGroups,
+  type GroupSpec,
+  isBroad,
+  isSelecting,
+  matches,
+  normalizeSelector,
+  toGroup,
+} from "../../src/model/group.ts";
 
 function group(name: string, spec: Partial<GroupSpec>, namespace = "default") {
   return toGroup(namespace, name, {
@@ -38,8 +47,80 @@ describe("matches", () => {
   });
 });
 
+describe("matches, with an expression beside a label,", () => {
+  const both = group("g", {
+    selector: { role: "web" },
+    expressions: [
+      { key: "os", operator: "DoesNotExist", values: [] },
+      { key: "serial", operator: "Prefix", values: ["VM"] },
+    ],
+  });
+
+  it.each([
+    ["all that holds", { role: "web", serial: "VM-1" }, true],
+    ["all that holds, and an empty label", { role: "web", serial: "VM-1", os: "" }, true],
+    ["another value of the label", { role: "db", serial: "VM-1" }, false],
+    ["one that does not hold", { role: "web", serial: "VM-1", os: "x" }, false],
+    ["the label of one missing", { role: "web" }, false],
+  ])("%s", (_name, labels, expected) => {
+    expect(matches(both, new Map(Object.entries(labels)))).toBe(expected);
+  });
+});
+
+describe("a selector's text", () => {
+  it("has labels and expressions, sorted", () => {
+    const expressions: readonly Expression[] = [
+      { key: "os", operator: "Exists", values: [] },
+      { key: "mac", operator: "In", values: ["a", "b"] },
+    ];
+    expect(group("g", { selector: { role: "web" }, expressions }).selectorText).toBe("mac In (a,b),os Exists,role=web");
+  });
+});
+
+describe("isSelecting and isBroad", () => {
+  const [exists, absent]: readonly Expression[] = [
+    { key: "os", operator: "Exists", values: [] },
+    { key: "os", operator: "DoesNotExist", values: [] },
+  ];
+  it.each<[name: string, spec: Partial<GroupSpec>, selecting: boolean, broad: boolean]>([
+    ["nothing", {}, false, true],
+    ["matchAll", { matchAll: true }, true, false],
+    ["a label", { selector: { a: "b" } }, true, false],
+    ["what is absent", { expressions: absent ? [absent] : [] }, false, true],
+    ["what is there", { expressions: exists ? [exists] : [] }, true, true],
+    ["a label and what is absent", { selector: { a: "b" }, expressions: absent ? [absent] : [] }, true, false],
+    ["a beginning", { expressions: [{ key: "os", operator: "Prefix", values: ["a"] }] }, true, false],
+  ])("of %s", (_name, spec, selecting, broad) => {
+    const whole = { profile: "p", selector: {}, matchAll: false, priority: 0, hold: false, metadata: {}, ...spec };
+    expect([isSelecting(whole), isBroad(whole)]).toEqual([selecting, broad]);
+  });
+});
+
+const inOne: Expression = { key: "x", operator: "In", values: ["1"] };
+
 describe("compareGroups puts first", () => {
   it.each([
+    [
+      "an expression before none",
+      group("a", { selector: { a: "1" }, expressions: [inOne] }),
+      group("b", { selector: { z: "1" } }),
+    ],
+    ["a label before an expression", group("a", { selector: { a: "1" } }), group("b", { expressions: [inOne] })],
+    [
+      "more labels among as many requirements",
+      group("a", { selector: { a: "1", b: "1" } }),
+      group("b", { selector: { z: "1" }, expressions: [inOne] }),
+    ],
+    [
+      "more expressions before fewer labels",
+      group("a", { expressions: [inOne, { ...inOne, key: "y" }] }),
+      group("b", { selector: { uuid: "1" } }),
+    ],
+    [
+      "the later text of expressions",
+      group("a", { expressions: [{ ...inOne, key: "y" }] }),
+      group("b", { expressions: [inOne] }),
+    ],
     ["the higher priority", group("a", { priority: 1 }), group("b", { priority: 0, selector: { x: "1", y: "2" } })],
     ["more selector labels", group("a", { selector: { a: "1", b: "2" } }), group("b", { selector: { uuid: "1" } })],
     ["uuid before serial", group("a", { selector: { uuid: "1" } }), group("b", { selector: { serial: "9" } })],

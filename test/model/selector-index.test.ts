@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { operators } from "../../src/model/expression.ts";
 import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
 import type { Labels } from "../../src/model/labels.ts";
 import { SelectorIndex } from "../../src/model/selector-index.ts";
@@ -10,11 +11,26 @@ const labelNames = fc.constantFrom("uuid", "mac", "serial", "role", "zone", "__p
 const labelValues = fc.constantFrom("1", "2", "3", "é");
 const labelMaps = fc.uniqueArray(fc.tuple(labelNames, labelValues), { selector: ([name]) => name, maxLength: 4 });
 
+const expressions = fc
+  .record({
+    key: labelNames,
+    operator: fc.constantFrom(...operators),
+    values: fc.uniqueArray(fc.constantFrom("1", "2", "3", "é", "*", "?"), { minLength: 1, maxLength: 3 }),
+  })
+  .map(({ key, operator, values }) => ({ key, operator, values: operator.endsWith("Exist") ? [] : values }));
+const expressionLists = fc.oneof(
+  { weight: 1, arbitrary: fc.constant([]) },
+  { weight: 1, arbitrary: fc.array(expressions, { maxLength: 3 }) },
+);
+
 const groupLists = fc
-  .array(fc.record({ selector: labelMaps, priority: fc.constantFrom(0, 0, 0, 1, 1000) }), { maxLength: 40 })
+  .array(
+    fc.record({ selector: labelMaps, expressions: expressionLists, priority: fc.constantFrom(0, 0, 0, 1, 1000) }),
+    { maxLength: 40 },
+  )
   .map((specs) =>
-    specs.map(({ selector, priority }, at) =>
-      toGroup("ns", `g${at}`, groupSpec({ selector: Object.fromEntries(selector), priority })),
+    specs.map(({ selector, expressions, priority }, at) =>
+      toGroup("ns", `g${at}`, groupSpec({ selector: Object.fromEntries(selector), expressions, priority })),
     ),
   );
 
@@ -58,6 +74,17 @@ describe("SelectorIndex", () => {
     );
   });
 
+  it("has every group that matches in a list for the labels, and each list in the order in which groups win", () => {
+    fc.assert(
+      fc.property(groupLists, labelMaps, (groups, entries) => {
+        const labels = new Map(entries);
+        const lists = new SelectorIndex(groups).listsFor(labels);
+        for (const list of lists) expect(list).toEqual(list.toSorted(compareGroups));
+        expect(lists.flat()).toEqual(expect.arrayContaining(groups.filter((group) => matches(group, labels))));
+      }),
+    );
+  });
+
   it("is empty again when every group was removed", () => {
     const groups = ["1", "2"].map((value) =>
       toGroup("ns", value, groupSpec({ selector: { role: "web", serial: value } })),
@@ -73,6 +100,32 @@ describe("SelectorIndex", () => {
       ),
     ).toBeUndefined();
     expect(index.largestBucket).toBe(0);
+  });
+
+  it("is empty again when groups with expressions were removed", () => {
+    const groups = [
+      { expressions: [{ key: "mac", operator: "In", values: ["1", "2"] }] as const },
+      { expressions: [{ key: "mac", operator: "In", values: ["2", "3"] }] as const, selector: { mac: "2" } },
+      { expressions: [{ key: "serial", operator: "Prefix", values: ["S"] }] as const },
+    ].map((spec, at) => toGroup("ns", `${at}`, groupSpec(spec)));
+    const index = new SelectorIndex(groups);
+    for (const group of groups) index.remove(group);
+    expect(index.largestBucket).toBe(0);
+    for (const group of groups) index.add(group);
+    expect(index.find(new Map([["mac", "3"]]))).toBeUndefined();
+    expect(index.find(new Map([["mac", "1"]]))).toBe(groups[0]);
+    expect(index.find(new Map([["serial", "S1"]]))).toBe(groups[2]);
+  });
+
+  it("looks at one group for each of 5,000 machines that it lists, among lists of others", () => {
+    const groups = Array.from({ length: 20 }, (_, list) => {
+      const values = Array.from({ length: 5000 }, (_, at) => `${list}/${at}`);
+      return toGroup("ns", `g${list}`, groupSpec({ expressions: [{ key: "mac", operator: "In", values }] }));
+    });
+    const index = new SelectorIndex(groups);
+    expect(index.largestBucket).toBe(1);
+    expect(index.find(new Map([["mac", "7/4999"]]))).toBe(groups[7]);
+    expect(index.find(new Map([["mac", "7/5000"]]))).toBeUndefined();
   });
 
   it("passes over the removal of a group that it never had", () => {

@@ -1,0 +1,70 @@
+/** The expressions of a Group's selector: what no rule of a CRD can look at within the API server's budget. */
+
+import {
+  type BadValue,
+  normalizeExpressions,
+  type Operator,
+  operators,
+  type WrittenExpression,
+} from "../model/expression.ts";
+import { isJsonObject, type JsonObject } from "../model/json.ts";
+import type { Finding } from "./check.ts";
+
+/** The expressions of a selector that its schema admits. */
+export function writtenExpressions({ matchExpressions }: JsonObject): readonly WrittenExpression[] {
+  if (!Array.isArray(matchExpressions)) return [];
+  return matchExpressions.filter(isJsonObject).flatMap(({ key, operator, values }) => {
+    const known = operators.find((each) => each === operator);
+    if (typeof key !== "string" || known === undefined) return [];
+    return [
+      {
+        key,
+        operator: known,
+        values: Array.isArray(values) ? values.filter((value) => typeof value === "string") : [],
+      },
+    ];
+  });
+}
+
+const emptyText = "is empty: write an expression, or remove matchExpressions";
+
+// One mistake in a script that writes such a list is in all of its values.
+const maxFindings = 8;
+
+/** What was to be a list of expressions and is none, and values of expressions that no machine can have. */
+export function expressionFindings(selector: JsonObject): readonly Finding[] {
+  // Rules do not see it: where it was dropped, the selector would take more machines than somebody meant.
+  if (selector.matchExpressions === null) {
+    return [
+      { path: ["spec", "selector", "matchExpressions"], isBeyondCrd: true, code: "broken-rule", text: emptyText },
+    ];
+  }
+  return normalizeExpressions(writtenExpressions(selector)).badValues.slice(0, maxFindings).map(toFinding);
+}
+
+function toFinding({ expression, value, key, operator }: BadValue): Finding {
+  const path = ["spec", "selector", "matchExpressions", String(expression), "values", String(value)];
+  return { path, isBeyondCrd: true, code: "broken-rule", text: textOf(key === "mac" ? macTexts : uuidTexts, operator) };
+}
+
+interface Texts {
+  readonly whole: string;
+  readonly prefix: string;
+  readonly glob: string;
+}
+
+const macTexts: Texts = {
+  whole: 'is no MAC address: write one such as "52:54:00:a1:9c:ae"',
+  prefix: 'does not begin a MAC address: write it with colons, such as "52:54:00"',
+  glob: 'is no pattern of a MAC address: write it with colons, such as "52:54:00:*"',
+};
+const uuidTexts: Texts = {
+  whole: 'is no UUID: write one such as "4c4c4544-0042-3510-8052-b4c04f4e4a32"',
+  prefix: 'does not begin a UUID: write it with hyphens, such as "4c4c4544-00"',
+  glob: 'is no pattern of a UUID: write it with hyphens, such as "4c4c4544-*"',
+};
+
+function textOf(texts: Texts, operator: Operator): string {
+  if (operator === "Prefix") return texts.prefix;
+  return operator === "Glob" ? texts.glob : texts.whole;
+}

@@ -1,0 +1,164 @@
+/**
+ * Expressions of a selector: what a machine's label has to be, beyond one value. An absent label and one with an empty
+ * value are the same to all of them: iPXE sends `hostname=` where there is none.
+ *
+ *   In            has one of the values           NotIn          has none of them, or is absent
+ *   Exists        is there                        DoesNotExist   is absent
+ *   Prefix        begins with one of the values   Glob           is as one of the patterns says
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import { compareBytes } from "../lib/order.ts";
+import { isOnlyWildcards, matchesGlob } from "./glob.ts";
+import { isJsonObject } from "./json.ts";
+import { isMacPrefix, isUuid, isUuidPrefix, normalizeLabel, normalizeMac } from "./labels.ts";
+
+export const operators = ["In", "NotIn", "Exists", "DoesNotExist", "Prefix", "Glob"] as const;
+export type Operator = (typeof operators)[number];
+
+/** An expression as documents have it. */
+export interface Expression {
+  /** A label's name. */
+  readonly key: string;
+  readonly operator: Operator;
+  /** Normalised, sorted, each once; none for Exists and DoesNotExist. */
+  readonly values: readonly string[];
+}
+
+/** An expression made ready to be asked. */
+export interface Requirement extends Expression {
+  /** True for a label of this value; undefined where a machine has no such label. */
+  readonly accepts: (value: string | undefined) => boolean;
+}
+
+/** Makes an expression ready to be asked. */
+export function toRequirement({ key, operator, values }: Expression): Requirement {
+  const accepts = predicateOf(operator, values);
+  return { key, operator, values, accepts };
+}
+
+function predicateOf(operator: Operator, values: readonly string[]): Requirement["accepts"] {
+  switch (operator) {
+    case "In":
+    case "NotIn": {
+      const known = new Set(values);
+      const wanted = operator === "In";
+      // No value of an expression is empty, so that an empty one is in no set.
+      return (value) => (value !== undefined && known.has(value)) === wanted;
+    }
+    case "Exists":
+      return isThere;
+    case "DoesNotExist":
+      return (value) => !isThere(value);
+    case "Prefix":
+      return (value) => isThere(value) && values.some((prefix) => value.startsWith(prefix));
+    case "Glob":
+      return (value) => isThere(value) && values.some((pattern) => matchesGlob(pattern, value));
+    default:
+      return unreachable(operator);
+  }
+}
+
+function isThere(value: string | undefined): value is string {
+  return value !== undefined && value !== "";
+}
+
+/** False for NotIn and DoesNotExist, which nearly every machine meets. */
+export function isPositive({ operator }: Expression): boolean {
+  return operator !== "NotIn" && operator !== "DoesNotExist";
+}
+
+/** True for one that no machine meets, since it has no value left. */
+export function isUnmet(expression: Expression): boolean {
+  return isPositive(expression) && expression.operator !== "Exists" && expression.values.length === 0;
+}
+
+/** True for one that any value meets. */
+export function isAnyValue({ operator, values }: Expression): boolean {
+  return operator === "Exists" || (operator === "Glob" && values.some(isOnlyWildcards));
+}
+
+/** An expression as text: `mac In (52:54:00:a1:9c:ae,52:54:00:a1:9c:af)`, `os DoesNotExist`. */
+export function expressionText({ key, operator, values }: Expression): string {
+  return values.length === 0 ? `${key} ${operator}` : `${key} ${operator} (${values.join(",")})`;
+}
+
+/** An expression as its user wrote it. */
+export interface WrittenExpression {
+  readonly key: string;
+  readonly operator: Operator;
+  readonly values: readonly string[];
+}
+
+/** A value that no machine can have: where it stands, counted from 0. */
+export interface BadValue {
+  readonly expression: number;
+  readonly value: number;
+  readonly key: string;
+  readonly operator: Operator;
+}
+
+/**
+ * Normalises expressions: their values as labels are, each once and sorted, and the expressions alike. So the order in
+ * which a list was written changes nothing, and an expression that is written twice counts once. A value that no machine
+ * can have is left out, which changes no answer, and told.
+ */
+export function normalizeExpressions(written: readonly WrittenExpression[]): {
+  readonly expressions: readonly Expression[];
+  readonly badValues: readonly BadValue[];
+} {
+  const badValues: BadValue[] = [];
+  const byText = new Map<string, Expression>();
+  for (const [at, { key, operator, values }] of written.entries()) {
+    const known = new Set<string>();
+    for (const [index, text] of values.entries()) {
+      const value = normalizeValue(key, operator, text);
+      if (value === undefined) badValues.push({ expression: at, value: index, key, operator });
+      else known.add(value);
+    }
+    const expression = { key, operator, values: [...known].toSorted(compareBytes) };
+    byText.set(JSON.stringify(expression), expression);
+  }
+  const sorted = [...byText].toSorted(([a], [b]) => compareBytes(a, b));
+  return { expressions: sorted.map(([, expression]) => expression), badValues };
+}
+
+/** The form in which a value is compared; undefined for one that cannot be of that label. */
+function normalizeValue(key: string, operator: Operator, value: string): string | undefined {
+  const forms = formsOf.get(key);
+  if (forms === undefined) return value;
+  if (operator !== "Prefix" && operator !== "Glob")
+    return forms.isWhole(value) ? normalizeLabel(key, value) : undefined;
+  const lower = value.toLowerCase();
+  return (operator === "Prefix" ? forms.isPrefix : forms.isPattern)(lower) ? lower : undefined;
+}
+
+interface Forms {
+  readonly isWhole: (value: string) => boolean;
+  /** Of values in lower case. */
+  readonly isPrefix: (value: string) => boolean;
+  readonly isPattern: (value: string) => boolean;
+}
+
+/** Of the labels whose values have a form of their own. */
+const formsOf: ReadonlyMap<string, Forms> = new Map([
+  [
+    "mac",
+    {
+      isWhole: (value) => normalizeMac(value) !== undefined,
+      isPrefix: isMacPrefix,
+      isPattern: (value) => /^[0-9a-f:*?]+$/.test(value),
+    },
+  ],
+  ["uuid", { isWhole: isUuid, isPrefix: isUuidPrefix, isPattern: (value) => /^[0-9a-f*?-]+$/.test(value) }],
+]);
+
+/** True for what `Expression` says, of which only davit itself writes any. */
+export function isExpression(value: unknown): boolean {
+  if (!isJsonObject(value)) return false;
+  const { key, operator, values } = value;
+  const isKnown = operators.some((known) => known === operator);
+  return (
+    typeof key === "string" && isKnown && Array.isArray(values) && values.every((each) => typeof each === "string")
+  );
+}
