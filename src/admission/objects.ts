@@ -6,23 +6,33 @@ import { type GroupSpec, normalizeSelector } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import {
   type Boot,
+  genericPart,
   type LocalBoot,
   type ProfileSpec,
-  type TemplatePart,
   type TemplateSource,
+  type Templates,
   templateParts,
 } from "../model/profile.ts";
 import { writtenExpressions } from "./expressions.ts";
 
 /** The spec of a Profile. */
 export function toProfileSpec(spec: JsonObject): ProfileSpec {
-  const templates: Partial<Record<TemplatePart, TemplateSource>> = {};
+  const templates: Templates<TemplateSource> = {};
   for (const part of templateParts) {
     const template = spec[part];
     if (isJsonObject(template)) templates[part] = toTemplate(template);
   }
+  const parts = Array.isArray(spec.genericParts) ? spec.genericParts.filter(isJsonObject) : [];
+  for (const part of parts) templates[genericPart(textOf(part.name))] = toTemplate(part);
   const boot = isJsonObject(spec.boot) ? toBoot(spec.boot) : undefined;
-  return { ...displayName(spec), ...(boot && { boot }), templates };
+  const { grubScript } = objectOf(spec.boot);
+  return {
+    ...displayName(spec),
+    ...(isJsonObject(spec.metadata) && { metadata: spec.metadata }),
+    ...(boot && { boot }),
+    ...(typeof grubScript === "string" && { grubScript }),
+    templates,
+  };
 }
 
 /** The spec of a Group. Its rules let no label pass that cannot be normalised. */
@@ -32,6 +42,7 @@ export function toGroupSpec(spec: JsonObject): GroupSpec {
   assert("selector" in normalized, "The rules of matchLabels admit what normalizeSelector takes");
   const { expressions } = normalizeExpressions(writtenExpressions(selector));
   const matchAll = spec.matchAll === true;
+  const args = textsOf(spec.args);
   return {
     ...displayName(spec),
     profile: textOf(objectOf(spec.profileRef).name),
@@ -40,6 +51,7 @@ export function toGroupSpec(spec: JsonObject): GroupSpec {
     matchAll,
     priority: matchAll || typeof spec.priority !== "number" ? 0 : spec.priority,
     hold: spec.hold === true,
+    ...(args.length > 0 && { args }),
     metadata: objectOf(spec.metadata),
   };
 }
@@ -50,8 +62,11 @@ export function textEntries(value: JsonValue | undefined): Readonly<Record<strin
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
-function toBoot(boot: JsonObject): Boot {
+/** Undefined for a boot section that has nothing but a config for GRUB. */
+function toBoot(boot: JsonObject): Boot | undefined {
   if (boot.local !== undefined) return { kind: "local", local: toLocalBoot(boot.local) };
+  if (boot.script !== undefined) return { kind: "script", script: textOf(boot.script) };
+  if (boot.kernel === undefined) return undefined;
   return {
     kind: "kernel",
     kernel: textOf(boot.kernel),

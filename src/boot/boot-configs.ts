@@ -1,41 +1,34 @@
 /**
  * From what a machine says of itself to the config it asked for: selection, then rendering. An answer is made from one
- * state of the store and nothing else; equal requests get equal bytes while that state lasts. What does not depend on
- * the request (kernel, initrds, arguments) is rendered once for each version of a group and its Profile.
+ * state of the store and nothing else; equal requests get equal bytes while that state lasts.
  */
 
 import { hash } from "node:crypto";
-import { unreachable } from "../lib/errors.ts";
-import type { Group } from "../model/group.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
-import type { Boot, TemplatePart } from "../model/profile.ts";
-import { renderBoot } from "../render/boot.ts";
+import { fieldOf, type GenericPart, type TemplatePart } from "../model/profile.ts";
 import { renderCloudConfig } from "../render/cloud-config.ts";
 import { renderGeneric } from "../render/generic.ts";
-import { type GrubCommands, type GrubSeparator, renderGrub } from "../render/grub.ts";
 import { renderIgnition } from "../render/ignition.ts";
-import { renderIpxe } from "../render/ipxe.ts";
 import { groupLines, renderMetadata } from "../render/metadata.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Rendered } from "../render/rendered.ts";
 import { compileTemplate, type Template } from "../render/template.ts";
-import { bootVariables, templateVariables } from "../render/variables.ts";
+import { templateVariables } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
-import type { BootIndex, Machine, TemplateText } from "./boot-index.ts";
+import type { BootView, Machine, TemplateText } from "./boot-index.ts";
+import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
 import { CheckedTexts } from "./checked-texts.ts";
 import { KeptConfigs } from "./kept-configs.ts";
-import type { BootGroup, BootProfile } from "./known-documents.ts";
+import type { BootGroup } from "./known-documents.ts";
 import { TextCache } from "./text-cache.ts";
 
-/** Every config that a machine can ask for, named as its endpoint is. */
+/** Every config that a machine can ask for, named as its endpoint is; beside the parts that a Profile names. */
 export const configNames = ["ipxe", "grub", "ignition", "cloud", "generic", "metadata"] as const;
-export type ConfigName = (typeof configNames)[number];
+export type ConfigName = (typeof configNames)[number] | GenericPart;
 
-export interface BootConfigsOptions {
-  readonly index: BootIndex;
-  /** `host:port` that machines reach the boot service by: from the configuration, never from a request. */
-  readonly authority: string;
-  readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
+export interface BootConfigsOptions extends Omit<BootScriptsOptions, "compile"> {
+  readonly index: BootView;
 }
 
 export interface ConfigRequest {
@@ -66,8 +59,8 @@ const templateCacheBytes = 64 * 1024 * 1024;
 const keptConfigBytes = 64 * 1024 * 1024;
 
 export class BootConfigs {
-  readonly #index: BootIndex;
-  readonly #options: BootConfigsOptions;
+  readonly #index: BootView;
+  readonly #scripts: BootScripts;
   readonly #davitUrl: string;
   readonly #templates = new TextCache<Template>({ limitBytes: templateCacheBytes });
   readonly #kept = new KeptConfigs({ limitBytes: keptConfigBytes });
@@ -79,7 +72,7 @@ export class BootConfigs {
 
   constructor(options: BootConfigsOptions) {
     this.#index = options.index;
-    this.#options = options;
+    this.#scripts = new BootScripts({ ...options, compile: (text) => this.#compile(text) });
     this.#davitUrl = `http://${options.authority}`;
   }
 
@@ -90,7 +83,8 @@ export class BootConfigs {
   render(name: ConfigName, request: ConfigRequest): Config {
     if (name === "metadata") {
       const group = this.#index.selectGroup(request.labels);
-      const rendered = asBroken({ group: group.id }, () => metadata(group, request));
+      const defaults = this.#index.defaultsOf(group);
+      const rendered = asBroken({ group: group.id }, () => metadata(group, defaults, request));
       return { rendered, group: group.id, profile: undefined };
     }
     const machine = this.#index.select(request.labels);
@@ -100,52 +94,27 @@ export class BootConfigs {
     return { rendered, ...subject };
   }
 
+  /** The files that a machine is told to boot; undefined when it is told none. */
+  bootFilesOf(machine: Machine): BootFiles | undefined {
+    try {
+      return asBroken({ group: machine.group.id }, () => this.#scripts.files(machine));
+    } catch (error) {
+      if (error instanceof BootError) return undefined;
+      throw error;
+    }
+  }
+
   #renderFor(name: Exclude<ConfigName, "metadata">, machine: Machine, request: ConfigRequest): Rendered | undefined {
     switch (name) {
       case "ipxe":
-        return this.#script(machine);
+        return this.#scripts.ipxe(machine);
       case "grub":
-        return this.#grub(machine, request);
-      case "ignition":
-      case "generic":
-        return this.#config(name, machine, request);
+        return this.#scripts.grub(machine, request);
       case "cloud":
         return this.#config("cloudConfig", machine, request);
       default:
-        return unreachable(name);
+        return this.#config(name, machine, request);
     }
-  }
-
-  #grub(machine: Machine, { labels, userAgent }: ConfigRequest): Rendered | undefined {
-    return renderGrub({
-      title: machine.profile.content.displayName,
-      boot: this.#boot(machine),
-      labels,
-      authority: this.#options.authority,
-      isGrubClient: userAgent.startsWith("GRUB "),
-      ...this.#options.grub,
-    });
-  }
-
-  #script({ group, profile }: Machine): Rendered | undefined {
-    if (group.script?.profile !== profile) {
-      group.script = { profile, value: renderIpxe(this.#fillBoot(group, profile)) };
-    }
-    return group.script.value;
-  }
-
-  #boot({ group, profile }: Machine): Boot {
-    if (group.boot?.profile !== profile) group.boot = { profile, value: this.#fillBoot(group, profile) };
-    return group.boot.value;
-  }
-
-  #fillBoot(group: Group, profile: BootProfile): Boot {
-    const { boot } = profile.content;
-    const subject = { group: group.id, profile: profile.id };
-    if (boot === undefined) throw new BootError("noPart", subject);
-    if (boot.kind === "broken") throw new BootError("broken", { ...subject, problem: unusable("boot") });
-    if (boot.kind === "local") return boot;
-    return renderBoot(boot, bootVariables({ group, davitUrl: this.#davitUrl }), (text) => this.#compile(text));
   }
 
   #config(part: TemplatePart, machine: Machine, request: ConfigRequest): Rendered {
@@ -155,15 +124,15 @@ export class BootConfigs {
     if (kept !== undefined) return kept;
     const { text, isOfRequest } = this.#fill(template, machine, request);
     const rendered = this.#checksOf(part, template).get(text);
-    if (!isOfRequest) this.#kept.keep(machine, part, template.text, rendered);
-    return rendered;
+    return isOfRequest ? rendered : this.#kept.keep(machine, part, template.text, rendered);
   }
 
   /** A template's result, or a raw text as it is; and whether another request may have another one. */
-  #fill({ text, raw }: TemplateText, { group }: Machine, { labels, rawQuery }: ConfigRequest) {
+  #fill({ text, raw }: TemplateText, { group, profile }: Machine, { labels, rawQuery }: ConfigRequest) {
     let isOfRequest = false;
     if (raw) return { text, isOfRequest };
-    const variables = templateVariables({ group, labels, rawQuery, davitUrl: this.#davitUrl }, () => {
+    const defaults = profile.content.metadata;
+    const variables = templateVariables({ group, defaults, labels, rawQuery, davitUrl: this.#davitUrl }, () => {
       isOfRequest = true;
     });
     const result = this.#compile(text).render(variables);
@@ -176,10 +145,8 @@ export class BootConfigs {
         return raw ? this.#rawIgnition : this.#ignition;
       case "cloudConfig":
         return this.#cloudConfig;
-      case "generic":
-        return format === "json" ? this.#genericJson : this.#generic;
       default:
-        return unreachable(part);
+        return format === "json" ? this.#genericJson : this.#generic;
     }
   }
 
@@ -196,16 +163,20 @@ function assertUsable({ group, profile }: Machine, part: TemplatePart): void {
   throw new BootError("broken", { group: group.id, profile: profile.id, problem });
 }
 
-function unusable(part: TemplatePart | "boot"): string {
-  return `spec.${part} cannot be used: the conditions of the Profile say why`;
+function unusable(part: TemplatePart): string {
+  return `spec.${fieldOf(part)} cannot be used: the conditions of the Profile say why`;
 }
 
 function withdrawn(part: TemplatePart): string {
-  return `the Secret of spec.${part}, its key or its label was taken away: the conditions of the Profile say which`;
+  const what = `the Secret of spec.${fieldOf(part)}, its key or its label`;
+  return `${what} was taken away: the conditions of the Profile say which`;
 }
 
-function metadata(group: BootGroup, { labels, rawQuery }: ConfigRequest): Rendered {
-  group.lines ??= groupLines(group);
+function metadata(group: BootGroup, defaults: JsonObject | undefined, { labels, rawQuery }: ConfigRequest): Rendered {
+  if (group.lines === undefined || group.defaults !== defaults) {
+    group.lines = groupLines(group, defaults);
+    group.defaults = defaults;
+  }
   return renderMetadata(group.lines, labels, rawQuery);
 }
 

@@ -10,6 +10,7 @@
 import type { Log } from "../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import type { Group } from "../model/group.ts";
+import type { JsonObject } from "../model/json.ts";
 import { identityLabels, type Labels } from "../model/labels.ts";
 import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
@@ -30,6 +31,9 @@ export interface TemplateText {
   readonly raw: boolean;
   readonly format?: GenericFormat;
 }
+
+/** What configs are made from. */
+export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "defaultsOf">;
 
 export class BootIndex implements FeedListener {
   readonly #log: Log;
@@ -113,6 +117,23 @@ export class BootIndex implements FeedListener {
     if (profile === undefined) throw new BootError(this.isWithholding ? "withheld" : "noProfile", subject);
     if (profile.hasFailed) throw new BootError("failed", subject);
     return { group, profile };
+  }
+
+  /** A group by its name, and its Profile; undefined while there is one of them only. */
+  machineOf(groupId: string): Machine | undefined {
+    const group = this.#known.groups.get(groupId);
+    const profile = group && this.#known.profiles.get(group.profileId);
+    return group && profile && { group, profile };
+  }
+
+  /**
+   * What the metadata of a group goes by where it says nothing itself; undefined too while its Profile is not there.
+   * @throws {BootError} failed, when it cannot be known.
+   */
+  defaultsOf(group: BootGroup): JsonObject | undefined {
+    const profile = this.#known.profiles.get(group.profileId);
+    if (profile?.hasFailed === true) throw new BootError("failed", { group: group.id, profile: profile.id });
+    return profile?.content.metadata;
   }
 
   /**

@@ -3,10 +3,10 @@
  * boot script, and count together: beyond a number of bytes all of them are let go, and made again as they are asked for.
  */
 
-import type { TemplatePart } from "../model/profile.ts";
+import { isGenericPart, type TemplatePart } from "../model/profile.ts";
 import type { Rendered } from "../render/rendered.ts";
 import type { Machine } from "./boot-index.ts";
-import type { BootGroup } from "./known-documents.ts";
+import type { BootGroup, KeptConfig } from "./known-documents.ts";
 
 export class KeptConfigs {
   readonly #limitBytes: number;
@@ -21,25 +21,56 @@ export class KeptConfigs {
 
   /** What is kept of a part; undefined unless it was made of this text, and of this version of the Profile. */
   get({ group, profile }: Machine, part: TemplatePart, text: string): Rendered | undefined {
-    const kept = group.configs?.[part];
-    return kept !== undefined && kept.profile === profile && kept.text === text ? kept.value : undefined;
+    const kept = keptOf(group, part);
+    return kept !== undefined && kept.profile === profile && kept.text === text ? kept : undefined;
   }
 
-  keep({ group, profile }: Machine, part: TemplatePart, text: string, value: Rendered): void {
-    const bytes = sizeOf(value);
-    if (bytes > this.#limitBytes) return;
+  /** @returns what is to be answered: the same as `get` gives from now on, unless it is too large to be kept. */
+  keep({ group, profile }: Machine, part: TemplatePart, text: string, rendered: Rendered): Rendered {
+    const bytes = sizeOf(rendered);
+    if (bytes > this.#limitBytes) return rendered;
     if (this.#sizeBytes + bytes > this.#limitBytes) this.#letGo();
-    if (group.configs === undefined) this.#groups.push(group);
-    group.configs = { ...group.configs, [part]: { profile, text, value } };
+    if (!keepsSome(group)) this.#groups.push(group);
+    const { body, contentType, byteLength } = rendered;
+    const kept = { body, contentType, byteLength, profile, text };
+    put(group, part, kept);
     // One that is made anew counts twice until all are let go: too much rather than too little.
     this.#sizeBytes += bytes;
+    return kept;
   }
 
   #letGo(): void {
-    for (const group of this.#groups) group.configs = undefined;
+    for (const group of this.#groups) {
+      letGoOf(group);
+    }
     this.#groups = [];
     this.#sizeBytes = 0;
   }
+}
+
+/** What a Group keeps of a part, whatever it was made of. */
+export function keptOf(group: BootGroup, part: TemplatePart): KeptConfig | undefined {
+  return isGenericPart(part) ? group.parts?.get(part) : group[part];
+}
+
+function keepsSome({ ignition, cloudConfig, generic, parts }: BootGroup): boolean {
+  return [ignition, cloudConfig, generic, parts].some((kept) => kept !== undefined);
+}
+
+function put(group: BootGroup, part: TemplatePart, kept: KeptConfig): void {
+  if (!isGenericPart(part)) {
+    group[part] = kept;
+    return;
+  }
+  group.parts ??= new Map();
+  group.parts.set(part, kept);
+}
+
+function letGoOf(group: BootGroup): void {
+  group.ignition = undefined;
+  group.cloudConfig = undefined;
+  group.generic = undefined;
+  group.parts = undefined;
 }
 
 /** What an entry takes beside its text. */

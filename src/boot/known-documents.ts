@@ -10,9 +10,11 @@ import {
   type SyncedDocument,
 } from "../model/documents.ts";
 import { type Group, isSelecting, toGroup } from "../model/group.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
-import type { Boot, ProfileContent, TemplatePart } from "../model/profile.ts";
+import type { GenericPart, ProfileContent, TemplateField } from "../model/profile.ts";
 import type { GroupLines } from "../render/metadata.ts";
+import type { GrubSource } from "../render/own-scripts.ts";
 import type { Rendered } from "../render/rendered.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
@@ -26,27 +28,38 @@ export interface BootGroup extends Group, KeptTexts {
 
 /**
  * What was rendered of a Group that no request changes. It is kept in the Group and not in a map beside it: with 100,000
- * groups each step on the way to a text is a wait for memory.
+ * groups each step on the way to a text is a wait for memory, and each object on it some of the 2 KiB that a Group may take.
  */
-export interface KeptTexts {
-  /** For iPXE; undefined inside where the answer is to have none. */
-  script: MadeOf<Rendered | undefined> | undefined;
+export interface KeptTexts extends KeptConfigTexts {
+  /** For iPXE. */
+  script: KeptText | undefined;
   /** For GRUB, whose config has words of the request besides. */
-  boot: MadeOf<Boot> | undefined;
+  boot: KeptBoot | undefined;
   lines: GroupLines | undefined;
-  /** Configs of templates that say nothing of the request, see `kept-configs.ts`. */
-  configs: Partial<Record<TemplatePart, KeptConfig>> | undefined;
+  /** The Profile's metadata that `lines` were made with. */
+  defaults: JsonObject | undefined;
+}
+
+/** Configs of templates that say nothing of the request, see `kept-configs.ts`. */
+export interface KeptConfigTexts extends Record<TemplateField, KeptConfig | undefined> {
+  /** Of the generic parts; undefined in nearly every Group. */
+  parts: Map<GenericPart, KeptConfig> | undefined;
+}
+
+/** Made of a Group and this version of its Profile. */
+export interface KeptText extends Rendered {
+  readonly profile: BootProfile;
 }
 
 /** Made of this text of a template, too, which may be a Secret's. */
-export interface KeptConfig extends MadeOf<Rendered> {
+export interface KeptConfig extends KeptText {
   readonly text: string;
 }
 
 /** Made of a Group and this version of its Profile. */
-export interface MadeOf<Value> {
+export interface KeptBoot {
   readonly profile: BootProfile;
-  readonly value: Value;
+  readonly boot: GrubSource;
 }
 
 /** A Profile as machines get it. As with groups, a changed one is a new object. */
@@ -142,14 +155,11 @@ export class KnownDocuments {
     return true;
   }
 
-  /** Every member by name: V8 keeps what is added to a copy in a second object, which each request would have to fetch. */
+  /** Every member by name: V8 keeps what a copy brings in a second object, which each request would have to fetch. */
   #toBootGroup(group: Group, { refused, tied }: GroupDocument): BootGroup {
-    const { id, selector, expressions, requirementCount, selectorText, priority, hold, metadata } = group;
+    const { id, selector, expressions, requirementCount, selectorText, priority, hold, args, metadata } = group;
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
-    const isRefused = refused === true;
-    const isTied = tied === true;
-    const kept: KeptTexts = { script: undefined, boot: undefined, lines: undefined, configs: undefined };
     return {
       id,
       profileId,
@@ -159,10 +169,18 @@ export class KnownDocuments {
       selectorText,
       priority,
       hold,
+      args,
       metadata,
-      isRefused,
-      isTied,
-      ...kept,
+      isRefused: refused === true,
+      isTied: tied === true,
+      script: undefined,
+      boot: undefined,
+      lines: undefined,
+      defaults: undefined,
+      ignition: undefined,
+      cloudConfig: undefined,
+      generic: undefined,
+      parts: undefined,
     };
   }
 }

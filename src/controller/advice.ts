@@ -1,58 +1,111 @@
 /** What an object may say and yet hardly means: told in its status, and never in the way of a boot. Pure. */
 
-import type { GroupSpec } from "../model/group.ts";
+import { toRequirement } from "../model/expression.ts";
+import { type GroupSpec, isBroad } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
+import { zeroUuid } from "../model/labels.ts";
 import type { KernelBoot, ProfileSpec } from "../model/profile.ts";
+import { lacksInitrdArgument } from "../render/initrd.ts";
 import { sharedNames } from "../render/metadata.ts";
+import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError } from "../render/render-error.ts";
+import type { Advice } from "./conditions.ts";
 
-const zeroUuid = "00000000-0000-0000-0000-000000000000";
-
-/** Advice on a Profile, a sentence each. */
-export function profileAdvice({ boot }: ProfileSpec): readonly string[] {
-  return boot?.kind === "kernel" ? [...argumentAdvice(boot), ...initrdAdvice(boot)] : [];
+/** Advice on a Profile. */
+export function profileAdvice({ boot, metadata = {} }: ProfileSpec): readonly Advice[] {
+  const ofBoot = boot?.kind === "kernel" ? [...argumentAdvice("boot.args", boot.args), ...initrdAdvice(boot)] : [];
+  return [...ofBoot, ...metadataAdvice(metadata)];
 }
 
-/** Advice on a Group, a sentence each. */
-export function groupAdvice({ selector, metadata }: GroupSpec): readonly string[] {
-  const uuid = selector.uuid === zeroUuid ? ["selector uuid is all zeros, which many cheap boards share"] : [];
-  return [...uuid, ...metadataAdvice(metadata)];
+/** Advice on a Group. */
+export function groupAdvice(spec: GroupSpec): readonly Advice[] {
+  const { args = [], metadata } = spec;
+  return [...selectorAdvice(spec), ...argumentAdvice("args", args), ...metadataAdvice(metadata)];
 }
+
+function selectorAdvice(spec: GroupSpec): readonly Advice[] {
+  return [
+    ...zeroUuidAdvice(spec),
+    ...(isBroad(spec) ? [broadAdvice] : []),
+    ...(isContradictory(spec) ? [contradictionAdvice] : []),
+  ];
+}
+
+function zeroUuidAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
+  const lists = expressions.filter(({ key, operator }) => key === "uuid" && operator === "In");
+  if (selector.uuid === zeroUuid) return [uuidAdvice("spec.selector.matchLabels.uuid")];
+  return lists.some(({ values }) => values.includes(zeroUuid)) ? [uuidAdvice("spec.selector.matchExpressions")] : [];
+}
+
+/** True where a label has a value that an expression rules out. */
+function isContradictory({ selector, expressions = [] }: GroupSpec): boolean {
+  const labels = new Map(Object.entries(selector));
+  return expressions.some((expression) => {
+    const value = labels.get(expression.key);
+    return value !== undefined && !toRequirement(expression).accepts(value);
+  });
+}
+
+function uuidAdvice(field: string): Advice {
+  return { code: "zero-uuid", field, text: "selector uuid is all zeros, which many cheap boards share" };
+}
+
+const broadAdvice: Advice = {
+  code: "broad-selector",
+  field: "spec.selector",
+  text: "the selector asks for no value of any label, and nearly every machine may meet it",
+};
+
+const contradictionAdvice: Advice = {
+  code: "contradictory-selector",
+  field: "spec.selector",
+  text: "the labels of the selector do not meet its expressions: no machine gets this Group",
+};
 
 // A message has at most 32 KiB in the CRDs, and a name may be as long as its keys together.
 const maxNames = 10;
 const maxNameLength = 253;
 
-function metadataAdvice(metadata: JsonObject): readonly string[] {
-  const names = namesOrReason(metadata);
-  if (typeof names === "string") return [`/metadata is answered 500: ${names}`];
+function metadataAdvice(metadata: JsonObject): readonly Advice[] {
+  const field = "spec.metadata";
+  const names = namesOrError(metadata);
+  if (names instanceof RenderError) {
+    return [{ code: reasonCodes[names.reason], field, text: `/metadata is answered 500: ${names.message}` }];
+  }
   const told = names.slice(0, maxNames).map((name) => {
     const shown = name.length > maxNameLength ? `${name.slice(0, maxNameLength)}...` : name;
     return `metadata has more than one ${shown}, and /metadata shows one of them`;
   });
-  return names.length > maxNames ? [...told, `so it is with ${names.length - maxNames} other names`] : told;
+  const texts = names.length > maxNames ? [...told, `so it is with ${names.length - maxNames} other names`] : told;
+  return texts.map((text) => ({ code: "shared-metadata-name", field, text }));
 }
 
 /** The names that several values share, or why the metadata cannot be written at all. */
-function namesOrReason(metadata: JsonObject): readonly string[] | string {
+function namesOrError(metadata: JsonObject): readonly string[] | RenderError {
   try {
     return sharedNames(metadata);
   } catch (error) {
     if (!(error instanceof RenderError)) throw error;
-    return error.message;
+    return error;
   }
 }
 
 // iPXE splits a line into words, and takes these ones for its own (measured with iPXE 1.0.0+).
-function argumentAdvice({ args }: KernelBoot): readonly string[] {
+function argumentAdvice(list: string, args: readonly string[]): readonly Advice[] {
   return args.flatMap((arg, at) => {
-    if (arg.startsWith("#")) return [`boot.args[${at}] begins with #: iPXE takes the rest of the line for a comment`];
-    if (["||", "&&", ";"].includes(arg)) return [`boot.args[${at}] is ${arg}: iPXE ends the command there`];
-    return [];
+    const text = endOf(arg);
+    const field = `${list}[${at}]`;
+    return text === undefined ? [] : [{ code: "ended-command", field: `spec.${field}`, text: `${field} ${text}` }];
   });
 }
 
-function initrdAdvice({ initrd, args, efiInitrd }: KernelBoot): readonly string[] {
-  if (initrd.length === 0 || efiInitrd || args.some((arg) => /(^|\s)initrd=/.test(arg))) return [];
-  return ["boot.initrd is not found by kernels that an older UEFI iPXE starts: set boot.efiInitrd"];
+function endOf(arg: string): string | undefined {
+  if (arg.startsWith("#")) return "begins with #: iPXE takes the rest of the line for a comment";
+  return ["||", "&&", ";"].includes(arg) ? `is ${arg}: iPXE ends the command there` : undefined;
+}
+
+function initrdAdvice(boot: KernelBoot): readonly Advice[] {
+  if (!lacksInitrdArgument(boot)) return [];
+  const text = "boot.initrd is not found by kernels that an older UEFI iPXE starts: set boot.efiInitrd";
+  return [{ code: "unnamed-initrd", field: "spec.boot.initrd", text }];
 }

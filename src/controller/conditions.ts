@@ -14,7 +14,14 @@ export interface FieldPlace {
 /** Something wrong with an object, and the condition under which it is told. */
 export interface Finding {
   readonly type: "Accepted" | "ResolvedRefs";
-  readonly reason: "InvalidTemplate" | "TooLarge" | "Refused" | "NotPermitted" | "InternalError" | RefReason;
+  readonly reason:
+    | "InvalidTemplate"
+    | "InvalidURL"
+    | "TooLarge"
+    | "Refused"
+    | "NotPermitted"
+    | "InternalError"
+    | RefReason;
   readonly message: string;
   /** None where another finding tells it: of a refused object, or of a fault of davit's own. */
   readonly code?: FindingCode;
@@ -45,14 +52,15 @@ export interface Outcome {
   readonly changes: readonly DocumentChange[];
   /** Undefined for an object that is gone. */
   readonly status: ObjectStatus | undefined;
+  /** What the status tells, one by one; undefined where nothing could be looked at. */
+  readonly told?: Findings;
 }
 
 /** What a reconcile found. */
 export interface Findings {
   readonly findings: readonly Finding[];
   readonly sync: SyncState;
-  /** Sentences on what is allowed and hardly meant. */
-  readonly advice: readonly string[];
+  readonly advice: readonly Advice[];
   /** Of a Group. */
   readonly conflict?: Condition;
 }
@@ -80,8 +88,8 @@ function isFailing({ type, status }: Condition): boolean {
   return type === "Conflicted" ? status !== "False" : status !== "True";
 }
 
-function acceptedWithAdvice(advice: readonly string[]): Condition {
-  const message = `The spec is valid, but look at this: ${advice.join("; ")}`;
+function acceptedWithAdvice(advice: readonly Advice[]): Condition {
+  const message = `The spec is valid, but look at this: ${advice.map(({ text }) => text).join("; ")}`;
   return { type: "Accepted", status: "True", reason: "ValidWithAdvice", message };
 }
 

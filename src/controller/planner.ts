@@ -9,7 +9,7 @@ import { type GroupDocument, groupPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import type { ObjectName, ObjectStatus, Source } from "../model/source.ts";
-import { asRefused, failedStatus, refusedStatus } from "./conditions.ts";
+import { asRefused, type Findings, failedStatus, type Outcome, refusedStatus } from "./conditions.ts";
 import { Dependents, objectKey } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
 import { Faults } from "./faults.ts";
@@ -38,6 +38,8 @@ export interface Planned {
   readonly status: ObjectStatus | undefined;
   /** True when documents of an object that is gone are removed. */
   readonly isRemoved: boolean;
+  /** What the status tells, one by one; undefined where nothing could be looked at. */
+  readonly told?: Findings | undefined;
 }
 
 /** Documents to change in one step, in this order, and what to tell once they are. */
@@ -206,14 +208,15 @@ export class Planner {
 
   #planGroup(group: GroupPlan, draft: Draft): void {
     const { id, stored } = group;
-    const { changes, told, document } = this.#faults.guard(
+    const { changes, told, findings, document } = this.#faults.guard(
       id,
       () => this.#groupOutcome(group),
       () => this.#groupOutcome(this.#failGroup(id)),
     );
     draft.changes.push(...changes);
     draft.passings.push({ id: `${id.namespace}/${id.name}`, before: stored?.spec, after: document?.spec });
-    draft.planned.push({ name: id, status: told, isRemoved: document === undefined && changes.length > 0 });
+    const isRemoved = document === undefined && changes.length > 0;
+    draft.planned.push({ name: id, status: told, isRemoved, told: findings });
   }
 
   #groupOutcome({ id, draft: drafted, document, failed }: GroupPlan) {
@@ -221,16 +224,20 @@ export class Planner {
     const storedText = this.#options.documents.textAt(path);
     const isTied = document !== undefined && this.#ranking.tiedWith(groupOf(id, document)).length > 0;
     const marked = document && withTie(document, isTied);
-    const { changes, status } =
-      drafted === undefined
-        ? { changes: groupChanges(path, marked, storedText), status: failed }
-        : reconcileGroup({ ...drafted, document: marked }, storedText, {
-            profile: (namespace, name) => this.#profile(namespace, name),
-            standingOf: (other) => this.#ranking.standingOf(other),
-          });
+    const {
+      changes,
+      status,
+      told: findings,
+    }: Outcome = drafted === undefined
+      ? { changes: groupChanges(path, marked, storedText), status: failed }
+      : reconcileGroup({ ...drafted, document: marked }, storedText, {
+          profile: (namespace, name) => this.#profile(namespace, name),
+          standingOf: (other) => this.#ranking.standingOf(other),
+          checkTemplate: this.#world.checkTemplate,
+        });
     // A stand-in tells of the refusal itself.
     const told = drafted?.object.refusal === undefined ? this.#asTold(id, status, document !== undefined) : status;
-    return { changes, told, document };
+    return { changes, told, findings, document };
   }
 
   #planProfile(id: ObjectName, draft: Draft): void {
@@ -250,7 +257,7 @@ export class Planner {
       return;
     }
     this.#dependents.update(id, object);
-    const { changes, status } =
+    const outcome: Outcome =
       object === undefined
         ? removeProfile(namespace, name, stored)
         : this.#faults.guard(
@@ -259,12 +266,14 @@ export class Planner {
             () => failProfile(object, stored, this.#world),
             () => ({ changes: [], status: failedStatus(object.generation, isStored) }),
           );
+    const { changes, status } = outcome;
     draft.changes.push(...changes);
     const told = this.#asTold(id, status, isStored);
     draft.planned.push({
       name: id,
       status: told && { ...told, groupCount },
       isRemoved: object === undefined && changes.length > 0,
+      told: outcome.told,
     });
   }
 

@@ -11,6 +11,7 @@ import { groupAdvice } from "./advice.ts";
 import { conditionsFor, type Finding, type Outcome, type SyncState } from "./conditions.ts";
 import { conflictOf } from "./conflict.ts";
 import type { Standing } from "./ranking.ts";
+import { inField, type ProfileWorld, templateFinding } from "./resolve-profile.ts";
 import { selectorSummary } from "./selector-summary.ts";
 import { permitted } from "./tenancy.ts";
 
@@ -42,6 +43,7 @@ export interface GroupWorld {
   /** `refused` was never accepted. */
   readonly profile: (namespace: string, name: string) => "there" | "refused" | "missing";
   readonly standingOf: (group: Group) => Standing;
+  readonly checkTemplate: ProfileWorld["checkTemplate"];
 }
 
 /** Brings a Group's document in line with its object; `storedText` is what the store has of it. */
@@ -52,13 +54,15 @@ export function reconcileGroup(draft: GroupDraft, storedText: string | undefined
   const group = document && toGroup(namespace, name, document.spec);
   const conflict = group && conflictOf(group, world.standingOf(group));
   const selector = selectorSummary(group ?? toGroup(namespace, name, object.spec));
+  const told = { findings, sync, advice: groupAdvice(object.spec), ...(conflict && { conflict }) };
   return {
     changes: groupChanges(groupPath(namespace, name), document, storedText),
     status: {
       observedGeneration: generation,
-      conditions: conditionsFor({ findings, sync, advice: groupAdvice(object.spec), ...(conflict && { conflict }) }),
+      conditions: conditionsFor(told),
       selector: selector === "" ? "<all>" : selector,
     },
+    told,
   };
 }
 
@@ -97,21 +101,36 @@ export function groupStandIn(
   return { ...toDocument({ ...object, spec: { ...spec, metadata: {} } }), refused: true };
 }
 
-/** Who is selected, and whither: all of a Group but its metadata. */
+/** Who is selected, and whither, by which arguments: all of a Group but its metadata. */
 function leadingText(spec: GroupSpec): string {
-  const { profile, selector, expressions = [], matchAll, priority, hold } = spec;
-  return JSON.stringify([profile, Object.entries(selector).toSorted(), expressions, matchAll, priority, hold]);
+  const { profile, selector, expressions = [], matchAll, priority, hold, args = [] } = spec;
+  return JSON.stringify([profile, Object.entries(selector).toSorted(), expressions, matchAll, priority, hold, args]);
 }
 
 function toDocument({ origin, uid, generation, spec, refusal }: GroupObject): GroupDocument {
   return { origin, uid, generation, spec, ...(refusal !== undefined && { refused: true }) };
 }
 
-function findingsOf({ refusal, namespace, spec }: GroupObject, { profile }: GroupWorld): readonly Finding[] {
+function findingsOf({ refusal, namespace, spec }: GroupObject, world: GroupWorld): readonly Finding[] {
   if (refusal !== undefined) return [{ type: "Accepted", reason: "Refused", message: refusal }];
+  return [...argumentFindings(spec, world), ...profileFindings(namespace, spec, world)];
+}
+
+function argumentFindings({ args = [] }: GroupSpec, { checkTemplate }: GroupWorld): readonly Finding[] {
+  return args.flatMap((text, at) => {
+    const fault = checkTemplate(text);
+    if (fault === undefined) return [];
+    const finding = inField(`spec.args[${at}]`, templateFinding(fault));
+    return [{ ...finding, message: `${finding.message}: /ipxe and /grub are answered 500` }];
+  });
+}
+
+function profileFindings(namespace: string, spec: GroupSpec, { profile }: GroupWorld): readonly Finding[] {
   const found = profile(namespace, spec.profile);
   if (found === "there") return [];
   const state = found === "refused" ? "is refused, see its status" : `does not exist in namespace "${namespace}"`;
   const message = `Profile "${spec.profile}" ${state}: its machines are answered 404`;
-  return [{ type: "ResolvedRefs", reason: "ProfileNotFound", message }];
+  const place = { field: "spec.profileRef.name" };
+  const finding = { type: "ResolvedRefs", reason: "ProfileNotFound", message, place } as const;
+  return [found === "refused" ? finding : { ...finding, code: "missing-profile" }];
 }

@@ -6,15 +6,16 @@
 import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import {
+  endpointOf,
   type ProfileContent,
+  partsOf,
   type ResolvedTemplate,
   type SecretTemplate,
-  type TemplatePart,
   templateParts,
 } from "../model/profile.ts";
 import type { ProfileObject } from "../model/source.ts";
 import { profileAdvice } from "./advice.ts";
-import { conditionsFor, failedStatus, type Outcome } from "./conditions.ts";
+import { conditionsFor, type Findings, failedStatus, type Outcome } from "./conditions.ts";
 import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
 
 /** What the store holds of a Profile now. */
@@ -34,10 +35,11 @@ export function reconcileProfile(object: ProfileObject, stored: StoredProfile, w
     ? withoutWithdrawn(lastGood, namespace, world)
     : { origin, uid, generation, revision: world.sha256(JSON.stringify([object.spec, content])), content };
   const sync = keepsLastGood ? "servingLastGood" : "synced";
-  const conditions = conditionsFor({ findings, sync, advice: profileAdvice(object.spec) });
+  const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
   return {
     changes: documentChanges(object, document, stored, secretTexts),
-    status: { observedGeneration: generation, conditions, configs: configsText(object) },
+    status: { observedGeneration: generation, conditions: conditionsFor(told), configs: configsText(object) },
+    told,
   };
 }
 
@@ -98,7 +100,7 @@ function documentChanges(
 /** The last good content, less the parts whose Secret was taken away meanwhile. */
 function withoutWithdrawn(document: ProfileDocument, namespace: string, world: ProfileWorld): ProfileDocument {
   const templates = { ...document.content.templates };
-  for (const part of templateParts) {
+  for (const part of partsOf(templates)) {
     const template = templates[part];
     if (template?.kind === "secret" && isWithdrawn(template, namespace, world)) {
       templates[part] = { kind: "broken", withdrawn: true };
@@ -127,13 +129,8 @@ function secretHashes({ templates }: ProfileContent): ReadonlySet<string> {
   return new Set(Object.values(templates).flatMap((template) => (template.kind === "secret" ? [template.sha256] : [])));
 }
 
-const partNames: Readonly<Record<TemplatePart, string>> = {
-  ignition: "ignition",
-  cloudConfig: "cloud",
-  generic: "generic",
-};
-
 function configsText({ spec }: ProfileObject): string {
-  const parts = templateParts.filter((part) => spec.templates[part] !== undefined).map((part) => partNames[part]);
-  return (spec.boot === undefined ? parts : ["ipxe", ...parts]).join(",");
+  const parts = partsOf(spec.templates).map(endpointOf);
+  const own = spec.grubScript === undefined ? [] : ["grub"];
+  return [...(spec.boot === undefined ? [] : ["ipxe"]), ...own, ...parts].join(",");
 }

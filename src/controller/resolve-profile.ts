@@ -1,24 +1,30 @@
 /** A Profile's spec made complete: every reference replaced by what it names, every template parsed once. Pure. */
 
 import { unreachable } from "../lib/errors.ts";
+import type { FindingCode } from "../model/findings.ts";
 import type {
-  Boot,
   GenericFormat,
   ProfileContent,
+  ProfileSpec,
   ResolvedTemplate,
   TemplatePart,
   TemplateSource,
+  Templates,
 } from "../model/profile.ts";
-import { bootTexts, templateParts } from "../model/profile.ts";
+import { bootTexts, fieldOf, partsOf } from "../model/profile.ts";
 import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../model/source.ts";
 import { renderCloudConfig } from "../render/cloud-config.ts";
 import { renderGeneric } from "../render/generic.ts";
 import { mayBeButane, renderIgnition } from "../render/ignition.ts";
-import { RenderError } from "../render/render-error.ts";
+import { reasonCodes } from "../render/reason-codes.ts";
+import { RenderError, type RenderReason } from "../render/render-error.ts";
 import type { Finding, RefReason } from "./conditions.ts";
 
 // Parsing takes about 1 s per MiB in the worst case; a config of that size is a mistake.
 const maxTemplateBytes = 1024 * 1024;
+
+// All texts of a Profile are one document of the store, which is copied, hashed and sent as a whole.
+const maxProfileBytes = 4 * 1024 * 1024;
 
 /** What resolving may ask. */
 export interface ProfileWorld {
@@ -35,6 +41,7 @@ export interface ProfileWorld {
 }
 
 interface TemplateFault {
+  readonly reason: RenderReason;
   readonly message: string;
   readonly line: number;
   readonly column: number;
@@ -51,25 +58,28 @@ export interface ResolvedProfile {
 /** Resolves and checks everything that a Profile says. */
 export function resolveProfile(object: ProfileObject, world: ProfileWorld): ResolvedProfile {
   const { spec, name } = object;
-  const bootFindings = spec.boot === undefined ? [] : checkBoot(spec.boot, world);
-  const boot = bootFindings.length > 0 ? ({ kind: "broken" } as const) : spec.boot;
+  const bootFindings = checkBoot(spec, world);
   const { templates, findings, secretTexts } = resolveTemplates(object, world);
-  const content = { displayName: spec.displayName ?? name, ...(boot && { boot }), templates };
+  const { displayName = name, metadata } = spec;
+  const boot = bootFindings.length > 0 ? { boot: { kind: "broken" } as const } : bootOf(spec);
+  const content = { displayName, ...(metadata && { metadata }), ...boot, templates };
   return { content, findings: [...bootFindings, ...findings], secretTexts };
 }
 
 function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorld) {
   const findings: Finding[] = [];
   const secretTexts = new Map<string, string>();
-  const templates: Partial<Record<TemplatePart, ResolvedTemplate>> = {};
-  for (const part of templateParts) {
+  const templates: Templates<ResolvedTemplate> = {};
+  let roomBytes = maxProfileBytes;
+  for (const part of partsOf(spec.templates)) {
     const source = spec.templates[part];
     if (source === undefined) continue;
-    const found = readTemplate(part, source, { namespace, world });
+    const found = readTemplate(part, source, { namespace, world, roomBytes });
     if ("fault" in found) {
-      findings.push({ ...found.fault, message: `spec.${part}: ${found.fault.message}` });
+      findings.push(inField(`spec.${fieldOf(part)}`, found.fault));
       templates[part] = { kind: "broken" };
     } else {
+      roomBytes -= byteLength(found.text);
       const template = resolvedTemplate(source, found.text, world);
       templates[part] = template;
       if (template.kind === "secret") secretTexts.set(template.sha256, found.text);
@@ -87,7 +97,11 @@ export function readSecret(
   const secret = world.secret(namespace, name);
   if (secret === undefined) return notFound({ kind: "Secret", namespace, name }, world);
   if (!secret.allowsTemplate) {
-    return refFault("RefNotPermitted", `Secret "${name}" needs the label davit.dev/allow-template: "true"`);
+    return refFault(
+      "RefNotPermitted",
+      "secret-not-allowed",
+      `Secret "${name}" needs the label davit.dev/allow-template: "true"`,
+    );
   }
   return ownKey(secret, key);
 }
@@ -97,26 +111,32 @@ type Found = { readonly text: string } | { readonly fault: Finding };
 interface Place {
   readonly namespace: string;
   readonly world: ProfileWorld;
+  /** What the parts before it leave of the limit on all. */
+  readonly roomBytes: number;
 }
 
-function readTemplate(part: TemplatePart, source: TemplateSource, { namespace, world }: Place): Found {
+function readTemplate(part: TemplatePart, source: TemplateSource, { namespace, world, roomBytes }: Place): Found {
   const found = findText(source, namespace, world);
   if ("fault" in found) return found;
-  if (byteLength(found.text) > maxTemplateBytes) {
-    return { fault: { type: "Accepted", reason: "TooLarge", message: "Template is longer than 1 MiB" } };
-  }
+  const bytes = byteLength(found.text);
+  if (bytes > maxTemplateBytes) return tooLarge("Template is longer than 1 MiB");
+  if (bytes > roomBytes) return tooLarge("Template and those before it are longer than 4 MiB together");
   if (source.raw) return checkRaw(part, found.text, source.format);
   const fault = world.checkTemplate(found.text);
   if (fault !== undefined) return { fault: templateFinding(fault) };
   return part === "ignition" ? checkButane(found.text) : found;
 }
 
+function tooLarge(message: string): Found {
+  return { fault: { type: "Accepted", reason: "TooLarge", message, code: "template-too-large" } };
+}
+
 /** A finished document is the answer itself, so what its machines would be refused for is known already. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): Found {
   const refused = refusalOf(() => {
     if (part === "ignition") renderIgnition({ text, raw: true });
-    if (part === "cloudConfig") renderCloudConfig(text);
-    if (part === "generic") renderGeneric(text, format);
+    else if (part === "cloudConfig") renderCloudConfig(text);
+    else renderGeneric(text, format);
   });
   return refused === undefined ? { text } : invalid(refused);
 }
@@ -138,8 +158,9 @@ function refusalOf(check: () => void): RenderError | undefined {
   }
 }
 
-function invalid({ message }: RenderError): Found {
-  return { fault: { type: "Accepted", reason: "InvalidTemplate", message } };
+function invalid({ message, reason, position }: RenderError): Found {
+  const place = { field: "", ...(position && { position }) };
+  return { fault: { type: "Accepted", reason: "InvalidTemplate", message, code: reasonCodes[reason], place } };
 }
 
 function findText(source: TemplateSource, namespace: string, world: ProfileWorld): Found {
@@ -161,12 +182,14 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
 /** Whoever may not read an object is told the same of one that is there and of one that is not. */
 function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): Found {
   const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
-  return refFault("TemplateNotFound", `${name.kind} "${name.name}" does not exist${orForbidden}`);
+  const code = name.kind === "ConfigMap" ? "missing-config-map" : "missing-secret";
+  return refFault("TemplateNotFound", code, `${name.kind} "${name.name}" does not exist${orForbidden}`);
 }
 
 function ownKey(holder: ConfigMapObject | SecretObject, key: string): Found {
   const text = Object.hasOwn(holder.data, key) ? holder.data[key] : undefined;
-  return text === undefined ? refFault("KeyNotFound", `${holder.kind} "${holder.name}" has no key "${key}"`) : { text };
+  if (text !== undefined) return { text };
+  return refFault("KeyNotFound", "missing-key", `${holder.kind} "${holder.name}" has no key "${key}"`);
 }
 
 function resolvedTemplate(source: TemplateSource, text: string, world: ProfileWorld): ResolvedTemplate {
@@ -176,22 +199,31 @@ function resolvedTemplate(source: TemplateSource, text: string, world: ProfileWo
   return { kind: "secret", name: source.name, key: source.key, sha256: world.sha256(text), ...serving };
 }
 
-function checkBoot(boot: Boot, world: ProfileWorld): Finding[] {
-  if (boot.kind === "local") return [];
-  return bootTexts(boot).flatMap(([path, text]) => {
+function bootOf({ boot, grubScript }: ProfileSpec): Pick<ProfileContent, "boot" | "grubScript"> {
+  return { ...(boot && { boot }), ...(grubScript !== undefined && { grubScript }) };
+}
+
+function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
+  return bootTexts(spec).flatMap(([path, text]) => {
     const fault = world.checkTemplate(text);
-    if (fault === undefined) return [];
-    const finding = templateFinding(fault);
-    return [{ ...finding, message: `spec.boot.${path}: ${finding.message}` }];
+    return fault === undefined ? [] : [inField(`spec.boot.${path}`, templateFinding(fault))];
   });
 }
 
-function templateFinding({ message, line, column }: TemplateFault): Finding {
-  return { type: "Accepted", reason: "InvalidTemplate", message: `line ${line}, column ${column}: ${message}` };
+/** What a template's text is found to have wrong. */
+export function templateFinding({ reason, message, line, column }: TemplateFault): Finding {
+  const told = `line ${line}, column ${column}: ${message}`;
+  const place = { field: "", position: { line, column } };
+  return { type: "Accepted", reason: "InvalidTemplate", message: told, code: reasonCodes[reason], place };
 }
 
-function refFault(reason: RefReason, message: string): Found {
-  return { fault: { type: "ResolvedRefs", reason, message } };
+/** The same, of a template in this field. */
+export function inField(field: string, finding: Finding): Finding {
+  return { ...finding, message: `${field}: ${finding.message}`, place: { ...finding.place, field } };
+}
+
+function refFault(reason: RefReason, code: FindingCode, message: string): Found {
+  return { fault: { type: "ResolvedRefs", reason, message, code } };
 }
 
 const encoder = new TextEncoder();

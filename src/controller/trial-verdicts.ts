@@ -1,10 +1,12 @@
 /** Judges what templates yield. Machines of one Profile often get equal texts: each is judged once, within a limit. */
 
+import type { FindingCode } from "../model/findings.ts";
 import type { ResolvedTemplate, TemplatePart } from "../model/profile.ts";
 import { renderCloudConfig } from "../render/cloud-config.ts";
 import { renderGeneric } from "../render/generic.ts";
 import { ignitionValue, renderIgnition } from "../render/ignition.ts";
 import { checkIgnition } from "../render/ignition-check.ts";
+import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError, renderReasons } from "../render/render-error.ts";
 import type { TextPosition } from "../render/text-position.ts";
 import { findInYaml } from "../render/yaml.ts";
@@ -14,6 +16,7 @@ export type Severity = "broken" | "refused" | "advice";
 
 export interface Verdict {
   readonly severity: Severity;
+  readonly code: FindingCode;
   readonly text: string;
   /** In the judged text. */
   readonly position?: TextPosition;
@@ -48,13 +51,15 @@ function judge(
   text: string,
 ): readonly Verdict[] {
   try {
+    if (part === "ignition") return judgeIgnition(text, raw);
     if (part === "cloudConfig") renderCloudConfig(text);
-    if (part === "generic") renderGeneric(text, format);
-    return part === "ignition" ? judgeIgnition(text, raw) : [];
+    else renderGeneric(text, format);
+    return [];
   } catch (error) {
     if (!(error instanceof RenderError)) throw error;
     const { reason, position } = error;
-    return [{ severity: "broken", text: renderReasons[reason], ...(position && { position }) }];
+    const told = { severity: "broken", code: reasonCodes[reason], text: renderReasons[reason] } as const;
+    return [{ ...told, ...(position && { position }) }];
   }
 }
 
@@ -63,6 +68,9 @@ function judgeIgnition(text: string, raw: boolean): readonly Verdict[] {
   renderIgnition({ text, raw });
   return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: told }) => {
     const position = findInYaml(text, path, member);
-    return { severity: isRefused ? "refused" : "advice", text: told, ...(position && { position }) };
+    const judged = isRefused
+      ? ({ severity: "refused", code: "ignition-refused" } as const)
+      : ({ severity: "advice", code: "ignition-doubtful" } as const);
+    return { ...judged, text: told, ...(position && { position }) };
   });
 }

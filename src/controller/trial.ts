@@ -7,21 +7,25 @@
  */
 
 import { decodeGroup, decodeProfile, type GroupDocument } from "../model/documents.ts";
+import type { FindingCode } from "../model/findings.ts";
 import { type Group, toGroup } from "../model/group.ts";
+import type { Labels } from "../model/labels.ts";
 import {
-  bootTexts,
-  type KernelBoot,
+  endpointOf,
+  fieldOf,
   type ProfileContent,
+  partsOf,
   type ResolvedTemplate,
   type TemplatePart,
-  templateParts,
 } from "../model/profile.ts";
-import { renderBoot, renderBootText } from "../render/boot.ts";
+import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError, renderReasons } from "../render/render-error.ts";
 import { compileTemplate, type Template, type Variables } from "../render/template.ts";
 import type { TextPosition } from "../render/text-position.ts";
 import { bootVariables, templateVariables } from "../render/variables.ts";
+import type { FieldPlace } from "./conditions.ts";
 import { sampleRequest } from "./sample-request.ts";
+import { type BootClient, bootFaults } from "./trial-boot.ts";
 import { type Severity, Verdicts } from "./trial-verdicts.ts";
 
 /** Groups of one Profile, as the store has them. */
@@ -39,6 +43,11 @@ export interface TrialFinding {
   readonly severity: Severity;
   /** A sentence without its full stop. */
   readonly text: string;
+  /** None for what the Profile's own status tells. */
+  readonly code?: FindingCode;
+  readonly place?: FieldPlace;
+  /** The place is of the Group, else of its Profile. */
+  readonly isOfGroup?: true;
 }
 
 /** What was found of one Group; `untried` where there is nothing that a machine would get. */
@@ -84,28 +93,30 @@ class Bench {
   }
 
   try(group: Group): readonly TrialFinding[] {
-    const { boot, templates } = this.#content;
-    const found = boot === undefined || boot.kind === "local" ? [] : this.#boot(boot, group);
+    const { metadata: defaults, templates } = this.#content;
     const { davitUrl } = this.#tools;
-    const variables = templateVariables({ group, ...sampleRequest(group), davitUrl });
-    for (const part of templateParts) {
+    const sample = sampleRequest(group);
+    const found = this.#boot(group, sample.labels);
+    const variables = templateVariables({ group, defaults, ...sample, davitUrl });
+    for (const part of partsOf(templates)) {
       const template = templates[part];
       if (template !== undefined) found.push(...this.#part(part, template, variables));
     }
     return found;
   }
 
-  #boot(boot: ({ readonly kind: "kernel" } & KernelBoot) | { readonly kind: "broken" }, group: Group): TrialFinding[] {
-    if (boot.kind === "broken") return [brokenPart("boot")];
-    const variables = bootVariables({ group, davitUrl: this.#tools.davitUrl });
+  #boot(group: Group, labels: Labels): TrialFinding[] {
+    const { boot, metadata: defaults } = this.#content;
+    const { args } = group;
+    if (boot?.kind === "broken") return [brokenPart("boot")];
+    const unused = args.length > 0 && boot?.kind !== "kernel" ? [unusedArguments] : [];
+    const variables = bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl });
     const compile = (text: string) => this.#compile(text);
-    const found = bootTexts(boot).flatMap(([field, text]): TrialFinding[] => {
-      const error = failureOf(() => renderBootText(text, variables, compile));
-      return error === undefined ? [] : [finding("boot", { ...fromError(error), field })];
-    });
-    if (found.length > 0) return found;
-    const error = failureOf(() => renderBoot(boot, variables, compile));
-    return error === undefined ? [] : [finding("boot", fromError(error))];
+    const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
+    const told = faults.map(({ client, error, field, isOfGroup }) =>
+      finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) }),
+    );
+    return [...told, ...unused];
   }
 
   #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
@@ -113,7 +124,13 @@ class Bench {
     const text = template.kind === "text" ? template.text : this.#secrets.get(template.sha256);
     // Its file cannot be read, or it changes just now and is tried again.
     if (text === undefined)
-      return [{ severity: "advice", text: `spec.${part} was not tried: its Secret is not in view` }];
+      return [
+        {
+          severity: "advice",
+          text: `spec.${fieldOf(part)} was not tried: its Secret is not in view`,
+          place: placeOf(part),
+        },
+      ];
     if (template.raw) return this.#verdicts.of(part, template, text).map((verdict) => finding(part, verdict));
     try {
       const compiled = this.#compile(text);
@@ -139,48 +156,62 @@ class Bench {
 
 interface Told {
   readonly severity: Severity;
+  readonly code: FindingCode;
   readonly text: string;
   /** In the template. */
   readonly position?: TextPosition;
-  /** Below the part, such as `.args[2]`. */
-  readonly field?: string;
+  /** Where it stands, if that is not the part as a whole. */
+  readonly place?: FieldPlace;
+  /** The place is of the Group, else of its Profile. */
+  readonly isOfGroup?: true;
 }
 
-function failureOf(render: () => unknown): RenderError | undefined {
-  try {
-    render();
-    return undefined;
-  } catch (error) {
-    if (error instanceof RenderError) return error;
-    throw error;
-  }
-}
+const unusedArguments: TrialFinding = {
+  severity: "advice",
+  code: "unused-arguments",
+  place: { field: "spec.args" },
+  isOfGroup: true,
+  text: "spec.args of the Group are not used: the Profile has no kernel to hand them to",
+};
 
 function fromError({ reason, position }: RenderError): Told {
-  return { severity: "broken", text: renderReasons[reason], ...(position && { position }) };
+  const told = { severity: "broken", code: reasonCodes[reason], text: renderReasons[reason] } as const;
+  return { ...told, ...(position && { position }) };
 }
 
-const endpoints: Readonly<Record<TemplatePart | "boot", string>> = {
-  boot: "/ipxe and /grub are",
-  ignition: "/ignition is",
-  cloudConfig: "/cloud is",
-  generic: "/generic is",
-};
+function answers(part: TemplatePart | BootClient): string {
+  if (part === "boot") return "/ipxe and /grub are answered";
+  return part === "ipxe" || part === "grub" ? `/${part} is answered` : `/${endpointOf(part)} is answered`;
+}
 
 function brokenPart(part: TemplatePart | "boot"): TrialFinding {
   return {
     severity: "broken",
-    text: `${endpoints[part]} answered 500: spec.${part} is broken, see the Profile's status`,
+    text: `${answers(part)} 500: spec.${fieldOf(part)} is broken, see the Profile's status`,
+    place: placeOf(part),
   };
 }
 
-function finding(part: TemplatePart | "boot", { severity, text, position, field }: Told): TrialFinding {
-  const place = field === undefined ? `spec.${part}` : `spec.${part}.${field}`;
-  const where = position === undefined ? place : `${place}, line ${position.line}, column ${position.column}`;
+function placeOf(part: TemplatePart | BootClient): FieldPlace {
+  return { field: part === "ipxe" || part === "grub" ? "spec.boot" : `spec.${fieldOf(part)}` };
+}
+
+function finding(
+  part: TemplatePart | BootClient,
+  { severity, code, text, position, place = placeOf(part), isOfGroup }: Told,
+): TrialFinding {
+  const field = `${place.field}${isOfGroup ? " of the Group" : ""}`;
+  const where = position === undefined ? field : `${field}, line ${position.line}, column ${position.column}`;
   const consequences: Readonly<Record<Severity, string>> = {
-    broken: `${endpoints[part]} answered 500: `,
+    broken: `${answers(part)} 500: `,
     refused: "Ignition refuses this: ",
     advice: "",
   };
-  return { severity, text: `${consequences[severity]}${where}: ${text}` };
+  return {
+    severity,
+    code,
+    text: `${consequences[severity]}${where}: ${text}`,
+    place: { ...place, ...(position && { position }) },
+    ...(isOfGroup && { isOfGroup }),
+  };
 }

@@ -135,7 +135,7 @@ function countedAs(route: string | undefined, isSignature: boolean | undefined):
 /** A closed set: the routes, and `other` for everything that has none. */
 function endpointOf(url: string | undefined): string {
   if (url === undefined) return "other";
-  return url === "/" ? "root" : url.replaceAll(/^\/|\/\*$/g, "");
+  return url === "/" ? "root" : url.replaceAll(/^\/|\/\*$/g, "").replace("/:name", "-part");
 }
 
 function brief(text: string | undefined): string | undefined {

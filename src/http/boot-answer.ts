@@ -6,6 +6,9 @@ import { labelsFromQuery } from "../model/labels.ts";
 import type { Rendered } from "../render/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
 
+/** The route of every generic part: one, so that logs and metrics have one name for whatever a stranger asks for. */
+export const partRoute = "/generic/:name";
+
 export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
   readonly name: ConfigName;
 }

@@ -10,8 +10,9 @@
 
 import type { IncomingMessage } from "node:http";
 import { type BootConfigs, type ConfigName, configNames } from "../boot/boot-configs.ts";
+import { genericPart, isPartName } from "../model/profile.ts";
 import type { AccessLog, RequestedMachine } from "./access-log.ts";
-import { answerMachine } from "./boot-answer.ts";
+import { answerMachine, partRoute } from "./boot-answer.ts";
 import type { WireResponse } from "./response-headers.ts";
 import type { FastPath } from "./server.ts";
 import { answerSignature, type BootSigner, type SignatureForm, signatureForms } from "./signatures.ts";
@@ -28,20 +29,25 @@ interface Asked {
   readonly name: ConfigName;
   /** Of the config's signature; undefined for the config itself. */
   readonly form: SignatureForm | undefined;
+  /** What stands for the path where requests are counted. */
+  readonly route: string;
 }
+
+/** What a path asks for; undefined for one that is left to the routes. */
+type AskedBy = (path: string) => Asked | undefined;
 
 const longestTarget = 2_048;
 
 /** Makes what `createServer` takes as `fastPath`. */
 export function bootFastPath({ configs, signer, accessLog }: BootFastPathOptions): FastPath {
-  const askedByPath = pathsOf(signer === undefined ? [undefined] : [undefined, ...signatureForms]);
+  const askedBy = readPaths(signer === undefined ? [undefined] : [undefined, ...signatureForms]);
   return (request, response, fail) => {
-    const target = plainTarget(request, askedByPath);
+    const target = plainTarget(request, askedBy);
     if (target === undefined) return false;
-    const { name, form, path, rawQuery, userAgent } = target;
+    const { name, form, route, path, rawQuery, userAgent } = target;
     let machine: RequestedMachine | undefined;
     const isSignature = form !== undefined;
-    accessLog.follow(response, () => ({ method: "GET", path, route: path, machine, isSignature }));
+    accessLog.follow(response, () => ({ method: "GET", path, route, machine, isSignature }));
     try {
       const rendered = answerMachine(configs, { name, rawQuery, userAgent }, (found) => {
         machine = found;
@@ -57,9 +63,29 @@ export function bootFastPath({ configs, signer, accessLog }: BootFastPathOptions
   };
 }
 
-function pathsOf(forms: readonly Asked["form"][]): ReadonlyMap<string, Asked> {
-  const ending = (form: Asked["form"]) => (form === undefined ? "" : `.${form}`);
-  return new Map(configNames.flatMap((name) => forms.map((form) => [`/${name}${ending(form)}`, { name, form }])));
+function readPaths(forms: readonly Asked["form"][]): AskedBy {
+  const byPath = new Map(
+    configNames.flatMap((name) =>
+      forms.map((form): [string, Asked] => {
+        const route = `/${name}${endingOf(form)}`;
+        return [route, { name, form, route }];
+      }),
+    ),
+  );
+  return (path) => byPath.get(path) ?? askedPart(path, forms);
+}
+
+const partPath = /^\/generic\/([^/]+?)(?:\.(sig|asc))?$/;
+
+function askedPart(path: string, forms: readonly Asked["form"][]): Asked | undefined {
+  const [, name, ending] = partPath.exec(path) ?? [];
+  const form = signatureForms.find((known) => known === ending);
+  if (name === undefined || !isPartName(name) || !forms.includes(form)) return undefined;
+  return { name: genericPart(name), form, route: `${partRoute}${endingOf(form)}` };
+}
+
+function endingOf(form: Asked["form"]): string {
+  return form === undefined ? "" : `.${form}`;
 }
 
 interface Answer {
@@ -82,7 +108,7 @@ interface PlainTarget extends Asked {
 
 function plainTarget(
   { method, url = "", headers, httpVersionMinor }: IncomingMessage,
-  askedByPath: ReadonlyMap<string, Asked>,
+  askedBy: AskedBy,
 ): PlainTarget | undefined {
   if (method !== "GET" || url.length > longestTarget) return undefined;
   if (headers.host === undefined && httpVersionMinor !== 0) return undefined;
@@ -90,6 +116,6 @@ function plainTarget(
   if (userAgent.startsWith("GRUB ")) return undefined;
   const mark = url.indexOf("?");
   const path = mark < 0 ? url : url.slice(0, mark);
-  const asked = askedByPath.get(path);
+  const asked = askedBy(path);
   return asked && { ...asked, path, rawQuery: mark < 0 ? "" : url.slice(mark + 1), userAgent };
 }

@@ -5,9 +5,12 @@
 
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { type BootConfigs, type ConfigName, configNames } from "../boot/boot-configs.ts";
+import { isJsonObject } from "../model/json.ts";
+import { type GenericPart, genericPart, isPartName } from "../model/profile.ts";
 import { bootScript } from "../render/ipxe.ts";
 import { plainText, type Rendered } from "../render/rendered.ts";
-import { answerMachine } from "./boot-answer.ts";
+import { answerMachine, partRoute } from "./boot-answer.ts";
+import { RequestError } from "./errors.ts";
 import { rawQueryOf } from "./server.ts";
 import {
   addSignatureRoutes,
@@ -36,6 +39,7 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { c
       url: `/${name}`,
       render: (request: FastifyRequest, rawQuery: string) => answer(configs, name, request, rawQuery),
     })),
+    { url: partRoute, render: (request, rawQuery) => answer(configs, askedPart(request), request, rawQuery) },
   ];
   for (const { url, render } of endpoints) {
     const handler = (request: FastifyRequest, reply: FastifyReply) => {
@@ -52,6 +56,13 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { c
 
 function plain(body: string): Rendered {
   return { body, contentType: plainText };
+}
+
+/** @throws {RequestError} for a name that no part may have, such as that of a signature where there are none. */
+function askedPart({ params }: FastifyRequest): GenericPart {
+  const name = isJsonObject(params) ? String(params.name) : "";
+  if (!isPartName(name)) throw new RequestError("notFound");
+  return genericPart(name);
 }
 
 function answer(

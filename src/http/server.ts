@@ -117,7 +117,8 @@ export function createServer(options: ServerOptions): HttpServer {
     logger: false,
     // Labels and keys are read from the raw query, whose parsed form loses repeats and bad escapes: `request.query` is
     // empty, and costs nothing.
-    routerOptions: { querystringParser: () => ({}) },
+    // Too long is what the whole target is, wherever its length comes from.
+    routerOptions: { querystringParser: () => ({}), maxParamLength: limits.maxTargetBytes },
     ...(options.rewriteUrl && { rewriteUrl: options.rewriteUrl }),
     http,
     serverFactory: (handler) => {
@@ -195,11 +196,16 @@ export function rawQueryOf(request: FastifyRequest): string {
 function addChecks(app: FastifyInstance, { isReadOnly, observe }: ServerOptions, limits: ServerLimits): void {
   const exact = new Set<string>();
   const prefixes: string[] = [];
+  const folders = new Set<string>();
   app.addHook("onRoute", ({ url }) => {
     if (url.endsWith("*")) prefixes.push(url.slice(0, -1));
+    else if (url.includes(":")) folders.add(folderOf(url));
     else exact.add(url);
   });
-  const hasRoute = (path: string) => exact.has(path) || prefixes.some((prefix) => path.startsWith(prefix));
+  const hasRoute = (path: string) =>
+    exact.has(path) ||
+    prefixes.some((prefix) => path.startsWith(prefix)) ||
+    (!path.endsWith("/") && folders.has(folderOf(path)));
   app.addHook("onRequest", (request, reply, done) => {
     observe?.(request, reply);
     const { method, headers, httpVersion } = request.raw;
@@ -209,6 +215,11 @@ function addChecks(app: FastifyInstance, { isReadOnly, observe }: ServerOptions,
     if (!hasRoute(pathOf(request))) return done(new RequestError("notFound"));
     done(new RequestError("methodNotAllowed", { allow: "GET, HEAD" }));
   });
+}
+
+/** All of a path but its last name. */
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf("/") + 1);
 }
 
 function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply, options: ServerOptions): void {

@@ -35,6 +35,8 @@ export interface GroupSpec {
   readonly priority: number;
   /** Machines are answered 503 and wait. */
   readonly hold: boolean;
+  /** Arguments of the kernel behind its Profile's, templates as those are; absent for none. */
+  readonly args?: readonly string[];
   readonly metadata: JsonObject;
 }
 
@@ -58,8 +60,13 @@ export interface Group {
   readonly selectorText: string;
   readonly priority: number;
   readonly hold: boolean;
+  /** See `GroupSpec`. */
+  readonly args: readonly string[];
   readonly metadata: JsonObject;
 }
+
+// Nearly every Group has none, and there may be 100,000.
+const noArguments: readonly string[] = [];
 
 /** Makes a Group ready for selection. */
 export function toGroup(namespace: string, name: string, spec: GroupSpec): Group {
@@ -75,6 +82,7 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec): Group
     selectorText: selectorText(selector, expressions),
     priority: spec.priority,
     hold: spec.hold,
+    args: spec.args ?? noArguments,
     metadata: spec.metadata,
   };
 }

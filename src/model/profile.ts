@@ -1,5 +1,7 @@
 /** A Profile: what a machine boots, and the templates of its configs. */
 
+import type { JsonObject } from "./json.ts";
+
 /** Where the kernel comes from. Texts are templates over the group's metadata, its selector and `davit.url`. */
 export interface KernelBoot {
   readonly kernel: string;
@@ -9,8 +11,11 @@ export interface KernelBoot {
   readonly efiInitrd: boolean;
 }
 
-/** Every text of a boot section, with the field that it stands in, such as `args[2]`. */
-export function bootTexts({ kernel, initrd, args }: KernelBoot): readonly (readonly [field: string, text: string])[] {
+/** A text of a boot section, with the field that it stands in, such as `args[2]`. */
+export type BootText = readonly [field: string, text: string];
+
+/** Every text of a boot section that has a kernel. */
+export function kernelTexts({ kernel, initrd, args }: KernelBoot): readonly BootText[] {
   return [
     ["kernel", kernel],
     ...initrd.map((text, at) => [`initrd[${at}]`, text] as const),
@@ -18,14 +23,71 @@ export function bootTexts({ kernel, initrd, args }: KernelBoot): readonly (reado
   ];
 }
 
+/** Every template of a boot section, whatever it says. */
+export function bootTexts({ boot, grubScript }: Pick<ProfileSpec, "boot" | "grubScript">): readonly BootText[] {
+  const own: readonly BootText[] = grubScript === undefined ? [] : [["grubScript", grubScript]];
+  if (boot?.kind === "kernel") return [...kernelTexts(boot), ...own];
+  return boot?.kind === "script" ? [["script", boot.script], ...own] : own;
+}
+
+/** A boot section with further arguments behind its own. */
+export function withArguments<Kernel extends KernelBoot>(boot: Kernel, args: readonly string[]): Kernel {
+  return args.length === 0 ? boot : { ...boot, args: [...boot.args, ...args] };
+}
+
 /** Boot from the machine's own disk instead: end iPXE, hand over by sanboot, or answer 404. */
 export type LocalBoot = "exit" | "sanboot" | "notFound";
 
-export type Boot = ({ readonly kind: "kernel" } & KernelBoot) | { readonly kind: "local"; readonly local: LocalBoot };
+export type Boot =
+  | ({ readonly kind: "kernel" } & KernelBoot)
+  | { readonly kind: "local"; readonly local: LocalBoot }
+  /** A whole script for iPXE, a template as kernel is. */
+  | { readonly kind: "script"; readonly script: string };
 
-/** The configs of a Profile that are templates. */
+/** The configs of a Profile that are templates, each in a field of its own. */
 export const templateParts = ["ignition", "cloudConfig", "generic"] as const;
-export type TemplatePart = (typeof templateParts)[number];
+/** One of `genericParts`, by its name; served at this path. */
+export type GenericPart = `generic/${string}`;
+/** What holds a template: also the key under which a spec and the store have it. */
+export type TemplatePart = TemplateField | GenericPart;
+export type TemplateField = (typeof templateParts)[number];
+export type Templates<Template> = Partial<Record<TemplateField, Template>> & Record<GenericPart, Template>;
+
+const partPrefix = "generic/";
+
+/** The generic part of this name. */
+export function genericPart(name: string): GenericPart {
+  return `${partPrefix}${name}`;
+}
+
+const longestPartName = 63;
+const endingOfSignature = /\.(?:sig|asc)$/;
+
+/** True for a name that the CRD admits for a generic part. Paths with any other name are not those of parts. */
+export function isPartName(name: string): boolean {
+  const isPlain = name.length <= longestPartName && /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/.test(name);
+  return isPlain && !endingOfSignature.test(name);
+}
+
+/** Every part that has a template: the fields first, then the generic parts as the object lists them. */
+export function partsOf(templates: Readonly<Templates<unknown>>): readonly TemplatePart[] {
+  return [...templateParts.filter((part) => part in templates), ...Object.keys(templates).filter(isGenericPart)];
+}
+
+/** True for a part of `genericParts`. */
+export function isGenericPart(key: string): key is GenericPart {
+  return key.startsWith(partPrefix);
+}
+
+/** Where an object says a part, such as `generic` or `genericParts[user-data]`: as Kubernetes writes such a place. */
+export function fieldOf(part: TemplatePart | "boot"): string {
+  return isGenericPart(part) ? `genericParts[${part.slice(partPrefix.length)}]` : part;
+}
+
+/** The path at which machines get a part, without the slash. */
+export function endpointOf(part: TemplatePart): string {
+  return part === "cloudConfig" ? "cloud" : part;
+}
 
 /** What a generic config promises to be. */
 export type GenericFormat = "json";
@@ -48,8 +110,12 @@ export type TemplateSource = Serving &
 /** A Profile's spec after admission. */
 export interface ProfileSpec {
   readonly displayName?: string;
+  /** What a Group's metadata goes by where it says nothing itself: by its top-level names. */
+  readonly metadata?: JsonObject;
   readonly boot?: Boot;
-  readonly templates: Readonly<Partial<Record<TemplatePart, TemplateSource>>>;
+  /** A whole config for GRUB, a template as kernel is; it is served instead of what `boot` would make. */
+  readonly grubScript?: string;
+  readonly templates: Readonly<Templates<TemplateSource>>;
 }
 
 /**
@@ -78,6 +144,8 @@ export interface SecretTemplate extends Serving {
 /** A Profile's content with every reference resolved: complete in itself, and served as a whole or not at all. */
 export interface ProfileContent {
   readonly displayName: string;
+  readonly metadata?: JsonObject;
+  readonly grubScript?: string;
   readonly boot?: Boot | { readonly kind: "broken" };
-  readonly templates: Readonly<Partial<Record<TemplatePart, ResolvedTemplate>>>;
+  readonly templates: Readonly<Templates<ResolvedTemplate>>;
 }

@@ -1,27 +1,34 @@
 /** The boot section of a Profile, filled in for one Group: kernel, initrd and arguments are templates too. */
 
-import type { KernelBoot } from "../model/profile.ts";
+import type { KernelBoot, LocalBoot } from "../model/profile.ts";
+import { wordsOf } from "./kernel-words.ts";
+import { type Filled, hasValue, type Pieces, textOf, valueMatches } from "./pieces.ts";
 import { RenderError } from "./render-error.ts";
 import type { Template, Variables } from "./template.ts";
+
+/** A kernel with everything filled in. What of an argument is a value is still known: each client has its own quotes. */
+export interface FilledKernel extends Omit<KernelBoot, "args"> {
+  readonly kind: "kernel";
+  readonly args: readonly Filled[];
+}
+
+export type FilledBoot = FilledKernel | { readonly kind: "local"; readonly local: LocalBoot };
 
 /**
  * Renders every text of a boot section. `${...}` passes through: it is the client's. An initrd or argument that renders
  * to nothing is left out, so that a condition can surround it.
  * @param compile makes a template of a text; the caller may cache.
- * @throws {RenderError} for a broken template, an empty kernel, or a control character, which would end a script's line.
+ * @throws {RenderError} for a broken template, an empty kernel, a control character, which would end a script's line, or
+ * a value in kernel or initrd that is no part of a location.
  */
-export function renderBoot(
-  boot: KernelBoot,
-  variables: Variables,
-  compile: (text: string) => Template,
-): KernelBoot & { readonly kind: "kernel" } {
+export function renderBoot(boot: KernelBoot, variables: Variables, compile: (text: string) => Template): FilledKernel {
   const render = (text: string) => renderBootText(text, variables, compile);
-  const kernel = render(boot.kernel);
+  const kernel = locationText(render(boot.kernel));
   if (isBlank(kernel)) throw new RenderError("emptyKernel");
   return {
     kind: "kernel",
     kernel,
-    initrd: boot.initrd.map(render).filter((text) => !isBlank(text)),
+    initrd: boot.initrd.map((text) => locationText(render(text))).filter((text) => !isBlank(text)),
     args: boot.args.map(render).filter((text) => !isBlank(text)),
     efiInitrd: boot.efiInitrd,
   };
@@ -31,8 +38,11 @@ export function renderBoot(
  * Renders one text of a boot section.
  * @throws {RenderError} as `renderBoot`.
  */
-export function renderBootText(text: string, variables: Variables, compile: (text: string) => Template): string {
-  return oneLine(text.includes("{{") ? compile(text).render(variables) : text);
+export function renderBootText(text: string, variables: Variables, compile: (text: string) => Template): Filled {
+  if (!text.includes("{{")) return oneLine(text);
+  const pieces = compile(text).pieces(variables);
+  const whole = oneLine(textOf(pieces));
+  return hasValue(pieces) ? pieces : whole;
 }
 
 function oneLine(text: string): string {
@@ -40,6 +50,21 @@ function oneLine(text: string): string {
   return text;
 }
 
-function isBlank(text: string): boolean {
-  return text.trim() === "";
+/** A location in a script: a value in it is never a word of its own that would say what to do. */
+function locationText(filled: Filled): string {
+  if (typeof filled !== "string" && isMisread(filled)) throw new RenderError("valueInLocation");
+  return textOf(filled);
+}
+
+function isMisread(location: Pieces): boolean {
+  if (valueMatches(location, /[\s"'\\${}]/)) return true;
+  return wordsOf(location).some(({ source }) => {
+    const [first] = source;
+    const isCommandEnd = source.length > 0 && /^(?:\|\||&&|;)$/.test(textOf(source));
+    return isCommandEnd || (first?.isValue === true && /^[#-]/.test(first.text));
+  });
+}
+
+function isBlank(filled: Filled): boolean {
+  return textOf(filled).trim() === "";
 }

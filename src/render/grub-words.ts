@@ -1,27 +1,47 @@
-/** Words of GRUB's script language: how arguments become words, tokens become values, and values become quoted text. */
+/** Words of GRUB's script language: how tokens become values, and values become quoted text. */
 
 import type { Labels } from "../model/labels.ts";
-
-/**
- * Splits an argument on white space outside double quotes, and removes those quotes, as the Linux kernel reads its
- * command line: `opt="two words" quiet` is `opt=two words` and `quiet`. GRUB quotes such a word again for the kernel.
- */
-export function wordsOf(argument: string): readonly string[] {
-  const words = argument.match(/(?:"[^"]*"?|[^\s"])+/g) ?? [];
-  return words.map((word) => word.replaceAll('"', "")).filter((word) => word !== "");
-}
+import { hasBlankByte } from "./kernel-words.ts";
+import { type Filled, type Pieces, piecesOf, slice, textOf, valueMatches } from "./pieces.ts";
+import { RenderError } from "./render-error.ts";
+import type { Piece } from "./template-trace.ts";
 
 /**
  * Fills iPXE's tokens, which GRUB does not know, from the labels of the request. An unknown or unsent name is nothing,
- * as in iPXE; an unfinished token stays. A filled value is not looked at again.
+ * as in iPXE; an unfinished token stays. A value is not looked at for tokens.
  */
-export function fillTokens(text: string, labels: Labels): string {
-  return text.replaceAll(/\$\{([^}]*)\}/g, (_token, name: string) => tokenValue(name, labels));
+export function fillTokens(text: Filled, labels: Labels): Pieces {
+  const pieces = piecesOf(text);
+  const filled: Piece[] = [];
+  let from = 0;
+  // As iPXE has it, a token begins at the last `${` before its end.
+  for (const { index, 0: token, 1: name = "" } of textOf(text).matchAll(/\$\{((?:(?!\$\{)[^}])*)\}/g)) {
+    const end = index + token.length;
+    if (!isOwn(pieces, index, index + 2) || !isOwn(pieces, end - 1, end)) continue;
+    filled.push(...slice(pieces, from, index), { text: tokenValue(name, labels), isValue: true });
+    from = end;
+  }
+  return [...filled, ...slice(pieces, from, textOf(text).length)];
+}
+
+/**
+ * A word for the kernel, as GRUB is to be given it. GRUB puts a word with a blank in double quotes, and a backslash before
+ * each quote and backslash, which Linux does not take away again.
+ * @throws {RenderError} for a value with one of these, or with another letter that ends a word.
+ */
+export function kernelWord(word: Pieces): string {
+  if (valueMatches(word, /["'\\]/)) throw new RenderError("grubEscapes");
+  if (hasBlankByte(word) && !textOf(word).includes(" ")) throw new RenderError("grubSplits");
+  return textOf(word);
 }
 
 /** Quotes a text for GRUB: control characters are dropped, backslash, double quote and dollar are escaped. */
 export function quote(text: string): string {
   return `"${text.replaceAll(/\p{Cc}/gu, "").replaceAll(/[\\"$]/g, String.raw`\$&`)}"`;
+}
+
+function isOwn(pieces: Pieces, from: number, to: number): boolean {
+  return slice(pieces, from, to).every(({ isValue }) => !isValue);
 }
 
 const tokenLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain"]);

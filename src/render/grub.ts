@@ -8,9 +8,12 @@
 
 import { unreachable } from "../lib/errors.ts";
 import type { Labels } from "../model/labels.ts";
-import type { Boot, KernelBoot, LocalBoot } from "../model/profile.ts";
-import { fillTokens, quote, wordsOf } from "./grub-words.ts";
+import type { LocalBoot } from "../model/profile.ts";
+import type { FilledBoot, FilledKernel } from "./boot.ts";
+import { fillTokens, kernelWord, quote } from "./grub-words.ts";
 import { parseInitrd } from "./initrd.ts";
+import { wordsOf } from "./kernel-words.ts";
+import { textOf } from "./pieces.ts";
 import { plainText, type Rendered } from "./rendered.ts";
 
 /** Between device and address: only one old fork reads the documented semicolon, every GRUB reads the comma. */
@@ -21,7 +24,7 @@ export type GrubCommands = "auto" | "efi" | "plain";
 export interface GrubInput {
   readonly title: string;
   /** A boot section that `renderBoot` has filled in. */
-  readonly boot: Boot;
+  readonly boot: FilledBoot;
   readonly labels: Labels;
   /** `host:port` that machines reach, from the configuration: GRUB's own Host header lacks the port. */
   readonly authority: string;
@@ -34,6 +37,7 @@ export interface GrubInput {
 /**
  * Writes the config of a boot section.
  * @returns undefined for local boot by `notFound`: no config is that answer.
+ * @throws {RenderError} for a value in an argument that GRUB cannot hand to the kernel as it is.
  */
 export function renderGrub(input: GrubInput): Rendered | undefined {
   const { boot, title } = input;
@@ -79,11 +83,11 @@ function entry(title: string, lines: readonly string[]): readonly string[] {
   return ["default=0", "timeout=1", `menuentry ${quote(title)} {`, ...lines, "}"];
 }
 
-function kernelLines({ kernel, initrd, args }: KernelBoot, input: GrubInput): readonly string[] {
+function kernelLines({ kernel, initrd, args }: FilledKernel, input: GrubInput): readonly string[] {
   const usesEfi = usesEfiCommands(input);
-  const fill = (text: string) => fillTokens(text, input.labels);
-  const location = (text: string) => quote(fill(locationOf(parseInitrd(text).location, input)));
-  const words = args.flatMap(wordsOf).map((word) => quote(fill(word)));
+  const location = (text: string) =>
+    quote(textOf(fillTokens(locationOf(parseInitrd(text).location, input), input.labels)));
+  const words = args.flatMap(wordsOf).map(({ bare }) => quote(kernelWord(fillTokens(bare, input.labels))));
   const lines = [`echo "Loading kernel"`, [usesEfi ? "linuxefi" : "linux", location(kernel), ...words].join(" ")];
   // Without an initrd there is no line: GRUB refuses the bare command.
   if (initrd.length === 0) return lines;

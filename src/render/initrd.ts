@@ -1,9 +1,16 @@
 /** An initrd as a Profile writes it: a location, before which `--name NAME` may give it a name for iPXE. */
 
+import type { KernelBoot } from "../model/profile.ts";
+
 export interface NamedInitrd {
   readonly location: string;
   /** The name under which iPXE offers it to the kernel: the given one, else the location's last segment. */
   readonly name: string;
+}
+
+/** True for a boot section whose kernel, started by an older UEFI iPXE, finds no initrd: that is told only by an argument. */
+export function lacksInitrdArgument({ initrd, args, efiInitrd }: KernelBoot): boolean {
+  return initrd.length > 0 && !efiInitrd && !args.some((arg) => /(^|\s)initrd=/.test(arg));
 }
 
 /** Splits an initrd's text. The name is empty for a location that ends in a slash. */

@@ -1,8 +1,11 @@
 /** iPXE scripts. One item a line, and never a line that the Profile does not have: the whole of a script is commands. */
 
 import { assert, unreachable } from "../lib/errors.ts";
-import type { Boot, KernelBoot, LocalBoot } from "../model/profile.ts";
+import type { LocalBoot } from "../model/profile.ts";
+import type { FilledBoot, FilledKernel } from "./boot.ts";
 import { parseInitrd } from "./initrd.ts";
+import { ipxeArguments } from "./ipxe-arguments.ts";
+import { type Filled, textOf } from "./pieces.ts";
 import { plainText, type Rendered } from "./rendered.ts";
 
 /**
@@ -16,20 +19,22 @@ chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostna
 /**
  * Writes the script of a boot section that `renderBoot` has filled in.
  * @returns undefined for local boot by `notFound`: no script is that answer.
+ * @throws {RenderError} for a value in an argument that iPXE cannot hand to the kernel as it is.
  */
-export function renderIpxe(boot: Boot): Rendered | undefined {
+export function renderIpxe(boot: FilledBoot): Rendered | undefined {
   const commands = boot.kind === "local" ? localCommands(boot.local) : kernelCommands(boot);
   return commands && { body: script(commands), contentType: plainText };
 }
 
-function kernelCommands({ kernel, initrd, args, efiInitrd }: KernelBoot): readonly string[] {
+function kernelCommands({ kernel, initrd, args, efiInitrd }: FilledKernel): readonly string[] {
   const extra = efiInitrd ? initrdArguments(initrd, args) : [];
-  return [["kernel", kernel, ...args, ...extra].join(" "), ...initrd.map((text) => `initrd ${text}`), "boot"];
+  const { settings, texts } = ipxeArguments([...args, ...extra]);
+  return [...settings, ["kernel", kernel, ...texts].join(" "), ...initrd.map((text) => `initrd ${text}`), "boot"];
 }
 
 /** Older UEFI iPXE hands an initrd to the kernel only by this argument. One that is there already is not repeated. */
-function initrdArguments(initrd: readonly string[], args: readonly string[]): readonly string[] {
-  const words = new Set(args.flatMap((arg) => arg.split(/\s+/)));
+function initrdArguments(initrd: readonly string[], args: readonly Filled[]): readonly Filled[] {
+  const words = new Set(args.flatMap((arg) => textOf(arg).split(/\s+/)));
   const names = initrd.map((text) => parseInitrd(text).name).filter((name) => name !== "");
   return names.map((name) => `initrd=${name}`).filter((arg) => !words.has(arg));
 }

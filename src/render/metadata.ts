@@ -14,7 +14,7 @@ import { joined, type Leaf, type Line, linesOf, nameOf, quote } from "./env-line
 import { type QueryValue, queryValues } from "./query-values.ts";
 import { RenderError } from "./render-error.ts";
 import { plainText, type Rendered } from "./rendered.ts";
-import { isList, textOf } from "./values.ts";
+import { isList, textOf, withDefaults } from "./values.ts";
 
 // More nesting than this is a mistake, and names would grow without end.
 const maxDepth = 64;
@@ -41,10 +41,11 @@ interface OpenLines {
 
 /**
  * Writes what `/metadata` tells of a Group whoever asks.
+ * @param defaults its Profile's metadata.
  * @throws {RenderError} for metadata nested or grown beyond reason.
  */
-export function groupLines(group: Group): GroupLines {
-  const metadata = linesOf(flatten(group.metadata));
+export function groupLines(group: Group, defaults?: JsonObject): GroupLines {
+  const metadata = linesOf(flatten(withDefaults(group.metadata, defaults)));
   const selector = linesOf(Object.entries(group.selector).map(([label, value]) => ({ path: [label], value })));
   const selected = new Set(selector.map(({ name }) => name));
   const own = metadata.filter(({ name }) => !selected.has(name));

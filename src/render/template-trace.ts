@@ -14,6 +14,25 @@ export interface Trace {
   wrote(piece: string, at: TextPosition, isCopy: boolean): void;
 }
 
+/** A part of a result: as the template's author wrote it, or what a tag printed. */
+export interface Piece {
+  readonly text: string;
+  readonly isValue: boolean;
+}
+
+/** Keeps apart what is written in a template and what its tags print. */
+export class PieceTrace implements Trace {
+  /** No two of a kind stand side by side, and none is empty. */
+  readonly pieces: Piece[] = [];
+
+  wrote(text: string, _at: TextPosition, isCopy: boolean): void {
+    if (text === "") return;
+    const last = this.pieces.at(-1);
+    if (last?.isValue === !isCopy) this.pieces.splice(-1, 1, { text: last.text + text, isValue: !isCopy });
+    else this.pieces.push({ text, isValue: !isCopy });
+  }
+}
+
 export class PlaceTrace implements Trace {
   readonly #wanted: TextPosition;
   #end = textStart;

@@ -12,7 +12,7 @@ import { RenderError, type RenderReason, renderReasons } from "./render-error.ts
 import { evaluate } from "./template-evaluate.ts";
 import type { Sha256 } from "./template-helpers.ts";
 import { parseProgram } from "./template-parse.ts";
-import { PlaceTrace } from "./template-trace.ts";
+import { type Piece, PieceTrace, PlaceTrace, type Trace } from "./template-trace.ts";
 import type { TextPosition } from "./text-position.ts";
 
 /** What a template may print: made by `variables.ts`. */
@@ -24,6 +24,11 @@ export interface Template {
    * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
    */
   render(variables: Variables): string;
+  /**
+   * Renders the template, and tells what of the result is its author's and what are values.
+   * @throws {RenderError} as `render`.
+   */
+  pieces(variables: Variables): readonly Piece[];
   /**
    * Where in the template a place of its result comes from; undefined for an empty result. It renders once more.
    * @throws {RenderError} as `render`.
@@ -62,7 +67,7 @@ export function parseTemplate(text: string): TemplateProblem | undefined {
  */
 export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
   const program = parseProgram(text);
-  const run = (variables: Variables, trace?: PlaceTrace) => {
+  const run = (variables: Variables, trace?: Trace) => {
     try {
       return evaluate(program, variables, { sha256, ...(trace && { trace }) });
     } catch (error) {
@@ -73,6 +78,11 @@ export function compileTemplate(text: string, { sha256 }: TemplateOptions): Temp
   };
   return {
     render: (variables) => run(variables),
+    pieces: (variables) => {
+      const trace = new PieceTrace();
+      run(variables, trace);
+      return trace.pieces;
+    },
     origin: (variables, place) => {
       const trace = new PlaceTrace(place);
       run(variables, trace);

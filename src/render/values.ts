@@ -49,6 +49,11 @@ export function numberText(value: number): string {
   return point <= 0 ? `${sign}0.${"0".repeat(-point)}${digits}` : sign + digits.padEnd(point, "0");
 }
 
+/** Metadata over its defaults: a name at the top has the one value or the other, never a mixture. */
+export function withDefaults(metadata: JsonObject, defaults: JsonObject | undefined): JsonObject {
+  return defaults === undefined ? metadata : { ...defaults, ...metadata };
+}
+
 /** A value as JSON with sorted keys: equal values have equal texts. */
 export function canonicalJson(value: JsonValue): string {
   return JSON.stringify(sortedCopy(value));

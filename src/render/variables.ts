@@ -1,18 +1,27 @@
-/** The variables that templates see. Later entries win: metadata, then the selector, then what davit itself provides. */
+/**
+ * The variables that templates see. Later entries win: the Profile's metadata, the Group's, the selector, then what davit
+ * itself provides.
+ */
 
 import { compareBytes } from "../lib/order.ts";
 import type { Group } from "../model/group.ts";
-import type { JsonValue } from "../model/json.ts";
+import type { JsonObject, JsonValue } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
 import type { Variables } from "./template.ts";
+import { withDefaults } from "./values.ts";
 
 /** Where davit can be reached by machines, such as `http://192.0.2.1:8080`: from the configuration, never the request. */
 interface Place {
   readonly davitUrl: string;
 }
 
-export interface TemplateScope extends Place {
+interface BootScope extends Place {
   readonly group: Group;
+  /** The Profile's metadata. */
+  readonly defaults?: JsonObject | undefined;
+}
+
+export interface TemplateScope extends BootScope {
   readonly labels: Labels;
   /** As sent, without the `?`. */
   readonly rawQuery: string;
@@ -23,10 +32,10 @@ export interface TemplateScope extends Place {
  * @param asked called when anything looks at `request`: a result for which it was not called is every request's.
  */
 export function templateVariables(
-  { group, labels, rawQuery, davitUrl }: TemplateScope,
+  { group, defaults, labels, rawQuery, davitUrl }: TemplateScope,
   asked: () => void = () => undefined,
 ): Variables {
-  const variables = Object.fromEntries([...groupEntries(group), davitEntry(davitUrl)]);
+  const variables = Object.fromEntries([...groupEntries(group, defaults), davitEntry(davitUrl)]);
   const get = () => {
     asked();
     return { query: Object.fromEntries(labels), raw_query: rawQuery };
@@ -38,17 +47,18 @@ export function templateVariables(
  * Variables of kernel, initrd and arguments: the same without the request, so that nothing a machine says of itself
  * gets into a boot script. A metadata key `request` is no way around that.
  */
-export function bootVariables({ group, davitUrl }: Place & { readonly group: Group }): Variables {
-  const entries = groupEntries(group).filter(([name]) => name !== "request");
+export function bootVariables({ group, defaults, davitUrl }: BootScope): Variables {
+  const entries = groupEntries(group, defaults).filter(([name]) => name !== "request");
   return Object.fromEntries([...entries, davitEntry(davitUrl)]);
 }
 
 type Entry = readonly [name: string, value: JsonValue];
 
-function groupEntries({ metadata, selector }: Group): readonly Entry[] {
+function groupEntries({ metadata, selector }: Group, defaults: JsonObject | undefined): readonly Entry[] {
   // Of two keys that differ in case only, the lower in byte order wins, as in /metadata.
   const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
-  return [...Object.entries(metadata), ...labels.map(([label, value]): Entry => [label.toLowerCase(), value])];
+  const own = Object.entries(withDefaults(metadata, defaults));
+  return [...own, ...labels.map(([label, value]): Entry => [label.toLowerCase(), value])];
 }
 
 function davitEntry(davitUrl: string): Entry {

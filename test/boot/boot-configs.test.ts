@@ -92,6 +92,133 @@ describe("the boot section", () => {
   });
 });
 
+describe("a script of the Profile's own", () => {
+  const script = `#!ipxe\nchain /{{os}}/{{role}} \${mac}\n`;
+
+  it("is what iPXE gets, and GRUB finds nothing", () => {
+    fill({ boot: { kind: "script", script } });
+    expect(render("ipxe")).toBe(`#!ipxe\nchain /debian/web \${mac}\n`);
+    expect(() => render("grub")).toThrow(expect.objectContaining({ reason: "noPart" }));
+  });
+
+  it("for GRUB is what GRUB gets, and iPXE finds nothing", () => {
+    fill({ grubScript: `set root={{os}} \${mac}\n` });
+    expect(render("grub")).toBe(`set root=debian \${mac}\n`);
+    expect(() => render("ipxe")).toThrow(expect.objectContaining({ reason: "noPart" }));
+  });
+
+  it("for GRUB takes the place of the kernel for GRUB alone", () => {
+    fill({ boot, grubScript: "exit\n" });
+    expect([render("ipxe"), render("grub")]).toEqual(["#!ipxe\nkernel /assets/debian role=web\nboot\n", "exit\n"]);
+  });
+
+  it("is never filled from the request", () => {
+    fill({ boot: { kind: "script", script: "#!ipxe\n{{request.raw_query}}" }, grubScript: "{{request.raw_query}}" });
+    for (const name of ["ipxe", "grub"] as const)
+      expect(() => render(name)).toThrow(expect.objectContaining({ reason: "broken", group: "lab/web" }));
+  });
+
+  it("is broken where its Profile never was good", () => {
+    fill({ boot: { kind: "broken" }, grubScript: "exit" });
+    for (const name of ["ipxe", "grub"] as const)
+      expect(() => render(name)).toThrow(expect.objectContaining({ reason: "broken" }));
+  });
+
+  it("follows a change of the group and of the Profile", () => {
+    fill({ boot: { kind: "script", script }, grubScript: "{{os}}" });
+    expect(render("ipxe") + render("grub")).toBe(`#!ipxe\nchain /debian/web \${mac}\ndebian`);
+    fill({ boot: { kind: "script", script }, grubScript: "{{os}}" }, { os: "fedora" });
+    expect(render("ipxe") + render("grub")).toBe(`#!ipxe\nchain /fedora/web \${mac}\nfedora`);
+    const [path, text] = profileDocument("lab/web", { boot, grubScript: "exit" });
+    index.changed([{ path, text }]);
+    expect(render("ipxe") + render("grub")).toBe("#!ipxe\nkernel /assets/fedora role=web\nboot\nexit");
+  });
+});
+
+describe("arguments of the group", () => {
+  const withArgs = (content: Partial<ProfileContent>, args: readonly string[]) =>
+    index.replaced([
+      profileDocument("lab/web", content),
+      groupDocument("lab/web", { selector: { role: "web" }, metadata: { os: "debian", note: "two words" }, args }),
+      syncedDocument(),
+    ]);
+
+  it("come behind the Profile's, before those of efiInitrd, as templates over the same", () => {
+    withArgs({ boot: { ...boot, initrd: ["/i"], efiInitrd: true } }, [
+      "note={{note}}",
+      "{{#if absent}}x{{/if}}",
+      "end",
+    ]);
+    expect(render("ipxe")).toBe(
+      '#!ipxe\nkernel /assets/debian role=web "note=two words" end initrd=i\ninitrd /i\nboot\n',
+    );
+    expect(render("grub")).toContain('"role=web" "note=two words" "end"\n');
+  });
+
+  it("are no error where the Profile has no use for them", () => {
+    for (const own of [
+      { boot: { kind: "local", local: "exit" } },
+      { boot: { kind: "script", script: "#!ipxe" } },
+    ] as const) {
+      withArgs(own, ["{{absent}}"]);
+      expect(render("ipxe")).toMatch(/^#!ipxe/);
+    }
+  });
+
+  it("are never filled from the request", () => {
+    withArgs({ boot }, ["{{request.query.role}}"]);
+    expect(() => render("ipxe")).toThrow(expect.objectContaining({ reason: "broken" }));
+  });
+
+  it("that iPXE cannot hand over are broken there, and GRUB gets them", () => {
+    withArgs({ boot }, [`x={{replace note 'two words' '\${mac}'}}`]);
+    expect(() => render("ipxe")).toThrow(expect.objectContaining({ reason: "broken" }));
+    expect(render("grub")).toContain(String.raw`"x=\${mac}"`);
+  });
+});
+
+describe("the Profile's metadata", () => {
+  const defaults = { os: "fedora", ntp: "192.0.2.123", net: { vlan: 7, mtu: 9000 } };
+
+  it("is under the group's, name by name at the top, in every template and in /metadata", () => {
+    const generic = { kind: "text", text: "{{os}} {{ntp}} {{json net}}", raw: false } as const;
+    const profile = { metadata: defaults, boot: { ...boot, args: ["{{ntp}}"] }, templates: { generic } };
+    index.replaced([
+      profileDocument("lab/web", profile),
+      groupDocument("lab/web", { selector: { role: "web" }, metadata: { os: "debian", net: { vlan: 8 } } }),
+      syncedDocument(),
+    ]);
+    expect(render("generic")).toBe('debian 192.0.2.123 {"vlan":8}');
+    expect(render("ipxe")).toContain("kernel /assets/debian 192.0.2.123\n");
+    expect(render("metadata")).toMatch(/^NET_VLAN=8\nNTP=192.0.2.123\nOS=debian\nROLE=web\n/);
+  });
+
+  it("loses to the selector, and to a null of the group's", () => {
+    fill({ metadata: { role: "db", gone: "x" }, templates: {} }, {});
+    const [path, text] = groupDocument("lab/web", { selector: { role: "web" }, metadata: { gone: null } });
+    index.changed([{ path, text }]);
+    expect(render("metadata")).toMatch(/^ROLE=web\nREQUEST/);
+  });
+
+  it("changes /metadata when it changes, and is gone with the Profile", () => {
+    fill({ metadata: { ntp: "a" } }, {});
+    expect(render("metadata")).toMatch(/^NTP=a\n/);
+    const [path, text] = profileDocument("lab/web", { metadata: { ntp: "b" } });
+    index.changed([{ path, text }]);
+    expect(render("metadata")).toMatch(/^NTP=b\n/);
+    index.changed([{ path, text: undefined }]);
+    expect(render("metadata")).toMatch(/^ROLE=web\n/);
+  });
+
+  it("is not known while davit has failed on the Profile, and /metadata is not answered without it", () => {
+    fill({ metadata: { ntp: "a" } }, {});
+    const [path, text] = profileDocument("lab/web", {});
+    const failed = JSON.stringify({ ...JSON.parse(text), failed: true });
+    index.changed([{ path, text: failed }]);
+    expect(() => render("metadata")).toThrow(expect.objectContaining({ reason: "failed", profile: "lab/web" }));
+  });
+});
+
 describe("templates", () => {
   it("see the request, and raw ones are served as they are", () => {
     fill({ templates: { generic: { kind: "text", text: "{{request.raw_query}}", raw: false } } });
@@ -123,6 +250,41 @@ describe("templates", () => {
     expect(() => render("ignition")).toThrow(expect.objectContaining({ reason: "broken", profile: "lab/web" }));
     expect(() => render("cloud")).toThrow(expect.objectContaining({ reason: "broken" }));
     expect(render("generic")).toBe("[]");
+  });
+});
+
+describe("generic parts", () => {
+  const text = (template: string) => ({ kind: "text", text: template, raw: false }) as const;
+
+  it("are each rendered of their own, beside the generic config", () => {
+    fill({ templates: { generic: text("whole"), "generic/user-data": text("os={{os}}"), "generic/b": text("b") } });
+    expect([render("generic"), render("generic/user-data"), render("generic/b")]).toEqual(["whole", "os=debian", "b"]);
+    expect(() => render("generic/c")).toThrow(expect.objectContaining({ reason: "noPart", profile: "lab/web" }));
+  });
+
+  it("promise what they promise, each for itself", () => {
+    fill({ templates: { "generic/a": { ...text("[1"), format: "json" }, "generic/b": text("[1") } });
+    expect(() => render("generic/a")).toThrow(expect.objectContaining({ reason: "broken" }));
+    expect(render("generic/b")).toBe("[1");
+  });
+
+  it("break alone, and the log has their name", () => {
+    fill({ templates: { "generic/a": { kind: "broken", withdrawn: true }, "generic/b": text("b") } });
+    const problem = "the Secret of spec.genericParts[a], its key or its label was taken away: the conditions of the";
+    expect(() => render("generic/a")).toThrow(
+      expect.objectContaining({ reason: "broken", problem: expect.stringContaining(problem) }),
+    );
+    expect(render("generic/b")).toBe("b");
+  });
+
+  it("come from one Secret when they have one text", () => {
+    const secret = { kind: "secret", name: "s", key: "k", sha256: "abc", raw: false } as const;
+    fill({ templates: { "generic/a": secret, "generic/b": { ...secret, raw: true } } });
+    index.changed([{ path: secretPath("lab", "web", "abc"), text: "os={{os}}" }]);
+    expect([render("generic/a"), render("generic/b")]).toEqual(["os=debian", "os={{os}}"]);
+    index.changed([{ path: secretPath("lab", "web", "abc"), text: undefined }]);
+    for (const name of ["generic/a", "generic/b"] as const)
+      expect(() => render(name)).toThrow(expect.objectContaining({ reason: "broken" }));
   });
 });
 

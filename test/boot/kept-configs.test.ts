@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { BootConfigs } from "../../src/boot/boot-configs.ts";
+import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import { BootIndex, type Machine } from "../../src/boot/boot-index.ts";
 import { KeptConfigs } from "../../src/boot/kept-configs.ts";
 import { secretPath } from "../../src/model/documents.ts";
@@ -21,8 +21,8 @@ beforeEach(() => {
   index.replaced([profileDocument("lab/web"), groupDocument("lab/web", web), syncedDocument()]);
 });
 
-function render(rawQuery = "role=web"): Rendered {
-  return configs.render("generic", { labels: labelsFromQuery(rawQuery), rawQuery, userAgent: "" }).rendered;
+function render(rawQuery = "role=web", name: ConfigName = "generic"): Rendered {
+  return configs.render(name, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent: "" }).rendered;
 }
 
 function change(...documents: readonly (readonly [path: string, text: string | undefined])[]): void {
@@ -35,6 +35,15 @@ describe("a config", () => {
     const first = render("role=web&serial=1");
     expect(first.body).toBe("os=debian http://192.0.2.1:80");
     expect(render("role=web&serial=2")).toBe(first);
+  });
+
+  it("is kept for each part of its own", () => {
+    const text = { kind: "text", text: "os={{os}}", raw: false } as const;
+    change(profileDocument("lab/web", { templates: { "generic/a": text, "generic/b": text } }));
+    const [a, b] = [render("role=web", "generic/a"), render("role=web", "generic/b")];
+    expect([render("role=web&x=1", "generic/a"), render("role=web&x=1", "generic/b")]).toEqual([a, b]);
+    change(profileDocument("lab/web", { templates: { "generic/a": { ...text, text: "new" }, "generic/b": text } }));
+    expect([render("role=web", "generic/a").body, render("role=web", "generic/b").body]).toEqual(["new", "os=debian"]);
   });
 
   it.each([

@@ -133,7 +133,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
     await beside.put(profile("never", { boot: { kernel: "k", local: "exit" } }));
     await expect
       .poll(() => beside.message({ kind: "Profile", name: "never" }))
-      .toContain("exactly one of kernel and local");
+      .toContain("exactly one of kernel, local and script");
     await beside.put(group("never", "52:54:00:00:00:04", { profileRef: { name: "never" } }));
     await expect.poll(() => beside.message({ kind: "Group", name: "never" })).toContain("is refused, see its status");
     expect((await beside.get("/ipxe?mac=52:54:00:00:00:03")).body).toContain("kernel /assets/later");

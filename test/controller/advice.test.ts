@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { groupAdvice, profileAdvice } from "../../src/controller/advice.ts";
 import { reconcileProfile } from "../../src/controller/reconcile-profile.ts";
+import type { GroupSpec } from "../../src/model/group.ts";
 import type { KernelBoot } from "../../src/model/profile.ts";
 import { groupSpec, kernelBoot, profileObject } from "./objects.ts";
 
 function ofBoot(boot: Partial<KernelBoot>): readonly string[] {
-  return profileAdvice({ boot: { ...kernelBoot, ...boot }, templates: {} });
+  return profileAdvice({ boot: { ...kernelBoot, ...boot }, templates: {} }).map(({ text }) => text);
+}
+
+function ofGroup(group: Partial<GroupSpec>): readonly string[] {
+  return groupAdvice(groupSpec(group)).map(({ text }) => text);
 }
 
 describe("advice on a Profile", () => {
@@ -27,6 +32,11 @@ describe("advice on a Profile", () => {
     expect(ofBoot(boot)).toEqual([]);
   });
 
+  it("tells of metadata names that fall together in /metadata", () => {
+    const advice = profileAdvice({ metadata: { a_b: 1, "a.b": 2 }, templates: {} }).map(({ text }) => text);
+    expect(advice).toEqual([expect.stringContaining("more than one A_B")]);
+  });
+
   it("is silent on local boot", () => {
     expect(profileAdvice({ boot: { kind: "local", local: "exit" }, templates: {} })).toEqual([]);
   });
@@ -35,18 +45,46 @@ describe("advice on a Profile", () => {
 describe("advice on a Group", () => {
   it("tells of the uuid of zeros", () => {
     const selector = { uuid: "00000000-0000-0000-0000-000000000000" };
-    expect(groupAdvice(groupSpec({ selector }))).toEqual([expect.stringContaining("all zeros")]);
+    expect(ofGroup({ selector })).toEqual([expect.stringContaining("all zeros")]);
+  });
+
+  it("tells of an argument that iPXE takes for its own", () => {
+    expect(ofGroup({ args: ["quiet", "#x"] })).toEqual([expect.stringMatching(/^args\[1\] begins with #/)]);
+  });
+
+  it.each<[name: string, spec: Partial<GroupSpec>, said: string[]]>([
+    [
+      "the uuid of zeros in a list",
+      {
+        selector: {},
+        expressions: [{ key: "uuid", operator: "In", values: ["00000000-0000-0000-0000-000000000000"] }],
+      },
+      ["selector uuid is all zeros, which many cheap boards share"],
+    ],
+    [
+      "a selector that nearly every machine meets",
+      { selector: {}, expressions: [{ key: "serial", operator: "Glob", values: ["?*"] }] },
+      ["the selector asks for no value of any label, and nearly every machine may meet it"],
+    ],
+    [
+      "a label that its expression rules out",
+      { selector: { os: "a" }, expressions: [{ key: "os", operator: "NotIn", values: ["a"] }] },
+      ["the labels of the selector do not meet its expressions: no machine gets this Group"],
+    ],
+    ["nothing else", { expressions: [{ key: "os", operator: "Exists", values: [] }] }, []],
+  ])("tells of %s", (_name, spec, said) => {
+    expect(ofGroup(spec)).toEqual(said);
   });
 
   it("tells of metadata names that fall together in /metadata", () => {
     const metadata = { a_b: 1, "a.b": 2, c: 3 };
-    expect(groupAdvice(groupSpec({ metadata }))).toEqual([expect.stringContaining("more than one A_B")]);
+    expect(ofGroup({ metadata })).toEqual([expect.stringContaining("more than one A_B")]);
   });
 
   it("tells of the first names only, and no more of a name than its beginning", () => {
     const names = Array.from({ length: 300 }, (_, at) => `${"x".repeat(1_000)}${at}`);
     const metadata = Object.fromEntries(names.flatMap((name) => [`${name}.a`, `${name}_a`]).map((key) => [key, 1]));
-    const advice = groupAdvice(groupSpec({ metadata }));
+    const advice = ofGroup({ metadata });
     expect(advice).toHaveLength(11);
     expect(advice.at(-1)).toBe("so it is with 290 other names");
     expect(advice.join("; ").length).toBeLessThan(32_768);
@@ -58,16 +96,16 @@ describe("advice on a Group", () => {
     ["nested too deep", deep, "nested deeper than 64 levels"],
     ["whose names take gigabytes", longNames, "more than 8 MiB"],
   ])("tells of metadata %s, instead of failing", (_name, text, said) => {
-    const advice = groupAdvice(groupSpec({ metadata: JSON.parse(text) }));
+    const advice = ofGroup({ metadata: JSON.parse(text) });
     expect(advice).toEqual([expect.stringMatching(new RegExp(`^/metadata is answered 500: .*${said}$`))]);
   });
 
   it("is done at once with a long list", () => {
-    expect(groupAdvice(groupSpec({ metadata: { list: Array.from({ length: 200_000 }, () => 0) } }))).toEqual([]);
+    expect(ofGroup({ metadata: { list: Array.from({ length: 200_000 }, () => 0) } })).toEqual([]);
   });
 
   it("is silent on an ordinary Group", () => {
-    expect(groupAdvice(groupSpec({ metadata: { a: { b: 1 }, c: [1, 2] } }))).toEqual([]);
+    expect(ofGroup({ metadata: { a: { b: 1 }, c: [1, 2] } })).toEqual([]);
   });
 });
 

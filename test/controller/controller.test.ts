@@ -70,7 +70,8 @@ describe("the controller", () => {
       log,
       metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
-      checkTemplate: (text) => (text.includes("broken") ? { message: "No", line: 1, column: 1 } : undefined),
+      checkTemplate: (text) =>
+        text.includes("broken") ? { reason: "syntax", message: "No", line: 1, column: 1 } : undefined,
       random: () => 0.5,
       tombstoneTtlSeconds: 60,
       adminNamespace,
@@ -154,16 +155,19 @@ describe("the controller", () => {
     expect(steps[2]?.toSorted()).toEqual(webAndNode);
   });
 
-  it("looks at a Profile again when its ConfigMap changes", async () => {
-    const ignition = { kind: "configMap", name: "templates", key: "ign", raw: false } as const;
-    source.put(profileObject({ templates: { ignition } }), configMapObject({ ign: "one" }));
-    source.tellListed();
-    await synced;
-    source.put(configMapObject({ ign: "two" }));
-    source.tellChanged(configMap);
-    await stepsTaken(3);
-    expect(texts().get("/davit/profiles/default/web")).toContain('"two"');
-  });
+  it.each(["ignition", "generic/user-data"])(
+    "looks at a Profile again when its ConfigMap changes (%s)",
+    async (part) => {
+      const template = { kind: "configMap", name: "templates", key: "ign", raw: false } as const;
+      source.put(profileObject({ templates: { [part]: template } }), configMapObject({ ign: "one" }));
+      source.tellListed();
+      await synced;
+      source.put(configMapObject({ ign: "two" }));
+      source.tellChanged(configMap);
+      await stepsTaken(3);
+      expect(texts().get("/davit/profiles/default/web")).toContain('"two"');
+    },
+  );
 
   it("looks at a Group again when its Profile comes or goes", async () => {
     source.put(groupObject());

@@ -1,11 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { draftGroup, type GroupWorld, groupChanges, reconcileGroup } from "../../src/controller/reconcile-group.ts";
+import {
+  draftGroup,
+  type GroupWorld,
+  groupChanges,
+  groupStandIn,
+  reconcileGroup,
+} from "../../src/controller/reconcile-group.ts";
 import { decodeGroup } from "../../src/model/documents.ts";
 import { toGroup } from "../../src/model/group.ts";
 import type { GroupObject } from "../../src/model/source.ts";
+import { parseTemplate } from "../../src/render/template.ts";
 import { groupObject, groupSpec } from "./objects.ts";
 
-const alone: GroupWorld = { profile: () => "there", standingOf: () => ({ kind: "free" }) };
+const alone: GroupWorld = {
+  profile: () => "there",
+  standingOf: () => ({ kind: "free" }),
+  checkTemplate: parseTemplate,
+};
 
 interface Around {
   readonly storedText?: string | undefined;
@@ -68,6 +79,24 @@ describe("a Group", () => {
     const outcome = reconcile(groupObject(), { world: { profile: () => "missing" } });
     expect(outcome.changes).toHaveLength(1);
     expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason: "ProfileNotFound" });
+  });
+
+  it("with a mistake in an argument takes effect at once, and says that its machines get no boot script", () => {
+    const outcome = reconcile(groupObject({ args: ["quiet", "a={{b"] }));
+    expect(JSON.parse(outcome.changes[0]?.text ?? "")).toMatchObject({ spec: { args: ["quiet", "a={{b"] } });
+    expect(condition(outcome, "Accepted")).toMatchObject({ status: "False", reason: "InvalidTemplate" });
+    expect(condition(outcome, "Accepted")?.message).toMatch(
+      /^spec\.args\[1\]: line 1, column \d+: Parse template: .*: \/ipxe and \/grub are answered 500$/,
+    );
+    expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason: "InvalidTemplate" });
+  });
+
+  it("on which davit failed keeps nothing of a version with other arguments", () => {
+    const before = JSON.parse(stored(groupObject({ args: ["wipe=no"] })) ?? "");
+    const kept = (args: readonly string[]) =>
+      groupStandIn(groupObject({ args, metadata: { new: 1 } }), before, undefined);
+    expect(kept(["wipe=no"])).toEqual(before);
+    expect(kept(["wipe=yes"])).toMatchObject({ refused: true });
   });
 
   it("that is refused and was never accepted takes part in selection, marked as refused", () => {

@@ -23,7 +23,8 @@ function world(
     isForbidden: () => objects.isForbidden === true,
     configMap: (_namespace, name) => (objects.configMap?.name === name ? objects.configMap : undefined),
     secret: (_namespace, name) => (objects.secret?.name === name ? objects.secret : undefined),
-    checkTemplate: (text) => (text.includes("broken") ? { message: "Unclosed block", line: 2, column: 7 } : undefined),
+    checkTemplate: (text) =>
+      text.includes("broken") ? { reason: "notClosed", message: "Unclosed block", line: 2, column: 7 } : undefined,
   };
 }
 
@@ -172,6 +173,26 @@ describe("a Profile that was never valid", () => {
     expect(condition(outcome, "Accepted")?.message).toBe("spec.boot.args[1]: line 2, column 7: Unclosed block");
     expect(JSON.parse(outcome.changes[0]?.text ?? "").content.boot).toEqual({ kind: "broken" });
   });
+
+  it.each([
+    { name: "script", spec: { boot: { kind: "script", script: "#!ipxe {{broken" } } },
+    { name: "grubScript", spec: { boot: kernelBoot, grubScript: "{{broken" } },
+  ] as const)(
+    "tells the place of a template mistake in its $name, and neither client gets half of it",
+    ({ name, spec }) => {
+      const outcome = reconcileProfile(profileObject(spec), nothingStored, world());
+      expect(condition(outcome, "Accepted")?.message).toBe(`spec.boot.${name}: line 2, column 7: Unclosed block`);
+      const { content } = JSON.parse(outcome.changes[0]?.text ?? "");
+      expect(content).toEqual({ displayName: "web", boot: { kind: "broken" }, templates: {} });
+    },
+  );
+
+  it("hands on its metadata, and scripts of its own", () => {
+    const spec = { metadata: { a: [1] }, boot: { kind: "script", script: "#!ipxe" }, grubScript: "exit" } as const;
+    const outcome = reconcileProfile(profileObject(spec), nothingStored, world());
+    expect(JSON.parse(outcome.changes[0]?.text ?? "").content).toEqual({ displayName: "web", templates: {}, ...spec });
+    expect(outcome.status?.configs).toBe("ipxe,grub");
+  });
 });
 
 describe("a Profile that was valid before", () => {
@@ -235,6 +256,76 @@ describe("a Secret's template", () => {
     expect(gone.document?.content.boot).toEqual(kernelBoot);
     expect(reconcileProfile(object, gone, after).changes).toEqual([]);
     expect(store(object, gone, allowed).document?.content).toEqual(stored.document?.content);
+  });
+});
+
+describe("generic parts", () => {
+  const again: TemplateSource = { ...fromSecret, raw: true };
+  const object = profileObject({
+    templates: { generic: inline("whole"), "generic/user-data": fromSecret, "generic/meta-data": again },
+  });
+  const allowed = world({ secret: secretObject({ ign: "password" }) });
+
+  it("are written beside the generic config, and told by their paths", () => {
+    const outcome = reconcileProfile(object, nothingStored, allowed);
+    expect(outcome.status?.configs).toBe("ipxe,generic,generic/user-data,generic/meta-data");
+    const { document } = store(object, nothingStored, allowed);
+    expect(Object.keys(document?.content.templates ?? {})).toEqual([
+      "generic",
+      "generic/user-data",
+      "generic/meta-data",
+    ]);
+  });
+
+  it("have 4 MiB together with all other texts, and the first that has no room is told", () => {
+    const mebibyte = { kind: "configMap", name: "templates", key: "g", raw: false } as const;
+    const templates = Object.fromEntries(["a", "b", "c"].map((name) => [`generic/${name}`, mebibyte]));
+    const large = world({ configMap: configMapObject({ g: "x".repeat(1024 * 1024) }) });
+    const full = profileObject({ templates: { cloudConfig: { ...mebibyte }, generic: mebibyte, ...templates } });
+    expect(condition(reconcileProfile(full, nothingStored, large), "Accepted")).toMatchObject({
+      reason: "TooLarge",
+      message: "spec.genericParts[c]: Template and those before it are longer than 4 MiB together",
+    });
+    const fitting = profileObject({ templates: { generic: mebibyte, ...templates } });
+    expect(condition(reconcileProfile(fitting, nothingStored, large), "Ready")).toMatchObject({ status: "True" });
+  });
+
+  it("of one secret text store it once, and it goes with the last of them", () => {
+    const stored = store(object, nothingStored, allowed);
+    expect(stored.secrets).toEqual([sha256("password")]);
+    const one = profileObject({ templates: { "generic/meta-data": again } });
+    expect(store(one, stored, allowed).secrets).toEqual([sha256("password")]);
+    expect(store(profileObject(), stored, allowed).secrets).toEqual([]);
+  });
+
+  it("are each erased with their Secret, and the others go on", () => {
+    const stored = store(object, nothingStored, allowed);
+    const gone = store(object, stored, world());
+    expect(gone.secrets).toEqual([]);
+    expect(gone.document?.content.templates).toMatchObject({
+      generic: { kind: "text" },
+      "generic/user-data": { kind: "broken", withdrawn: true },
+      "generic/meta-data": { kind: "broken", withdrawn: true },
+    });
+  });
+
+  it.each([
+    { what: "a template", part: inline("broken"), type: "Accepted", says: "line 2, column 7: Unclosed block" },
+    {
+      what: "a raw text that is not the JSON it promises to be",
+      part: { kind: "inline", text: "[", raw: true, format: "json" } as const,
+      type: "Accepted",
+      says: "Read generic result: not JSON, which its format says it is (line 1, column 2 of the result)",
+    },
+    { what: "a Secret", part: fromSecret, type: "ResolvedRefs", says: 'Secret "secrets" does not exist' },
+  ])("name themselves where $what is wrong, and the last good content stays whole", ({ part, type, says }) => {
+    const good = profileObject({ templates: { "generic/user-data": inline("old"), "generic/b": inline("old") } });
+    const stored = store(good, nothingStored, world());
+    const bad = profileObject({ templates: { "generic/user-data": part, "generic/b": inline("new") } });
+    const outcome = reconcileProfile(bad, stored, world());
+    expect(condition(outcome, type)?.message).toBe(`spec.genericParts[user-data]: ${says}`);
+    expect(outcome.changes).toEqual([]);
+    expect(condition(outcome, "Synced")).toMatchObject({ reason: "ServingLastGood" });
   });
 });
 

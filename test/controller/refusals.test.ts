@@ -12,7 +12,7 @@ import { groupObject, profileObject } from "./objects.ts";
 
 const profile = { kind: "Profile", namespace: "default", name: "web" } as const satisfies OwnName;
 const group = { kind: "Group", namespace: "default", name: "node1" } as const satisfies OwnName;
-const message = "spec.boot: set exactly one of kernel and local";
+const message = "spec.boot: set exactly one of kernel, local and script, or grubScript alone";
 
 let store: Store;
 let documents: Documents;

@@ -45,6 +45,16 @@ describe("a trial is whole", () => {
     { name: "a kernel alone", content: { boot: kernelBoot } },
     { name: "local boot", content: { boot: { kind: "local", local: "exit" } } },
     {
+      name: "defaults of the Profile's, in arguments, scripts and configs",
+      content: {
+        metadata: { note: "two words" },
+        boot: { ...kernelBoot, args: ["n={{note}}"] },
+        grubScript: "echo {{note}}",
+        templates: { generic: inline("{{note}}") },
+      },
+      group: { args: ["m={{note}}"] },
+    },
+    {
       name: "metadata, labels and davit.url",
       content: {
         boot: { ...kernelBoot, kernel: "{{davit.url}}/{{version}}/{{mac}}" },
@@ -81,8 +91,63 @@ describe("a trial is whole", () => {
   });
 });
 
+it.each<Tried & { readonly name: string }>([
+  { name: "local boot", content: { boot: { kind: "local", local: "exit" } } },
+  { name: "a script", content: { boot: { kind: "script", script: "#!ipxe" } } },
+  { name: "configs alone", content: { templates: { generic: inline("fine") } } },
+])("a trial tells that the Group's arguments are not used beside $name", ({ content }) => {
+  expect(tried({ content, group: { args: ["quiet"] } })).toBe(
+    "True RenderedWithAdvice: spec.args of the Group are not used: the Profile has no kernel to hand them to",
+  );
+});
+
 describe("a trial tells the line in the template", () => {
   it.each<Tried & { readonly name: string; readonly told: string }>([
+    {
+      name: "of an argument of the Group",
+      content: { boot: { ...kernelBoot, args: ["quiet"] } },
+      group: { args: ["fine", "n={{absent}}"] },
+      told:
+        "False RenderFailed: /ipxe and /grub are answered 500: spec.args[1] of the Group, line 1, column 5: " +
+        "Render template: variable is not defined",
+    },
+    {
+      name: "of a script, and of the one for GRUB",
+      content: { boot: { kind: "script", script: "#!ipxe\n{{absent}}" }, grubScript: "{{gone}}" },
+      told:
+        "False RenderFailed: /ipxe is answered 500: spec.boot.script, line 2, column 3: Render template: variable is not " +
+        "defined; /grub is answered 500: spec.boot.grubScript, line 1, column 3: Render template: variable is not defined",
+    },
+    {
+      name: "of a kernel that iPXE alone gets",
+      content: { boot: { ...kernelBoot, kernel: "{{absent}}" }, grubScript: "exit" },
+      told: "False RenderFailed: /ipxe is answered 500: spec.boot.kernel, line 1, column 3: Render template: variable is not defined",
+    },
+    {
+      name: "of what one of the two clients cannot hand over",
+      content: { boot: { ...kernelBoot, args: ["a={{a}}", "b={{b}}"] } },
+      group: { metadata: { a: "it's", b: `\${mac}` } },
+      told:
+        "False RenderFailed: /ipxe is answered 500: spec.boot.args[1]: Render iPXE script: a value in args would be a token " +
+        "of iPXE, or a part of one; /grub is answered 500: spec.boot.args[0]: Render GRUB config: a value in args has a " +
+        "quote or a backslash, which GRUB does not hand on as it is",
+    },
+    {
+      name: "of a Group's argument, behind one of the Profile's that renders to nothing",
+      content: { boot: { ...kernelBoot, args: ["{{#if gone}}x{{/if}}", "quiet"] }, grubScript: "exit" },
+      group: { args: ["fine={{v}}", "x={{bad}}"], metadata: { gone: false, v: "two words", bad: `5" disk` } },
+      told:
+        "False RenderFailed: /ipxe is answered 500: spec.args[1] of the Group: Render boot: blanks and double quotes of a " +
+        "value cannot stand in one argument of Linux",
+    },
+    {
+      name: "of the argument with an open quote, not of the value that it hits",
+      content: { boot: { ...kernelBoot, args: ['a="b', "n={{v}}"] }, grubScript: "exit" },
+      group: { metadata: { v: "x y" } },
+      told:
+        "False RenderFailed: /ipxe is answered 500: spec.boot.args[0]: Render boot: a double quote in args is not closed, " +
+        "so that a value cannot be quoted",
+    },
     {
       name: "of a variable that no sample has",
       content: { templates: { generic: inline("a", "b {{request.query.os}}") } },
@@ -179,6 +244,23 @@ describe("a trial tells the line in the template", () => {
         "Read generic result: not JSON, which its format says it is",
     },
     {
+      name: "of a generic part, by its name, and the others go on",
+      content: {
+        templates: {
+          "generic/user-data": inline("a", "b {{absent}}"),
+          "generic/meta-data": { kind: "broken" },
+          "generic/answers": { kind: "text", text: '{"a": 1,\n}', raw: false, format: "json" },
+          "generic/fine": inline("fine"),
+        },
+      },
+      told:
+        "False RenderFailed: /generic/user-data is answered 500: spec.genericParts[user-data], line 2, column 5: " +
+        "Render template: variable is not defined; " +
+        "/generic/meta-data is answered 500: spec.genericParts[meta-data] is broken, see the Profile's status; " +
+        "/generic/answers is answered 500: spec.genericParts[answers], line 2, column 1: " +
+        "Read generic result: not JSON, which its format says it is",
+    },
+    {
       name: "of Butane, with the way out",
       content: { templates: { ignition: inline("variant: fcos", "version: {{v}}") } },
       group: { metadata: { v: "1.5.0" } },
@@ -244,7 +326,7 @@ it("the example of the page of Group says what it gives", () => {
     /The Profile\n\n```yaml\n(.*?)```\n.*?```yaml\n(- type: Rendered.*?)```/s.exec(page) ?? [];
   const parts: Readonly<Record<string, { readonly inline: string }>> = parse(profile);
   const templates = Object.fromEntries(
-    Object.entries(parts).map(([part, text]) => [part, { kind: "text", text: text.inline, raw: false }]),
+    Object.entries(parts).map(([part, text]) => [part, { kind: "text", text: text.inline, raw: false } as const]),
   );
   const [{ status, reason, message }] = parse(condition);
   const prefix = 'For a sample machine, Profile "worker": ';

@@ -6,7 +6,9 @@ import type { KindSpec } from "./expression-specs.ts";
 
 /** A spec of a Profile or a Group. Four of five break a rule, one of ten the schema, and one of ten is admitted. */
 export function anySpec(): fc.Arbitrary<KindSpec> {
-  const profiles = fields({ displayName: text, boot, ignition: part, cloudConfig: part, generic: part });
+  const genericParts = fc.array(namedPart, { maxLength: 3 });
+  const configs = { ignition: part, cloudConfig: part, generic: part, genericParts };
+  const profiles = fields({ displayName: text, metadata, boot, ...configs });
   const groups = fields({
     displayName: text,
     selector: fields({
@@ -16,7 +18,8 @@ export function anySpec(): fc.Arbitrary<KindSpec> {
     matchAll: fc.boolean(),
     priority: mostly([0, 1, 1000], [1001, -1, 0.5, "1"]),
     hold: fc.boolean(),
-    metadata: mostly([{}, { a: null, b: ["x", { c: [1] }] }, JSON.parse('{"__proto__": {"x": 1}}')], [[], "x", 1]),
+    args: mostly([[], ["a", "a"]], ["a", ["a\n"], [""]]),
+    metadata,
   });
   const profileRef = mostly([{ name: "web" }, { name: "a.b" }], [{}, { name: "A" }, { name: "web", namespace: "b" }]);
   return fc.oneof(
@@ -50,7 +53,10 @@ const boot = fields({
   args: mostly([[], ["a=b", "c d"]], [{}, ["a\r"]]),
   efiInitrd: fc.boolean(),
   local: mostly(["exit", "sanboot", "notFound"], ["disk", ""]),
+  script: mostly(["#!ipxe", "#!ipxe\n\tshell\n"], ["#!ipxe2", "#!ipxe\r\n", ""]),
+  grubScript: mostly(["exit", "a\n\tb"], ["", "a\r\n", 1]),
 });
+const metadata = mostly([{}, { a: null, b: ["x", { c: [1] }] }, JSON.parse('{"__proto__": {"x": 1}}')], [[], "x", 1]);
 const reference = mostly(
   [
     { name: "web", key: "K_1.x" },
@@ -60,6 +66,11 @@ const reference = mostly(
 );
 const source = fields({ configMapKeyRef: reference, secretKeyRef: reference });
 const part = fields({ inline: text, templateFrom: source, raw: fc.boolean() });
+const namedPart = fields({
+  name: mostly(["user-data", "meta-data", "a.b"], ["a.sig", "A", "", 7]),
+  inline: text,
+  templateFrom: source,
+});
 const label = fc.constantFrom("role", "a-b", "mac", "uuid", "MAC", "Serial", "-a", "constructor", "__proto__", "");
 const value = mostly(["x", "52:54:00:a1:9c:ae", "4c4c4544-0042-3510-8052-b4c04f4e4a32"], ["", "a\nb", 1, {}, null]);
 const expression = fields({

@@ -87,15 +87,22 @@ describe("the CRD of", () => {
     expect(shown("Profile").version.selectableFields).toBeUndefined();
   });
 
+  it("Profile has room in its status for the configs of one that has all of them", () => {
+    const parts = Array.from({ length: 32 }, () => `generic/${"x".repeat(63)}`);
+    const longest = ["ipxe", "ignition", "cloud", "generic", ...parts].join(",");
+    expect(Number(at("Profile", "status.configs").maxLength)).toBeGreaterThanOrEqual(longest.length);
+  });
+
   it.each([
     { kind: "Profile", path: "spec.boot.initrd", listType: "atomic" },
     { kind: "Profile", path: "spec.boot.args", listType: "atomic" },
     { kind: "Profile", path: "status.conditions", listType: "map" },
+    { kind: "Profile", path: "spec.genericParts", listType: "map", key: "name" },
     { kind: "Group", path: "status.conditions", listType: "map" },
-  ])("$kind merges $path as $listType", ({ kind, path, listType }) => {
+  ])("$kind merges $path as $listType", ({ kind, path, listType, key = "type" }) => {
     const list = at(kind, path);
     expect(list["x-kubernetes-list-type"]).toBe(listType);
-    expect(list["x-kubernetes-list-map-keys"]).toEqual(listType === "map" ? ["type"] : undefined);
+    expect(list["x-kubernetes-list-map-keys"]).toEqual(listType === "map" ? [key] : undefined);
   });
 
   it.each([

@@ -6,6 +6,7 @@ import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { normalizeMac } from "../../src/model/labels.ts";
+import { isPartName } from "../../src/model/profile.ts";
 import { profileRef } from "./expression-specs.ts";
 import { admitted, refusedByRules, refusedBySchema } from "./specs.ts";
 
@@ -118,6 +119,22 @@ describe("the rules", () => {
   it("are each refused by an object above", () => {
     expect(new Set(refusedByRules.map(({ message }) => message))).toEqual(
       new Set(rulesOf([...specs.values()]).map(({ message }) => message)),
+    );
+  });
+
+  it("admit a name of a generic part exactly when its path is one that davit knows", () => {
+    const check = checks.get("Profile");
+    const name = fc.oneof(
+      fc.stringMatching(/^[-.a-z0-9]{1,8}$/),
+      fc.stringMatching(/^[a-z]{1,3}\.(sig|asc|s)$/),
+      fc.string({ minLength: 1, maxLength: 70 }),
+      fc.integer({ min: 60, max: 66 }).map((length) => "x".repeat(length)),
+    );
+    fc.assert(
+      fc.property(name, (each) => {
+        const isAdmitted = check?.({ genericParts: [{ name: each, inline: "x" }] }).kind === "good";
+        expect(isAdmitted).toBe(isPartName(each));
+      }),
     );
   });
 

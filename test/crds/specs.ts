@@ -19,7 +19,19 @@ export const admitted: readonly KindSpec[] = [
   ...[
     { boot: { kernel: "/assets/vmlinuz", initrd: ["a"], args: ["b"], efiInitrd: true } },
     { boot: { local: "sanboot" } },
+    { boot: { script: "#!ipxe\nset a b\n\tshell ä\n" } },
+    { boot: { script: "#!ipxe", grubScript: "if true; then\n\texit\nfi\n" }, metadata: { a: { b: [1, null] } } },
+    { boot: { kernel: "k", args: ["a"], grubScript: "exit" } },
+    { boot: { grubScript: "exit" } },
     { generic: { inline: "{}", format: "json" } },
+    { genericParts: [{ name: "user-data", inline: "x", format: "json" }] },
+    {
+      generic: { inline: "x" },
+      genericParts: [
+        { name: "ks.cfg", raw: true, templateFrom: { configMapKeyRef: { name: "a", key: "k" } } },
+        { name: "sig", templateFrom: { secretKeyRef: { name: "a", key: "k" } } },
+      ],
+    },
     {
       ignition: { inline: "{}" },
       generic: { templateFrom: { secretKeyRef: { name: "a.b-c", key: "K_1.x" } }, raw: true },
@@ -27,6 +39,7 @@ export const admitted: readonly KindSpec[] = [
   ].map((spec) => ({ kind: "Profile", spec })),
   ...[
     { profileRef, matchAll: true, priority: 0 },
+    { profileRef, matchAll: true, args: ["note={{note}}", "quiet"] },
     { profileRef, selector: { matchLabels: { mac: "52:54:00:a1:9c:ae", Role_1: "A b/ü" } }, priority: 1000 },
     { profileRef, matchAll: false, selector: { matchLabels: { uuid: "4C4C4544-0042-3510-8052-b4c04f4e4a32" } } },
     ...admittedExpressions,
@@ -35,13 +48,37 @@ export const admitted: readonly KindSpec[] = [
 
 /** At least one for each rule, whose `message` is part of what davit and the API server say. */
 export const refusedByRules: readonly (KindSpec & { readonly message: string })[] = [
-  { kind: "Profile", spec: {}, message: "set at least one of boot, ignition, cloudConfig and generic" },
-  { kind: "Profile", spec: { boot: {} }, message: "set exactly one of kernel and local" },
-  { kind: "Profile", spec: { boot: { kernel: "a", local: "exit" } }, message: "set exactly one of kernel and local" },
+  ...[{}, { genericParts: [] }].map((spec) => ({
+    kind: "Profile",
+    spec,
+    message: "set at least one of boot, ignition, cloudConfig, generic and genericParts",
+  })),
+  ...["x.sig", "x.asc", "x.sig.asc"].map((name) => ({
+    kind: "Profile",
+    spec: { genericParts: [{ name, inline: "x" }] },
+    message: "the name of a part does not end in .sig or .asc: signatures are served there",
+  })),
+  { kind: "Profile", spec: genericPart({ name: "x" }), message: "set exactly one of inline and templateFrom" },
+  ...[
+    {},
+    { kernel: "a", local: "exit" },
+    { kernel: "a", script: "#!ipxe" },
+    { local: "exit", script: "#!ipxe" },
+    { args: ["a"] },
+  ].map((boot) => ({
+    kind: "Profile",
+    spec: { boot },
+    message: "set exactly one of kernel, local and script, or grubScript alone",
+  })),
+  {
+    kind: "Profile",
+    spec: { boot: { local: "exit", grubScript: "exit" } },
+    message: "local boots from disk by GRUB, too: remove grubScript",
+  },
   ...[{ initrd: ["a"] }, { args: ["a"] }, { efiInitrd: false }].map((extra) => ({
     kind: "Profile",
-    spec: { boot: { local: "exit", ...extra } },
-    message: "local boots from disk: remove initrd, args and efiInitrd",
+    spec: { boot: { ...("args" in extra ? { script: "#!ipxe" } : { local: "exit" }), ...extra } },
+    message: "initrd, args and efiInitrd belong to a kernel: remove them",
   })),
   ...["ignition", "cloudConfig", "generic"].flatMap((part) => [
     { kind: "Profile", spec: { [part]: {} }, message: "set exactly one of inline and templateFrom" },
@@ -102,6 +139,15 @@ export const refusedBySchema: readonly (KindSpec & { readonly text: string })[] 
   { kind: "Profile", spec: { boot: { kernel: "k", args: ["a\nimgfetch x"] } }, text: "has a control character" },
   { kind: "Profile", spec: { boot: { kernel: "k", args: Array(257).fill("a") } }, text: "has more than 256 entries" },
   { kind: "Profile", spec: { boot: { kernel: "" } }, text: "is empty" },
+  ...["", "#!ipxe2", " #!ipxe", "#!ipxe\r\nshell", "#!ipxe\n\u0000", "{{#if a}}#!ipxe{{/if}}"].map((script) => ({
+    kind: "Profile",
+    spec: { boot: { script } },
+    text: "begin it with the line #!ipxe",
+  })),
+  { kind: "Profile", spec: { boot: { grubScript: "exit\r\n" } }, text: "other than line feed and tab" },
+  { kind: "Profile", spec: { boot: { grubScript: "" } }, text: "is empty" },
+  { kind: "Profile", spec: { boot: { kernel: "k" }, metadata: [] }, text: "must be an object" },
+  { kind: "Group", spec: { profileRef, matchAll: true, args: ["a\nb"] }, text: "has a control character" },
   { kind: "Profile", spec: { boot: { local: "disk" } }, text: "must be one of exit, sanboot, notFound" },
   { kind: "Profile", spec: { generic: { inline: "x", format: "xml" } }, text: "must be one of json" },
   {
@@ -120,6 +166,17 @@ export const refusedBySchema: readonly (KindSpec & { readonly text: string })[] 
     kind: "Profile",
     spec: { generic: { templateFrom: { secretKeyRef: { name: "a", key: "/" } } } },
     text: "is no key",
+  },
+  { kind: "Profile", spec: genericPart({ inline: "x" }), text: "is missing" },
+  ...["User-Data", "user_data", "-x", "x.", "a/b", "ä"].map((name) => ({
+    kind: "Profile",
+    spec: genericPart({ name, inline: "x" }),
+    text: "is no name of a part",
+  })),
+  {
+    kind: "Profile",
+    spec: { genericParts: ["a", "b", "a"].map((name, at) => ({ name, inline: `${at}` })) },
+    text: "has the name of an entry above",
   },
   { kind: "Group", spec: { profileRef, matchAll: true, priority: 1001 }, text: "must be 1000 or less" },
   { kind: "Group", spec: { profileRef, matchAll: true, priority: -1 }, text: "must be 0 or more" },
@@ -187,6 +244,7 @@ export const plainTexts: readonly [place: string, kind: string, specOf: (text: s
   ["kernel", "Profile", (text) => boot({ kernel: text })],
   ["an initrd", "Profile", (text) => boot({ initrd: [text] })],
   ["an argument", "Profile", (text) => boot({ args: [text] })],
+  ["a Group's argument", "Group", (text) => ({ profileRef, matchAll: true, args: [text] })],
   ["a Group's displayName", "Group", (text) => ({ displayName: text, profileRef, matchAll: true })],
   ["a selector's value", "Group", label],
   ["a selector's key", "Group", (text) => labels({ [text]: "x" })],
@@ -202,11 +260,28 @@ export const bounds: readonly [place: string, kind: string, most: JsonObject, mo
   ["the initrds", "Profile", boot({ initrd: times(32, "x") }), boot({ initrd: times(33, "x") })],
   ["an argument", "Profile", boot({ args: ["x".repeat(4096)] }), boot({ args: ["x".repeat(4097)] })],
   ["the arguments", "Profile", boot({ args: times(256, "x") }), boot({ args: times(257, "x") })],
+  ["a script", "Profile", { boot: { script: script(65_536) } }, { boot: { script: script(65_537) } }],
+  ["a config for GRUB", "Profile", boot({ grubScript: "x".repeat(65_536) }), boot({ grubScript: "x".repeat(65_537) })],
+  ["a Profile's metadata", "Profile", boot({}, names(256)), boot({}, names(257))],
+  ["a Group's arguments", "Group", { ...label("x"), args: times(256, "x") }, { ...label("x"), args: times(257, "x") }],
+  [
+    "a Group's argument",
+    "Group",
+    { ...label("x"), args: ["x".repeat(4096)] },
+    { ...label("x"), args: ["x".repeat(4097)] },
+  ],
   [
     "inline text",
     "Profile",
     { ignition: { inline: "x".repeat(131_072) } },
     { ignition: { inline: "x".repeat(131_073) } },
+  ],
+  ["the generic parts", "Profile", { genericParts: parts(32) }, { genericParts: parts(33) }],
+  [
+    "a generic part's name",
+    "Profile",
+    genericPart({ name: "x".repeat(63), inline: "x" }),
+    genericPart({ name: "x".repeat(64), inline: "x" }),
   ],
   [
     "a reference's key",
@@ -240,6 +315,8 @@ export const refusedPlaces: readonly [place: string, kind: string, spec: JsonObj
   ["an empty initrd", "Profile", boot({ initrd: [""] })],
   ["an empty argument", "Profile", boot({ args: [""] })],
   ["an empty inline text", "Profile", { generic: { inline: "" } }],
+  ["a generic part without a name", "Profile", genericPart({ name: "", inline: "x" })],
+  ["generic parts of one name", "Profile", { genericParts: [...parts(2), ...parts(1)] }],
   ["an empty label value", "Group", label("")],
   ["a label value that is a number", "Group", labels({ rack: 7 })],
   ["a Profile of another namespace", "Group", { profileRef: { name: "a", namespace: "b" }, matchAll: true }],
@@ -256,8 +333,20 @@ export function label(value: string): JsonObject {
   return labels({ serial: value });
 }
 
-function boot(part: JsonObject): JsonObject {
-  return { boot: { kernel: "k", ...part } };
+function boot(part: JsonObject, metadata?: JsonObject): JsonObject {
+  return { boot: { kernel: "k", ...part }, ...(metadata && { metadata }) };
+}
+
+function script(length: number): string {
+  return "#!ipxe\n".padEnd(length, "x");
+}
+
+function genericPart(part: JsonObject): JsonObject {
+  return { genericParts: [part] };
+}
+
+function parts(count: number): readonly JsonObject[] {
+  return Array.from({ length: count }, (_, at) => ({ name: `part-${at}`, inline: "x" }));
 }
 
 function fromConfigMap(ref: JsonObject): JsonObject {

@@ -32,7 +32,10 @@ it("a Profile becomes its typed object", () => {
     efiInitrd: true
   ignition: {inline: "{}", raw: true}
   cloudConfig: {templateFrom: {configMapKeyRef: {name: texts, key: worker.yaml}}}
-  generic: {templateFrom: {secretKeyRef: {name: tokens, key: TOKEN}}}`;
+  generic: {templateFrom: {secretKeyRef: {name: tokens, key: TOKEN}}}
+  genericParts:
+    - {name: user-data, templateFrom: {secretKeyRef: {name: tokens, key: USER}}}
+    - {name: a.json, inline: "[]", raw: true, format: json}`;
   expect(objects(profileText("web", spec))).toEqual([
     {
       kind: "Profile",
@@ -54,10 +57,33 @@ it("a Profile becomes its typed object", () => {
           ignition: { kind: "inline", text: "{}", raw: true },
           cloudConfig: { kind: "configMap", name: "texts", key: "worker.yaml", raw: false },
           generic: { kind: "secret", name: "tokens", key: "TOKEN", raw: false },
+          "generic/user-data": { kind: "secret", name: "tokens", key: "USER", raw: false },
+          "generic/a.json": { kind: "inline", text: "[]", raw: true, format: "json" },
         },
       },
     },
   ]);
+});
+
+it.each([
+  { boot: "{script: '#!ipxe'}", spec: { boot: { kind: "script", script: "#!ipxe" } } },
+  { boot: "{grubScript: exit}", spec: { grubScript: "exit" } },
+  {
+    boot: "{script: '#!ipxe', grubScript: exit}",
+    spec: { boot: { kind: "script", script: "#!ipxe" }, grubScript: "exit" },
+  },
+])("scripts of a Profile's own: $boot", ({ boot, spec }) => {
+  const [profile] = objects(profileText("web", `  boot: ${boot}\n  metadata: {a: {b: 1}}`));
+  expect(profile).toMatchObject({ spec: { metadata: { a: { b: 1 } }, templates: {} } });
+  expect({ ...profile }).toHaveProperty("spec", { metadata: { a: { b: 1 } }, templates: {}, ...spec });
+});
+
+it("a Group's arguments are its own, and none are none", () => {
+  const [some, none] = objects(
+    stream(groupText("a", "  matchAll: true\n  args: [a, '{{b}}']"), groupText("b", "  matchAll: true\n  args: []")),
+  );
+  expect(some).toHaveProperty("spec.args", ["a", "{{b}}"]);
+  expect(none).not.toHaveProperty("spec.args");
 });
 
 it("a Group becomes its typed object, normalised and with defaults", () => {

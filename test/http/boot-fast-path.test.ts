@@ -43,8 +43,12 @@ async function start(hasFastPath: boolean): Promise<TestedServer> {
   const index = new BootIndex({ log });
   const ignition = { kind: "text", text: `{"ignition":{"version":"3.4.0"},"name":"{{name}}é"}`, raw: false } as const;
   const generic = { kind: "text", text: "{{absent}}", raw: false } as const;
+  const parts = {
+    "generic/user-data": { kind: "text", text: "name={{name}}", raw: false },
+    "generic/bad": generic,
+  } as const;
   index.replaced([
-    profileDocument("lab/web", { boot: { kind: "local", local: "exit" }, templates: { ignition, generic } }),
+    profileDocument("lab/web", { boot: { kind: "local", local: "exit" }, templates: { ignition, generic, ...parts } }),
     groupDocument("lab/node", { selector: { mac: "52:54:00:00:00:01" }, metadata: { name: "a" } }),
     groupDocument("lab/held", { selector: { serial: "1" }, hold: true }),
     syncedDocument(),
@@ -93,6 +97,10 @@ describe("answers with the same bytes as the routes, and the same lines and coun
     { request: get(`/ignition?${machine}`) },
     { request: get(`/metadata?${machine}&note=a%0ab&x=%zz`) },
     { request: get(`/generic?${machine}`) },
+    { request: get(`/generic/user-data?${machine}`) },
+    { request: get(`/generic/bad?${machine}`) },
+    { request: get(`/generic/meta-data?${machine}`) },
+    { request: get("/generic/user-data") },
     { request: get(`/cloud?${machine}`) },
     { request: get("/ipxe?serial=1") },
     { request: get("/ipxe?mac=unknown") },
@@ -114,6 +122,11 @@ describe("leaves to the routes", () => {
     { name: "GRUB", request: get(`/grub?${machine}`, "GRUB 2.06") },
     { name: "a long target", request: get(`/ipxe?${machine}&x=${"x".repeat(3_000)}`) },
     { name: "another path", request: get("/ipxe/") },
+    { name: "a part by an odd name", request: get(`/generic/user%2Ddata?${machine}`) },
+    { name: "a part by a name that none may have", request: get(`/generic/User-Data?${machine}`) },
+    { name: "a part's signature without a key", request: get(`/generic/user-data.sig?${machine}`) },
+    { name: "what is below a part", request: get(`/generic/user-data/x?${machine}`) },
+    { name: "no part", request: get(`/generic/?${machine}`) },
     { name: "no Host", request: "GET /ipxe HTTP/1.1\r\nConnection: close\r\n\r\n" },
   ])("$name", async ({ request }) => {
     expect(await ask(fast, request)).toBe(await ask(routes, request));

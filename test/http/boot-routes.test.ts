@@ -25,6 +25,8 @@ const whole: ProfileContent = {
     ignition: text('{"ignition":{"version":"3.4.0"},"systemd":{"units":[{"name":{{json request.query.serial}} }]}}'),
     cloudConfig: text("#cloud-config\nhostname: {{hostname}}\n"),
     generic: text('{"mac": {{json mac}}, "rawQuery": {{json request.raw_query}} }'),
+    "generic/user-data": text("#cloud-config\nhostname: {{hostname}}\n"),
+    "generic/ks.cfg": text('{"name": {{json request.query.serial}} }'),
   },
 };
 
@@ -39,6 +41,7 @@ const documents = [
       ignition: text("{{secretword}}"),
       cloudConfig: text("{{#if}}secretword"),
       generic: { kind: "broken" },
+      "generic/user-data": { kind: "broken" },
     },
   }),
   groupDocument("lab/whole", {
@@ -54,6 +57,8 @@ const documents = [
   syncedDocument(),
 ];
 
+/** Every endpoint that answers what a Group or its Profile has. */
+const names = [...configNames, "generic/user-data"];
 const wholeQuery = "mac=52-54-00-a1-9c-ae&serial=S%201";
 const servers: HttpServer[] = [];
 const logged: string[] = [];
@@ -130,6 +135,34 @@ it("`GET /generic` answers with the query exactly as sent", async () => {
   expect(JSON.parse(answer.body.toString())).toEqual({ mac: "52:54:00:a1:9c:ae", rawQuery: `${wholeQuery}&x=%zz` });
 });
 
+describe("a generic part", () => {
+  it.each([
+    ["/generic/user-data", "text/plain; charset=utf-8", "#cloud-config\nhostname: node1\n"],
+    ["/generic/ks.cfg", "application/json", '{"name": "S 1" }'],
+    ["/generic/user%2Ddata", "text/plain; charset=utf-8", "#cloud-config\nhostname: node1\n"],
+  ])("is at `%s`, and `/generic` is another", async (path, type, body) => {
+    const answer = await ask(port, `${path}?${wholeQuery}`);
+    expect([statusOf(answer), headerOf(answer, "Content-Type"), answer.body.toString()]).toEqual([200, type, body]);
+    expect((await ask(port, `/generic?${wholeQuery}`)).body.toString()).not.toBe(body);
+  });
+
+  it.each(["meta-data", "user-dat", "user-data.x", "constructor", "x".repeat(63)])(
+    "that the Profile has not is 404: `%s`",
+    async (name) => {
+      const answer = await ask(port, `/generic/${name}?${wholeQuery}`);
+      expect([statusOf(answer), answer.body.toString()]).toEqual([404, "404 no such config\n"]);
+    },
+  );
+
+  it.each([
+    ...["", "user-data/", "user-data/x", "/user-data", "user-data.sig", "user-data.asc", "user-data.sig.sig"],
+    ...["User-Data", "__proto__", "user%2Fdata", "%20", ".", "user-data.", "x".repeat(64), "x".repeat(3_000)],
+  ])("is not asked for by `/generic/%s`", async (rest) => {
+    const answer = await ask(port, `/generic/${rest}?${wholeQuery}`);
+    expect([statusOf(answer), answer.body.toString()]).toEqual([404, "404 not found\n"]);
+  });
+});
+
 it("`GET /metadata` answers the group's metadata, also when its Profile is gone", async () => {
   expect((await ask(port, `/metadata?${wholeQuery}`)).body.toString()).toContain("HOSTNAME=node1\n");
   const answer = await ask(port, "/metadata?role=gone");
@@ -159,7 +192,7 @@ describe("`GET /grub`", () => {
   });
 });
 
-describe.each(configNames)("`/%s`", (name) => {
+describe.each(names)("`/%s`", (name) => {
   it("answers HEAD with the head of GET", async () => {
     const [get, head] = [
       await ask(port, `/${name}?${wholeQuery}`),
@@ -211,7 +244,7 @@ describe.each(configNames)("`/%s`", (name) => {
   });
 });
 
-const profiled = configNames.filter((name) => name !== "metadata");
+const profiled = names.filter((name) => name !== "metadata");
 
 it.each(profiled)("`GET /%s` answers 404 when the Profile is gone, and when it has no such config", async (name) => {
   for (const role of ["gone", "bare"]) expect(statusOf(await ask(port, `/${name}?role=${role}`))).toBe(404);
@@ -231,6 +264,7 @@ const problems: Readonly<Record<string, unknown>> = {
   ipxe: unusable("boot"),
   grub: unusable("boot"),
   generic: unusable("generic"),
+  "generic/user-data": unusable("genericParts[user-data]"),
   ignition: expect.stringMatching(/./),
   cloud: expect.stringMatching(/./),
 };

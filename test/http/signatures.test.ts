@@ -60,7 +60,8 @@ async function start(signer: BootSigner | undefined) {
 }
 
 const grub = { headers: ["User-Agent: GRUB 2.06-13+deb12u2"] };
-const signable = ["boot.ipxe", "boot.ipxe.0", ...configNames];
+const names = [...configNames, "generic/user-data", "generic/ks.cfg"];
+const signable = ["boot.ipxe", "boot.ipxe.0", ...names];
 
 function shown(answer: WireAnswer) {
   return { status: statusOf(answer), type: headerOf(answer, "Content-Type"), body: answer.body.toString() };
@@ -98,7 +99,9 @@ describe.each(signable)("the signatures of `/%s`", (name) => {
     const { get } = await start(undefined);
     for (const ending of ["sig", "asc"]) {
       expect(statusOf(await get(`/${name}.${ending}?${query}`))).toBe(404);
-      expect(statusOf(await get(`/${name}.${ending}?${query}`, { method: "POST" }))).toBe(404);
+      // Any name could be that of a part, as any could be that of an asset.
+      const isPart = name.startsWith("generic/");
+      expect(statusOf(await get(`/${name}.${ending}?${query}`, { method: "POST" }))).toBe(isPart ? 405 : 404);
     }
     expect(shown(await get(`/${name}?${query}.sig`, grub))).toEqual(shown(await get(`/${name}?${query}.sig`)));
   });
@@ -144,7 +147,7 @@ it.each([
 });
 
 describe("an error", () => {
-  it.each(configNames.flatMap((name) => ["none", "broken"].map((role) => ({ name, role }))))(
+  it.each(names.flatMap((name) => ["none", "broken"].map((role) => ({ name, role }))))(
     "of `/$name` to $role is the same for its signatures, and not signed",
     async ({ name, role }) => {
       const { get } = await start(showingSigner);
@@ -185,6 +188,10 @@ it.each([
   "/ipxe.SIG",
   "/ipxe.gpg",
   "/ipxe/.sig",
+  "/generic/.sig",
+  "/generic/x.sig.sig",
+  "/generic/x.asc.sig",
+  "/generic/x/.sig",
   "/ipxe.sig/",
   "//ipxe.sig",
   "/..sig",
@@ -214,6 +221,9 @@ it("the access log and the metrics name the endpoint, however GRUB spells it", a
   await get("/ipxe?mac=52-54-00-a1-9c-ae");
   await get("/ipxe.sig?mac=52-54-00-a1-9c-ae");
   await get("/grub?mac=52-54-00-a1-9c-ae.sig", grub);
+  await get("/generic/user-data?mac=52-54-00-a1-9c-ae");
+  await get("/generic/meta-data.asc?mac=52-54-00-a1-9c-ae");
+  await get("/generic/user-data?mac=52-54-00-a1-9c-ae.sig", grub);
   const machine = { mac: "52:54:00:a1:9c:ae", group: "lab/node", profile: "lab/web", status: 200 };
   await expect
     .poll(() => lines)
@@ -221,10 +231,14 @@ it("the access log and the metrics name the endpoint, however GRUB spells it", a
       expect.objectContaining({ path: "/ipxe", ...machine }),
       expect.objectContaining({ path: "/ipxe.sig", signature: true, ...machine }),
       expect.objectContaining({ path: "/grub", signature: true, ...machine }),
+      expect.objectContaining({ path: "/generic/user-data", ...machine }),
+      expect.objectContaining({ path: "/generic/meta-data.asc", signature: true, ...machine }),
+      expect.objectContaining({ path: "/generic/user-data", signature: true, ...machine }),
     ]);
   expect(lines[0]).not.toHaveProperty("signature");
   const counted = [
     ...(await metrics.text()).matchAll(/^davit_boot_requests_total\{endpoint="([^"]+)",code="200"\} 1$/gm),
   ];
-  expect(counted.map(([, endpoint]) => endpoint)).toEqual(["ipxe", "ipxe.sig", "grub.sig"]);
+  const parts = ["generic-part", "generic-part.asc", "generic-part.sig"];
+  expect(counted.map(([, endpoint]) => endpoint)).toEqual(["ipxe", "ipxe.sig", "grub.sig", ...parts]);
 });

@@ -31,6 +31,20 @@ describe("what Profiles refer to", () => {
     expect(under.source.view.get("Secret", "default", "other")).toBeUndefined();
   });
 
+  it("is what their generic parts refer to, too", async () => {
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "one" } } });
+    suite.server.put(secretOf("keys", "s3cret"));
+    const parts = [
+      { name: "user-data", ...fromSecret("keys") },
+      { name: "meta-data", ...fromConfigMap("texts") },
+    ];
+    suite.server.put(profileOf("web", { genericParts: parts }));
+    const under = sourceOf();
+    await under.list();
+    expect(under.source.view.get("ConfigMap", "default", "texts")?.data.text).toBe("one");
+    expect(under.source.view.get("Secret", "default", "keys")?.data.text).toBe("s3cret");
+  });
+
   it("is told when it changes, comes or goes", async () => {
     suite.server.put(profileOf("web", { ignition: fromConfigMap("texts"), generic: fromSecret("keys") }));
     const under = sourceOf();

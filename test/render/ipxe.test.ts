@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { BugError } from "../../src/lib/errors.ts";
-import type { Boot } from "../../src/model/profile.ts";
+import type { FilledBoot, FilledKernel } from "../../src/render/boot.ts";
 import { bootScript, renderIpxe } from "../../src/render/ipxe.ts";
 
 const documented = [
@@ -9,7 +9,7 @@ const documented = [
   `coreos.config.url=http://192.0.2.1:8080/ignition?uuid=\${uuid}&mac=\${mac:hexhyp}`,
 ];
 
-const cases: readonly { name: string; boot: Boot }[] = [
+const cases: readonly { name: string; boot: FilledBoot }[] = [
   { name: "documented", boot: kernel({ initrd: ["/assets/coreos/1.0/initrd"], args: documented }) },
   { name: "bare-kernel", boot: kernel({}) },
   { name: "two-initrds", boot: kernel({ initrd: ["/assets/a.img", "--name extra http://192.0.2.1/b.img?v=1"] }) },
@@ -29,7 +29,7 @@ const cases: readonly { name: string; boot: Boot }[] = [
   { name: "local-sanboot", boot: { kind: "local", local: "sanboot" } },
 ];
 
-function kernel(part: Partial<Extract<Boot, { kind: "kernel" }>>): Boot {
+function kernel(part: Partial<FilledKernel>): FilledBoot {
   return { kind: "kernel", kernel: "/assets/vmlinuz", initrd: [], args: [], efiInitrd: false, ...part };
 }
 

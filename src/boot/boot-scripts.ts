@@ -1,0 +1,128 @@
+/**
+ * What iPXE and GRUB start a machine by. But for the tokens that GRUB has from the request, a script depends on nothing
+ * but a Group and its Profile, so that it is rendered once for each version of the two and kept in the Group.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import type { Labels } from "../model/labels.ts";
+import { type Boot, withArguments } from "../model/profile.ts";
+import { type FilledBoot, renderBoot } from "../render/boot.ts";
+import { type GrubCommands, type GrubSeparator, renderGrub } from "../render/grub.ts";
+import { renderIpxe } from "../render/ipxe.ts";
+import { type GrubSource, renderGrubScript, renderIpxeScript } from "../render/own-scripts.ts";
+import { counted, type Rendered } from "../render/rendered.ts";
+import type { Template } from "../render/template.ts";
+import { bootVariables } from "../render/variables.ts";
+import { BootError } from "./boot-error.ts";
+import type { Machine } from "./boot-index.ts";
+
+export interface BootScriptsOptions {
+  /** `host:port` that machines reach the boot service by: from the configuration, never from a request. */
+  readonly authority: string;
+  readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
+  readonly compile: (text: string) => Template;
+}
+
+/** What a boot section has a machine fetch. */
+export interface BootFiles {
+  readonly kernel: string;
+  readonly initrd: readonly string[];
+}
+
+/** Of a request, as far as GRUB configs say something of it. */
+interface GrubRequest {
+  readonly labels: Labels;
+  readonly userAgent: string;
+}
+
+export class BootScripts {
+  readonly #options: BootScriptsOptions;
+  readonly #davitUrl: string;
+
+  constructor(options: BootScriptsOptions) {
+    this.#options = options;
+    this.#davitUrl = `http://${options.authority}`;
+  }
+
+  /**
+   * The script for iPXE.
+   * @returns undefined for a machine that shall find none.
+   * @throws {BootError} noPart or broken. @throws {RenderError} when it cannot be made.
+   */
+  ipxe(machine: Machine): Rendered | undefined {
+    const { group, profile } = machine;
+    if (group.script?.profile === profile) return group.script;
+    const script = this.#makeIpxe(machine);
+    group.script = script && { ...counted(script), profile };
+    return group.script;
+  }
+
+  /** The config for GRUB; as `ipxe`. */
+  grub(machine: Machine, { labels, userAgent }: GrubRequest): Rendered | undefined {
+    const { group, profile } = machine;
+    if (group.boot?.profile !== profile) group.boot = { profile, boot: this.#makeGrubSource(machine) };
+    const { boot } = group.boot;
+    if (boot.kind === "config") return boot.config;
+    const title = profile.content.displayName;
+    const isGrubClient = userAgent.startsWith("GRUB ");
+    const { authority, grub } = this.#options;
+    return renderGrub({ title, boot, labels, authority, isGrubClient, ...grub });
+  }
+
+  /**
+   * Kernel and initrds as scripts name them; undefined where a script is the Profile's own, or boots from disk.
+   * @throws {BootError | RenderError} as `ipxe`.
+   */
+  files(machine: Machine): BootFiles | undefined {
+    const boot = bootOf(machine);
+    if (boot.kind !== "kernel") return undefined;
+    const filled = this.#fill(boot, machine);
+    return filled.kind === "kernel" ? filled : undefined;
+  }
+
+  #makeIpxe(machine: Machine): Rendered | undefined {
+    const boot = bootOf(machine);
+    if (boot.kind !== "script") return renderIpxe(this.#fill(boot, machine));
+    return renderIpxeScript(boot.script, this.#variables(machine), this.#options.compile);
+  }
+
+  #makeGrubSource(machine: Machine): GrubSource {
+    const { boot, grubScript } = machine.profile.content;
+    if (grubScript !== undefined && boot?.kind !== "broken") {
+      return { kind: "config", config: renderGrubScript(grubScript, this.#variables(machine), this.#options.compile) };
+    }
+    const own = bootOf(machine);
+    if (own.kind === "script") throw new BootError("noPart", subjectOf(machine));
+    return this.#fill(own, machine);
+  }
+
+  #fill(boot: Exclude<Boot, { kind: "script" }>, machine: Machine): FilledBoot {
+    switch (boot.kind) {
+      case "local":
+        return boot;
+      case "kernel": {
+        const whole = withArguments(boot, machine.group.args);
+        return renderBoot(whole, this.#variables(machine), this.#options.compile);
+      }
+      default:
+        return unreachable(boot);
+    }
+  }
+
+  #variables({ group, profile }: Machine) {
+    return bootVariables({ group, defaults: profile.content.metadata, davitUrl: this.#davitUrl });
+  }
+}
+
+/** @throws {BootError} for a Profile without a boot section, or with one that never was good. */
+function bootOf(machine: Machine): Boot {
+  const { boot } = machine.profile.content;
+  if (boot === undefined) throw new BootError("noPart", subjectOf(machine));
+  if (boot.kind !== "broken") return boot;
+  const problem = "spec.boot cannot be used: the conditions of the Profile say why";
+  throw new BootError("broken", { ...subjectOf(machine), problem });
+}
+
+function subjectOf({ group, profile }: Machine) {
+  return { group: group.id, profile: profile.id };
+}

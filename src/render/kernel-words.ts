@@ -1,0 +1,88 @@
+/**
+ * Words of a kernel's command line. Which words an argument has is its author's to say; a value is always a part of one
+ * word. Linux splits its command line at white space outside double quotes, knows no other quotes and no escapes, and
+ * drops quotes around a word or around what stands behind its `=` (lib/cmdline.c, next_arg).
+ */
+
+import { type Filled, hasValue, own, type Pieces, piecesOf, valueMatches } from "./pieces.ts";
+import type { Piece } from "./template-trace.ts";
+
+/** A word as its author means it. */
+export interface Word {
+  /** As it is written, with its author's double quotes. */
+  readonly source: Pieces;
+  /** Without them. */
+  readonly bare: Pieces;
+}
+
+/**
+ * Splits an argument on white space outside its author's double quotes: `opt="two words" quiet` is `opt=two words` and
+ * `quiet`. A quote that is never closed holds to the end; a word of nothing is none.
+ */
+export function wordsOf(argument: Filled): readonly Word[] {
+  const words: { readonly source: Piece[]; readonly bare: Piece[] }[] = [{ source: [], bare: [] }];
+  let isQuoted = false;
+  for (const piece of marksOf(argument)) {
+    const word = words.at(-1);
+    const { text, isValue } = piece;
+    if (!(isQuoted || isValue) && /^\s/.test(text)) words.push({ source: [], bare: [] });
+    else word?.source.push(piece);
+    if (isValue || !/^["\s]/.test(text) || (isQuoted && text !== '"')) word?.bare.push(piece);
+    if (!isValue && text === '"') isQuoted = !isQuoted;
+  }
+  return words.filter(({ bare }) => bare.length > 0);
+}
+
+/** True for an argument with a double quote of its author's that is never closed. */
+export function hasOpenQuote(argument: Filled): boolean {
+  return marksOf(argument).filter(({ text, isValue }) => !isValue && text === '"').length % 2 === 1;
+}
+
+/** True when no value can mean anything but itself, wherever it stands: nearly all are such. */
+export function isHarmless(argument: Filled): boolean {
+  return typeof argument === "string" || !valueMatches(argument, /[^\w%+,./:=@~-]/);
+}
+
+/** True when Linux reads a text as one word, and takes away no quote of a value. */
+export function isOneWord(text: Pieces): boolean {
+  const letters = text.flatMap((piece) => [...piece.text].map((letter) => ({ letter, isValue: piece.isValue })));
+  let isQuoted = false;
+  for (const { letter } of letters) {
+    if (letter === '"') isQuoted = !isQuoted;
+    else if (!isQuoted && endsWord(letter)) return false;
+  }
+  const first = letters[0];
+  const begin = letters[letters.findIndex(({ letter }, at) => at > 0 && letter === "=") + 1];
+  const isUnquoted = [first, begin].some((at) => at?.letter === '"');
+  const dropped = isUnquoted ? [first, begin, letters.at(-1)] : [];
+  return !(isQuoted || dropped.some((at) => at?.letter === '"' && at.isValue));
+}
+
+/** The bare word in double quotes, as one can be written. */
+export function quoted({ bare }: Word): Pieces {
+  return [own('"'), ...bare, own('"')];
+}
+
+/**
+ * True for a value with a letter that ends a word beside the blank: to Linux the byte A0 is white space, and in UTF-8
+ * it is a part of letters such as `à`.
+ */
+export function hasBlankByte(word: Pieces): boolean {
+  return word.some(({ text, isValue }) => isValue && [...text].some((letter) => letter !== " " && endsWord(letter)));
+}
+
+/** True for a word that a value has a part in. */
+export function isFilled({ source }: Word): boolean {
+  return hasValue(source);
+}
+
+/** Values whole, and what the author wrote as quotes, runs of white space, and the rest. */
+function marksOf(argument: Filled): Pieces {
+  return piecesOf(argument).flatMap((piece) =>
+    piece.isValue ? [piece] : (piece.text.match(/"|\s+|[^"\s]+/g) ?? []).map(own),
+  );
+}
+
+function endsWord(letter: string): boolean {
+  return letter === " " || encodeURIComponent(letter.toWellFormed()).includes("%A0");
+}
