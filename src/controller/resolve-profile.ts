@@ -18,6 +18,7 @@ import { renderGeneric } from "../render/generic.ts";
 import { mayBeButane, renderIgnition } from "../render/ignition.ts";
 import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError, type RenderReason } from "../render/render-error.ts";
+import { locationFinding } from "./check-location.ts";
 import type { Finding, RefReason } from "./conditions.ts";
 
 // Parsing takes about 1 s per MiB in the worst case; a config of that size is a mistake.
@@ -206,8 +207,13 @@ function bootOf({ boot, grubScript }: ProfileSpec): Pick<ProfileContent, "boot" 
 function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
   return bootTexts(spec).flatMap(([path, text]) => {
     const fault = world.checkTemplate(text);
-    return fault === undefined ? [] : [inField(`spec.boot.${path}`, templateFinding(fault))];
+    const finding = fault ? templateFinding(fault) : isLocation(path) ? locationFinding(text) : undefined;
+    return finding === undefined ? [] : [inField(`spec.boot.${path}`, finding)];
   });
+}
+
+function isLocation(path: string): boolean {
+  return path === "kernel" || path.startsWith("initrd[");
 }
 
 /** What a template's text is found to have wrong. */

@@ -153,6 +153,22 @@ describe("a Profile that was never valid", () => {
     expect(content.boot).toEqual(kernelBoot);
   });
 
+  it("tells of a URL by its field, without its text, in which a password may be", () => {
+    const boot = {
+      kind: "kernel",
+      kernel: "/k",
+      initrd: ["/a", "http://user:secret@/b"],
+      args: [],
+      efiInitrd: false,
+    } as const;
+    const outcome = reconcileProfile(profileObject({ boot, templates: {} }), nothingStored, world());
+    expect(condition(outcome, "Accepted")).toMatchObject({
+      status: "False",
+      reason: "InvalidURL",
+      message: "spec.boot.initrd[1]: is no URL that a machine can follow: write http://HOST:PORT/PATH",
+    });
+  });
+
   it("tells where a finished generic document is not the JSON that it promises to be", () => {
     const generic = { kind: "inline", text: '{"a":\n', raw: true, format: "json" } as const;
     const outcome = reconcileProfile(profileObject({ templates: { generic } }), nothingStored, world());
