@@ -9,7 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: chart chart-tools chart-tools-all e2e
+.PHONY: chart chart-tools chart-tools-all cloud-init e2e
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
@@ -73,6 +73,9 @@ boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox;
 
 boot: install ## boot a QEMU machine from the running quickstart (make run or make cluster in another terminal)
 	@npm --silent run boot
+
+cloud-init: ## unpack Debian's cloud-init for the test that asks davit with it; installs nothing
+	@test/clients/cloud-init/fetch.sh
 
 cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache directory; some eight minutes, once
 	@npm --silent run cluster-tools

@@ -12,6 +12,9 @@ import { chartToolPath } from "../tools/chart-tools.ts";
 import { operatorCrdsDirectory } from "../tools/operator-crds.ts";
 import { toolPath } from "../tools/tools.ts";
 
+/** Where `make cloud-init` unpacks what an installed cloud-init would have among Debian's Python packages. */
+export const cloudInitPackages = join(import.meta.dirname, "../../.cache/cloud-init/usr/lib/python3/dist-packages");
+
 interface Requirement {
   /** Found when any of these programs is on the PATH or any of these files exists. */
   readonly anyOf: readonly string[];
@@ -67,6 +70,7 @@ const requirements = {
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
   etcdctl: { anyOf: ["etcdctl"], bringIt: "apt-get install etcd-client" },
   "python-etcd": { anyOf: ["/usr/lib/python3/dist-packages/etcd/lock.py"], bringIt: "apt-get install python3-etcd" },
+  "cloud-init": { anyOf: [join(cloudInitPackages, "cloudinit/version.py")], bringIt: "make cloud-init" },
   tmpfs: { anyOf: ["mount"], also: mayMount, bringIt: "run the tests as root, in a container with CAP_SYS_ADMIN" },
   "kube-apiserver": { anyOf: [toolPath("kube-apiserver")], also: hasEtcd, bringIt: "make cluster-tools" },
   kubectl: { anyOf: [toolPath("kubectl")], bringIt: "make cluster-tools" },

@@ -36,7 +36,11 @@ async function readExamples(): Promise<readonly Example[]> {
 }
 
 function endpointsOf(spec: JsonObject): readonly string[] {
-  return Object.entries(parts).flatMap(([part, endpoints]) => (part in spec ? endpoints : []));
+  const { genericParts } = spec;
+  const names = Array.isArray(genericParts)
+    ? genericParts.filter(isJsonObject).map(({ name }) => `generic/${name}`)
+    : [];
+  return [...Object.entries(parts).flatMap(([part, endpoints]) => (part in spec ? endpoints : [])), ...names];
 }
 
 const all = await readExamples();
@@ -83,6 +87,10 @@ describe("the examples", () => {
           ignition: /^\{\n/,
           cloud: /^#cloud-config\n/,
           generic: /\n$/,
+          "generic/user-data": /^#cloud-config\nautoinstall:\n/,
+          "generic/meta-data": /^instance-id: "ubuntu-1"\n$/,
+          "generic/vendor-data": /^#cloud-config\n$/,
+          "generic/network-config": /^\{\}\n$/,
         }[endpoint] ?? /^never$/,
       );
     },
