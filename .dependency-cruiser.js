@@ -15,7 +15,10 @@ const allowed = {
   controller: ["store", "render", "model", "lib"],
   follow: ["model", "lib"],
   boot: ["render", "model", "lib"],
-  http: ["boot", "render", "sign", "store", "model", "lib"],
+  offline: ["directory", "admission", "controller", "boot", "render", "model", "lib"],
+  lint: ["offline", "directory", "controller", "render", "model", "lib"],
+  history: ["model", "lib"],
+  http: ["boot", "history", "render", "sign", "store", "model", "lib"],
 };
 
 // A package that only one place may know: everything else sees that place's own types.

@@ -36,12 +36,12 @@ export interface TemplateText {
 export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "defaultsOf">;
 
 export class BootIndex implements FeedListener {
-  readonly #log: Log;
+  readonly #log: Pick<Log, "error">;
   #known = new KnownDocuments();
   #selectors = new SelectorIndex<BootGroup>();
   #isOpen = false;
 
-  constructor({ log }: { readonly log: Log }) {
+  constructor({ log }: { readonly log: Pick<Log, "error"> }) {
     this.#log = log;
   }
 

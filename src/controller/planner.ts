@@ -20,8 +20,9 @@ import type { ProfileWorld } from "./resolve-profile.ts";
 import { type Passing, tombstoneWrites } from "./tombstones.ts";
 
 export interface PlannerOptions {
-  readonly source: Source;
-  readonly documents: Documents;
+  readonly source: Pick<Source, "view">;
+  /** What is stored. */
+  readonly documents: Pick<Documents, "names" | "profile" | "group" | "textAt">;
   readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];

@@ -1,0 +1,71 @@
+/**
+ * A text of many objects in pieces that can be read one by one: what `kubectl get -o yaml` writes of 10,000 objects is
+ * tens of megabytes, which is too much for a parser at once. Pure; what it cannot take apart stays whole.
+ *
+ * What kubectl writes is one List whose items begin with `- ` in the first column, and nothing else in it does: go-yaml
+ * indents whatever goes over several lines, and uses no anchors. An item reads alone once that dash is a blank, and its
+ * columns stay what they were.
+ */
+
+import type { TextStart } from "../directory/yaml-documents.ts";
+
+export interface Piece {
+  readonly text: string;
+  /** Where it begins in the whole. */
+  readonly start: TextStart;
+}
+
+/** Takes a text apart; the pieces are in its order. */
+export function piecesOf(text: string): readonly Piece[] {
+  const lines = text.split(/(?<=\n)/);
+  // A directive belongs to the document after it.
+  if (lines.some((line) => line.startsWith("%"))) return [{ text, start: { line: 1, document: 1 } }];
+  const pieces: Piece[] = [];
+  let first = 0;
+  for (let at = 1; at <= lines.length; at++) {
+    if (at < lines.length && !isSeparator(lines[at])) continue;
+    const document = pieces.length === 0 ? 1 : (pieces.at(-1)?.start.document ?? 0) + 1;
+    pieces.push(...itemsOf(lines.slice(first, at), { line: first + 1, document }));
+    first = at;
+  }
+  return pieces;
+}
+
+function isSeparator(line: string | undefined): boolean {
+  return line !== undefined && /^---(?:\s|$)/.test(line);
+}
+
+/** The items of a List as kubectl writes it; anything else is one piece. */
+function itemsOf(lines: readonly string[], start: TextStart): readonly Piece[] {
+  const head = isSeparator(lines[0]) ? 1 : 0;
+  const isList = isLine(lines[head], "apiVersion: v1") && isLine(lines[head + 1], "items:");
+  const end = lines.findLastIndex((line) => isLine(line, "kind: List"));
+  const first = head + 2;
+  if (!isList || end <= first || !lines.slice(first, end).every(isOfItem)) return [{ text: lines.join(""), start }];
+  const pieces: Piece[] = [];
+  let from = first;
+  for (let at = first + 1; at <= end; at++) {
+    if (at < end && !lines[at]?.startsWith("- ")) continue;
+    const text = withoutStatus(lines.slice(from, at)).join("");
+    pieces.push({ text: ` ${text.slice(1)}`, start: { ...start, line: start.line + from } });
+    from = at;
+  }
+  return pieces;
+}
+
+function isLine(line: string | undefined, text: string): boolean {
+  return line?.trimEnd() === text;
+}
+
+function isOfItem(line: string, at: number): boolean {
+  return line.startsWith("- ") || (at > 0 && (line.startsWith("  ") || line.trim() === ""));
+}
+
+/** An item less what davit told of it: half of the text, and nothing of it is read. Lines stay where they were. */
+function withoutStatus(lines: readonly string[]): readonly string[] {
+  const from = lines.findIndex((line) => isLine(line, "  status:"));
+  if (from === -1) return lines;
+  const next = lines.findIndex((line, at) => at > from && /^ {2}[^\s]/.test(line));
+  const to = next === -1 ? lines.length : next;
+  return lines.map((line, at) => (at >= from && at < to ? "\n" : line));
+}

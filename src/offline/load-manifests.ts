@@ -1,0 +1,128 @@
+/**
+ * Manifests without a server: what `davit serve` would hold once its first list is in a store that was empty, and what it
+ * would tell of each object. It goes through the parts that the directory source and the controller are made of: listing,
+ * parser, admission, holdings, planner. So nothing here decides what an object means.
+ *
+ *   const manifests = await loadManifests({ directories: ["manifests"], log });
+ *   const index = bootIndexOf(manifests);
+ *   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
+ *   configs.render("ipxe", { labels, rawQuery, userAgent: "" });   // byte for byte what the server answers
+ *
+ * It writes nothing, starts no store and follows no change; what it holds is as the files were when they were read.
+ */
+
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { Admission } from "../admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
+import { BootIndex } from "../boot/boot-index.ts";
+import { type Planned, Planner, type PlannerOptions } from "../controller/planner.ts";
+import type { FileProblem } from "../directory/file-problem.ts";
+import { Holdings } from "../directory/holdings.ts";
+import { type ListedFile, listFiles } from "../directory/list-files.ts";
+import { Parser } from "../directory/parser.ts";
+import type { ReadFile } from "../directory/read-file.ts";
+import { textBegin } from "../directory/yaml-documents.ts";
+import { toRfc3339 } from "../lib/clock.ts";
+import { assert } from "../lib/errors.ts";
+import type { Log } from "../lib/log.ts";
+import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
+import type { SourceView } from "../model/source.ts";
+import { parseTemplate } from "../render/template.ts";
+import { ObjectPlaces } from "./object-places.ts";
+import { type ReadPart, readInput } from "./read-input.ts";
+
+export interface LoadOptions {
+  /** Read as `--manifests` of `davit serve` is. */
+  readonly directories: readonly string[];
+  /**
+   * What came by standard input, if it is to be read: YAML documents, or the List that
+   * `kubectl get profiles.davit.dev,groups.davit.dev -o yaml` writes.
+   */
+  readonly input?: Uint8Array | undefined;
+  /** As `--admin-namespace` of `davit serve`. */
+  readonly adminNamespace?: string | undefined;
+  /** For faults of davit's own. */
+  readonly log: Pick<Log, "error">;
+  /** Called now and then with how many files or parts of the input are read. */
+  readonly progress?: (count: number, total: number) => void;
+}
+
+export interface Manifests {
+  /** The accepted objects, what is refused, and every problem on the way. */
+  readonly view: SourceView & { readonly problems: readonly FileProblem[] };
+  readonly places: ObjectPlaces;
+  /** What became of each Profile and Group, with its status. */
+  readonly planned: readonly Planned[];
+  /** Path and text of each document that the store would hold, texts of Secrets among them. */
+  readonly documents: readonly (readonly [path: string, text: string])[];
+}
+
+/**
+ * Loads manifests. What is wrong with them is in the view and in the statuses, never thrown.
+ * @throws {Error} when davit's own CRD files cannot be read, or the parser's thread cannot be started.
+ */
+export async function loadManifests(options: LoadOptions): Promise<Manifests> {
+  const crds = await readCrds(packagedCrdsDirectory);
+  const { directories, input, progress } = options;
+  const listing = await listFiles(directories);
+  const parser = new Parser(crds);
+  const parts: ReadPart[] = [];
+  try {
+    const files = await parser.parse(listing.files, (count) => progress?.(count, listing.files.length));
+    parts.push(...files.flatMap((file, at) => partOf(listing.files[at], file)));
+  } finally {
+    await parser.stop();
+  }
+  if (input !== undefined) parts.push(...readInput(input, new Admission(crds), progress));
+  const view = new Holdings(0);
+  const places = new ObjectPlaces();
+  for (const { text, file } of parts) places.add(text, file);
+  view.take({ files: parts.map(({ file }) => file), problems: listing.problems, isAtRest: true, atMs: 0 });
+  return { view, places, ...plan(view, options) };
+}
+
+function partOf(listed: ListedFile | undefined, file: ReadFile): readonly ReadPart[] {
+  assert(listed !== undefined, "The parser answers for each file");
+  const { label, path } = listed;
+  return [{ text: { file: label, start: textBegin, read: () => readFileSync(path, "utf8") }, file }];
+}
+
+/** The boot service's view of manifests, open for requests. */
+export function bootIndexOf({ documents }: Pick<Manifests, "documents">): BootIndex {
+  const index = new BootIndex({ log: { error: () => assert(false, "The planner writes what the index reads") } });
+  index.replaced(documents);
+  index.open();
+  return index;
+}
+
+const nothingStored: PlannerOptions["documents"] = {
+  names: () => [],
+  profile: () => ({ document: undefined, secrets: [] }),
+  group: () => undefined,
+  textAt: () => undefined,
+};
+
+function plan(view: SourceView, { log, adminNamespace }: LoadOptions): Pick<Manifests, "planned" | "documents"> {
+  const planner = new Planner({
+    source: { view },
+    documents: nothingStored,
+    log,
+    sha256,
+    checkTemplate: parseTemplate,
+    // Nothing is stored, so nothing goes that would leave one.
+    tombstoneTtlSeconds: 1,
+    adminNamespace,
+  });
+  const { planned, writes } = planner.plan(planner.names());
+  const written = writes.map(({ path, text }) => {
+    assert(text !== undefined, "What is not stored is not removed");
+    return [path, text] as const;
+  });
+  const mark: SyncedDocument = { source: "directory", at: toRfc3339(0), revision: "", complete: view.complete };
+  return { planned, documents: [...written, [syncedPath, encodeDocument(mark)]] };
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

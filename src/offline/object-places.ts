@@ -1,0 +1,96 @@
+/**
+ * Where objects and their fields are written. A text is read again when something is to be said of an object in it, since
+ * what a parser knows of 10,000 objects takes more memory than the objects themselves, and little is said of most.
+ */
+
+import type { Definition, ItemPlace, ReadFile } from "../directory/read-file.ts";
+import { readDocuments, type TextDocument, type TextStart } from "../directory/yaml-documents.ts";
+import type { Position } from "../lib/position.ts";
+import { isJsonObject, type JsonValue } from "../model/json.ts";
+import type { ObjectName } from "../model/source.ts";
+
+/** A text that objects were read from. */
+export interface WrittenText {
+  /** How people call the file. */
+  readonly file: string;
+  readonly start: TextStart;
+  /** @throws {Error} when it cannot be read any more. */
+  readonly read: () => string;
+}
+
+/** A place in a file. */
+export interface FilePlace extends Position {
+  readonly file: string;
+}
+
+interface Written {
+  readonly text: WrittenText;
+  readonly item: ItemPlace;
+}
+
+export class ObjectPlaces {
+  readonly #objects = new Map<string, Written>();
+  #last: { readonly text: WrittenText; readonly documents: readonly TextDocument[] } | undefined;
+
+  /** Takes in what a text defines; of an object that is defined twice the first one counts. */
+  add(text: WrittenText, { definitions }: ReadFile): void {
+    for (const definition of definitions) {
+      const key = keyOf(nameOf(definition));
+      if (!this.#objects.has(key)) this.#objects.set(key, { text, item: definition.place });
+    }
+  }
+
+  /**
+   * Where an object's field is, or the nearest place above it that is written.
+   * @param path names and list positions from the object on; none for the object itself.
+   * @param inside a place in the field's text.
+   * @returns undefined for an object that is not in a text.
+   */
+  placeOf(name: ObjectName, path: readonly string[], inside?: Position): FilePlace | undefined {
+    const written = this.#objects.get(keyOf(name));
+    if (written === undefined) return undefined;
+    const { file, at, document: number } = written.item;
+    const document = path.length === 0 ? undefined : this.#read(written.text).find((each) => each.number === number);
+    return { file, ...(document?.placeOf([...written.item.path, ...path], inside) ?? at) };
+  }
+
+  /** True when an object has a value there. */
+  has(name: ObjectName, path: readonly string[]): boolean {
+    const written = this.#objects.get(keyOf(name));
+    const document = written && this.#read(written.text).find(({ number }) => number === written.item.document);
+    let value: JsonValue | undefined = document?.value;
+    for (const segment of [...(written?.item.path ?? []), ...path]) value = memberOf(value, segment);
+    return value !== undefined;
+  }
+
+  #read(text: WrittenText): readonly TextDocument[] {
+    if (this.#last?.text === text) return this.#last.documents;
+    const documents = readAgain(text);
+    this.#last = { text, documents };
+    return documents;
+  }
+}
+
+/** What was read a moment ago may have been changed or removed since: then nothing is known of its fields. */
+function readAgain({ file, start, read }: WrittenText): readonly TextDocument[] {
+  try {
+    const documents = readDocuments(read(), file.endsWith(".json") ? "json" : "yaml", start);
+    return "text" in documents ? [] : documents;
+  } catch {
+    // The places of the objects themselves are known.
+    return [];
+  }
+}
+
+function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
+  if (Array.isArray(value)) return value[Number(name)];
+  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+}
+
+function nameOf(definition: Definition): ObjectName {
+  return definition.kind === "accepted" ? definition.object : definition.name;
+}
+
+function keyOf({ kind, namespace, name }: ObjectName): string {
+  return `${kind}/${namespace}/${name}`;
+}

@@ -1,0 +1,53 @@
+/** What came by standard input to what it defines, as a file of a manifests directory is read. */
+
+import type { Admission } from "../admission/admission.ts";
+import { decodeUtf8 } from "../admission/secret-data.ts";
+import { type ReadFile, readText, unusableFile } from "../directory/read-file.ts";
+import { textBegin } from "../directory/yaml-documents.ts";
+import type { FindingCode } from "../model/findings.ts";
+import { piecesOf } from "./input-pieces.ts";
+import type { WrittenText } from "./object-places.ts";
+
+/** How people call it in what they are told. */
+export const inputLabel = "<stdin>";
+
+// Enough to see a bar move, and 10,000 objects tell it a hundred times.
+const piecesPerTurn = 100;
+
+/** A part of the input and what it defines. */
+export interface ReadPart {
+  readonly text: WrittenText;
+  readonly file: ReadFile;
+}
+
+/**
+ * Reads it; there is at least one part.
+ * @param told called now and then with how many parts of how many are done.
+ */
+export function readInput(
+  bytes: Uint8Array,
+  admission: Admission,
+  told: (count: number, total: number) => void = () => undefined,
+): readonly ReadPart[] {
+  const text = decodeUtf8(bytes);
+  if (text === undefined || text.includes("\0")) {
+    return [unusable("not-text", "The input is not UTF-8 text: give YAML or JSON")];
+  }
+  const pieces = piecesOf(text);
+  const read: ReadPart[] = [];
+  for (const [at, piece] of pieces.entries()) {
+    const file = readText({ path: inputLabel, ...piece }, admission);
+    const { start } = piece;
+    if (file !== undefined) read.push({ text: { file: inputLabel, start, read: () => piece.text }, file });
+    if (at % piecesPerTurn === 0) told(at, pieces.length);
+  }
+  if (read.length === 0) return [unusable("no-document", "The input holds no document: give Profiles and Groups")];
+  return read;
+}
+
+function unusable(code: FindingCode, message: string): ReadPart {
+  return {
+    text: { file: inputLabel, start: textBegin, read: () => "" },
+    file: unusableFile(inputLabel, code, message),
+  };
+}
