@@ -18,16 +18,32 @@ if (major < oldestMajor) {
       stop.abort();
     });
   }
-  process.exitCode = await run({
+  let outputFailed = false;
+  // Whoever reads the output may have seen enough (`| head`): the rest is written for nobody, and that is all.
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") return;
+    if (!outputFailed) process.stderr.write(`Writing standard output: ${error.code ?? "failed"}\n`);
+    outputFailed = true;
+    process.exitCode = 2;
+  });
+  const exitCode = await run({
     args: process.argv.slice(2),
     environment: process.env,
     outputIsTerminal: process.stdout.isTTY === true,
+    // Looked at only by commands that read it.
+    input: {
+      get isTerminal() {
+        return process.stdin.isTTY === true;
+      },
+      pieces: () => process.stdin,
+    },
     write: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
     stop: stop.signal,
     onExit: (callback) => process.once("exit", callback),
     exit: (code) => process.exit(code),
   });
+  process.exitCode = outputFailed ? 2 : exitCode;
 }
 
 export {};

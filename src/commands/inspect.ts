@@ -21,6 +21,7 @@ Exit code 0: sound. 1: damaged; each place is told. 2: it was not inspected.
 /** What is in a backup or a data directory, and whether it is sound. */
 export const inspect: Command = {
   name: "inspect",
+  endsAtOnce: true,
   summary: "verify a backup or a data directory",
   run: async (args, host) => {
     if (args.includes("--help") || args.includes("-h")) {

@@ -54,6 +54,40 @@ export class Progress {
   }
 }
 
+/** A line that says how far something is: only for a person at a terminal, and gone when it is done. */
+export class ProgressLine {
+  readonly #host: Pick<Host, "writeError" | "outputIsTerminal">;
+  readonly #clock: Clock;
+  #toldMs: number;
+  #length = 0;
+
+  constructor(host: Pick<Host, "writeError" | "outputIsTerminal">, clock: Clock) {
+    this.#host = host;
+    this.#clock = clock;
+    this.#toldMs = clock.monotonicMs();
+  }
+
+  /** Writes it anew, now and then. */
+  tell(text: string): void {
+    const nowMs = this.#clock.monotonicMs();
+    if (!this.#host.outputIsTerminal || nowMs - this.#toldMs < terminalPauseMs) return;
+    this.#toldMs = nowMs;
+    this.#write(text);
+    this.#length = text.length;
+  }
+
+  /** Before something else is written. */
+  clear(): void {
+    if (this.#length > 0) this.#write("");
+    this.#length = 0;
+  }
+
+  /** Blanks cover what is left of the line before. */
+  #write(text: string): void {
+    this.#host.writeError(`\r${text.padEnd(this.#length)}${text === "" ? "\r" : ""}`);
+  }
+}
+
 /** A size for people, in units of 1024. */
 export function sizeText(bytes: number): string {
   if (bytes < 10_000) return `${bytes} bytes`;

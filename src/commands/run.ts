@@ -5,18 +5,25 @@ import { boot } from "./boot.ts";
 import { fetchAssets } from "./fetch-assets.ts";
 import type { Command, Host } from "./host.ts";
 import { inspect } from "./inspect.ts";
+import { lint } from "./lint.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly Command[] = [serve, boot, backup, restore, inspect, fetchAssets, version];
+const commands: readonly Command[] = [serve, boot, backup, restore, inspect, lint, fetchAssets, version];
+
+/** As shells tell the end by a signal. */
+const interruptedCode = 130;
 
 /** Runs one command line and gives the exit code. */
 export async function run(host: Host): Promise<number> {
   const [word, ...args] = host.args;
   const name = word === "--version" || word === "-v" ? version.name : word;
   const command = commands.find((candidate) => candidate.name === name);
-  if (command !== undefined) return await command.run(args, host);
+  if (command !== undefined) {
+    if (command.endsAtOnce === true) host.stop.addEventListener("abort", () => host.exit(interruptedCode));
+    return await command.run(args, host);
+  }
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {
     host.write(help());
     return name === undefined ? 2 : 0;

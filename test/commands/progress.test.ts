@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Progress, sizeText } from "../../src/commands/progress.ts";
+import { Progress, ProgressLine, sizeText } from "../../src/commands/progress.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
@@ -11,6 +11,7 @@ async function told(outputIsTerminal: boolean, sizes: readonly number[]): Promis
     args: [],
     environment: {},
     outputIsTerminal,
+    input: { isTerminal: true, pieces: () => process.stdin },
     write: (text: string) => written.push(text),
     writeError: () => undefined,
     stop: new AbortController().signal,
@@ -53,4 +54,27 @@ it.each([
   [3 * 1024 ** 3, "3.00 GiB"],
 ])("%i bytes are told as %s", (bytes, text) => {
   expect(sizeText(bytes)).toBe(text);
+});
+
+describe("a progress line", () => {
+  async function toldLine(outputIsTerminal: boolean): Promise<readonly string[]> {
+    const clock = new FakeClock();
+    const written: string[] = [];
+    const line = new ProgressLine({ outputIsTerminal, writeError: (text) => written.push(text) }, clock);
+    for (const text of ["too soon", "read 90 of 100", "tried 1 of 2"]) {
+      line.tell(text);
+      await clock.advance(100);
+    }
+    line.clear();
+    line.clear();
+    return written;
+  }
+
+  it("is written over at a terminal, at most ten times a second, and is gone in the end", async () => {
+    expect(await toldLine(true)).toEqual(["\rread 90 of 100", "\rtried 1 of 2  ", `\r${" ".repeat(12)}\r`]);
+  });
+
+  it("is not written anywhere else", async () => {
+    expect(await toldLine(false)).toEqual([]);
+  });
 });

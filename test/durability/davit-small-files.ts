@@ -26,6 +26,7 @@ process.exitCode = await runServing(
     args,
     environment: process.env,
     outputIsTerminal: false,
+    input: { isTerminal: false, pieces: () => process.stdin },
     write: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),
     stop: stop.signal,

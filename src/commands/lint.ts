@@ -1,0 +1,75 @@
+import { openAsset } from "../http/asset-file.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createLog } from "../lib/create-log.ts";
+import type { LintFinding } from "../lint/finding.ts";
+import { lint as lintManifests } from "../lint/lint.ts";
+import { countsOf, countsText, reportOf } from "../lint/report.ts";
+import { type LintConfig, lintHelp, readLintConfig } from "../lint-config.ts";
+import type { Manifests } from "../offline/load-manifests.ts";
+import { inputMark } from "../offline-config.ts";
+import { readCommandLine } from "./command-line.ts";
+import { sentenceOf } from "./failure.ts";
+import type { Command, Host } from "./host.ts";
+import { loadInput, readsInput } from "./load-input.ts";
+import { ProgressLine } from "./progress.ts";
+
+const goodCode = 0;
+const badCode = 1;
+const unreadCode = 2;
+
+/** Checks manifests without a server. */
+export const lint: Command = {
+  name: "lint",
+  endsAtOnce: true,
+  summary: "tell what is wrong with Profiles and Groups",
+  run: async (args, host) => {
+    const read = readCommandLine({ name: "lint", help: lintHelp, readConfig: readLintConfig }, args, host);
+    if (read.kind === "over") return read.exitCode;
+    try {
+      const { findings, failures } = await findAll(read.config, host);
+      for (const piece of reportOf(findings, read.config.format)) host.write(piece);
+      host.writeError(`davit lint: ${countsText(countsOf(findings))}\n`);
+      if (failures > 0) host.writeError(`davit lint: davit failed on ${failures} objects, so more may be wrong\n`);
+      return failures > 0 ? unreadCode : exitCodeOf(findings, read.config);
+    } catch (error) {
+      const sentence = sentenceOf(error);
+      if (sentence === undefined) throw error;
+      host.writeError(`${sentence}\n`);
+      return unreadCode;
+    }
+  },
+};
+
+async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, host: Host) {
+  const log = createLog({ level: "error", format: "json", destination: { write: (line) => host.writeError(line) } });
+  const line = new ProgressLine(host, systemClock);
+  const loaded = await loadInput(
+    { manifests, adminNamespace, log, progress: (count, total) => line.tell(`read ${count} of ${total}`) },
+    host,
+  );
+  const findings = await lintManifests(loaded, {
+    directories: manifests.filter((path) => path !== inputMark),
+    readsInput: readsInput(manifests),
+    hasAsset: assetsDir === undefined ? undefined : (path) => hasAsset(assetsDir, path),
+    progress: (count, total) => line.tell(`tried ${count} of ${total} Groups`),
+  });
+  line.clear();
+  return { findings, failures: loaded.planned.filter(hasFailed).length };
+}
+
+/** True for an object on which davit itself failed: the log tells more, and no finding does. */
+function hasFailed({ status }: Manifests["planned"][number]): boolean {
+  return status?.conditions.some(({ reason }) => reason === "InternalError") === true;
+}
+
+async function hasAsset(root: string, path: string): Promise<boolean> {
+  const asset = await openAsset(root, path);
+  await asset?.handle.close();
+  return asset !== undefined;
+}
+
+function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): number {
+  if (findings.some(({ code }) => code === "unreadable-file")) return unreadCode;
+  const counts = countsOf(findings);
+  return counts.error > 0 || (strict && counts.warning > 0) ? badCode : goodCode;
+}

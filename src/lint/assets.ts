@@ -1,0 +1,146 @@
+/** Kernels and initrds that are to be below `/assets/` and are not there. Paths that the client completes are not known. */
+
+import { createHash } from "node:crypto";
+import { decodeGroup, decodeProfile, documentAddress, profilePath } from "../model/documents.ts";
+import { type GroupSpec, toGroup } from "../model/group.ts";
+import type { JsonObject } from "../model/json.ts";
+import { type BootText, type KernelBoot, kernelTexts } from "../model/profile.ts";
+import type { ObjectName } from "../model/source.ts";
+import type { Manifests } from "../offline/load-manifests.ts";
+import { renderBootText } from "../render/boot.ts";
+import { parseInitrd } from "../render/initrd.ts";
+import { textOf } from "../render/pieces.ts";
+import { RenderError } from "../render/render-error.ts";
+import { compileTemplate, type Template } from "../render/template.ts";
+import { bootVariables } from "../render/variables.ts";
+import { placeOfField } from "./fields.ts";
+import { findingAt, type LintFinding, objectText } from "./finding.ts";
+import { forGroups } from "./trials.ts";
+
+export interface AssetOptions {
+  /** Where machines reach davit. */
+  readonly davitUrl: string;
+  /** True when the server would answer with an asset; the path is percent-encoded, what follows `/assets/`. */
+  readonly hasAsset: (path: string) => Promise<boolean>;
+}
+
+/** An asset that a Profile's field asks for, and the Groups that make it ask. */
+interface Wanted {
+  readonly profile: ObjectName;
+  readonly field: string;
+  readonly path: string;
+  readonly groups: ObjectName[];
+}
+
+/** A Profile's boot section, and its defaults of metadata. */
+interface Kernel {
+  readonly boot: KernelBoot;
+  readonly defaults: JsonObject | undefined;
+}
+
+/** Looks for every asset that some Group's machines would load. */
+export async function assetFindings(
+  manifests: Manifests,
+  { davitUrl, hasAsset }: AssetOptions,
+): Promise<readonly LintFinding[]> {
+  const known = new Map<string, boolean>();
+  const findings: LintFinding[] = [];
+  for (const { profile, field, path, groups } of wantedAssets(manifests, davitUrl)) {
+    const isThere = known.get(path) ?? (await hasAsset(path));
+    known.set(path, isThere);
+    if (isThere) continue;
+    const place = `${objectText(profile)}, ${field} ${forGroups(groups)}`;
+    const message = `${place}: no asset "/assets/${path}": it is answered 404`;
+    findings.push(findingAt(placeOfField(manifests, profile, { field }), "missing-asset", message));
+  }
+  return findings;
+}
+
+function wantedAssets({ documents }: Manifests, davitUrl: string): Iterable<Wanted> {
+  const list = new WantedList(documents, davitUrl);
+  for (const [path, text] of documents) {
+    const address = documentAddress(path);
+    const group = address?.kind === "group" ? decodeGroup(text) : undefined;
+    if (address?.kind === "group" && group !== undefined && group.refused !== true) list.add(address, group.spec);
+  }
+  return list.all();
+}
+
+class WantedList {
+  readonly #texts: ReadonlyMap<string, string>;
+  readonly #davitUrl: string;
+  readonly #boots = new Map<string, Kernel | undefined>();
+  readonly #templates = new Map<string, Template>();
+  readonly #wanted = new Map<string, Wanted>();
+
+  constructor(documents: Manifests["documents"], davitUrl: string) {
+    this.#texts = new Map(documents);
+    this.#davitUrl = davitUrl;
+  }
+
+  all(): Iterable<Wanted> {
+    return this.#wanted.values();
+  }
+
+  /** Adds what the machines of a Group load. */
+  add({ namespace, name }: Pick<ObjectName, "namespace" | "name">, spec: GroupSpec): void {
+    const profile = { kind: "Profile", namespace, name: spec.profile } as const;
+    const { boot, defaults } = this.#bootOf(profile) ?? {};
+    if (boot === undefined) return;
+    const variables = bootVariables({ group: toGroup(namespace, name, spec), defaults, davitUrl: this.#davitUrl });
+    for (const [field, source] of assetTexts(boot)) {
+      const path = assetPath(
+        rendered(() => textOf(renderBootText(source, variables, (text) => this.#compile(text)))),
+        this.#davitUrl,
+      );
+      if (path === undefined) continue;
+      const key = JSON.stringify([namespace, spec.profile, field, path]);
+      const same = this.#wanted.get(key) ?? { profile, field: `spec.boot.${field}`, path, groups: [] };
+      same.groups.push({ kind: "Group", namespace, name });
+      this.#wanted.set(key, same);
+    }
+  }
+
+  #bootOf({ namespace, name }: ObjectName): Kernel | undefined {
+    const path = profilePath(namespace, name);
+    if (!this.#boots.has(path)) this.#boots.set(path, kernelBoot(this.#texts.get(path)));
+    return this.#boots.get(path);
+  }
+
+  #compile(text: string): Template {
+    const template = this.#templates.get(text) ?? compileTemplate(text, { sha256 });
+    this.#templates.set(text, template);
+    return template;
+  }
+}
+
+function kernelBoot(text: string | undefined): Kernel | undefined {
+  const { boot, metadata } = (text === undefined ? undefined : decodeProfile(text)?.content) ?? {};
+  return boot?.kind === "kernel" ? { boot, defaults: metadata } : undefined;
+}
+
+function assetTexts(boot: KernelBoot): readonly BootText[] {
+  return kernelTexts(boot).filter(([field]) => field === "kernel" || field.startsWith("initrd"));
+}
+
+/** The text; empty for one that cannot be rendered, which the trial tells. */
+function rendered(render: () => string): string {
+  try {
+    return render();
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    return "";
+  }
+}
+
+/** What follows `/assets/`; undefined for another location, and for one that the client completes. */
+function assetPath(text: string, davitUrl: string): string | undefined {
+  const { location } = parseInitrd(text);
+  const own = location.startsWith(`${davitUrl}/`) ? location.slice(davitUrl.length) : location;
+  if (!own.startsWith("/assets/") || own.includes("${")) return undefined;
+  return own.slice("/assets/".length).replace(/[?#\s].*$/s, "");
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,56 @@
+/** From a field, as statuses tell it, to where it is written: in the object, or in the ConfigMap or Secret that it names. */
+
+import type { FieldPlace } from "../controller/conditions.ts";
+import { assert } from "../lib/errors.ts";
+import { fieldOf, partsOf, type TemplateSource } from "../model/profile.ts";
+import type { ObjectName } from "../model/source.ts";
+import type { Manifests } from "../offline/load-manifests.ts";
+import type { FilePlace } from "../offline/object-places.ts";
+
+type Written = Pick<Manifests, "view" | "places">;
+
+/** Where a field of an object is. A place in a template is told where its text is. */
+export function placeOfField({ view, places }: Written, name: ObjectName, at: FieldPlace | undefined): FilePlace {
+  const { field = "", position } = at ?? {};
+  const path = pathOf(field);
+  const template = name.kind === "Profile" ? templateAt({ view }, name, field) : undefined;
+  if (template === undefined) return found(places.placeOf(name, path, position));
+  if (template.kind === "inline") return found(places.placeOf(name, [...path, "inline"], position));
+  const kind = template.kind === "configMap" ? "ConfigMap" : "Secret";
+  const holder = { kind, namespace: name.namespace, name: template.name } as const;
+  const isThere = position !== undefined && view.get(kind, holder.namespace, holder.name) !== undefined;
+  if (isThere) return found(textPlace(places, holder, { key: template.key, position }));
+  return found(places.placeOf(name, [...path, "templateFrom", `${template.kind}KeyRef`]));
+}
+
+/** The template that a field of a Profile holds or names; undefined for any other field. */
+export function templateAt(
+  { view }: Pick<Written, "view">,
+  { namespace, name }: ObjectName,
+  field: string,
+): TemplateSource | undefined {
+  const templates = view.get("Profile", namespace, name)?.spec.templates ?? {};
+  const part = partsOf(templates).find((candidate) => field === `spec.${fieldOf(candidate)}`);
+  return part && templates[part];
+}
+
+/** A Secret may have its text in plain, where a place in it can be told; in base64 it cannot. */
+function textPlace(
+  places: Written["places"],
+  holder: ObjectName,
+  { key, position }: { readonly key: string; readonly position: NonNullable<FieldPlace["position"]> },
+): FilePlace | undefined {
+  if (holder.kind === "ConfigMap") return places.placeOf(holder, ["data", key], position);
+  const plain = ["stringData", key];
+  return places.has(holder, plain) ? places.placeOf(holder, plain, position) : places.placeOf(holder, ["data", key]);
+}
+
+/** `spec.boot.args[2]` as `spec`, `boot`, `args`, `2`. */
+function pathOf(field: string): readonly string[] {
+  return [...field.matchAll(/\[([^\]]*)\]|[^.[\]]+/g)].map(([all, bracketed]) => bracketed ?? all);
+}
+
+function found(place: FilePlace | undefined): FilePlace {
+  assert(place !== undefined, "What is told of was read from a text");
+  return place;
+}

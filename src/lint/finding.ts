@@ -1,0 +1,35 @@
+/** What lint tells: a mistake, or something worth a look, at its place. */
+
+import { compareBytes } from "../lib/order.ts";
+import { type FindingCode, type FindingSeverity, findingRules } from "../model/findings.ts";
+import type { ObjectName } from "../model/source.ts";
+import type { FilePlace } from "../offline/object-places.ts";
+
+export interface LintFinding extends FilePlace {
+  readonly code: FindingCode;
+  readonly severity: FindingSeverity;
+  /** One sentence without its full stop; it quotes no text of a template or Secret. */
+  readonly message: string;
+}
+
+/** Makes a finding; how grave it is depends on its code alone. */
+export function findingAt(place: FilePlace, code: FindingCode, message: string): LintFinding {
+  const { file, line, column } = place;
+  return { file, line, column, severity: findingRules[code].severity, code, message };
+}
+
+/** By place, then by code and words: total, so that equal manifests give equal output. */
+export function compareFindings(a: LintFinding, b: LintFinding): number {
+  return (
+    compareBytes(a.file, b.file) ||
+    a.line - b.line ||
+    a.column - b.column ||
+    compareBytes(a.code, b.code) ||
+    compareBytes(a.message, b.message)
+  );
+}
+
+/** As people call an object: `Group default/web`. */
+export function objectText({ kind, namespace, name }: ObjectName): string {
+  return `${kind} ${namespace}/${name}`;
+}

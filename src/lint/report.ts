@@ -1,0 +1,64 @@
+/** Findings as text for people and editors, as JSON for programs, and as the annotations of a pull request on GitHub. */
+
+import { unreachable } from "../lib/errors.ts";
+import { type FindingSeverity, severities } from "../model/findings.ts";
+import type { LintFinding } from "./finding.ts";
+
+export const lintFormats = ["text", "json", "github"] as const;
+export type LintFormat = (typeof lintFormats)[number];
+
+/** How many findings there are of each severity. */
+export type Counts = Readonly<Record<FindingSeverity, number>>;
+
+export function countsOf(findings: readonly LintFinding[]): Counts {
+  const count = (severity: FindingSeverity) => findings.filter((finding) => finding.severity === severity).length;
+  return { error: count("error"), warning: count("warning"), advice: count("advice") };
+}
+
+/** The output, in pieces of a line each where there are lines. */
+export function reportOf(findings: readonly LintFinding[], format: LintFormat): readonly string[] {
+  switch (format) {
+    case "text":
+      return findings.map(textLine);
+    case "json":
+      return [`${JSON.stringify({ counts: countsOf(findings), findings }, undefined, 2)}\n`];
+    case "github":
+      return findings.map(githubLine);
+    default:
+      return unreachable(format);
+  }
+}
+
+/** `2 errors, 1 warning, no advice` */
+export function countsText(counts: Counts): string {
+  return severities.map((severity) => countText(counts[severity], severity)).join(", ");
+}
+
+function countText(count: number, severity: FindingSeverity): string {
+  const noun = severity === "advice" || count === 1 ? severity : `${severity}s`;
+  return `${count === 0 ? "no" : count} ${noun}`;
+}
+
+function textLine({ file, line, column, severity, message, code }: LintFinding): string {
+  return `${file}:${line}:${column}: ${severity}: ${message} (${code})\n`;
+}
+
+const githubLevels: Readonly<Record<FindingSeverity, string>> = {
+  error: "error",
+  warning: "warning",
+  advice: "notice",
+};
+
+function githubLine({ file, line, column, severity, message, code }: LintFinding): string {
+  const properties = `file=${property(file)},line=${line},col=${column},title=${property(code)}`;
+  return `::${githubLevels[severity]} ${properties}::${escaped(message)}\n`;
+}
+
+/** As GitHub's own tools escape it. */
+function escaped(text: string): string {
+  return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+}
+
+function property(text: string): string {
+  return escaped(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+}

@@ -1,0 +1,85 @@
+/** What the controller tells of each object in its status, as findings at their places. */
+
+import type { Advice, Finding } from "../controller/conditions.ts";
+import type { Planned } from "../controller/planner.ts";
+import type { FindingCode } from "../model/findings.ts";
+import type { Condition, ObjectName } from "../model/source.ts";
+import type { Manifests } from "../offline/load-manifests.ts";
+import { placeOfField, templateAt } from "./fields.ts";
+import { findingAt, type LintFinding, objectText } from "./finding.ts";
+
+export interface StatusOptions {
+  /** A ConfigMap or Secret that is missing may be in a cluster, where the objects came from. */
+  readonly isFromCluster: boolean;
+}
+
+/** What is wrong with an object, beyond what its file's reader told. */
+export function statusFindings(
+  manifests: Manifests,
+  { name, told }: Planned,
+  { isFromCluster }: StatusOptions,
+): readonly LintFinding[] {
+  if (told === undefined) return [];
+  const missing = isFromCluster ? kindsOutOfInput(manifests) : new Set<FindingCode>();
+  return [
+    ...told.findings.flatMap((finding) => toFinding(manifests, name, softened(manifests, name, { finding, missing }))),
+    ...told.advice.map((advice) => adviceFinding(manifests, name, advice)),
+    // What is refused is to be mended first.
+    ...(told.findings.some(({ reason }) => reason === "Refused")
+      ? []
+      : conflictFindings(manifests, name, told.conflict)),
+  ];
+}
+
+function toFinding(manifests: Manifests, name: ObjectName, { code, message, place }: Finding): readonly LintFinding[] {
+  if (code === undefined) return [];
+  return [findingAt(placeOfField(manifests, name, place), code, sentence(name, message))];
+}
+
+function adviceFinding(manifests: Manifests, name: ObjectName, { code, text, field }: Advice): LintFinding {
+  return findingAt(placeOfField(manifests, name, { field }), code, sentence(name, text));
+}
+
+const conflictCodes: Readonly<Record<string, FindingCode>> = {
+  SelectorOverlap: "unreachable-group",
+  SelectorTie: "selector-tie",
+};
+
+function conflictFindings(
+  manifests: Manifests,
+  name: ObjectName,
+  conflict: Condition | undefined,
+): readonly LintFinding[] {
+  const code = conflict && conflictCodes[conflict.reason];
+  if (conflict === undefined || code === undefined) return [];
+  const field = manifests.places.has(name, ["spec", "selector"]) ? "spec.selector" : "spec.matchAll";
+  return [findingAt(placeOfField(manifests, name, { field }), code, sentence(name, conflict.message))];
+}
+
+/** `Profile default/web, spec.ignition: ...`, as the reader of a file says it. */
+function sentence(name: ObjectName, message: string): string {
+  return `${objectText(name)}${message.startsWith("spec.") ? "," : ":"} ${message}`;
+}
+
+/** The findings that say no more than that nothing of a kind is in the input. */
+function kindsOutOfInput({ view }: Manifests): ReadonlySet<FindingCode> {
+  const codes = { "missing-config-map": view.all("ConfigMap"), "missing-secret": view.all("Secret") } as const;
+  const empty = (["missing-config-map", "missing-secret"] as const).filter((code) => [...codes[code]].length === 0);
+  return new Set(empty);
+}
+
+function softened(
+  manifests: Manifests,
+  name: ObjectName,
+  { finding, missing }: { readonly finding: Finding; readonly missing: ReadonlySet<FindingCode> },
+): Finding {
+  const { code, place } = finding;
+  if (code === undefined || !missing.has(code)) return finding;
+  const field = place?.field ?? "";
+  const source = templateAt(manifests, name, field);
+  const what = source === undefined || source.kind === "inline" ? "text" : `${kindTexts[source.kind]} "${source.name}"`;
+  const message = `${field}: ${what} is not in the input, so its text was not looked at`;
+  return { ...finding, code: "not-in-input", message };
+}
+
+const kindTexts = { configMap: "ConfigMap", secret: "Secret" } as const;

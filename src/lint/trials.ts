@@ -1,0 +1,104 @@
+/**
+ * What each Group's machines would get, rendered with the labels of a sample machine by the controller's own trials. A
+ * mistake in a template shows in every Group that names its Profile: it is told once, at the template.
+ */
+
+import { createHash } from "node:crypto";
+import { runTrials, type TrialFinding } from "../controller/trial.ts";
+import { byProfile, type TrialInput, TrialInputs } from "../controller/trial-inputs.ts";
+import { nextTurn } from "../lib/slices.ts";
+import { decodeGroup, groupPath } from "../model/documents.ts";
+import type { ObjectName } from "../model/source.ts";
+import type { Manifests } from "../offline/load-manifests.ts";
+import { placeOfField } from "./fields.ts";
+import { findingAt, type LintFinding, objectText } from "./finding.ts";
+
+export interface TrialOptions {
+  /** Where machines reach davit. */
+  readonly davitUrl: string;
+  /** Called now and then with how many Groups were tried. */
+  readonly progress: (count: number, total: number) => void;
+}
+
+// About a second's work where nothing is wrong, as is a second of a progress line that stands still.
+const groupsPerTurn = 500;
+
+/** A mistake and the Groups that it shows in. */
+interface Shown {
+  readonly finding: TrialFinding;
+  readonly profile: ObjectName;
+  readonly groups: ObjectName[];
+}
+
+/** Tries every Group. */
+export async function trialFindings(manifests: Manifests, options: TrialOptions): Promise<readonly LintFinding[]> {
+  const inputs = inputsOf(manifests);
+  const dues = manifests.planned
+    .filter(({ name }) => name.kind === "Group")
+    .map(({ name }) => ({ input: inputs.of(name) }))
+    .filter(({ input }) => input.groupText !== undefined && input.profileText !== undefined);
+  const shown = new Map<string, Shown>();
+  let count = 0;
+  for (const job of byProfile(dues)) {
+    for (let at = 0; at < job.length; at += groupsPerTurn) {
+      const part = job.slice(at, at + groupsPerTurn).map(({ input }) => input);
+      tryGroups(inputs, part, { davitUrl: options.davitUrl, shown });
+      count += part.length;
+      options.progress(count, dues.length);
+      await nextTurn();
+    }
+  }
+  return [...shown.values()].flatMap((each) => toFinding(manifests, each));
+}
+
+function inputsOf({ documents, view }: Manifests): TrialInputs {
+  const texts = new Map(documents);
+  const textAt = (path: string) => texts.get(path);
+  const group = (namespace: string, name: string) => {
+    const text = textAt(groupPath(namespace, name));
+    return text === undefined ? undefined : decodeGroup(text);
+  };
+  return new TrialInputs({ documents: { textAt, group }, source: { view } });
+}
+
+function tryGroups(
+  inputs: TrialInputs,
+  groups: readonly TrialInput[],
+  { davitUrl, shown }: { readonly davitUrl: string; readonly shown: Map<string, Shown> },
+): void {
+  const job = inputs.jobOf(groups);
+  const profile: ObjectName = { kind: "Profile", namespace: job.namespace, name: job.profile };
+  for (const [at, trial] of runTrials(job, { davitUrl, sha256 }).entries()) {
+    const group = groups[at]?.group;
+    if (trial === "untried" || group === undefined) continue;
+    for (const finding of trial) {
+      const key = JSON.stringify([objectText(profile), finding]);
+      const known = shown.get(key);
+      if (known === undefined) shown.set(key, { finding, profile, groups: [group] });
+      else known.groups.push(group);
+    }
+  }
+}
+
+function toFinding(manifests: Manifests, { finding, profile, groups }: Shown): readonly LintFinding[] {
+  const { code, place, text, isOfGroup } = finding;
+  // What the Profile's own status tells needs no telling for each of its Groups.
+  if (code === undefined) return [];
+  if (isOfGroup === true) {
+    return groups.map((group) =>
+      findingAt(placeOfField(manifests, group, place), code, `${objectText(group)}: ${text}`),
+    );
+  }
+  const message = `${objectText(profile)} ${forGroups(groups)}: ${text}`;
+  return [findingAt(placeOfField(manifests, profile, place), code, message)];
+}
+
+/** `for Group default/a and 41 others` */
+export function forGroups([first, ...others]: readonly ObjectName[]): string {
+  const name = first === undefined ? "no Group" : objectText(first);
+  return `for ${name}${others.length === 0 ? "" : ` and ${others.length} more`}`;
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,185 @@
+/** Inputs for findings that the directory in test/golden/lint does not have, one for each code. */
+
+import { execFile } from "node:child_process";
+import { mkdtemp, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { FindingCode } from "../../src/model/findings.ts";
+import { groupText, profileText, stream } from "../directory/manifests.ts";
+
+export interface Provocation {
+  readonly code: FindingCode;
+  readonly what: string;
+  readonly input?: string;
+  /** Makes a directory to be linted. */
+  readonly directory?: () => Promise<string>;
+  /** Of the command line. */
+  readonly words?: readonly string[];
+}
+
+async function directoryOf(fill: (path: string) => Promise<void>): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "davit-lint-"));
+  await fill(path);
+  return path;
+}
+
+const group = groupText("g", "  selector: {matchLabels: {role: g}}");
+
+function inline(text: string, part = "generic"): string {
+  return stream(profileText("web", `  ${part}: {inline: ${JSON.stringify(text)}}`), group);
+}
+
+function inNamespace(text: string, namespace: string): string {
+  return text.replace("metadata: {", `metadata: {namespace: ${namespace}, `);
+}
+
+const mode = "ignition: {version: 3.4.0}\nstorage: {files: [{path: /a, mode: 0644}]}";
+
+const secretRef = stream(profileText("web", "  generic: {templateFrom: {secretKeyRef: {name: s, key: k}}}"), group);
+
+function withArgument(value: string): string {
+  return stream(profileText("web", '  boot: {kernel: k, args: ["{{a}}"]}'), `${group}  metadata: {a: ${value}}\n`);
+}
+
+function withKernel(value: string): string {
+  return stream(profileText("web", '  boot: {kernel: "/{{a}}"}'), `${group}  metadata: {a: ${value}}\n`);
+}
+
+function list(item: string): string {
+  return `apiVersion: v1\nkind: List\nitems:\n  - ${item}\n`;
+}
+
+/** Nine of nine of nine. */
+function multiplied(): string {
+  const levels = [..."abcdefghi"].map((name, at, all) => {
+    const below = at === 0 ? "x" : `*${all[at - 1]}`;
+    return `${name}: &${name} [${Array.from({ length: 9 }, () => below).join(", ")}]`;
+  });
+  return `${levels.join("\n")}\n`;
+}
+
+export const provocations: readonly Provocation[] = [
+  {
+    code: "invalid-url",
+    what: "a URL without a host",
+    input: stream(profileText("web", "  boot: {kernel: 'http:///vmlinuz'}"), group),
+  },
+  {
+    code: "broad-selector",
+    what: "a selector that asks for a label alone",
+    input: groupText("g", "  selector: {matchExpressions: [{key: mac, operator: Exists}]}"),
+  },
+  {
+    code: "contradictory-selector",
+    what: "a label that an expression rules out",
+    input: groupText(
+      "g",
+      "  selector: {matchLabels: {role: a}, matchExpressions: [{key: role, operator: NotIn, values: [a]}]}",
+    ),
+  },
+  { code: "empty-directory", what: "an empty directory", directory: () => directoryOf(async () => undefined) },
+  {
+    code: "broken-link",
+    what: "a link to nothing",
+    directory: () => directoryOf((path) => symlink("nothing", join(path, "a.yaml"))),
+  },
+  {
+    code: "unreadable-file",
+    what: "a circle of links",
+    directory: () => directoryOf((path) => symlink("a.yaml", join(path, "a.yaml"))),
+  },
+  {
+    code: "unreadable-file",
+    what: "a named pipe",
+    directory: () => directoryOf(async (path) => void (await promisify(execFile)("mkfifo", [join(path, "a.yaml")]))),
+  },
+  {
+    code: "unreadable-file",
+    what: "a link to a device",
+    directory: () => directoryOf((path) => symlink("/dev/zero", join(path, "a.yaml"))),
+  },
+  {
+    code: "too-large",
+    what: "a file of more than 8 MiB",
+    directory: () => directoryOf((path) => writeFile(join(path, "a.yaml"), `# ${"x".repeat(8 * 2 ** 20)}`)),
+  },
+  { code: "too-large", what: "a million lines in one document", input: "- a\n".repeat(1_000_000) },
+  { code: "too-deep", what: "ten thousand brackets", input: "[".repeat(10_000) },
+  { code: "too-deep", what: "a template of 101 blocks in each other", input: inline("{{#if a}}".repeat(101)) },
+  { code: "too-deep", what: "an alias of what it stands in", input: "a: &a [*a]" },
+  { code: "invalid-alias", what: "aliases that multiply", input: multiplied() },
+  {
+    code: "duplicate-entry",
+    what: "two parts of one name",
+    input: profileText("web", "  genericParts: [{name: a, inline: x}, {name: a, inline: y}]"),
+  },
+  { code: "nested-list", what: "a List in a List", input: list("{apiVersion: v1, kind: List, items: []}") },
+  {
+    code: "too-long",
+    what: "33 initrds",
+    input: profileText("web", `  boot: {kernel: k, initrd: [${"i,".repeat(33)}]}`),
+  },
+  {
+    code: "not-permitted",
+    what: "a priority outside the admin namespace",
+    input: stream(profileText("web"), `${group}  priority: 1\n`),
+    words: ["--admin-namespace", "infra"],
+  },
+  {
+    code: "selector-tie",
+    what: "one selector in two namespaces",
+    input: stream(inNamespace(group, "a"), inNamespace(group, "b")),
+    words: ["--admin-namespace", "infra"],
+  },
+  { code: "unknown-name", what: "a helper that does not exist", input: inline("{{shell 'id'}}") },
+  {
+    code: "unknown-name",
+    what: "one in a branch that nobody takes",
+    input: inline("{{#if absent}}{{shell 1}}{{/if}}"),
+  },
+  { code: "template-too-large", what: "10,001 expressions", input: inline("{{a}}".repeat(10_001)) },
+  {
+    code: "template-too-costly",
+    what: "rounds of rounds",
+    input: stream(
+      profileText("web", "  generic: {inline: '{{#each l}}{{#each @root.l}}{{/each}}{{/each}}'}"),
+      `${group}  metadata: {l: [${"1,".repeat(400)}]}\n`,
+    ),
+  },
+  {
+    code: "invalid-metadata",
+    what: "metadata of 65 levels",
+    input: stream(profileText("web"), `${group}  metadata: {a: ${"[".repeat(66)}1${"]".repeat(66)}}\n`),
+  },
+  { code: "invalid-ignition", what: "JSON without a version", input: inline("{}", "ignition") },
+  { code: "unquoted-scalar", what: "a file mode in an Ignition template", input: inline(mode, "ignition") },
+  {
+    code: "result-too-large",
+    what: "a YAML result of more than 1 MiB",
+    input: stream(
+      profileText("web", "  ignition: {inline: 'a: {{#each l}}{{@root.t}}{{/each}}'}"),
+      `${group}  metadata: {t: ${"x".repeat(10_000)}, l: [${"1,".repeat(110)}]}\n`,
+    ),
+  },
+  { code: "control-character", what: "a value in an argument", input: withArgument('"a\\nb"') },
+  { code: "unsafe-value", what: "a blank in a kernel's location", input: withKernel("'a b'") },
+  {
+    code: "invalid-script",
+    what: "a script whose first line goes on",
+    input: stream(profileText("web", '  boot: {script: "#!ipxe\\n{{~a}}"}'), `${group}  metadata: {a: exit}\n`),
+  },
+  {
+    code: "unused-arguments",
+    what: "arguments beside a boot from disk",
+    input: stream(profileText("web", "  boot: {local: exit}"), `${group}  args: [quiet]\n`),
+  },
+  { code: "invalid-template", what: "an argument of a Group", input: `${group}  args: [quiet, "{{a"]\n` },
+  { code: "not-in-input", what: "a Secret where none came in", input: secretRef },
+  { code: "unused-profile", what: "a Profile alone", input: profileText("web") },
+];
+
+/** Lines without their ends. */
+export function linesOf(text: string): readonly string[] {
+  return text.split("\n").filter((line) => line !== "");
+}
