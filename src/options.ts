@@ -171,6 +171,12 @@ export function readObjectName(text: string): string | Refusal {
   return /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text) ? text : new Refusal(rule);
 }
 
+/** A label, as `NAME=VALUE`; the value may be empty. */
+export function readLabel(text: string): readonly [name: string, value: string] | Refusal {
+  const equals = text.indexOf("=");
+  return equals > 0 ? [text.slice(0, equals), text.slice(equals + 1)] : new Refusal("must be NAME=VALUE");
+}
+
 /** A ServiceAccount, as `NAMESPACE/NAME`. */
 export function readServiceAccount(text: string): string | Refusal {
   const [namespace = "", name = "", ...rest] = text.split("/");

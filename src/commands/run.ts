@@ -6,11 +6,12 @@ import { fetchAssets } from "./fetch-assets.ts";
 import type { Command, Host } from "./host.ts";
 import { inspect } from "./inspect.ts";
 import { lint } from "./lint.ts";
+import { render } from "./render.ts";
 import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly Command[] = [serve, boot, backup, restore, inspect, lint, fetchAssets, version];
+const commands: readonly Command[] = [serve, boot, backup, restore, inspect, lint, render, fetchAssets, version];
 
 /** As shells tell the end by a signal. */
 const interruptedCode = 130;

@@ -1,0 +1,95 @@
+/** What a machine is answered by manifests alone: by the code that answers machines, over an index filled from files. */
+
+import { advertisedAuthority } from "../advertise.ts";
+import { BootConfigs } from "../boot/boot-configs.ts";
+import { BootError } from "../boot/boot-error.ts";
+import type { BootIndex } from "../boot/boot-index.ts";
+import { answerMachine } from "../http/boot-answer.ts";
+import { answerError } from "../http/errors.ts";
+import { LabelError, labelsFromQuery } from "../model/labels.ts";
+import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";
+import { bootIndexOf, type Manifests } from "../offline/load-manifests.ts";
+import { serveOptions } from "../option-tables.ts";
+import { bootScript } from "../render/ipxe.ts";
+import { type RenderConfig, type RenderedEndpoint, renderedEndpoints } from "../render-config.ts";
+
+/** An endpoint's body, or why there is none. */
+export type Answer =
+  | { readonly kind: "body"; readonly body: string }
+  | {
+      readonly kind: "refused";
+      /** The server's own words. */
+      readonly words: string;
+      /** What its log and the conditions of the objects say, a line each. */
+      readonly details: readonly string[];
+      /** The Profile just has no such part. */
+      readonly isPartMissing: boolean;
+    };
+
+/** What is asked with, and what the server would be told. */
+export type MachineAsking = Pick<
+  RenderConfig,
+  "rawQuery" | "userAgent" | "advertiseAddress" | "grubSeparator" | "grubCommands"
+>;
+
+/** A machine that asks as it is told to. */
+interface Asker {
+  /** Everything that it can ask for: the parts that its Profile names, too. */
+  readonly endpoints: readonly RenderedEndpoint[];
+  readonly ask: (endpoint: RenderedEndpoint) => Answer;
+}
+
+/** Makes one. */
+export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
+  const { rawQuery, userAgent = "", advertiseAddress, grubSeparator: separator, grubCommands: commands } = config;
+  const authority = advertisedAuthority(advertiseAddress, defaultListening);
+  const index = bootIndexOf(manifests);
+  const configs = new BootConfigs({ index, authority, grub: { separator, commands } });
+  const ask = (endpoint: RenderedEndpoint): Answer => {
+    if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
+    try {
+      const question = { name: endpoint, rawQuery, userAgent };
+      return { kind: "body", body: answerMachine(configs, question, () => undefined).body };
+    } catch (error) {
+      return refusalOf(error, endpoint, manifests);
+    }
+  };
+  return { endpoints: [...renderedEndpoints, ...partsFor(index, rawQuery)], ask };
+}
+
+/** Parts of the Profile that a machine gets; none where it gets no Profile, which every answer tells then. */
+function partsFor(index: BootIndex, rawQuery: string): readonly GenericPart[] {
+  try {
+    const { profile } = index.select(labelsFromQuery(rawQuery));
+    return partsOf(profile.content.templates).filter(isGenericPart);
+  } catch (error) {
+    if (error instanceof BootError || error instanceof LabelError) return [];
+    throw error;
+  }
+}
+
+/** Where davit serve listens for machines unless told otherwise. */
+const defaultListening = { host: "::", port: Number(serveOptions.bootAddress.preset.split(":").at(-1)) };
+
+/** @throws whatever is not a refusal but a bug. */
+function refusalOf(error: unknown, endpoint: string, manifests: Manifests): Answer {
+  const { body, report } = answerError(error, endpoint);
+  const isBug = report !== undefined && "err" in report;
+  if (isBug) throw error;
+  const words = body.trim();
+  if (!(error instanceof BootError)) return { kind: "refused", words, details: [], isPartMissing: false };
+  const logged = Object.entries(report ?? {}).map(([name, value]) => `${name}: ${String(value)}`);
+  const details = [...logged, ...complaints(error, manifests)];
+  return { kind: "refused", words, details, isPartMissing: error.reason === "noPart" };
+}
+
+/** What is wrong with the objects that a refusal is about. */
+function complaints({ group, profile }: BootError, { planned }: Manifests): readonly string[] {
+  const subjects = [`Group ${group}`, `Profile ${profile}`];
+  return planned.flatMap(({ name, status }) => {
+    const subject = `${name.kind} ${name.namespace}/${name.name}`;
+    const ready = status?.conditions.find((condition) => condition.type === "Ready");
+    if (!subjects.includes(subject) || ready === undefined || ready.status === "True") return [];
+    return [`${subject}: ${ready.reason}: ${ready.message}`];
+  });
+}

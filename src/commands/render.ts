@@ -1,0 +1,71 @@
+import { mkdir, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createLog } from "../lib/create-log.ts";
+import { type RenderConfig, readRenderConfig, renderHelp } from "../render-config.ts";
+import { readCommandLine } from "./command-line.ts";
+import { diskFailure, sentenceOf } from "./failure.ts";
+import type { Command, Host } from "./host.ts";
+import { loadInput } from "./load-input.ts";
+import { type Answer, machineOf } from "./render-answer.ts";
+
+/** What a server would answer a machine, from manifests alone. */
+export const render: Command = {
+  name: "render",
+  endsAtOnce: true,
+  summary: "print what a machine would be answered, from manifests alone",
+  run: async (args, host) => {
+    const read = readCommandLine({ name: "render", help: renderHelp, readConfig: readRenderConfig }, args, host);
+    if (read.kind === "over") return read.exitCode;
+    try {
+      return await renderAll(read.config, host);
+    } catch (error) {
+      const sentence = sentenceOf(error);
+      if (sentence === undefined) throw error;
+      host.writeError(`${sentence}\n`);
+      return 1;
+    }
+  },
+};
+
+async function renderAll(config: RenderConfig, host: Host): Promise<number> {
+  const { manifests: places, adminNamespace, endpoint: asked, output } = config;
+  const log = createLog({ level: "error", format: "json", destination: { write: host.writeError } });
+  const manifests = await loadInput({ manifests: places, adminNamespace, log }, host);
+  for (const { origin, message } of manifests.view.problems) host.writeError(`${origin}: ${message}\n`);
+  const { endpoints, ask } = machineOf(manifests, config);
+  if (asked !== "all") return (await give(asked, ask(asked), { output, host })).kind === "body" ? 0 : 1;
+  let exitCode = 0;
+  for (const endpoint of endpoints) {
+    const answer = await give(endpoint, ask(endpoint), { output, host });
+    // Who asks for everything asks for parts that a Profile need not have.
+    if (answer.kind === "refused" && !answer.isPartMissing) exitCode = 1;
+  }
+  return exitCode;
+}
+
+/** Hands an answer over, or says why there is none. */
+async function give(
+  endpoint: string,
+  answer: Answer,
+  { output, host }: Pick<RenderConfig, "output"> & { readonly host: Host },
+): Promise<Answer> {
+  if (output !== undefined) await writeAnswer(output, endpoint, answer);
+  else if (answer.kind === "body") host.write(answer.body);
+  if (answer.kind === "refused") {
+    host.writeError(`${[`${endpoint}: ${answer.words}`, ...answer.details].join("\n  ")}\n`);
+  }
+  return answer;
+}
+
+/** What is there from before goes first: a file that may not be followed, or an answer that does not hold any more. */
+async function writeAnswer(directory: string, endpoint: string, answer: Answer): Promise<void> {
+  const path = join(directory, endpoint.replace("/", "-"));
+  try {
+    await mkdir(directory, { recursive: true });
+    await rm(path, { force: true });
+    // Texts of Secrets may be in it. The flag refuses a link that somebody puts there meanwhile.
+    if (answer.kind === "body") await writeFile(path, answer.body, { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    throw diskFailure("Writing", path, error);
+  }
+}

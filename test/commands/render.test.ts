@@ -1,0 +1,252 @@
+/** `davit render`, beside what a real `davit serve` answers. */
+
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { get, type IncomingMessage } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { configNames } from "../../src/boot/boot-configs.ts";
+import type { Host } from "../../src/commands/host.ts";
+import { render } from "../../src/commands/render.ts";
+import { type Answer, machineOf } from "../../src/commands/render-answer.ts";
+import { loadManifests } from "../../src/offline/load-manifests.ts";
+import { readRenderConfig } from "../../src/render-config.ts";
+import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { silentLog } from "../helpers/test-store.ts";
+
+const advertised = "192.0.2.1:8080";
+const manifests = `
+apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: web}
+spec:
+  boot: {kernel: /assets/linux, initrd: [/assets/a, /assets/b], args: ["at={{davit.url}}", "host={{name}}"]}
+  ignition: {inline: '{"ignition":{"version":"3.4.0"},"x":{{json request.raw_query}} }'}
+  generic: {inline: 'serial {{lookup request.query "serial"}} é'}
+  genericParts: [{name: user-data, inline: "#cloud-config\\nfqdn: {{name}}"}]
+---
+apiVersion: davit.dev/v1alpha1
+kind: Profile
+metadata: {name: broken}
+spec: {generic: {inline: "{{absent}}"}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: all}
+spec: {profileRef: {name: web}, selector: {matchLabels: {zone: a}}, metadata: {name: any, count: 1}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: one}
+spec: {profileRef: {name: web}, selector: {matchLabels: {mac: "52:54:00:00:00:01"}}, metadata: {name: "é ✓"}}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: held}
+spec: {profileRef: {name: web}, selector: {matchLabels: {zone: a, serial: s 1}}, hold: true}
+---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: faulty}
+spec: {profileRef: {name: broken}, selector: {matchLabels: {zone: b}}}
+`;
+
+let folder: string;
+let source: string;
+let davit: DavitProcess;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "davit-render-"));
+  source = join(folder, "objects");
+  await mkdir(source);
+  await writeFile(join(source, "all.yaml"), manifests);
+  const args = ["--advertise-address", advertised];
+  davit = await startDavit({ manifests: source, dataDir: join(folder, "data"), args });
+});
+
+afterAll(async () => {
+  await davit?.stop();
+  await rm(folder, { recursive: true });
+});
+
+interface Ran {
+  readonly exitCode: number;
+  readonly output: string;
+  readonly errors: string;
+}
+
+/** Runs the command in this process. @param input what is piped in. */
+async function run(args: readonly string[], input?: string): Promise<Ran> {
+  const output: string[] = [];
+  const errors: string[] = [];
+  const host: Host = {
+    args: ["render", ...args],
+    environment: {},
+    outputIsTerminal: false,
+    input: {
+      isTerminal: input === undefined,
+      pieces: async function* () {
+        yield Buffer.from(input ?? "");
+      },
+    },
+    write: (text) => output.push(text),
+    writeError: (text) => errors.push(text),
+    stop: new AbortController().signal,
+    onExit: () => undefined,
+    exit: () => undefined,
+  };
+  const exitCode = await render.run(args, host);
+  return { exitCode, output: output.join(""), errors: errors.join("") };
+}
+
+const standard = () => ["--manifests", source, "--advertise-address", advertised];
+
+describe("what is rendered is what the server answers, byte for byte", () => {
+  it("for any labels and every endpoint", async () => {
+    const loaded = await loadManifests({ directories: [source], log: silentLog });
+    const label = fc.oneof(
+      fc.constantFrom("zone=a", "zone=b", "mac=52-54-00-00-00-01", "mac=525400000001", "serial=s 1", "mac=no", "uuid="),
+      fc
+        .tuple(fc.constantFrom("serial", "x", "hostname"), fc.string({ unit: "grapheme", maxLength: 8 }))
+        .map(([name, value]) => `${name}=${value}`),
+    );
+    const question = fc.record({
+      labels: fc.array(label, { maxLength: 4 }),
+      userAgent: fc.constantFrom("", "GRUB 2.06", "iPXE/1.21.1"),
+    });
+    await fc.assert(
+      fc.asyncProperty(question, async ({ labels, userAgent }) => {
+        const words = labels.flatMap((text) => ["--label", text]);
+        const config = readRenderConfig([...standard(), ...words], {}, anyPaths);
+        const { ask } = machineOf(loaded, { ...config, userAgent });
+        const rendered = configNames.map((name) => shown(ask(name)));
+        const served = configNames.map((name) => answered(name, config.rawQuery, userAgent));
+        expect(rendered).toEqual(await Promise.all(served));
+      }),
+      { numRuns: 300 },
+    );
+  }, 300_000);
+
+  it.each(["boot.ipxe", ...configNames, "generic/user-data", "generic/absent"])(
+    "by the command: /%s",
+    async (endpoint) => {
+      const answer = await fetch(`${davit.bootUrl}/${endpoint}?zone=a&serial=7`);
+      const labels = ["--label", "zone=a", "--label", "serial=7"];
+      const ran = await run([...standard(), ...labels, "--endpoint", endpoint]);
+      const body = await answer.text();
+      expect(ran).toEqual(
+        answer.status === 200
+          ? { exitCode: 0, output: body, errors: "" }
+          : { exitCode: 1, output: "", errors: `${endpoint}: ${body}` },
+      );
+    },
+  );
+});
+
+const anyPaths = { isDirectory: () => true, isFile: () => true };
+
+function shown(answer: Answer): string {
+  return answer.kind === "body" ? `200 ${answer.body}` : answer.words;
+}
+
+/** Not by `fetch`, which sends some letters of a query in another form. */
+async function answered(name: string, rawQuery: string, userAgent: string): Promise<string> {
+  const { hostname, port } = new URL(davit.bootUrl);
+  const path = `/${name}?${rawQuery}`;
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get({ hostname, port, path, headers: { "user-agent": userAgent } }, resolve).on("error", reject);
+  });
+  const body = await text(answer);
+  return answer.statusCode === 200 ? `200 ${body}` : body.replace(/^# /, "").trim();
+}
+
+it("says the server's words of a refusal, and what its log would say", async () => {
+  expect(await run([...standard(), "--label", "zone=b", "--endpoint", "generic"])).toEqual({
+    exitCode: 1,
+    output: "",
+    errors: expect.stringMatching(
+      /^generic: 500 config broken\n {2}group: default\/faulty\n {2}profile: default\/broken\n {2}reason: \w+\n/,
+    ),
+  });
+});
+
+it("reads what kubectl writes from standard input", async () => {
+  const ran = await run(["--label", "zone=a", "--endpoint", "generic", "--label", "serial=7"], manifests);
+  expect(ran).toEqual({ exitCode: 0, output: "serial 7 é", errors: "" });
+});
+
+it("takes the query as a machine sends it", async () => {
+  const ran = await run([...standard(), "--query", "zone=a&x=%zz", "--endpoint", "ignition"]);
+  expect(ran.output).toBe(`{"ignition":{"version":"3.4.0"},"x":"zone=a&x=%zz" }`);
+});
+
+describe("`--endpoint all --output`", () => {
+  it("writes a file for each part that there is, and follows no link", async () => {
+    const directory = join(folder, "made", "here");
+    const elsewhere = join(folder, "elsewhere");
+    await mkdir(directory, { recursive: true });
+    await writeFile(elsewhere, "mine");
+    await symlink(elsewhere, join(directory, "ipxe"));
+    await writeFile(join(directory, "cloud"), "of another time");
+    const ran = await run([...standard(), "--label", "zone=a", "--endpoint", "all", "--output", directory]);
+    expect(ran).toEqual({ exitCode: 0, output: "", errors: "cloud: 404 no such config\n" });
+    expect((await readdir(directory)).toSorted()).toEqual([
+      "boot.ipxe",
+      "generic",
+      "generic-user-data",
+      "grub",
+      "ignition",
+      "ipxe",
+      "metadata",
+    ]);
+    expect(await readFile(elsewhere, "utf8")).toBe("mine");
+    expect(await readFile(join(directory, "ipxe"), "utf8")).toMatch(/^#!ipxe\nkernel \/assets\/linux at=http:/);
+    expect((await stat(join(directory, "ipxe"))).mode & 0o777).toBe(0o600);
+  });
+
+  it("leaves what it did not write, whatever its name", async () => {
+    const directory = join(folder, "foreign");
+    await mkdir(directory);
+    await writeFile(join(directory, "generic-notes.yaml"), "mine");
+    await run([...standard(), "--label", "zone=a", "--endpoint", "all", "--output", directory]);
+    expect(await readFile(join(directory, "generic-notes.yaml"), "utf8")).toBe("mine");
+  });
+
+  it("fails when the machine is held, and leaves no answer of before", async () => {
+    const directory = join(folder, "held");
+    const ask = (labels: readonly string[]) =>
+      run([...standard(), ...labels.flatMap((text) => ["--label", text]), "--endpoint", "all", "--output", directory]);
+    await ask(["zone=a"]);
+    const ran = await ask(["zone=a", "serial=s 1"]);
+    expect([ran.exitCode, ran.errors]).toEqual([1, expect.stringContaining("ipxe: 503 held")]);
+    expect(await readdir(directory)).toEqual(["boot.ipxe", "generic-user-data"]);
+  });
+
+  it("says in one sentence that it cannot write", async () => {
+    const file = join(folder, "file");
+    await writeFile(file, "");
+    const ran = await run([...standard(), "--label", "zone=a", "--output", join(file, "below")]);
+    expect([ran.exitCode, ran.errors]).toEqual([1, expect.stringMatching(/^Writing "[^"]+": [^\n]+\n$/)]);
+  });
+});
+
+it.each<[name: string, args: readonly string[], problem: string]>([
+  ["a label without a value", ["--label", "mac"], 'Bad value "mac" for --label: must be NAME=VALUE'],
+  ["all of them without a place", ["--endpoint", "all"], "No place for all of them: give --output DIR"],
+  ["labels and a query", ["--label", "a=b", "--query", "a=b"], "Two queries: give --label or --query, not both"],
+  ["a query with its question mark", ["--query", "?mac=52-54-00-a1-9c-ae"], "Bad value for --query: it begins with ?"],
+  ["a query that cannot be sent", ["--query", "a b"], "Bad value for --query"],
+  ["no such directory", ["--manifests", "/absent"], 'No directory "/absent": --manifests needs one that exists'],
+])("refuses %s", async (_name, args, problem) => {
+  const ran = await run(args);
+  expect([ran.exitCode, ran.errors]).toEqual([2, expect.stringContaining(problem)]);
+});
+
+it("asks for manifests where nothing is piped in", async () => {
+  expect(await run(["--label", "a=b"])).toMatchObject({
+    exitCode: 1,
+    errors: expect.stringMatching(/^No manifests: /),
+  });
+});
