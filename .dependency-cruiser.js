@@ -11,6 +11,7 @@ const allowed = {
   render: ["model", "lib"],
   sign: ["lib"],
   download: ["lib"],
+  matchbox: ["admission", "render", "model", "lib"],
   certificates: ["lib"],
   controller: ["store", "render", "model", "lib"],
   follow: ["model", "lib"],

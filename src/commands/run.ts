@@ -4,6 +4,7 @@ import { backup } from "./backup.ts";
 import { boot } from "./boot.ts";
 import { fetchAssets } from "./fetch-assets.ts";
 import type { Command, Host } from "./host.ts";
+import { importCommand } from "./import.ts";
 import { inspect } from "./inspect.ts";
 import { lint } from "./lint.ts";
 import { render } from "./render.ts";
@@ -11,7 +12,18 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly Command[] = [serve, boot, backup, restore, inspect, lint, render, fetchAssets, version];
+const commands: readonly Command[] = [
+  serve,
+  boot,
+  backup,
+  restore,
+  inspect,
+  lint,
+  render,
+  importCommand,
+  fetchAssets,
+  version,
+];
 
 /** As shells tell the end by a signal. */
 const interruptedCode = 130;

@@ -22,5 +22,10 @@ export function positionAt(text: string, offset: number): TextPosition {
 
 /** True when `a` comes before `b`. */
 export function isBefore(a: TextPosition, b: TextPosition): boolean {
-  return a.line < b.line || (a.line === b.line && a.column < b.column);
+  return comparePositions(a, b) < 0;
+}
+
+/** Sorts by place. @returns a negative number, zero or a positive number. */
+export function comparePositions(a: TextPosition, b: TextPosition): number {
+  return a.line - b.line || a.column - b.column;
 }

@@ -67,6 +67,12 @@ const requirements = {
   // Of another architecture, which need not be installed.
   "packages-arm64": { anyOf: [packageCache("arm64", "versions")], bringIt: "make boot-assets ARCH=arm64" },
   ignition: { anyOf: ["/usr/lib/dracut/modules.d/30ignition/ignition"], bringIt: "apt-get install ignition" },
+  matchbox: {
+    anyOf: ["/"],
+    also: () => existsSync(process.env.MATCHBOX ?? ""),
+    bringIt: "build https://github.com/poseidon/matchbox and run with MATCHBOX=path",
+    byChoice: true,
+  },
   etcd: { anyOf: ["etcd"], bringIt: "apt-get install etcd-server" },
   etcdctl: { anyOf: ["etcdctl"], bringIt: "apt-get install etcd-client" },
   "python-etcd": { anyOf: ["/usr/lib/python3/dist-packages/etcd/lock.py"], bringIt: "apt-get install python3-etcd" },

@@ -1,0 +1,107 @@
+import { join } from "node:path";
+import { Admission } from "../admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
+import { type ImportConfig, importHelp, readImportConfig } from "../import-config.ts";
+import { diskFiles } from "../lib/files.ts";
+import { StartError } from "../lib/start-error.ts";
+import { writeWholeFile } from "../lib/whole-file.ts";
+import { admitBy } from "../matchbox/admit.ts";
+import { findingText } from "../matchbox/findings.ts";
+import { type Imported, importMatchbox } from "../matchbox/matchbox.ts";
+import { openDirectory } from "../matchbox/open-directory.ts";
+import { readCommandLine } from "./command-line.ts";
+import { diskFailure, sentenceOf } from "./failure.ts";
+import type { Command, Host } from "./host.ts";
+
+/** Manifests of what another netboot service has in its files. */
+export const importCommand: Command = {
+  name: "import",
+  summary: "make Profiles and Groups of a matchbox data directory",
+  run: async (args, host) => {
+    const read = readCommandLine({ name: "import", help: importHelp, readConfig: readImportConfig }, args, host);
+    if (read.kind === "over") return read.exitCode;
+    try {
+      return await importInto(read.config, host);
+    } catch (error) {
+      const sentence = sentenceOf(error);
+      if (sentence === undefined) throw error;
+      host.writeError(`${sentence}\n`);
+      return 1;
+    }
+  },
+};
+
+async function importInto(config: ImportConfig, host: Host): Promise<number> {
+  if (!config.force) await refuseUnlessEmpty(config.out);
+  const imported = await readMatchbox(config);
+  const { findings, files } = imported;
+  for (const finding of findings) {
+    host.writeError(`${findingText({ ...finding, file: join(config.from, finding.file) })}\n`);
+  }
+  const errors = findings.filter(({ severity }) => severity === "error").length;
+  if (files.length === 0) {
+    host.writeError(
+      errors > 0 ? "Nothing is imported\n" : `Nothing to import: no groups or profiles in "${config.from}"\n`,
+    );
+    return 1;
+  }
+  await writeFiles(imported, config);
+  host.write(summaryOf(imported, config.out, errors));
+  return errors === 0 ? 0 : 1;
+}
+
+async function readMatchbox({ from, matchboxUrl }: ImportConfig): Promise<Imported> {
+  const admit = admitBy(new Admission(await readCrds(packagedCrdsDirectory)));
+  try {
+    return importMatchbox(openDirectory(from), {
+      admit,
+      ...(matchboxUrl !== undefined && { replaceUrl: matchboxUrl }),
+    });
+  } catch (error) {
+    throw diskFailure("Reading", from, error);
+  }
+}
+
+const folders = ["profiles", "groups"];
+
+async function writeFiles({ files }: Imported, { out }: ImportConfig): Promise<void> {
+  try {
+    for (const folder of folders) await diskFiles.makeDirectory(join(out, folder));
+    for (const { path, text } of files) await writeWholeFile(diskFiles, out, path, [Buffer.from(text)]);
+  } catch (error) {
+    throw diskFailure("Writing", out, error);
+  }
+}
+
+/**
+ * A file of an earlier import that is not written again would still be served.
+ * @throws {StartError} when there is one.
+ */
+async function refuseUnlessEmpty(out: string): Promise<void> {
+  for (const folder of folders) {
+    const path = join(out, folder);
+    const [first] = await listed(path);
+    if (first === undefined) continue;
+    throw new StartError(
+      `Writing "${path}": it has files already; give an empty directory, or --force to replace them`,
+    );
+  }
+}
+
+async function listed(path: string): Promise<readonly string[]> {
+  try {
+    return await diskFiles.list(path);
+  } catch (error) {
+    throw diskFailure("Writing", path, error);
+  }
+}
+
+function summaryOf({ profiles, groups, findings }: Imported, out: string, errors: number): string {
+  const counts = `${counted(profiles, "Profile")} and ${counted(groups, "Group")} are in ${out}`;
+  const told = `${counted(errors, "error")}, ${counted(findings.length - errors, "warning")}`;
+  return `${counts}: ${told}\n`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,19 @@
+/** What davit says of an object that an import made: the same judgement as when it is served. */
+
+import type { Admission } from "../admission/admission.ts";
+import type { JsonObject } from "../model/json.ts";
+
+interface Judgement {
+  readonly path: readonly string[];
+  readonly text: string;
+}
+
+/** Everything that is wrong with an object; empty for a good one. */
+export type Admit = (object: JsonObject) => readonly Judgement[];
+
+export function admitBy(admission: Admission): Admit {
+  return (object) => {
+    const verdict = admission.admit(object, { origin: "import", findings: [] });
+    return verdict.kind === "refused" ? verdict.findings : [];
+  };
+}

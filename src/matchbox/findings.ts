@@ -1,0 +1,61 @@
+/** What an import has to tell: each thing once, at its place in the matchbox files. */
+
+import { compareBytes } from "../lib/order.ts";
+import { comparePositions, type TextPosition, textStart } from "../render/text-position.ts";
+
+export interface Finding {
+  /** An error: something was not carried over. A warning: it was, and davit does something else than matchbox. */
+  readonly severity: "error" | "warning";
+  /** Below the matchbox directory. */
+  readonly file: string;
+  readonly at: TextPosition;
+  /** What it is, and after a colon what to do. */
+  readonly text: string;
+}
+
+/** Collects findings. */
+export class Findings {
+  /** By file, and there by their text. */
+  readonly #found = new Map<string, Map<string, Finding>>();
+
+  error(file: string, text: string, at: TextPosition = textStart): void {
+    this.#add({ severity: "error", file, at, text });
+  }
+
+  warn(file: string, text: string, at: TextPosition = textStart): void {
+    this.#add({ severity: "warning", file, at, text });
+  }
+
+  /** All of them, by file and place. */
+  sorted(): readonly Finding[] {
+    return [...this.#found.keys()].toSorted(compareBytes).flatMap((file) => this.#of(file));
+  }
+
+  /** What of a file was not carried over. */
+  errorsOf(file: string): readonly Finding[] {
+    return this.#of(file).filter(({ severity }) => severity === "error");
+  }
+
+  #of(file: string): readonly Finding[] {
+    const found = [...(this.#found.get(file)?.values() ?? [])];
+    return found.toSorted((a, b) => comparePositions(a.at, b.at) || compareBytes(a.text, b.text));
+  }
+
+  #add(finding: Finding): void {
+    const ofFile = this.#found.get(finding.file) ?? new Map<string, Finding>();
+    this.#found.set(finding.file, ofFile.set(findingText(finding), finding));
+  }
+}
+
+/** A finding as a line, such as `groups/a.json:3:5: error: …`. */
+export function findingText({ severity, file, at, text }: Finding): string {
+  return `${file}:${at.line}:${at.column}: ${severity}: ${text}`;
+}
+
+const longestShown = 100;
+
+/** A name from a file as a message may show it: in quotes, on one line, and not without end. */
+export function shown(text: string): string {
+  const short = text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+  return JSON.stringify(short).replaceAll(/[\x7f-\x9f\u2028\u2029]/g, "?");
+}

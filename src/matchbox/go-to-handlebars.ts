@@ -1,0 +1,255 @@
+/**
+ * Translates a Go template to one of davit's, so that it yields the same bytes from the same variables. Whatever cannot
+ * be is a problem with its place. What Go and davit take differently depending on the values is told as `uses`, for
+ * whoever knows the values.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import { comparePositions, type TextPosition, textStart } from "../render/text-position.ts";
+import {
+  type GoBlock,
+  type GoExpression,
+  type GoNode,
+  type GoPath,
+  type GoTemplate,
+  parseGoTemplate,
+  type TemplateProblem,
+} from "./go-template.ts";
+import { HandlebarsText, writeWithUrl } from "./handlebars-text.ts";
+
+/** How a variable is used, by its path from the outermost value. */
+export interface VariableUse {
+  readonly path: readonly string[];
+  /** `printed` as text, or `tested` by a block or helper. */
+  readonly by: "printed" | "tested";
+  /** Go's `index` takes an absent one for nothing. */
+  readonly mayBeAbsent: boolean;
+  readonly at: TextPosition;
+}
+
+export type Translation =
+  | { readonly kind: "translated"; readonly text: string; readonly uses: readonly VariableUse[] }
+  | { readonly kind: "untranslated"; readonly problems: readonly TemplateProblem[] };
+
+export interface TranslateOptions {
+  /** Where davit shall print its own URL: that of the matchbox, without a slash at the end. */
+  readonly replaceUrl?: string;
+}
+
+/** Translates a template's text. */
+export function translateGoTemplate(source: string, { replaceUrl }: TranslateOptions = {}): Translation {
+  const { template, problems } = parseGoTemplate(source);
+  const translator = new Translator(replaceUrl);
+  translator.write(template, { isInner: false, names: [] });
+  const all = [...problems, ...translator.problems];
+  if (all.length > 0) {
+    return { kind: "untranslated", problems: all.toSorted((a, b) => comparePositions(a.at, b.at)) };
+  }
+  return { kind: "translated", text: translator.output.toString(), uses: translator.uses };
+}
+
+/** What names mean at one place. */
+interface Scope {
+  /** Inside `range` or `with`, where a dot is not the outermost value. */
+  readonly isInner: boolean;
+  /** Given by blocks. */
+  readonly names: readonly string[];
+}
+
+/** Where a name alone is one of the outermost value. */
+function isPlain({ isInner, names }: Scope): boolean {
+  return !isInner && names.length === 0;
+}
+
+const blockTags = { if: "if", range: "each", with: "with" } as const;
+
+class Translator {
+  readonly output = new HandlebarsText();
+  readonly problems: TemplateProblem[] = [];
+  readonly uses: VariableUse[] = [];
+  readonly #replaceUrl: string | undefined;
+  #at: TextPosition = textStart;
+
+  constructor(replaceUrl: string | undefined) {
+    this.#replaceUrl = replaceUrl;
+  }
+
+  write(template: GoTemplate, scope: Scope): void {
+    for (const node of template) this.#node(node, scope);
+  }
+
+  #node(node: GoNode, scope: Scope): void {
+    switch (node.kind) {
+      case "text":
+        writeWithUrl(this.output, node.text, this.#replaceUrl, isPlain(scope) ? "davit.url" : "@root.davit.url");
+        break;
+      case "comment":
+        this.output.block(`!--${node.text.replaceAll("--", "- -")}--`);
+        break;
+      case "print":
+        this.#at = node.at;
+        this.#print(node.expression, scope);
+        break;
+      case "block":
+        this.#block(node, scope);
+        break;
+      default:
+        unreachable(node);
+    }
+  }
+
+  #print(expression: GoExpression, scope: Scope): void {
+    if (expression.kind === "literal") {
+      if (expression.value === null) this.#tell("nil cannot be printed: remove it");
+      else this.output.text(String(expression.value));
+      return;
+    }
+    if (expression.kind === "path") this.#use(expression, scope, "printed", false);
+    else if (expression.name === "index") this.#useIndexed(expression.args, scope, "printed");
+    this.output.print(expression.kind === "path" ? this.#path(expression, scope) : this.#call(expression, scope));
+  }
+
+  #block(block: GoBlock, scope: Scope): void {
+    this.#at = block.at;
+    const names = this.#blockNames(block);
+    const as = names.length === 0 ? "" : ` as |${names.join(" ")}|`;
+    const head = `${blockTags[block.name]} ${this.#argument(block.argument, scope)}${as}`;
+    this.output.block(block.isElseIf ? `else ${head}` : `#${head}`);
+    const isInner = scope.isInner || block.name !== "if";
+    this.write(block.body, { isInner, names: [...names, ...scope.names] });
+    const [first, ...more] = block.otherwise;
+    if (first?.kind === "block" && first.isElseIf && more.length === 0) this.#block(first, scope);
+    else if (first !== undefined) {
+      this.output.block("else");
+      this.write(block.otherwise, scope);
+    }
+    if (!block.isElseIf) this.output.block(`/${blockTags[block.name]}`);
+  }
+
+  /** Handlebars names the value first, Go the key. */
+  #blockNames({ name, variables }: GoBlock): readonly string[] {
+    const most = { if: 0, range: 2, with: 1 }[name];
+    if (variables.length > most) this.#tell("a variable is set: write its value where it is used");
+    for (const variable of variables) {
+      if (!isPlainName(variable)) this.#tell(`the variable "$${variable}" has a name that davit uses: rename it`);
+    }
+    return variables.toReversed();
+  }
+
+  /** An expression inside a tag, where an absent variable is nothing. */
+  #argument(expression: GoExpression, scope: Scope): string {
+    switch (expression.kind) {
+      case "literal":
+        return this.#literal(expression.value);
+      case "path":
+        this.#use(expression, scope, "tested", false);
+        return this.#path(expression, scope);
+      case "call": {
+        if (expression.name === "index") this.#useIndexed(expression.args, scope, "tested");
+        const indexed = expression.name === "index" ? toPath(expression.args) : undefined;
+        return indexed === undefined ? `(${this.#call(expression, scope)})` : this.#path(indexed, scope);
+      }
+      default:
+        return unreachable(expression);
+    }
+  }
+
+  #call({ name, args }: { readonly name: string; readonly args: readonly GoExpression[] }, scope: Scope): string {
+    if (name === "index") return this.#lookup(args, scope);
+    const count = args.length;
+    const [first, ...others] = args.map((arg) => this.#argument(arg, scope));
+    if (name === "eq" && first !== undefined && count > 2) {
+      return ["or", ...others.map((other) => `(eq ${first} ${other})`)].join(" ");
+    }
+    const [least, most] = Object.hasOwn(helperCounts, name) ? (helperCounts[name] ?? [1, 0]) : [1, 0];
+    if (count >= least && count <= most) return [name, first, ...others].join(" ");
+    this.#tell(`"${name}" is not translated: ${cureOf(name)}`);
+    return name;
+  }
+
+  #lookup(args: readonly GoExpression[], scope: Scope): string {
+    const key = args.at(-1);
+    const value = args.length === 2 ? args[0] : ({ kind: "call", name: "index", args: args.slice(0, -1) } as const);
+    if (args.length < 2 || key === undefined || value === undefined) {
+      this.#tell('"index" is not translated: name a value and a key');
+      return "";
+    }
+    const base = value.kind === "path" ? this.#path(value, scope) : this.#argument(value, scope);
+    return `lookup ${base} ${this.#argument(key, scope)}`;
+  }
+
+  #literal(value: string | number | boolean | null): string {
+    if (typeof value !== "string") return String(value);
+    if (!value.includes('"')) return `"${value}"`;
+    if (!value.includes("'")) return `'${value}'`;
+    this.#tell("a text with both kinds of quotes is not translated: put it into the metadata");
+    return '""';
+  }
+
+  #path({ variable, members }: GoPath, scope: Scope): string {
+    if (members.some((member) => /[\]\n]/.test(member) || member === "")) {
+      this.#tell("a key with such characters is not translated: rename it");
+    }
+    const segments = members.map((member) => (isPlainName(member) ? member : `[${member}]`));
+    const isOfRoot = variable === "" || (variable === undefined && !scope.isInner);
+    if (variable !== undefined && variable !== "" && !scope.names.includes(variable)) {
+      this.#tell(`the variable "$${variable}" is not set here: write its value where it is used`);
+    }
+    if (variable !== undefined && variable !== "") return [variable, ...segments].join(".");
+    if (isOfRoot && scope.isInner) return ["@root", ...segments].join(".");
+    const isSafe = isPlain(scope) && segments[0] !== undefined && !segments[0].startsWith("[");
+    return isSafe ? segments.join(".") : ["this", ...segments].join(".");
+  }
+
+  #useIndexed(args: readonly GoExpression[], scope: Scope, by: VariableUse["by"]): void {
+    const path = toPath(args);
+    if (path !== undefined) this.#use(path, scope, by, true);
+  }
+
+  #use({ variable, members }: GoPath, scope: Scope, by: VariableUse["by"], mayBeAbsent: boolean): void {
+    const isOfRoot = variable === "" || (variable === undefined && !scope.isInner);
+    if (isOfRoot) this.uses.push({ path: members, by, mayBeAbsent, at: this.#at });
+  }
+
+  #tell(text: string): void {
+    this.problems.push({ at: this.#at, text });
+  }
+}
+
+/** The path that `index` follows when all its keys are known. */
+function toPath([value, ...keys]: readonly GoExpression[]): GoPath | undefined {
+  if (value?.kind !== "path" || keys.length === 0) return undefined;
+  const names = keys.flatMap((key) => (key.kind === "literal" && key.value !== null ? [String(key.value)] : []));
+  return names.length === keys.length ? { ...value, members: [...value.members, ...names] } : undefined;
+}
+
+/** Functions that davit has under the same name, with how many arguments they take. */
+const helperCounts: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  eq: [2, 2],
+  ne: [2, 2],
+  and: [1, 16],
+  or: [1, 16],
+  not: [1, 1],
+};
+
+const cures: Readonly<Record<string, string>> = {
+  urlquery: "put the value into the metadata as it stands in a URL",
+  html: "put the value into the metadata as it stands in HTML",
+  js: "print the value by json",
+  printf: "write text and variables side by side",
+  print: "write text and variables side by side",
+  println: "write text and variables side by side",
+  len: 'print the "length" of a list, such as disks.length',
+};
+
+function cureOf(name: string): string {
+  const known = Object.hasOwn(cures, name) ? cures[name] : undefined;
+  return known ?? "put what it yields into the metadata";
+}
+
+// What Handlebars does not take for a name, wherever it stands.
+const keywords: readonly string[] = ["this", "else", "as", "true", "false", "null", "undefined"];
+
+function isPlainName(name: string): boolean {
+  return /^[\p{L}_][\p{L}\p{Nd}_]*$/u.test(name) && !keywords.includes(name);
+}

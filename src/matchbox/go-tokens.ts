@@ -1,0 +1,187 @@
+/**
+ * Cuts a Go template (https://pkg.go.dev/text/template) into text, comments and actions, and actions into tokens. White
+ * space that `{{-` and `-}}` take away is gone from the texts that come out.
+ */
+
+import type { TextPosition } from "../render/text-position.ts";
+import { positionAt } from "../render/text-position.ts";
+
+export type GoToken =
+  /** `.name`; `isChained` when nothing stands before it, so that it is a member of what does. */
+  | { readonly kind: "field"; readonly name: string; readonly isChained: boolean }
+  | { readonly kind: "dot" }
+  /** Without the `$`; empty for `$` itself. */
+  | { readonly kind: "variable"; readonly name: string }
+  | { readonly kind: "text"; readonly value: string }
+  | { readonly kind: "number"; readonly value: number }
+  | { readonly kind: "word"; readonly name: string }
+  | { readonly kind: "mark"; readonly mark: string }
+  /** What davit has nothing for, such as `0x1f`. */
+  | { readonly kind: "strange" };
+
+export type GoPiece =
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "comment"; readonly text: string; readonly at: TextPosition }
+  | { readonly kind: "action"; readonly tokens: readonly GoToken[]; readonly at: TextPosition };
+
+/** A text that Go would not take for a template. */
+export class GoSyntaxError extends Error {
+  override readonly name = "GoSyntaxError";
+  readonly at: TextPosition;
+
+  constructor(message: string, at: TextPosition) {
+    super(message);
+    this.at = at;
+  }
+}
+
+const comment = /\/\*([\s\S]*?)\*\/(?:[ \t\r\n]+-)?\}\}/y;
+const spaceAtEnd = /[ \t\r\n]+$/;
+const spaceAtStart = /^[ \t\r\n]+/;
+
+/**
+ * Cuts a template.
+ * @throws {GoSyntaxError}
+ */
+export function cutGoTemplate(source: string): readonly GoPiece[] {
+  const pieces: GoPiece[] = [];
+  let from = 0;
+  let trimsStart = false;
+  for (let open = source.indexOf("{{"); open >= 0; open = source.indexOf("{{", from)) {
+    const trimsEnd = /^-[ \t\r\n]/.test(source.slice(open + 2, open + 4));
+    pieces.push({ kind: "text", text: trimmed(source.slice(from, open), trimsStart, trimsEnd) });
+    const { piece, end, trimsNext } = readTag(source, open, open + 2 + (trimsEnd ? 2 : 0));
+    pieces.push(piece);
+    from = end;
+    trimsStart = trimsNext;
+  }
+  pieces.push({ kind: "text", text: trimmed(source.slice(from), trimsStart, false) });
+  return pieces.filter((piece) => piece.kind !== "text" || piece.text !== "");
+}
+
+function trimmed(text: string, atStart: boolean, atEnd: boolean): string {
+  const begun = atStart ? text.replace(spaceAtStart, "") : text;
+  return atEnd ? begun.replace(spaceAtEnd, "") : begun;
+}
+
+interface Tag {
+  readonly piece: GoPiece;
+  readonly end: number;
+  readonly trimsNext: boolean;
+}
+
+function readTag(source: string, open: number, from: number): Tag {
+  const at = positionAt(source, open);
+  comment.lastIndex = from;
+  const found = comment.exec(source);
+  if (found !== null) {
+    const [whole, text = ""] = found;
+    return { piece: { kind: "comment", text, at }, end: comment.lastIndex, trimsNext: whole.endsWith("-}}") };
+  }
+  const tokens = new ActionTokens(source, from, at);
+  return { piece: { kind: "action", tokens: tokens.read(), at }, end: tokens.offset, trimsNext: tokens.trimsNext };
+}
+
+const space = /[ \t\r\n]*/y;
+const close = /\}\}/y;
+const trimmingClose = /-\}\}/y;
+const tokenForms = {
+  field: /\.[\p{L}_][\p{L}\p{Nd}_]*/uy,
+  variable: /\$[\p{L}\p{Nd}_]*/uy,
+  quoted: /"(?:[^"\\\n]|\\[^\n])*"/y,
+  raw: /`[^`]*`/y,
+  character: /'(?:[^'\\\n]|\\[^\n])*'/y,
+  number: /[-+]?\.?\d[\w.]*/y,
+  word: /[\p{L}_][\p{L}\p{Nd}_]*/uy,
+  dot: /\./y,
+  mark: /:=|[|(),=]/y,
+} as const;
+type TokenForm = keyof typeof tokenForms;
+const forms: readonly TokenForm[] = [
+  "field",
+  "variable",
+  "quoted",
+  "raw",
+  "character",
+  "number",
+  "word",
+  "dot",
+  "mark",
+];
+
+class ActionTokens {
+  readonly #source: string;
+  readonly #at: TextPosition;
+  offset: number;
+  trimsNext = false;
+
+  constructor(source: string, offset: number, at: TextPosition) {
+    this.#source = source;
+    this.offset = offset;
+    this.#at = at;
+  }
+
+  read(): readonly GoToken[] {
+    const tokens: GoToken[] = [];
+    for (;;) {
+      const isSpaced = this.#take(space) !== "" || tokens.length === 0;
+      if (isSpaced && this.#take(trimmingClose) !== undefined) {
+        this.trimsNext = true;
+        return tokens;
+      }
+      if (this.#take(close) !== undefined) return tokens;
+      tokens.push(this.#token(isSpaced));
+    }
+  }
+
+  #token(isSpaced: boolean): GoToken {
+    for (const form of forms) {
+      const text = this.#take(tokenForms[form]);
+      if (text !== undefined) return toToken(form, text, isSpaced);
+    }
+    const isOver = this.offset === this.#source.length;
+    throw new GoSyntaxError(isOver ? "an action is not closed" : "Go does not allow this character here", this.#at);
+  }
+
+  #take(form: RegExp): string | undefined {
+    form.lastIndex = this.offset;
+    const [text] = form.exec(this.#source) ?? [];
+    if (text !== undefined) this.offset += text.length;
+    return text;
+  }
+}
+
+function toToken(form: TokenForm, text: string, isSpaced: boolean): GoToken {
+  switch (form) {
+    case "field":
+      return { kind: "field", name: text.slice(1), isChained: !isSpaced };
+    case "variable":
+      return { kind: "variable", name: text.slice(1) };
+    case "quoted":
+      return toText(unquoted(text.slice(1, -1)));
+    case "raw":
+      return { kind: "text", value: text.slice(1, -1).replaceAll("\r", "") };
+    case "character":
+      return { kind: "strange" };
+    case "number":
+      return /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/.test(text) ? { kind: "number", value: Number(text) } : { kind: "strange" };
+    case "word":
+      return { kind: "word", name: text };
+    case "dot":
+      return { kind: "dot" };
+    case "mark":
+      return { kind: "mark", mark: text };
+  }
+}
+
+function toText(value: string | undefined): GoToken {
+  return value === undefined ? { kind: "strange" } : { kind: "text", value };
+}
+
+const escapes: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", "\\": "\\", '"': '"' };
+
+/** Undefined for the rarer escapes, such as `\x41`. */
+function unquoted(text: string): string | undefined {
+  const isKnown = [...text.matchAll(/\\([\s\S])/g)].every(([, letter = ""]) => letter in escapes);
+  return isKnown ? text.replaceAll(/\\([\s\S])/g, (_, letter: string) => escapes[letter] ?? "") : undefined;
+}

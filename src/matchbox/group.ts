@@ -1,0 +1,148 @@
+/**
+ * A matchbox group as a Group. A label that davit does not take is left out, and so are such metadata. Then the Group
+ * holds its machines, perhaps more than it took before: they wait instead of booting something else.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { normalizeMac } from "../model/labels.ts";
+import { isList } from "../render/values.ts";
+import type { Admit } from "./admit.ts";
+import { type Findings, shown } from "./findings.ts";
+import { hasUrl } from "./handlebars-text.ts";
+import { JsonFields, type JsonFile, UnusableFile } from "./json-fields.ts";
+import { displayName, type ProfileContext } from "./profile.ts";
+
+export interface ReadGroup {
+  readonly file: JsonFile;
+  readonly fields: JsonFields;
+  /** As the group names it; empty when it names none. */
+  readonly profile: string;
+  readonly selector: Readonly<Record<string, string>>;
+  readonly metadata: JsonObject;
+}
+
+const fieldNames = ["id", "name", "profile", "selector", "metadata"];
+
+/** Reads a group; undefined when matchbox does not load it either, which is told. */
+export function readGroup(file: JsonFile, findings: Findings): ReadGroup | undefined {
+  try {
+    const fields = JsonFields.of(file, findings, fieldNames);
+    fields.text("id");
+    fields.text("name");
+    const profile = fields.text("profile");
+    const selector = fields.textObject("selector");
+    for (const [label, value] of Object.entries(selector)) {
+      if (label.toLowerCase() !== "mac" || isGoMac(value)) continue;
+      fields.fail("is no MAC address, matchbox does not load the file: mend it", "selector", label);
+    }
+    return { file, fields, profile, selector, metadata: fields.object("metadata") };
+  } catch (error) {
+    if (!(error instanceof UnusableFile)) throw error;
+    return undefined;
+  }
+}
+
+/** Go knows no MAC address without separators. */
+function isGoMac(text: string): boolean {
+  return normalizeMac(text) !== undefined && /[:.-]/.test(text);
+}
+
+interface GroupNames {
+  readonly name: string;
+  /** Of the Profile. */
+  readonly profile: string;
+}
+
+/** The Group as an object. */
+export function groupObject(group: ReadGroup, { name, profile }: GroupNames, context: ProfileContext): JsonObject {
+  const { file, fields, metadata } = group;
+  const { findings, admit } = context;
+  if (fields.text("id") !== "" && `groups/${fields.text("id")}.json` !== file.path) {
+    findings.warn(file.path, `is named by its file, not by its id ${shown(fields.text("id"))}`, fields.at("id"));
+  }
+  const spec = {
+    ...displayName(fields, file.path, context),
+    profileRef: { name: profile },
+    ...selecting(group, context),
+  };
+  const problem = metadataProblem(metadata, admit);
+  if (problem !== undefined) {
+    findings.error(file.path, `the metadata are not taken: ${problem}`, fields.at("metadata"));
+    return groupOf(name, { ...spec, hold: true });
+  }
+  warnOfMetadata(group, context);
+  return groupOf(name, { ...spec, ...(Object.keys(metadata).length > 0 && { metadata }) });
+}
+
+function groupOf(name: string, spec: JsonObject): JsonObject {
+  return { apiVersion: "davit.dev/v1alpha1", kind: "Group", metadata: { name }, spec };
+}
+
+// What the CRD takes.
+const maxLabels = 16;
+
+function selecting({ file, fields, selector }: ReadGroup, { findings, admit }: ProfileContext): JsonObject {
+  const labels = Object.entries(selector);
+  if (labels.length === 0) return { matchAll: true };
+  const good = labels.filter(([label, value]) => {
+    const problem = labelProblem(label, value, admit);
+    if (problem !== undefined) {
+      findings.error(file.path, `the label ${shown(label)} is not taken: ${problem}`, fields.at("selector", label));
+    }
+    if (label === "uuid" && value !== value.toLowerCase()) {
+      const text = "davit compares uuid in any letter case, matchbox never matched this with what iPXE sends";
+      findings.warn(file.path, text, fields.at("selector", label));
+    }
+    return problem === undefined;
+  });
+  if (good.length > maxLabels) {
+    findings.error(file.path, `the selector is not taken: it has more than ${maxLabels} labels`, fields.at("selector"));
+  }
+  // Without any label that davit takes it stays as it is, and davit refuses it, as it does with too many.
+  if (good.length === 0) return { selector: { matchLabels: selector } };
+  const matchLabels = Object.fromEntries(good);
+  return { selector: { matchLabels }, ...(good.length < labels.length && { hold: true }) };
+}
+
+function labelProblem(label: string, value: string, admit: Admit): string | undefined {
+  if (value === "") {
+    return "it has no value, by which matchbox means machines that do not send it: write one, or remove it";
+  }
+  const selector = { matchLabels: { [label]: value } };
+  return admit(groupOf("sample", { profileRef: { name: "sample" }, selector }))[0]?.text;
+}
+
+// Within davit's own limit, which counts from the object.
+const maxDepth = 90;
+
+function metadataProblem(metadata: JsonObject, admit: Admit): string | undefined {
+  if (isDeeperThan(maxDepth, metadata)) return `they are nested deeper than ${maxDepth} levels: write them flatter`;
+  if (leavesIn(metadata).some((leaf) => typeof leaf === "number" && Math.abs(leaf) > Number.MAX_SAFE_INTEGER)) {
+    return "they have a number beyond 2^53, which loses digits: quote it";
+  }
+  return admit(groupOf("sample", { profileRef: { name: "sample" }, matchAll: true, metadata }))[0]?.text;
+}
+
+function isDeeperThan(levels: number, value: JsonValue): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((child) => isDeeperThan(levels - 1, child));
+}
+
+function warnOfMetadata({ file, fields, metadata }: ReadGroup, { findings, replaceUrl }: ProfileContext): void {
+  if (Object.hasOwn(metadata, "davit")) {
+    const text = 'the name "davit" is davit\'s own in templates: rename it';
+    findings.warn(file.path, text, fields.at("metadata", "davit"));
+  }
+  if (replaceUrl === undefined) return;
+  for (const [name, value] of Object.entries(metadata)) {
+    if (!leavesIn(value).some((leaf) => typeof leaf === "string" && hasUrl(leaf, replaceUrl))) continue;
+    const text = `${shown(name)} has the matchbox's URL, and metadata are no template: write davit's`;
+    findings.warn(file.path, text, fields.at("metadata", name));
+  }
+}
+
+/** Every value that is neither a list nor an object. */
+function leavesIn(value: JsonValue): readonly JsonValue[] {
+  if (isList(value)) return value.flatMap(leavesIn);
+  return isJsonObject(value) ? Object.values(value).flatMap(leavesIn) : [value];
+}

@@ -1,0 +1,135 @@
+/**
+ * The fields of a matchbox JSON file, read as Go's encoding/json reads them into a struct: names in any letter case, null
+ * as absent, and one value of another type makes the whole file unusable.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { findJsonFault } from "../render/json-fault.ts";
+import { type TextPosition, textStart } from "../render/text-position.ts";
+import { findInYaml } from "../render/yaml.ts";
+import { type Findings, shown } from "./findings.ts";
+
+export interface JsonFile {
+  /** Below the matchbox directory. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** A value in a file that matchbox would not load. */
+export class UnusableFile extends Error {}
+
+export class JsonFields {
+  readonly #file: JsonFile;
+  readonly #findings: Findings;
+  readonly #parents: readonly string[];
+  readonly #fields = new Map<string, { readonly name: string; readonly value: JsonValue }>();
+
+  /**
+   * Reads a file.
+   * @param known every name that matchbox knows, in lower case; others are told.
+   * @throws {UnusableFile} when it is told that the file is no JSON object.
+   */
+  static of(file: JsonFile, findings: Findings, known: readonly string[]): JsonFields {
+    const fields = new JsonFields(file, findings, []);
+    fields.#add(parsed(file, fields), known);
+    return fields;
+  }
+
+  private constructor(file: JsonFile, findings: Findings, parents: readonly string[]) {
+    this.#file = file;
+    this.#findings = findings;
+    this.#parents = parents;
+  }
+
+  /** The fields of an object that is a field. @throws {UnusableFile} when it is something else. */
+  inner(field: string, known: readonly string[]): JsonFields {
+    const fields = new JsonFields(this.#file, this.#findings, [...this.#parents, this.#nameOf(field)]);
+    fields.#add(this.object(field), known);
+    return fields;
+  }
+
+  #add(object: JsonObject, known: readonly string[]): void {
+    for (const [name, value] of Object.entries(object)) {
+      const field = known.find((each) => each === name.toLowerCase());
+      if (field !== undefined) this.#fields.set(field, { name, value });
+      else {
+        const at = findInYaml(this.#file.text, this.#parents, name) ?? textStart;
+        this.#findings.warn(this.#file.path, `matchbox knows no field ${shown(name)}, davit leaves it out`, at);
+      }
+    }
+  }
+
+  has(field: string): boolean {
+    return (this.#fields.get(field)?.value ?? null) !== null;
+  }
+
+  /** Empty when it is absent. */
+  text(field: string): string {
+    const value = this.#value(field, "");
+    return typeof value === "string" ? value : this.fail(`must be text, matchbox does not load the file`, field);
+  }
+
+  texts(field: string): readonly string[] {
+    const value = this.#value(field, []);
+    const texts = Array.isArray(value) ? value.map((each: JsonValue) => each ?? "") : [null];
+    if (texts.every((each) => typeof each === "string")) return texts;
+    return this.fail("must be a list of texts, matchbox does not load the file", field);
+  }
+
+  object(field: string): JsonObject {
+    const value = this.#value(field, {});
+    return isJsonObject(value) ? value : this.fail("must be an object, matchbox does not load the file", field);
+  }
+
+  /** An object whose values are all texts. */
+  textObject(field: string): Readonly<Record<string, string>> {
+    const entries = Object.entries(this.object(field)).map(([name, value]): [string, string] => {
+      const text = value ?? "";
+      if (typeof text === "string") return [name, text];
+      return this.fail("must be text, matchbox does not load the file: write it in quotes", field, name);
+    });
+    return Object.fromEntries(entries);
+  }
+
+  /** Where a field stands, or one of its members. */
+  at(field: string, member?: string): TextPosition {
+    const path = [...this.#parents, ...(member === undefined ? [] : [this.#nameOf(field)])];
+    return findInYaml(this.#file.text, path, member ?? this.#nameOf(field)) ?? textStart;
+  }
+
+  /**
+   * Tells why the file cannot be used.
+   * @throws {UnusableFile}
+   */
+  fail(text: string, field: string, member?: string): never {
+    const name = [...this.#parents, this.#nameOf(field), ...(member === undefined ? [] : [member])].join(".");
+    this.#findings.error(this.#file.path, `${shown(name)} ${text}`, this.at(field, member));
+    throw new UnusableFile();
+  }
+
+  /** Tells that the file is no JSON object. @throws {UnusableFile} */
+  failWhole(text: string, at: TextPosition): never {
+    this.#findings.error(this.#file.path, text, at);
+    throw new UnusableFile();
+  }
+
+  #value(field: string, absent: JsonValue): JsonValue {
+    return this.#fields.get(field)?.value ?? absent;
+  }
+
+  #nameOf(field: string): string {
+    return this.#fields.get(field)?.name ?? field;
+  }
+}
+
+function parsed({ text }: JsonFile, fields: JsonFields): JsonObject {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return value;
+    return fields.failWhole("must be a JSON object, matchbox does not load it", textStart);
+  } catch (error) {
+    // The engine's message quotes the text.
+    if (!(error instanceof SyntaxError)) throw error;
+    return fields.failWhole("is not JSON, matchbox does not load it: mend it here", findJsonFault(text) ?? textStart);
+  }
+}

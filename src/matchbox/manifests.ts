@@ -1,0 +1,45 @@
+/** Objects as YAML for people to review: the same bytes for the same objects, whichever version of YAML reads them. */
+
+import { Document, isScalar, type Scalar, visit } from "yaml";
+import type { JsonObject } from "../model/json.ts";
+import { numberText } from "../render/values.ts";
+
+export interface Manifest {
+  /** Lines to stand above it, without the `#`. */
+  readonly comments: readonly string[];
+  readonly objects: readonly JsonObject[];
+}
+
+/** The text of a file. */
+export function manifestText({ comments, objects }: Manifest): string {
+  return comments.map((comment) => `# ${comment}\n`).join("") + objects.map(objectText).join("---\n");
+}
+
+// Plain decimal: YAML 1.1 and 1.2 disagree about exponents.
+const decimalNumber = {
+  tag: "tag:yaml.org,2002:float",
+  default: true,
+  identify: (value: unknown) => typeof value === "number",
+  test: /^(?!)/,
+  resolve: (text: string) => text,
+  stringify: ({ value }: Scalar) => numberText(Number(value)),
+} as const;
+
+function objectText(object: JsonObject): string {
+  const document = new Document(object, {
+    compat: "yaml-1.1",
+    aliasDuplicateObjects: false,
+    customTags: (tags) => [decimalNumber, ...tags],
+  });
+  visit(document, {
+    Scalar(_key, node) {
+      if (isScalar(node) && typeof node.value === "string" && hasOddCharacter(node.value)) node.type = "QUOTE_DOUBLE";
+    },
+  });
+  return document.toString({ lineWidth: 0 });
+}
+
+/** What a block of lines would lose, or show to nobody. */
+function hasOddCharacter(text: string): boolean {
+  return /[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u.test(text);
+}

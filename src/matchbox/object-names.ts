@@ -1,0 +1,48 @@
+/**
+ * Names of objects, from names of files. Kubernetes allows less than a disk does, so that two files could come to one
+ * name: then nothing is imported, because one of them would boot what belongs to the other.
+ */
+
+import { compareBytes } from "../lib/order.ts";
+import { type Findings, shown } from "./findings.ts";
+
+// With an ending it is also the name of a file, and some names have more behind them.
+const longestName = 200;
+
+/** The name nearest to a file's; undefined when nothing is left of it, or too much. */
+export function toObjectName(text: string): string | undefined {
+  const parts = text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.-]+/g, "-")
+    .split(".")
+    .map((part) => part.replaceAll(/^-+|-+$/g, ""))
+    .filter((part) => part !== "");
+  const name = parts.join(".");
+  return name === "" || name.length > longestName ? undefined : name;
+}
+
+/** Gives each key a name of its own; where it cannot, it tells why and gives undefined. */
+export function giveNames(
+  keys: ReadonlySet<string>,
+  folder: string,
+  findings: Findings,
+): ReadonlyMap<string, string> | undefined {
+  const keyOf = new Map<string, string>();
+  for (const key of [...keys].toSorted(compareBytes)) {
+    const file = `${folder}/${key}.json`;
+    const name = toObjectName(key);
+    const why = whyNot(name, name === undefined ? undefined : keyOf.get(name));
+    if (why !== undefined) {
+      findings.error(file, `no name for an object: ${why}: rename the file, and where it is named`);
+    } else if (name !== undefined) {
+      keyOf.set(name, key);
+      if (name !== key) findings.warn(file, `is named ${shown(name)}: Kubernetes does not allow ${shown(key)}`);
+    }
+  }
+  return keyOf.size === keys.size ? new Map([...keyOf].map(([name, key]) => [key, name])) : undefined;
+}
+
+function whyNot(name: string | undefined, other: string | undefined): string | undefined {
+  if (name === undefined) return "nothing can be made of it";
+  return other === undefined ? undefined : `${shown(other)} comes to ${shown(name)}, too`;
+}

@@ -1,0 +1,77 @@
+/** A matchbox data directory on a disk. Links are followed as matchbox does, but not out of the directory. */
+
+import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { join, sep } from "node:path";
+import { codeOf } from "../lib/errors.ts";
+import { compareBytes } from "../lib/order.ts";
+import type { DataDirectory, Entry, ReadFile } from "./input.ts";
+
+/** No template of davit's is larger. */
+const maxFileBytes = 1024 * 1024;
+
+/**
+ * Opens a directory.
+ * @throws the system's error when it, or a folder in it, cannot be read.
+ */
+export function openDirectory(path: string): DataDirectory {
+  const root = realpathSync(path);
+  return { list: (folder) => listFolder(join(root, folder)), read: (file) => readBelow(root, file) };
+}
+
+function listFolder(path: string): readonly Entry[] {
+  try {
+    return readdirSync(path)
+      .toSorted(compareBytes)
+      .map((name) => ({ name, isDirectory: isDirectory(join(path, name)) }));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+}
+
+function readBelow(root: string, file: string): ReadFile {
+  if (file.includes("\0")) return { kind: "missing" };
+  try {
+    const path = realpathSync(join(root, file));
+    if (!path.startsWith(root === sep ? sep : root + sep)) {
+      return unusable("is a link out of the directory: put the file itself in its place");
+    }
+    return readText(path);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === undefined) throw error;
+    if (code === "ENOENT" || code === "ENOTDIR") return { kind: "missing" };
+    return unusable(`cannot be read (${code}): check its permissions and its disk`);
+  }
+}
+
+function readText(path: string): ReadFile {
+  // A pipe would wait for a writer.
+  const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile()) return unusable("is not a file");
+    if (stat.size > maxFileBytes) return unusable("is larger than 1 MiB, and davit takes no such text: shorten it");
+    return decoded(readFileSync(descriptor));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function decoded(bytes: Uint8Array): ReadFile {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    if (!text.includes("\0")) return { kind: "text", text };
+  } catch (error) {
+    if (codeOf(error) !== "ERR_ENCODING_INVALID_ENCODED_DATA") throw error;
+  }
+  return unusable("is not text in UTF-8: davit serves such a file from its assets directory");
+}
+
+function unusable(problem: string): ReadFile {
+  return { kind: "unusable", problem };
+}

@@ -1,0 +1,8 @@
+/** Paths below a matchbox directory, as matchbox makes them: a name never leads out of the directory. */
+
+import { posix } from "node:path";
+
+/** The file that a name in a folder means, such as `ignition/worker.ign`. */
+export function dataPath(folder: string, name: string): string {
+  return posix.join("/", folder, name).slice(1);
+}

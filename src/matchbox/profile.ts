@@ -1,0 +1,250 @@
+/**
+ * A matchbox profile as a Profile. A config that cannot be carried over becomes a reference to a ConfigMap that is not
+ * there: machines are answered 500 and ask again, until somebody writes it.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import { renderIgnition } from "../render/ignition.ts";
+import { RenderError } from "../render/render-error.ts";
+import { parseTemplate } from "../render/template.ts";
+import type { Admit } from "./admit.ts";
+import type { Findings } from "./findings.ts";
+import { shown } from "./findings.ts";
+import { translateGoTemplate, type VariableUse } from "./go-to-handlebars.ts";
+import { hasUrl, literalTemplate } from "./handlebars-text.ts";
+import type { DataDirectory } from "./input.ts";
+import { JsonFields, type JsonFile } from "./json-fields.ts";
+import { dataPath } from "./paths.ts";
+
+export interface ProfileContext {
+  readonly directory: DataDirectory;
+  readonly findings: Findings;
+  readonly admit: Admit;
+  /** The matchbox's own URL, where davit's shall stand. */
+  readonly replaceUrl?: string;
+}
+
+export interface ImportedProfile {
+  /** The Profile, and a ConfigMap for each config that is too long for it; none when there is nothing to serve. */
+  readonly objects: readonly JsonObject[];
+  /** The files that it is made of. */
+  readonly sources: readonly string[];
+  /** How its templates use variables, with the file. */
+  readonly uses: readonly { readonly file: string; readonly use: VariableUse }[];
+}
+
+const fieldNames = ["id", "name", "boot", "ignition_id", "cloud_id", "generic_id"];
+const bootNames = ["kernel", "initrd", "args"];
+
+// What the CRD takes inline.
+const maxInlineLength = 131_072;
+// A template over a variable that there never is: the machine is answered 500, and boots nothing else instead.
+const failingBoot = { kernel: "{{notImported}}" };
+
+/**
+ * Makes a Profile.
+ * @throws {UnusableFile} when matchbox does not use the file either; it is told why.
+ */
+export function importProfile(file: JsonFile, name: string, context: ProfileContext): ImportedProfile {
+  const fields = JsonFields.of(file, context.findings, fieldNames);
+  if (fields.text("id") === "") fields.fail("is missing, matchbox does not use the profile: write it", "id");
+  return new ProfileImport({ file, name, fields, context }).run();
+}
+
+type Part = "ignition" | "cloudConfig" | "generic";
+
+/** A config as the spec has it. */
+interface Config {
+  readonly text: string;
+  readonly raw: boolean;
+}
+
+interface ProfileImportOptions {
+  readonly file: JsonFile;
+  readonly name: string;
+  readonly fields: JsonFields;
+  readonly context: ProfileContext;
+}
+
+class ProfileImport {
+  readonly #file: string;
+  readonly #name: string;
+  readonly #fields: JsonFields;
+  readonly #context: ProfileContext;
+  readonly #sources: string[];
+  readonly #uses: { file: string; use: VariableUse }[] = [];
+  readonly #configMaps: JsonObject[] = [];
+
+  constructor({ file, name, fields, context }: ProfileImportOptions) {
+    this.#file = file.path;
+    this.#name = name;
+    this.#fields = fields;
+    this.#context = context;
+    this.#sources = [file.path];
+  }
+
+  run(): ImportedProfile {
+    const fields = this.#fields;
+    const boot = this.#boot();
+    const spec = {
+      ...displayName(fields, this.#file, this.#context),
+      ...(boot && { boot }),
+      ...this.#part("ignition", "ignition", fields.text("ignition_id")),
+      ...this.#part("cloudConfig", "cloud", fields.text("cloud_id")),
+      ...this.#part("generic", "generic", fields.text("generic_id")),
+    };
+    const objects = Object.keys(spec).some((key) => key !== "displayName") ? this.#admitted(spec) : [];
+    if (objects.length === 0) this.#warn("has nothing to boot and no config, davit needs no Profile for that", "id");
+    return { objects: [...objects, ...this.#configMaps], sources: this.#sources, uses: this.#uses };
+  }
+
+  #admitted(spec: JsonObject): readonly JsonObject[] {
+    const profile = profileObject(this.#name, spec);
+    const findings = this.#context.admit(profile);
+    for (const { path, text } of findings) {
+      this.#error(`davit does not take ${shown(path.join("."))}: ${text}`, path[1] === "boot" ? "boot" : "id");
+    }
+    const isOfBoot = findings.some(({ path }) => path[1] === "boot");
+    return [isOfBoot ? profileObject(this.#name, { ...spec, boot: failingBoot }) : profile];
+  }
+
+  #boot(): JsonObject | undefined {
+    if (!this.#fields.has("boot")) return undefined;
+    const boot = this.#fields.inner("boot", bootNames);
+    const kernel = boot.text("kernel");
+    const initrd = boot.texts("initrd").filter((each) => each !== "");
+    const args = boot.texts("args").filter((each) => each !== "");
+    if (kernel === "") {
+      if (initrd.length + args.length > 0) this.#warn("has no kernel, davit answers 404 for a script", "boot");
+      return undefined;
+    }
+    for (const [field, texts] of [
+      ["kernel", [kernel]],
+      ["initrd", initrd],
+      ["args", args],
+    ] as const) {
+      for (const text of texts) this.#lookForUrl(boot, field, text);
+    }
+    const literal = (text: string) => literalTemplate(text, this.#context.replaceUrl);
+    return {
+      kernel: literal(kernel),
+      ...(initrd.length > 0 && { initrd: initrd.map(literal) }),
+      ...(args.length > 0 && { args: args.map(literal) }),
+    };
+  }
+
+  /** A machine that boots from davit and asks matchbox for its config is neither here nor there. */
+  #lookForUrl(boot: JsonFields, field: string, text: string): void {
+    const [, url] = /(https?:\/\/[^/\s"']+)\/(?:ignition|cloud|generic|metadata|assets)\b/.exec(text) ?? [];
+    const { replaceUrl, findings } = this.#context;
+    if (url === undefined || (replaceUrl !== undefined && hasUrl(text, replaceUrl))) return;
+    const cure = `if that is the matchbox, import with --matchbox-url ${url} or write {{davit.url}} instead`;
+    findings.warn(this.#file, `boot.${field} leads to ${shown(url)}: ${cure}`, boot.at(field));
+  }
+
+  #part(part: Part, folder: string, id: string): JsonObject {
+    if (id === "") return {};
+    const path = dataPath(folder, id);
+    const config = this.#config(part, path);
+    if (config === undefined) return { [part]: this.#reference(`${this.#name}-not-imported`, part) };
+    const raw = config.raw ? { raw: true } : {};
+    if (config.text.length <= maxInlineLength) return { [part]: { inline: config.text, ...raw } };
+    const name = `${this.#name}-${folder}`;
+    this.#configMaps.push({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { [part]: config.text } });
+    return { [part]: { ...this.#reference(name, part), ...raw } };
+  }
+
+  #reference(name: string, key: string): JsonObject {
+    return { templateFrom: { configMapKeyRef: { name, key } } };
+  }
+
+  #config(part: Part, path: string): Config | undefined {
+    const read = this.#context.directory.read(path);
+    const field = { ignition: "ignition_id", cloudConfig: "cloud_id", generic: "generic_id" }[part];
+    switch (read.kind) {
+      case "missing":
+        this.#error(`no file ${shown(path)}, matchbox answers 404 and davit 500: write it, or remove the field`, field);
+        return undefined;
+      case "unusable":
+        this.#sources.push(path);
+        this.#context.findings.error(path, read.problem);
+        return undefined;
+      case "text":
+        this.#sources.push(path);
+        if (part !== "ignition") return this.#template(path, read.text);
+        return /\.ign(?:ition)?$/.test(path) ? this.#ignition(path, read.text) : this.#butane(path, read.text);
+      default:
+        return unreachable(read);
+    }
+  }
+
+  #template(path: string, source: string): Config | undefined {
+    const { findings, replaceUrl } = this.#context;
+    const translation = translateGoTemplate(source, replaceUrl === undefined ? {} : { replaceUrl });
+    if (translation.kind === "untranslated") {
+      for (const { at, text } of translation.problems) findings.error(path, text, at);
+      return undefined;
+    }
+    const problem = parseTemplate(translation.text);
+    if (problem !== undefined) {
+      findings.error(path, `davit does not take its translation: ${problem.message}`);
+      return undefined;
+    }
+    this.#uses.push(...translation.uses.map((use) => ({ file: path, use })));
+    // A template has at least one character.
+    return { text: translation.text === "" ? "{{!}}" : translation.text, raw: false };
+  }
+
+  /** A finished document, which matchbox does not render. */
+  #ignition(path: string, text: string): Config | undefined {
+    const { findings, replaceUrl } = this.#context;
+    try {
+      renderIgnition({ text, raw: true });
+    } catch (error) {
+      if (!(error instanceof RenderError)) throw error;
+      findings.error(path, `davit answers 500: ${error.message}`, error.position);
+      return undefined;
+    }
+    if (replaceUrl === undefined || !hasUrl(text, replaceUrl)) return { text, raw: true };
+    return { text: literalTemplate(text, replaceUrl), raw: false };
+  }
+
+  #butane(path: string, text: string): undefined {
+    const isButane = /^\s*variant\s*:/m.test(text);
+    const command = "butane --strict < FILE > FILE.ign";
+    const rewrite = "write it anew for Butane (https://coreos.github.io/butane/), then";
+    const cure = text.includes("{{")
+      ? "convert it with sample values, and put davit's variables into the result by {{json name}}"
+      : "put the result into the Profile";
+    const kind = isButane ? "a Butane config is not converted" : "a Container Linux Config is not converted";
+    this.#context.findings.error(path, `${kind}: ${isButane ? "" : `${rewrite} `}${command}; ${cure}`);
+  }
+
+  #error(text: string, field: string): void {
+    this.#context.findings.error(this.#file, text, this.#fields.at(field));
+  }
+
+  #warn(text: string, field: string): void {
+    this.#context.findings.warn(this.#file, text, this.#fields.at(field));
+  }
+}
+
+function profileObject(name: string, spec: JsonObject): JsonObject {
+  return { apiVersion: "davit.dev/v1alpha1", kind: "Profile", metadata: { name }, spec };
+}
+
+/** The name for people, if davit takes it. */
+export function displayName(
+  fields: JsonFields,
+  file: string,
+  { findings, admit }: Pick<ProfileContext, "findings" | "admit">,
+): JsonObject {
+  const name = fields.text("name");
+  if (name === "") return {};
+  if (admit(profileObject("sample", { displayName: name, generic: { inline: "-" } })).length === 0) {
+    return { displayName: name };
+  }
+  findings.warn(file, "its name is too long or has a control character, davit leaves it out", fields.at("name"));
+  return {};
+}

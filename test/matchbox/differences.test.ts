@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { boot, good, profile } from "./small-site.ts";
+import { imported, type Tree } from "./trees.ts";
+
+describe("what differs from matchbox is told as a warning", () => {
+  it.each<{ name: string; tree: Tree; finding: string }>([
+    {
+      name: "a name that Kubernetes does not allow",
+      tree: { ...good, "groups/Rack_4.json": { profile: "worker", selector: { rack: "4" } } },
+      finding: 'groups/Rack_4.json:1:1: warning: is named "rack-4": Kubernetes does not allow "Rack_4"',
+    },
+    {
+      name: "an id that is not the file's name",
+      tree: { ...good, "groups/g.json": { id: "other", profile: "worker" } },
+      finding: 'groups/g.json:2:3: warning: is named by its file, not by its id "other"',
+    },
+    {
+      name: "an unknown field",
+      tree: { ...good, "groups/g.json": { profile: "worker", profiles: "x" } },
+      finding: 'groups/g.json:3:3: warning: matchbox knows no field "profiles", davit leaves it out',
+    },
+    {
+      name: "two groups for the same machines",
+      tree: { ...good, "groups/a.json": { profile: "worker" }, "groups/b.json": { profile: "worker" } },
+      finding:
+        'groups/b.json:1:1: warning: selects the same machines as "groups/a.json", which davit takes; matchbox takes any of the two',
+    },
+    {
+      name: "a uuid in upper case",
+      tree: {
+        ...good,
+        "groups/g.json": { profile: "worker", selector: { uuid: "A1B2C3D4-0000-4000-8000-00000000ABCD" } },
+      },
+      finding:
+        "groups/g.json:4:5: warning: davit compares uuid in any letter case, matchbox never matched this with what iPXE sends",
+    },
+    {
+      name: "metadata that templates cannot see",
+      tree: { ...good, "groups/g.json": { profile: "worker", metadata: { davit: 1 } } },
+      finding: 'groups/g.json:4:5: warning: the name "davit" is davit\'s own in templates: rename it',
+    },
+    {
+      name: "an absent variable that is tested",
+      tree: { ...good, "generic/worker.tmpl": "{{if .install}}x{{end}}" },
+      finding:
+        'generic/worker.tmpl:1:1: warning: "install" of groups/node.json is absent: davit takes it for false, matchbox answers 404',
+    },
+    {
+      name: "an empty object that is tested",
+      tree: {
+        ...good,
+        "groups/node.json": { profile: "worker", metadata: { net: {} } },
+        "generic/worker.tmpl": "{{with .net}}x{{end}}",
+      },
+      finding:
+        'generic/worker.tmpl:1:1: warning: "net" of groups/node.json is an empty object: davit takes it for true, matchbox for false',
+    },
+    {
+      name: "an absent label that is tested",
+      tree: { ...good, "generic/worker.tmpl": '{{if eq .request.query.os "x"}}x{{end}}' },
+      finding:
+        'generic/worker.tmpl:1:1: warning: davit takes an absent "request.query.os" for false, matchbox answers 404',
+    },
+    {
+      name: "a list that is printed",
+      tree: { ...good, "groups/node.json": { profile: "worker", metadata: { role: ["a"] } } },
+      finding:
+        'generic/worker.tmpl:1:6: warning: "role" of groups/node.json is a list: matchbox prints it in brackets, davit with commas',
+    },
+    {
+      name: "a large number that is printed",
+      tree: { ...good, "groups/node.json": { profile: "worker", metadata: { role: 1_000_000 } } },
+      finding:
+        'generic/worker.tmpl:1:6: warning: "role" of groups/node.json is a number that matchbox prints with an exponent, davit as plain decimal',
+    },
+    {
+      name: "an absent variable that is printed by index",
+      tree: { ...good, "generic/worker.tmpl": '{{index . "x"}}' },
+      finding:
+        'generic/worker.tmpl:1:1: warning: "x" of groups/node.json is absent: matchbox prints "<no value>", davit nothing',
+    },
+    {
+      name: "an argument that leads to a matchbox",
+      tree: {
+        ...good,
+        "profiles/worker.json": { ...profile, boot: { ...boot, args: ["a=http://mb:8080/ignition?x"] } },
+      },
+      finding:
+        'profiles/worker.json:9:5: warning: boot.args leads to "http://mb:8080": if that is the matchbox, import with --matchbox-url http://mb:8080 or write {{davit.url}} instead',
+    },
+    {
+      name: "a folder of groups",
+      tree: { ...good, "groups/set/a.json": { profile: "worker" } },
+      finding: "groups/set:1:1: warning: is a directory: matchbox does not read it, and it is not imported",
+    },
+    {
+      name: "a profile with nothing to serve",
+      tree: { ...good, "profiles/x.json": { id: "x", boot: { args: ["a"] } } },
+      finding: "profiles/x.json:3:3: warning: has no kernel, davit answers 404 for a script",
+    },
+  ])("$name", ({ tree, finding }) => {
+    const { files, findings } = imported(tree);
+    expect(findings).toContain(finding);
+    expect(files["groups/node.yaml"]).toBeDefined();
+  });
+});
