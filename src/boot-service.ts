@@ -3,11 +3,11 @@
  * operators ask. Where the documents come from is not known here: whoever owns it feeds the index.
  */
 
-import type { Address } from "./address.ts";
+import { type Address, isLoopback } from "./address.ts";
 import { advertisedAuthority } from "./advertise.ts";
 import { BootConfigs } from "./boot/boot-configs.ts";
 import { BootError } from "./boot/boot-error.ts";
-import { BootIndex } from "./boot/boot-index.ts";
+import { BootIndex, type BootView } from "./boot/boot-index.ts";
 import type { ServiceConfig } from "./config.ts";
 import { accessLog } from "./http/access-log.ts";
 import { assets } from "./http/assets.ts";
@@ -15,7 +15,10 @@ import { bootFastPath } from "./http/boot-fast-path.ts";
 import { bootRoutes } from "./http/boot-routes.ts";
 import { connectionsWithin } from "./http/connection-limit.ts";
 import { answerError } from "./http/errors.ts";
+import { guardedRoutes } from "./http/guarded-routes.ts";
+import { OpsDoor } from "./http/ops-door.ts";
 import { opsRoutes } from "./http/ops-routes.ts";
+import { Previews } from "./http/preview.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
@@ -50,6 +53,9 @@ export class BootService {
   readonly #servers: HttpServer[] = [];
   #configs: BootConfigs | undefined;
   #signer: Signer | undefined;
+  #opsDoor: OpsDoor | undefined;
+  #opsAddress: Address | undefined;
+  #advertised: string | undefined;
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
@@ -77,7 +83,25 @@ export class BootService {
       attention: () => [...this.#withheld(), ...(this.#signer?.attention() ?? []), ...behind.attention()],
       metrics: { contentType: metrics.contentType, text },
     });
-    return await this.#listen(server, config.opsAddress, "--ops-address");
+    await this.#addGuardedRoutes(server);
+    this.#opsAddress = await this.#listen(server, config.opsAddress, "--ops-address");
+    return this.#opsAddress;
+  }
+
+  /** What shows machines and their configs, behind a door. */
+  async #addGuardedRoutes({ app }: HttpServer): Promise<void> {
+    const { config, log, clock, metrics } = this.#options;
+    const door = await OpsDoor.open({
+      tokenFile: config.opsTokenFile,
+      boundTo: () => this.#opsAddress?.host,
+      isLoopback,
+      clock,
+      log: log.child({ part: "ops" }),
+      metrics,
+    });
+    this.#opsDoor = door;
+    const previews = new Previews({ index: this.index, configsOver: (view) => this.#configsOver(view) });
+    await app.register(guardedRoutes, { door, previews });
   }
 
   /**
@@ -101,8 +125,8 @@ export class BootService {
     await server.app.register(assets, { root, cacheBytes, clock, log, metrics });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
-    const grub = { separator: config.grubSeparator, commands: config.grubCommands };
-    this.#configs = new BootConfigs({ index: this.index, authority: advertised, grub });
+    this.#advertised = advertised;
+    this.#configs = this.#configsOver(this.index);
     return { bootAddress, advertised };
   }
 
@@ -131,6 +155,7 @@ export class BootService {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
     await this.#signer?.stop();
+    this.#opsDoor?.stop();
   }
 
   async #openSigner(): Promise<Signer | undefined> {
@@ -165,6 +190,13 @@ export class BootService {
   #withheld(): readonly string[] {
     const line = "boot: only groups that name a machine are answered, until everything in the source can be read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];
+  }
+
+  /** @throws {BootError} notReady, before it is known what machines reach davit by. */
+  #configsOver(index: BootView): BootConfigs {
+    const { grubSeparator: separator, grubCommands: commands } = this.#options.config;
+    if (this.#advertised === undefined) throw new BootError("notReady");
+    return new BootConfigs({ index, authority: this.#advertised, grub: { separator, commands } });
   }
 
   #bootConfigs(): BootConfigs {

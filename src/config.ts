@@ -164,6 +164,7 @@ function signingProblems({
 
 const fileNames = [
   "kubeconfig",
+  "opsTokenFile",
   "signingKey",
   "signingPassphraseFile",
   "storeTokenFile",

@@ -42,9 +42,13 @@ export const serviceOptions = {
     flag: "ops-address",
     value: "HOST:PORT",
     preset: "127.0.0.1:8081",
-    help: "/livez /readyz /metrics /version",
+    help: "/livez /readyz /metrics /version, and what shows configs, see --ops-token-file",
     read: one(readAddress),
   } satisfies Option<Address>,
+  opsTokenFile: fileOption(
+    "ops-token-file",
+    "what shows configs there needs one of these tokens, a line each; default: none, and it is shown on loopback only",
+  ),
   advertiseAddress: {
     flag: "advertise-address",
     value: "HOST:PORT",

@@ -54,6 +54,7 @@ describe("the options of davit serve", () => {
   it.each([
     ["--source-grace", "500ms", { sourceGraceMs: 500 }],
     ["--source-grace", "2m", { sourceGraceMs: 120_000 }],
+    ["--ops-token-file", "tokens", { opsTokenFile: "tokens" }],
     ["--admin-namespace", "infra", { adminNamespace: "infra" }],
     ["--tombstone-ttl", "10m", { tombstoneTtlMs: 600_000 }],
     ["--watch-silence", "5m", { watchSilenceMs: 300_000 }],

@@ -64,6 +64,11 @@ export class BootIndex implements FeedListener {
     return this.#known.groups.size;
   }
 
+  /** Every group by its `namespace/name`, as it is now: a change of the store changes this, too. */
+  get groups(): ReadonlyMap<string, BootGroup> {
+    return this.#known.groups;
+  }
+
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {
     const known = new KnownDocuments();
     for (const [path, text] of documents) {

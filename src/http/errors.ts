@@ -14,6 +14,9 @@ export const requestRefusals = {
   /** The connection ended before the body did. */
   bodyCut: { status: 400, text: "bad request" },
   badBody: { status: 400, text: "bad request" },
+  noToken: { status: 401, text: "a token of --ops-token-file is needed" },
+  noTokenFile: { status: 403, text: "off loopback davit needs --ops-token-file for this" },
+  notLocal: { status: 403, text: "ask by a loopback address without a proxy, or start davit with --ops-token-file" },
   notFound: { status: 404, text: "not found" },
   methodNotAllowed: { status: 405, text: "method not allowed" },
   timeout: { status: 408, text: "request timeout" },

@@ -6,17 +6,16 @@
  * It never says which part of the credentials was wrong, and compares in constant time.
  */
 
-import { hash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { StartError } from "../lib/start-error.ts";
-import { readTokens } from "../lib/token-file.ts";
 import { WatchedFiles } from "../lib/watched-files.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
+import { holdsToken, readTokenDigests, type TokenDigest, tokenChallenge, tokenOf } from "./bearer-tokens.ts";
 import { corsHeaders, sendRefusal } from "./keys-reply.ts";
 import { readTlsMaterial, ServerTls, type TlsMaterial } from "./server-tls.ts";
 import type { ServiceAccountTokens } from "./service-account-tokens.ts";
@@ -34,9 +33,6 @@ export interface StoreDoorOptions {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "storeUnauthorized">;
 }
-
-/** SHA-256 of a token: equal lengths, so that comparing tells nothing of any token's length. */
-type TokenDigest = Buffer;
 
 // What supervisors ask without credentials; neither tells anything of the keys.
 const openPaths = new Set(["/health", "/version"]);
@@ -91,7 +87,7 @@ export class StoreDoor {
     if (method === "OPTIONS" || openPaths.has(url.split("?")[0] ?? "")) return true;
     const token = tokenOf(headers.authorization);
     if (token === undefined) return false;
-    return holds(this.#tokens ?? [], token) || this.#options.serviceAccounts?.knows(token) === true;
+    return holdsToken(this.#tokens ?? [], token) || this.#options.serviceAccounts?.knows(token) === true;
   }
 
   /** True for a request that was not admitted at once and may go on nevertheless. */
@@ -120,7 +116,7 @@ export class StoreDoor {
   async #openTokens(): Promise<void> {
     const { tokenFile, log, tokensChanged } = this.#options;
     if (tokenFile === undefined) return;
-    const read = ([text = ""]: readonly string[]) => readTokens(text).map(digestOf);
+    const read = ([text = ""]: readonly string[]) => readTokenDigests(text);
     this.#tokens = await this.#follow([tokenFile], read, (tokens) => {
       this.#tokens = tokens;
       // Whoever empties the file wants nobody to get in.
@@ -154,8 +150,7 @@ export function addStoreDoor(
 ): void {
   const refuse = (reply: FastifyReply) => {
     metrics.storeUnauthorized.inc();
-    // RFC 9110, 11.6.1: a 401 says what would be taken.
-    reply.headers({ ...corsHeaders, "www-authenticate": 'Bearer realm="davit", Basic realm="davit"' });
+    reply.headers({ ...corsHeaders, "www-authenticate": tokenChallenge });
     sendRefusal(reply, store, new StoreError("unauthorized", "Insufficient credentials", 0));
   };
   app.addHook("onRequest", (request, reply, done) => {
@@ -163,24 +158,4 @@ export function addStoreDoor(
     if (door.admits(request.raw)) return done();
     void door.judges(request.raw).then((isGood) => (isGood ? done() : refuse(reply)));
   });
-}
-
-/** The token of an `Authorization` header: that of Bearer, or the password of Basic with any user. */
-function tokenOf(authorization = ""): string | undefined {
-  const [, scheme = "", rest = ""] = /^(\S+) +(\S+) *$/.exec(authorization) ?? [];
-  if (scheme.toLowerCase() === "bearer") return rest;
-  if (scheme.toLowerCase() !== "basic") return undefined;
-  const pair = Buffer.from(rest, "base64").toString("latin1");
-  const colon = pair.indexOf(":");
-  return colon < 0 ? undefined : pair.slice(colon + 1);
-}
-
-/** Looks at every token, however early one fits. */
-function holds(tokens: readonly TokenDigest[], token: string): boolean {
-  const digest = digestOf(token);
-  return tokens.reduce((isHeld, known) => timingSafeEqual(known, digest) || isHeld, false);
-}
-
-function digestOf(token: string): TokenDigest {
-  return hash("sha256", token, "buffer");
 }

@@ -61,6 +61,11 @@ function bootMetrics(registers: Registry[]) {
       help: "Connections of machines turned away since the process may open no more files.",
       registers,
     }),
+    opsUnauthorized: new Counter({
+      name: "davit_ops_unauthorized_total",
+      help: "Requests for what the operations port shows behind its door that were refused.",
+      registers,
+    }),
     assetStreams: new Gauge({ name: "davit_boot_asset_streams", help: "Downloads of assets running now.", registers }),
     assetCacheBytes: new Gauge({
       name: "davit_boot_asset_cache_bytes",

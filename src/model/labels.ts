@@ -48,6 +48,13 @@ export function labelsFromQuery(rawQuery: string): Labels {
   return labels;
 }
 
+/** Reserved names that a query has and `labelsFromQuery` makes no label of: their values cannot be read. */
+export function unreadableLabels(rawQuery: string): readonly string[] {
+  const labels = labelsFromQuery(rawQuery);
+  const names = rawQuery.split("&").map((part) => labelName(decodeText(part.split("=", 1)[0] ?? "") ?? ""));
+  return [...new Set(names)].filter((name) => reservedLabels.has(name) && !labels.has(name));
+}
+
 function indexOrEnd(text: string, mark: string, from: number): number {
   const at = text.indexOf(mark, from);
   return at < 0 ? text.length : at;

@@ -18,6 +18,9 @@
 {{- define "davit.args.service" -}}
 - --boot-address=[::]:8080
 - --ops-address=[::]:8081
+{{- if .Values.operations.tokens.existingSecret }}
+- --ops-token-file=/etc/davit/ops-tokens/tokens
+{{- end }}
 - --source-grace={{ .Values.sourceGrace }}
 - --assets-dir=/var/lib/davit-assets
 - --assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}

@@ -146,6 +146,11 @@ resources:
   mountPath: /etc/davit/signing
   readOnly: true
 {{- end }}
+{{- if .root.Values.operations.tokens.existingSecret }}
+- name: ops-tokens
+  mountPath: /etc/davit/ops-tokens
+  readOnly: true
+{{- end }}
 {{- with .settings.extraVolumeMounts }}
 {{ tpl (toYaml .) $.root }}
 {{- end }}
@@ -175,6 +180,17 @@ resources:
       - key: {{ . }}
         path: passphrase
       {{- end }}
+{{- end }}
+{{- end }}
+{{- with .root.Values.operations.tokens }}
+{{- if .existingSecret }}
+- name: ops-tokens
+  secret:
+    secretName: {{ .existingSecret }}
+    defaultMode: 0440
+    items:
+      - key: {{ .key }}
+        path: tokens
 {{- end }}
 {{- end }}
 {{- with .settings.extraVolumes }}

@@ -1,0 +1,112 @@
+/**
+ * Why a machine gets what it gets, in words: the Group that wins, those that match and lose, and those that nearly match.
+ * The winner is the one that a boot gets, from the boot index; all that is looked for here is why the others are not.
+ */
+
+import { shown } from "../lib/visible.ts";
+import type { Group } from "../model/group.ts";
+import type { Labels } from "../model/labels.ts";
+import { missText } from "../model/wants.ts";
+import type { BootRefusal } from "./boot-error.ts";
+import { type Contenders, unmetWants } from "./contenders.ts";
+import type { BootGroup } from "./known-documents.ts";
+import type { Moment } from "./moment.ts";
+
+/** A Group as people know it. */
+export interface NamedGroup {
+  /** `namespace/name`. */
+  readonly group: string;
+  /** `namespace/name` of its Profile, which need not exist. */
+  readonly profile: string;
+  /** What it selects by; `matchAll` for a catch-all. Long ones are cut. */
+  readonly selector: string;
+  readonly priority: number;
+}
+
+/** A Group that matches and does not win. */
+export interface Loser extends NamedGroup {
+  /** Why not. */
+  readonly lost: string;
+}
+
+/** A Group that does not match. */
+export interface NearMiss extends NamedGroup {
+  /** What it wants that the machine has not, each as `wants zone=a, request has zone=b`. */
+  readonly misses: readonly string[];
+}
+
+export interface Explanation {
+  /** The Group that wins, also where its machines get nothing; undefined where none does, or none is known yet. */
+  readonly chosen: NamedGroup | undefined;
+  /** Why the machine is refused whatever it asks for; undefined where it depends on what it asks for. */
+  readonly refused: { readonly reason: BootRefusal; readonly meaning: string } | undefined;
+  /** In the order in which they win. */
+  readonly losers: readonly Loser[];
+  /** How many more match. */
+  readonly moreLosers: number;
+  /** The nearest one first. */
+  readonly nearest: readonly NearMiss[];
+  /** How many more do not match. */
+  readonly moreOthers: number;
+}
+
+/** Puts what selection found into words. */
+export function explain(
+  { chosen, refusal }: Pick<Moment, "chosen" | "refusal">,
+  labels: Labels,
+  contenders: Contenders<BootGroup>,
+): Explanation {
+  const losing = chosen === undefined ? [] : contenders.matching.filter(({ id }) => id !== chosen.id);
+  const winners = chosen === undefined ? 0 : 1;
+  return {
+    chosen: chosen && named(chosen),
+    refused: refusal && { reason: refusal.reason, meaning: refusalMeanings[refusal.reason] },
+    losers: losing.map((group) => ({ ...named(group), lost: chosen === undefined ? "" : lostBy(group, chosen) })),
+    moreLosers: contenders.matchingCount - winners - losing.length,
+    nearest: contenders.nearest.map((group) => ({ ...named(group), misses: missesOf(group, labels) })),
+    moreOthers: contenders.otherCount - contenders.nearest.length,
+  };
+}
+
+/** What a Group wants that the machine has not, each as `wants zone=a, request has zone=b`. */
+export function missesOf(group: Group, labels: Labels): readonly string[] {
+  return unmetWants(group, labels).map((want) => missText(want, labels));
+}
+
+/** What each refusal means for whoever asks why. */
+const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
+  notReady: "the first list of objects is not there yet, every machine waits",
+  noMatch: "no Group matches",
+  noProfile: "the Profile that the Group names does not exist, and no other Group takes its place",
+  noPart: "the Profile has no such config",
+  held: "the Group says hold: its machines wait until it is released",
+  bereft: "a Group that selected this machine by uuid or mac went or changed a moment ago, the machine waits",
+  refused: "the Group was refused when it was applied, and no older version was accepted: its machines wait",
+  failed: "davit could not prepare the Profile, and has no older version of it: its machines wait",
+  tied: "Groups of several namespaces have this selector and priority, and none of them is picked",
+  withheld: "part of the source cannot be read and may hold this machine's own Group or its Profile: it waits",
+  broken: "a template, or what it yields, cannot be used",
+};
+
+/** By what a Group that matches loses to the winner: the first of the ranks in which they differ (`compareGroups`). */
+function lostBy(loser: Group, winner: Group): string {
+  if (loser.priority !== winner.priority) {
+    return `lower priority: ${loser.priority}, the winner has ${winner.priority}`;
+  }
+  const [few, many] = [loser.requirementCount, winner.requirementCount];
+  if (few !== many) return `fewer labels: ${few}, the winner has ${many}`;
+  if (loser.expressions.length !== winner.expressions.length) {
+    return "as many labels, but more of them are expressions: a label of matchLabels comes first";
+  }
+  if (loser.selectorText !== winner.selectorText) return "as many labels, and its selector sorts before the winner's";
+  return "same selector and priority, and its name sorts behind the winner's";
+}
+
+function named({ id, profileId, selectorText, priority }: Group): NamedGroup {
+  return {
+    group: id,
+    profile: profileId,
+    selector: selectorText === "" ? "matchAll" : shown(selectorText),
+    priority,
+  };
+}

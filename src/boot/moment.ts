@@ -1,0 +1,101 @@
+/**
+ * What the boot index answers for one machine, taken at one moment: who explains or renders at leisure does so of one
+ * state of the store, whatever changes meanwhile. What is kept of a rendering goes with the moment: nothing of it gets
+ * into the index.
+ */
+
+import type { JsonObject } from "../model/json.ts";
+import type { Labels } from "../model/labels.ts";
+import { partsOf, type TemplatePart } from "../model/profile.ts";
+import { BootError } from "./boot-error.ts";
+import type { BootIndex, BootView, Machine, TemplateText } from "./boot-index.ts";
+import type { BootGroup, BootProfile } from "./known-documents.ts";
+
+/** A call's result, whether it returned or refused. */
+type Outcome<Value> = { readonly kind: "given"; readonly value: Value } | Refused;
+
+interface Refused {
+  readonly kind: "refused";
+  readonly error: BootError;
+}
+
+export class Moment implements BootView {
+  /** Every Group. */
+  readonly groups: readonly BootGroup[];
+  /** The Group that wins, also where its machines get nothing; undefined where none is known. */
+  readonly chosen: BootGroup | undefined;
+  readonly #group: Outcome<BootGroup>;
+  readonly #machine: Outcome<Machine>;
+  readonly #defaults: Outcome<JsonObject | undefined>;
+  readonly #templates: ReadonlyMap<TemplatePart, Outcome<TemplateText>>;
+
+  /** Asks the index, as a request of a machine with these labels would. */
+  constructor(index: BootIndex, labels: Labels) {
+    this.#group = outcomeOf(() => unkept(index.selectGroup(labels)));
+    const group = this.#group;
+    this.#machine = outcomeOf(() => {
+      const { group: selected, profile } = index.select(labels);
+      return { group: group.kind === "given" ? group.value : selected, profile };
+    });
+    const machine = this.#machine;
+    this.#defaults = outcomeOf(() => index.defaultsOf(given(group)));
+    const parts = machine.kind === "given" ? partsOf(machine.value.profile.content.templates) : [];
+    this.#templates = new Map(
+      parts.map((part) => [part, outcomeOf(() => index.template(given(machine), part))] as const),
+    );
+    this.groups = [...index.groups.values()];
+    this.chosen = group.kind === "given" ? group.value : index.groups.get(group.error.group ?? "");
+  }
+
+  /** Why the machine gets no boot script, if that is so whatever the Profile says. */
+  get refusal(): BootError | undefined {
+    return this.#machine.kind === "refused" ? this.#machine.error : undefined;
+  }
+
+  /** The Profile that the machine gets; undefined with a refusal. */
+  get profile(): BootProfile | undefined {
+    return this.#machine.kind === "given" ? this.#machine.value.profile : undefined;
+  }
+
+  /** @throws {BootError} as the index did. */
+  selectGroup(): BootGroup {
+    return given(this.#group);
+  }
+
+  /** @throws {BootError} as the index did. */
+  select(): Machine {
+    return given(this.#machine);
+  }
+
+  /** @throws {BootError} as the index did. */
+  defaultsOf(): JsonObject | undefined {
+    return given(this.#defaults);
+  }
+
+  /** @throws {BootError} as the index did. */
+  template(machine: Machine, part: TemplatePart): TemplateText {
+    const outcome = this.#templates.get(part);
+    if (outcome !== undefined) return given(outcome);
+    throw new BootError("noPart", { group: machine.group.id, profile: machine.profile.id });
+  }
+}
+
+function outcomeOf<Value>(call: () => Value): Outcome<Value> {
+  try {
+    return { kind: "given", value: call() };
+  } catch (error) {
+    if (error instanceof BootError) return { kind: "refused", error };
+    throw error;
+  }
+}
+
+function given<Value>(outcome: Outcome<Value>): Value {
+  if (outcome.kind === "refused") throw outcome.error;
+  return outcome.value;
+}
+
+/** A Group in which nothing is kept yet, and whose texts go with it. */
+function unkept(group: BootGroup): BootGroup {
+  const scripts = { script: undefined, boot: undefined, lines: undefined, defaults: undefined };
+  return { ...group, ...scripts, ignition: undefined, cloudConfig: undefined, generic: undefined, parts: undefined };
+}

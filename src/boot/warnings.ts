@@ -1,0 +1,77 @@
+/** What may surprise who boots a machine, although it is answered: told by a preview, and in no boot's way. */
+
+import { shown } from "../lib/visible.ts";
+import { identityLabels, type Labels, reservedLabels, zeroUuid } from "../model/labels.ts";
+import { withArguments } from "../model/profile.ts";
+import { lacksInitrdArgument } from "../render/initrd.ts";
+import type { BootGroup, BootProfile } from "./known-documents.ts";
+
+export interface Warning {
+  /** For programs; the words may change. */
+  readonly code: "unreadableLabel" | "labelCase" | "zeroUuid" | "catchAll" | "efiInitrd" | "usesRequest";
+  readonly text: string;
+}
+
+export interface Seen {
+  readonly labels: Labels;
+  /** Reserved names that the query has and no label came of. */
+  readonly unreadable: readonly string[];
+  /** Every label that some Group selects by. */
+  readonly selectorLabels: ReadonlySet<string>;
+  readonly chosen: BootGroup | undefined;
+  readonly profile: BootProfile | undefined;
+  /** Paths of configs that other requests of the same machine may get otherwise, such as `/generic`. */
+  readonly usesRequest: readonly string[];
+}
+
+/** All of them, those of the request first. */
+export function warningsOf(seen: Seen): readonly Warning[] {
+  return [
+    ...seen.unreadable.map((name) => warning("unreadableLabel", `${name} cannot be read, and counts as absent`)),
+    ...caseWarnings(seen),
+    ...(seen.labels.get("uuid") === zeroUuid
+      ? [warning("zeroUuid", "uuid is all zeros, which many cheap boards share")]
+      : []),
+    ...catchAllWarnings(seen),
+    ...initrdWarnings(seen),
+    ...requestWarnings(seen),
+  ];
+}
+
+function warning(code: Warning["code"], text: string): Warning {
+  return { code, text };
+}
+
+/** Only reserved names are taken in any letter case. */
+function caseWarnings({ labels, selectorLabels }: Seen): readonly Warning[] {
+  const byLower = new Map([...selectorLabels].map((name) => [name.toLowerCase(), name]));
+  return [...labels.keys()].flatMap((name) => {
+    const other = byLower.get(name.toLowerCase());
+    if (other === undefined || selectorLabels.has(name) || reservedLabels.has(name)) return [];
+    return [warning("labelCase", `no Group selects by ${shown(name)}, but by ${other}: names differ by letter case`)];
+  });
+}
+
+function catchAllWarnings({ chosen, labels }: Seen): readonly Warning[] {
+  if (chosen === undefined || chosen.selectorText !== "") return [];
+  const given = identityLabels.filter((name) => (labels.get(name) ?? "") !== "");
+  const machine = given.length === 0 ? "the request says nothing that names a machine" : "no Group names this machine";
+  return [warning("catchAll", `${chosen.id} takes every machine that no other Group takes: ${machine}`)];
+}
+
+function initrdWarnings({ profile, chosen }: Seen): readonly Warning[] {
+  const boot = profile?.content.boot;
+  if (boot?.kind !== "kernel" || !lacksInitrdArgument(withArguments(boot, chosen?.args ?? []))) return [];
+  const text = "no initrd= argument: a kernel that an older UEFI iPXE starts finds no initrd, set boot.efiInitrd";
+  return [warning("efiInitrd", text)];
+}
+
+/** What iPXE sends of every machine. */
+const usualLabels: readonly string[] = ["uuid", "mac", "domain", "hostname", "serial"];
+
+function requestWarnings({ usesRequest, labels }: Seen): readonly Warning[] {
+  const missing = usualLabels.filter((name) => !labels.has(name));
+  if (usesRequest.length === 0 || missing.length === 0) return [];
+  const depends = `${usesRequest.join(", ")} ${usesRequest.length === 1 ? "depends" : "depend"} on the request`;
+  return [warning("usesRequest", `${depends}, which lacks ${missing.join(", ")}: the machine may get something else`)];
+}

@@ -1,0 +1,20 @@
+/** Which of two forms of an answer a client wants, by its `Accept` header (RFC 9110, 12.5.1). */
+
+/**
+ * True where JSON is asked for, and text is not liked better. What says nothing of either gets text: `curl`, whose
+ * `Accept` takes anything, is a person's.
+ */
+export function prefersJson(accept = ""): boolean {
+  const weights = new Map(accept.split(",").map(weighed));
+  const json = weights.get("application/json") ?? weights.get("application/*") ?? 0;
+  const text = weights.get("text/plain") ?? weights.get("text/*") ?? 0;
+  const anything = weights.get("*/*") ?? 0;
+  return json > 0 && json > text && json >= anything;
+}
+
+/** A media range and its weight from 0 to 1. */
+function weighed(range: string): readonly [type: string, weight: number] {
+  const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
+  const weight = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
+  return [type, weight === undefined ? 1 : Number.parseFloat(weight) || 0];
+}

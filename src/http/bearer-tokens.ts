@@ -1,0 +1,38 @@
+/** Tokens that requests show: how they are taken from a header, and compared with those of a file in constant time. */
+
+import { hash, timingSafeEqual } from "node:crypto";
+import { readTokens } from "../lib/token-file.ts";
+
+/** SHA-256 of a token: equal lengths, so that comparing tells nothing of any token's length. */
+export type TokenDigest = Buffer;
+
+/** What a refusal says would be taken (RFC 9110, 11.6.1). */
+export const tokenChallenge = 'Bearer realm="davit", Basic realm="davit"';
+
+/**
+ * The tokens of a file; there may be none.
+ * @throws {FileProblem} for a line that is no token.
+ */
+export function readTokenDigests(text: string): readonly TokenDigest[] {
+  return readTokens(text).map(digestOf);
+}
+
+/** The token of an `Authorization` header: that of Bearer, or the password of Basic with any user. */
+export function tokenOf(authorization = ""): string | undefined {
+  const [, scheme = "", rest = ""] = /^(\S+) +(\S+) *$/.exec(authorization) ?? [];
+  if (scheme.toLowerCase() === "bearer") return rest;
+  if (scheme.toLowerCase() !== "basic") return undefined;
+  const pair = Buffer.from(rest, "base64").toString("latin1");
+  const colon = pair.indexOf(":");
+  return colon < 0 ? undefined : pair.slice(colon + 1);
+}
+
+/** True for one of these tokens. Looks at every one of them, however early one fits. */
+export function holdsToken(tokens: readonly TokenDigest[], token: string): boolean {
+  const digest = digestOf(token);
+  return tokens.reduce((isHeld, known) => timingSafeEqual(known, digest) || isHeld, false);
+}
+
+function digestOf(token: string): TokenDigest {
+  return hash("sha256", token, "buffer");
+}

@@ -1,0 +1,17 @@
+/** Routes of the operations listener that show machines and their configs: all of them behind one door. */
+
+import type { FastifyPluginAsync } from "fastify";
+import type { OpsDoor } from "./ops-door.ts";
+import type { Previews } from "./preview.ts";
+import { previewRoutes } from "./preview-routes.ts";
+
+export interface GuardedRoutesOptions {
+  readonly door: Pick<OpsDoor, "guard">;
+  readonly previews: Pick<Previews, "of">;
+}
+
+export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (app, { door, previews }) => {
+  // Before any route: those that are there already would stay open.
+  door.guard(app);
+  await app.register(previewRoutes, { previews });
+};
