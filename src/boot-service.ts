@@ -8,6 +8,7 @@ import { advertisedAuthority } from "./advertise.ts";
 import { BootConfigs } from "./boot/boot-configs.ts";
 import { BootError } from "./boot/boot-error.ts";
 import { BootIndex, type BootView } from "./boot/boot-index.ts";
+import { NearMisses } from "./boot/near-misses.ts";
 import type { ServiceConfig } from "./config.ts";
 import { accessLog } from "./http/access-log.ts";
 import { assets } from "./http/assets.ts";
@@ -20,6 +21,7 @@ import { OpsDoor } from "./http/ops-door.ts";
 import { opsRoutes } from "./http/ops-routes.ts";
 import { Previews } from "./http/preview.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
+import { watchedConfigs } from "./http/watched-configs.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
@@ -56,6 +58,7 @@ export class BootService {
   #opsDoor: OpsDoor | undefined;
   #opsAddress: Address | undefined;
   #advertised: string | undefined;
+  #nearMisses: NearMisses | undefined;
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
@@ -113,7 +116,10 @@ export class BootService {
     const { config, clock, metrics } = this.#options;
     const log = this.#options.log.child({ part: "http" });
     const access = accessLog({ log, clock, metrics });
-    const configs: Pick<BootConfigs, "render"> = { render: (name, asked) => this.#bootConfigs().render(name, asked) };
+    const nearMisses = new NearMisses({ index: this.index, clock, log });
+    this.#nearMisses = nearMisses;
+    const render: BootConfigs["render"] = (name, asked) => this.#bootConfigs().render(name, asked);
+    const configs = watchedConfigs({ render }, { metrics, nearMisses });
     this.#signer = await this.#openSigner();
     const signer = this.#signer;
     const fastPath = bootFastPath({ configs, signer, accessLog: access });
@@ -154,6 +160,7 @@ export class BootService {
   async stop(): Promise<void> {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
+    this.#nearMisses?.stop();
     await this.#signer?.stop();
     this.#opsDoor?.stop();
   }

@@ -61,6 +61,12 @@ function bootMetrics(registers: Registry[]) {
       help: "Connections of machines turned away since the process may open no more files.",
       registers,
     }),
+    bootRefusals: new Counter({
+      name: "davit_boot_refusals_total",
+      help: "Configs and signatures that machines asked for and did not get, by reason.",
+      labelNames: ["reason"],
+      registers,
+    }),
     opsUnauthorized: new Counter({
       name: "davit_ops_unauthorized_total",
       help: "Requests for what the operations port shows behind its door that were refused.",

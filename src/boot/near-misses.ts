@@ -1,0 +1,112 @@
+/**
+ * Says in the log which Group a machine nearly had that no Group matches: once for each set of labels and minute.
+ *
+ * To look for it takes a look at every Group, so it is done after the answer, in slices, one machine at a time, and with
+ * a rest after each that is fifty times as long. Machines beyond a few that wait are passed over, and have their turn when
+ * they ask again: a storm of them costs no more than one of them does.
+ */
+
+import { hash } from "node:crypto";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { inSlices, nextTurn } from "../lib/slices.ts";
+import { shown } from "../lib/visible.ts";
+import { selectorText } from "../model/group.ts";
+import { type Labels, reservedLabels } from "../model/labels.ts";
+import type { BootIndex } from "./boot-index.ts";
+import { findContenders } from "./contenders.ts";
+import { missesOf } from "./explain.ts";
+
+export interface NearMissesOptions {
+  readonly index: Pick<BootIndex, "groups">;
+  readonly clock: Clock;
+  readonly log: Pick<Log, "info">;
+}
+
+/** How long a set of labels that was told is not told again. */
+const quietMs = 60_000;
+/** Machines that wait to be looked at, with up to 8 KiB of labels each. */
+const maxWaiting = 16;
+/** Ten lines a second at most, so that some 600 sets of labels are remembered at most. */
+const leastRestMs = 100;
+/** At most two per cent of the time, however many Groups there are. */
+const restPerWork = 50;
+/** What a Group wants beyond that is counted. */
+const maxMisses = 4;
+
+export class NearMisses {
+  readonly #options: NearMissesOptions;
+  /** When each set of labels may be told again, by its hash; the oldest first. */
+  readonly #told = new Map<string, number>();
+  readonly #waiting: Labels[] = [];
+  readonly #stopping = new AbortController();
+  #isRunning = false;
+
+  constructor(options: NearMissesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes note of a machine that no Group matches; never waits. */
+  tell(labels: Labels): void {
+    // First, so that a storm gets no further.
+    if (this.#waiting.length >= maxWaiting || this.#stopping.signal.aborted) return;
+    if (!this.#isDue(labels)) return;
+    this.#waiting.push(labels);
+    if (!this.#isRunning) void this.#work();
+  }
+
+  /** Tells nothing more; idempotent. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  /** True for a set of labels that was not told for a minute; it is not due again for another one. */
+  #isDue(labels: Labels): boolean {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const [key, dueMs] of this.#told) {
+      if (dueMs > nowMs) break;
+      this.#told.delete(key);
+    }
+    const key = hash("sha256", selectorText(Object.fromEntries(labels)), "base64");
+    if (this.#told.has(key)) return false;
+    this.#told.set(key, nowMs + quietMs);
+    return true;
+  }
+
+  async #work(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    this.#isRunning = true;
+    // The machine is answered first.
+    await nextTurn();
+    for (let labels = this.#waiting.shift(); labels !== undefined; labels = this.#waiting.shift()) {
+      const startedAtMs = clock.monotonicMs();
+      await this.#look(labels);
+      const tookMs = clock.monotonicMs() - startedAtMs;
+      await clock.sleep(Math.max(leastRestMs, tookMs * restPerWork), signal);
+      if (signal.aborted) break;
+    }
+    this.#isRunning = false;
+  }
+
+  async #look(labels: Labels): Promise<void> {
+    const { index, log } = this.#options;
+    // A copy: the index may change between two slices.
+    const groups = [...index.groups.values()];
+    const { nearest } = await inSlices(findContenders({ groups, labels, limit: 1 }));
+    const [group] = nearest;
+    const told = group === undefined ? "none" : `${group.id}: ${missesText(missesOf(group, labels))}`;
+    log.info({ ...reserved(labels), nearest: told }, "no matching group");
+  }
+}
+
+function missesText(misses: readonly string[]): string {
+  const more = misses.length - maxMisses;
+  return [...misses.slice(0, maxMisses), ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
+}
+
+/** Who the machine is, as far as it says so: labels with a name of davit's own, cut. */
+function reserved(labels: Labels): Readonly<Record<string, string>> {
+  const known = [...labels].filter(([name, value]) => reservedLabels.has(name) && value !== "");
+  return Object.fromEntries(known.map(([name, value]) => [name, shown(value)]));
+}

@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { BootError, type BootRefusal, bootRefusals } from "../../src/boot/boot-error.ts";
+import { watchedConfigs } from "../../src/http/watched-configs.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
+import { labelsFromQuery } from "../../src/model/labels.ts";
+
+const request = { labels: labelsFromQuery("zone=b"), rawQuery: "zone=b", userAgent: "" };
+const config = { rendered: { body: "x", contentType: "text/plain" }, group: "lab/a", profile: undefined };
+
+function watched(render: () => typeof config) {
+  const metrics = createMetrics("1");
+  const told: string[] = [];
+  const nearMisses = { tell: (labels: ReadonlyMap<string, string>) => told.push([...labels].join()) };
+  const counted = async () => (await metrics.text()).match(/(?<=^davit_boot_refusals_total\{reason=")\w+"\} [1-9]/gm);
+  return { configs: watchedConfigs({ render }, { metrics, nearMisses }), told, counted, metrics };
+}
+
+it("every reason is counted from 0 on", async () => {
+  const { metrics } = watched(() => config);
+  const text = await metrics.text();
+  for (const reason of Object.keys(bootRefusals)) {
+    expect(text).toContain(`davit_boot_refusals_total{reason="${reason}"} 0`);
+  }
+});
+
+it("an answer passes and counts nowhere", async () => {
+  const { configs, told, counted } = watched(() => config);
+  expect(configs.render("ipxe", request)).toBe(config);
+  expect([told, await counted()]).toEqual([[], null]);
+});
+
+it.each<{ reason: BootRefusal; told: readonly string[] }>([
+  { reason: "noMatch", told: ["zone,b"] },
+  { reason: "noPart", told: [] },
+  { reason: "broken", told: [] },
+  { reason: "bereft", told: [] },
+])("a refusal for $reason passes and is counted", async ({ reason, told }) => {
+  const refusal = new BootError(reason);
+  const { configs, ...seen } = watched(() => {
+    throw refusal;
+  });
+  expect(() => configs.render("ipxe", request)).toThrow(refusal);
+  expect([seen.told, await seen.counted()]).toEqual([told, [`${reason}"} 1`]]);
+});
+
+it("a bug passes and counts nowhere", async () => {
+  const { configs, told, counted } = watched(() => {
+    throw new TypeError("bug");
+  });
+  expect(() => configs.render("ipxe", request)).toThrow("bug");
+  expect([told, await counted()]).toEqual([[], null]);
+});
