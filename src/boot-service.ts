@@ -10,6 +10,7 @@ import { BootError } from "./boot/boot-error.ts";
 import { BootIndex, type BootView } from "./boot/boot-index.ts";
 import { NearMisses } from "./boot/near-misses.ts";
 import type { ServiceConfig } from "./config.ts";
+import { History } from "./history/history.ts";
 import { accessLog } from "./http/access-log.ts";
 import { assets } from "./http/assets.ts";
 import { bootFastPath } from "./http/boot-fast-path.ts";
@@ -50,6 +51,7 @@ const never = new Promise<never>(() => {});
 
 export class BootService {
   readonly index: BootIndex;
+  readonly #history: History;
   readonly #options: BootServiceOptions;
   readonly #stopping = new AbortController();
   readonly #servers: HttpServer[] = [];
@@ -62,6 +64,7 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
+    this.#history = new History({ clock: options.clock });
     this.index = new BootIndex({ log: options.log.child({ part: "boot" }) });
   }
 
@@ -104,7 +107,11 @@ export class BootService {
     });
     this.#opsDoor = door;
     const previews = new Previews({ index: this.index, configsOver: (view) => this.#configsOver(view) });
-    await app.register(guardedRoutes, { door, previews });
+    const bootFilesOf = (group: string) => {
+      const machine = this.index.machineOf(group);
+      return machine && this.#configs?.bootFilesOf(machine);
+    };
+    await app.register(guardedRoutes, { door, previews, history: { history: this.#history, bootFilesOf } });
   }
 
   /**
@@ -115,7 +122,7 @@ export class BootService {
   async listenForMachines(): Promise<{ readonly bootAddress: Address; readonly advertised: string }> {
     const { config, clock, metrics } = this.#options;
     const log = this.#options.log.child({ part: "http" });
-    const access = accessLog({ log, clock, metrics });
+    const access = accessLog({ log, clock, metrics, history: this.#history });
     const nearMisses = new NearMisses({ index: this.index, clock, log });
     this.#nearMisses = nearMisses;
     const render: BootConfigs["render"] = (name, asked) => this.#bootConfigs().render(name, asked);
@@ -161,6 +168,7 @@ export class BootService {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
     this.#nearMisses?.stop();
+    this.#history.stop();
     await this.#signer?.stop();
     this.#opsDoor?.stop();
   }

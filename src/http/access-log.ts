@@ -1,5 +1,6 @@
 /**
- * One log line and two metrics for each request of the boot listener, once its answer is out or its client is gone.
+ * One log line, two metrics and a place in the history for each request of the boot listener, once its answer is out or
+ * its client is gone.
  * What a machine says of itself is logged only in part and never when it is long; rendered text never is.
  */
 
@@ -9,6 +10,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { Labels } from "../model/labels.ts";
+import { type Recorder, recordRequest } from "./request-recorder.ts";
 import { pathOf } from "./server.ts";
 
 declare module "fastify" {
@@ -23,6 +25,8 @@ declare module "fastify" {
 /** The part of an answer that its log line tells. */
 export interface RequestedMachine {
   readonly labels: Labels;
+  /** What they were read from. */
+  readonly rawQuery: string;
   /** `namespace/name`. */
   readonly group?: string | undefined;
   /** `namespace/name`. */
@@ -33,6 +37,8 @@ export interface AccessLogOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "bootRequests" | "bootRequestSeconds">;
+  /** Undefined: nothing is remembered. */
+  readonly history?: Recorder | undefined;
 }
 
 /** Longer label values and paths are not logged: a log is no place for whatever a stranger sends. */
@@ -56,15 +62,28 @@ export interface AccessLog {
   readonly follow: (response: ServerResponse, told: () => FinishedRequest) => void;
 }
 
-export function accessLog({ log, clock, metrics }: AccessLogOptions): AccessLog {
+export function accessLog({ log, clock, metrics, history }: AccessLogOptions): AccessLog {
   const count = requestCounter(metrics);
   const follow: AccessLog["follow"] = (response, told) => {
     const startedAtMs = clock.monotonicMs();
+    // Asked for at once: a socket that is closed does not know it any more.
+    const address = history && response.req.socket.remoteAddress;
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
       const { statusCode } = response;
       const { method, path, route, machine, isSignature } = told();
-      count(countedAs(route, isSignature), statusCode, durationMs / 1000);
+      const endpoint = count(countedAs(route, isSignature), statusCode, durationMs / 1000);
+      if (history !== undefined && address !== undefined) {
+        recordRequest(history, response, {
+          method,
+          path,
+          endpoint,
+          machine,
+          startedMs: startedAtMs,
+          durationMs,
+          address,
+        });
+      }
       // One shape for every request, which is faster to make; what is undefined is left out of the line.
       const entry: LogEntry = {
         method,
@@ -104,25 +123,33 @@ interface LogEntry {
   readonly aborted: true | undefined;
 }
 
-type Series = (seconds: number) => void;
+interface Series {
+  readonly endpoint: string;
+  readonly add: (seconds: number) => void;
+}
 
-/** Finds the two series of a request by its route; looking them up by labels each time costs more than counting. */
+/**
+ * Finds the two series of a request by its route; looking them up by labels each time costs more than counting.
+ * What it makes tells the endpoint that it counted the request as.
+ */
 function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["metrics"]) {
   const known = new Map<string | undefined, Map<number, Series>>();
-  return (url: string | undefined, code: number, seconds: number): void => {
+  return (url: string | undefined, code: number, seconds: number): string => {
     const ofUrl = known.get(url) ?? new Map<number, Series>();
     let series = ofUrl.get(code);
     if (series === undefined) {
       const endpoint = endpointOf(url);
       const counter = bootRequests.labels({ endpoint, code });
       const histogram = bootRequestSeconds.labels({ endpoint });
-      series = (value) => {
+      const add = (value: number) => {
         counter.inc();
         histogram.observe(value);
       };
+      series = { endpoint, add };
       known.set(url, ofUrl.set(code, series));
     }
-    series(seconds);
+    series.add(seconds);
+    return series.endpoint;
   };
 }
 

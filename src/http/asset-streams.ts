@@ -6,6 +6,7 @@
 import type { ServerResponse } from "node:http";
 import type { Metrics } from "../lib/metrics.ts";
 import type { AssetPieces, Piece } from "./asset-pieces.ts";
+import { WireResponse } from "./response-headers.ts";
 
 export class AssetStreams {
   readonly #limit: number;
@@ -54,9 +55,11 @@ async function write(response: ServerResponse, { bytes, release }: Piece): Promi
   try {
     if (response.destroyed) return false;
     // Node hands the head, which it has kept until now, and these bytes to the kernel in one call.
-    return await new Promise((resolve) => {
+    const isTaken = await new Promise<boolean>((resolve) => {
       response.write(bytes, (error) => resolve(error === undefined || error === null));
     });
+    if (isTaken && response instanceof WireResponse) response.takenBytes += bytes.length;
+    return isTaken;
   } finally {
     release();
   }

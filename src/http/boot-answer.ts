@@ -26,10 +26,14 @@ export function answerMachine(
   const labels = labelsFromQuery(rawQuery);
   try {
     const { rendered, group, profile } = configs.render(name, { labels, rawQuery, userAgent });
-    tell({ labels, group, profile });
+    tell({ labels, rawQuery, group, profile });
     return rendered;
   } catch (error) {
-    tell(error instanceof BootError ? { labels, group: error.group, profile: error.profile } : { labels });
+    tell(
+      error instanceof BootError
+        ? { labels, rawQuery, group: error.group, profile: error.profile }
+        : { labels, rawQuery },
+    );
     throw error;
   }
 }

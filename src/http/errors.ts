@@ -18,6 +18,8 @@ export const requestRefusals = {
   noTokenFile: { status: 403, text: "off loopback davit needs --ops-token-file for this" },
   notLocal: { status: 403, text: "ask by a loopback address without a proxy, or start davit with --ops-token-file" },
   notFound: { status: 404, text: "not found" },
+  historyQuestion: { status: 400, text: "ask by mac, uuid, hostname, serial or address" },
+  notRemembered: { status: 404, text: "no request of such a machine is remembered" },
   methodNotAllowed: { status: 405, text: "method not allowed" },
   timeout: { status: 408, text: "request timeout" },
   bodyTooLarge: { status: 413, text: "body too large" },

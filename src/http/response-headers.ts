@@ -12,6 +12,11 @@ import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders
 type GivenHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 export class WireResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
+  /** The length that the head told of the body; undefined until there is a head, or when it told none. */
+  announcedBytes: number | undefined;
+  /** Of a body that goes out in pieces, what the network has taken. */
+  takenBytes = 0;
+
   override writeHead(statusCode: number, statusMessage?: string, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, second?: string | GivenHeaders, third?: GivenHeaders): this {
@@ -22,13 +27,18 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
       this.removeHeader(name);
     }
     ordered.addAll(typeof second === "string" ? third : second);
+    this.announcedBytes = ordered.lengthBytes;
     return typeof second === "string"
       ? super.writeHead(statusCode, second, ordered.toRaw())
       : super.writeHead(statusCode, ordered.toRaw());
   }
 
-  /** As `writeHead`, when nothing was set before and the headers are spelled and ordered as they shall go out. */
+  /**
+   * As `writeHead`, when nothing was set before and the headers are spelled and ordered as they shall go out: the value
+   * of Content-Length is the last one.
+   */
   writeOrdered(statusCode: number, headers: string[]): void {
+    this.announcedBytes = Number(headers.at(-1));
     super.writeHead(statusCode, headers);
   }
 }
@@ -38,6 +48,10 @@ class OrderedHeaders {
   #type: OutgoingHttpHeader | undefined;
   #length: OutgoingHttpHeader | undefined;
   readonly #others: OutgoingHttpHeader[] = [];
+
+  get lengthBytes(): number | undefined {
+    return this.#length === undefined ? undefined : Number(this.#length);
+  }
 
   addAll(headers: GivenHeaders | undefined): void {
     if (headers === undefined) return;

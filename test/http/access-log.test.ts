@@ -37,6 +37,7 @@ async function start() {
         ["uuid", "u".repeat(2000)],
         ["serial", "s"],
       ]),
+      rawQuery: "",
       group: "lab/node",
       profile: "lab/web",
     };

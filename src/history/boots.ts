@@ -1,0 +1,105 @@
+/** From a machine's requests to its boots: where one begins, the stages it went through, and where it stopped. Pure. */
+
+import { assert } from "../lib/errors.ts";
+import { bootGapMs } from "./history.ts";
+import type { PastRequest } from "./history-view.ts";
+
+/** One boot of a machine. */
+export interface PastBoot {
+  /** By when they began; never empty. */
+  readonly requests: readonly PastRequest[];
+  /** The Group of the last answer that had one. */
+  readonly group: string | undefined;
+  /** Stages in order, such as `boot.ipxe -> ipxe -> kernel -> initrd -> ignition`. */
+  readonly line: string;
+  readonly end: BootEnd;
+}
+
+/** How the last request of a boot ended. */
+export type BootEnd =
+  /** It was answered in full: nothing more was asked for. */
+  | { readonly kind: "answered"; readonly stage: string }
+  | { readonly kind: "refused"; readonly stage: string; readonly status: number }
+  /** The client was gone before it had everything. */
+  | {
+      readonly kind: "cut";
+      readonly stage: string;
+      readonly sentBytes: number;
+      readonly ofBytes: number | undefined;
+    };
+
+/**
+ * What a request was for; `kernel` and `initrd` where that can be told of an asset.
+ * @param group of the boot, `namespace/name`.
+ */
+export type StageOf = (request: PastRequest, group: string | undefined) => string;
+
+/** What a firmware asks for first. */
+const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0"]);
+/** What tells a machine what to boot: the first thing that names it. */
+const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
+
+/** From this status on a request is refused. */
+const firstRefusal = 400;
+
+/** Splits requests, given by when they began, into boots, the latest one last. */
+export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): readonly PastBoot[] {
+  const boots: PastRequest[][] = [];
+  for (const request of requests) {
+    const current = boots.at(-1);
+    if (current === undefined || begins(request, current)) boots.push([request]);
+    else current.push(request);
+  }
+  return boots.map((boot) => toBoot(boot, stageOf));
+}
+
+/** The name of an endpoint; of an asset and of what has no endpoint the path. */
+export function plainStage({ endpoint, path }: PastRequest): string {
+  return path === undefined ? endpoint : path.replace(/^\//, "");
+}
+
+function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
+  const last = boot.at(-1);
+  if (last === undefined) return true;
+  if (request.startedAtMs - last.lastStartedAtMs - last.durationMs > bootGapMs) return true;
+  if (firstStages.has(request.endpoint)) return true;
+  if (!scripts.has(request.endpoint)) return false;
+  // A client that is refused asks again, UEFI asks for the head first, and GRUB may come from the assets itself: a boot
+  // goes on until it has its script.
+  return boot.some(({ endpoint, isHead, status }) => scripts.has(endpoint) && !isHead && status < firstRefusal);
+}
+
+function toBoot(requests: readonly PastRequest[], stageOf: StageOf): PastBoot {
+  const group = requests.findLast((request) => request.group !== undefined)?.group;
+  const staged = requests.map((request) => ({ ...request, stage: stageOf(request, group) }));
+  return { requests, group, line: lineOf(staged), end: endOf(staged.at(-1)) };
+}
+
+interface StagedRequest extends PastRequest {
+  readonly stage: string;
+}
+
+function lineOf(requests: readonly StagedRequest[]): string {
+  const stages: { readonly text: string; times: number }[] = [];
+  for (const request of requests) {
+    const text = stageText(request);
+    const last = stages.at(-1);
+    if (last?.text === text) last.times += request.times;
+    else stages.push({ text, times: request.times });
+  }
+  return stages.map(({ text, times }) => (times > 1 ? `${text} x${times}` : text)).join(" -> ");
+}
+
+/** A stage says how it ended unless it did as it should. */
+function stageText({ stage, isHead, status, isCut }: StagedRequest): string {
+  const name = isHead ? `HEAD ${stage}` : stage;
+  if (status >= firstRefusal) return `${name} ${status}`;
+  return isCut ? `${name} cut` : name;
+}
+
+function endOf(last: StagedRequest | undefined): BootEnd {
+  assert(last !== undefined, "a boot has a request");
+  const { stage, status, sentBytes, ofBytes } = last;
+  if (status >= firstRefusal) return { kind: "refused", stage, status };
+  return last.isCut ? { kind: "cut", stage, sentBytes, ofBytes } : { kind: "answered", stage };
+}

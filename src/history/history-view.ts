@@ -1,0 +1,200 @@
+/**
+ * What is answered of the records: whose requests they are, and when they were.
+ *
+ * A request belongs to the machine that its labels name. `/boot.ipxe` and assets carry no labels: they are kept by the
+ * address they came from, and are a machine's when no other one named itself at that address shortly before or after;
+ * else they are nobody's. It never guesses.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { Labels } from "../model/labels.ts";
+import type { Intake } from "./intake.ts";
+import type { AddressTrack, MachineTrack, Records } from "./records.ts";
+import type { KeptRequest } from "./request-rows.ts";
+
+/** A request, with times by the wall clock, Unix milliseconds. */
+export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStartedMs"> {
+  readonly startedAtMs: number;
+  /** Of the last one, where the same was refused several times in a row. */
+  readonly lastStartedAtMs: number;
+  /** It named no machine, and is this one's by its address. */
+  readonly isByAddress: boolean;
+}
+
+/** One machine; or an address where none has named itself, which has no labels. */
+export interface MachineHistory {
+  /** The reserved ones, each as it said it last. */
+  readonly labels: Labels;
+  readonly addresses: readonly string[];
+  readonly lastSeenAtMs: number;
+  /** By when they began. */
+  readonly requests: readonly PastRequest[];
+  /** Requests of its addresses that may be its own, or another machine's. */
+  readonly unclaimed: readonly UnclaimedRequests[];
+}
+
+export interface UnclaimedRequests {
+  readonly address: string;
+  readonly count: number;
+}
+
+/** Requests that came faster than they could be recorded. */
+export interface UnrecordedRequests {
+  readonly count: number;
+  /** When the first and the last of them began, Unix milliseconds. */
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
+}
+
+/** Addresses that are looked through for a list: most have nothing to tell that is not a machine's. */
+const maxLooks = 500;
+
+/** How a listener that takes IPv4 and IPv6 writes the address of an IPv4 client. */
+const mappedPrefix = "::ffff:";
+
+export interface HistoryViewOptions {
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
+  readonly records: Records;
+  readonly intake: Pick<Intake, "lost">;
+}
+
+/** Good for questions that are asked at once: what is recorded later is seen or not. */
+export class HistoryView {
+  readonly #clock: HistoryViewOptions["clock"];
+  readonly #records: Records;
+  readonly #intake: HistoryViewOptions["intake"];
+
+  constructor({ clock, records, intake }: HistoryViewOptions) {
+    this.#clock = clock;
+    this.#records = records;
+    this.#intake = intake;
+  }
+
+  /** Undefined when everything was recorded since the start. */
+  get unrecorded(): UnrecordedRequests | undefined {
+    const { lost } = this.#intake;
+    if (lost === undefined) return undefined;
+    const offsetMs = this.#offsetMs;
+    return { count: lost.count, firstAtMs: offsetMs + lost.firstMs, lastAtMs: offsetMs + lost.lastMs };
+  }
+
+  /** The machines that were seen last, and addresses with requests of which no machine is known. */
+  recent(limit: number): readonly MachineHistory[] {
+    const { machines, addresses } = this.#records;
+    const nobodys = first(addresses.newestFirst(), maxLooks).filter((track) => this.#hasUnknown(track));
+    return [
+      ...first(machines.newestFirst(), limit).map((track) => this.#ofMachine(track)),
+      ...nobodys.slice(0, limit).map((track) => this.#ofAddress(track, (keys) => keys?.length === 0)),
+    ]
+      .toSorted((one, other) => other.lastSeenAtMs - one.lastSeenAtMs)
+      .slice(0, limit);
+  }
+
+  /**
+   * Machines that said all this of themselves, those seen last first.
+   * @param asked values of reserved labels, in the form in which they are compared.
+   */
+  find(asked: Labels, limit: number): readonly MachineHistory[] {
+    const { machines } = this.#records;
+    const found = first(machines.newestFirst(), limit, (track) => this.#hasSaid(track, asked));
+    return found.map((track) => this.#ofMachine(track));
+  }
+
+  /** What came from an address: the machines that named themselves there, and requests that are no single one's. */
+  at(address: string): readonly MachineHistory[] {
+    const { machines, addresses } = this.#records;
+    const track = addresses.get(address) ?? addresses.get(`${mappedPrefix}${address}`);
+    if (track === undefined) return [];
+    const known = track.own.keys.map((key) => machines.get(key)).filter((machine) => machine !== undefined);
+    const nobodys = this.#ofAddress(track, (keys) => keys?.length !== 1);
+    return [...known.map((machine) => this.#ofMachine(machine)), ...(nobodys.requests.length > 0 ? [nobodys] : [])];
+  }
+
+  #hasSaid({ own: { recent, earlier } }: MachineTrack, asked: Labels): boolean {
+    const { labelSets } = this.#records.rows;
+    return [...asked].every(([name, value]) => [recent, earlier].some((id) => labelSets.has(id, name, value)));
+  }
+
+  #hasUnknown({ ring, own }: AddressTrack): boolean {
+    return this.#records.rows.startTimes(ring).some((startedMs) => own.at(startedMs)?.length === 0);
+  }
+
+  #ofMachine({ key, ring }: MachineTrack): MachineHistory {
+    const { rows, addresses } = this.#records;
+    const named = rows.read(ring);
+    const labels = new Map(named.flatMap((request) => [...request.labels]));
+    const seenAt = [...new Set(named.map(({ address }) => address))];
+    const tracks = seenAt.map((address) => addresses.get(address)).filter((track) => track !== undefined);
+    const near = tracks.map((track) => ({
+      address: plainAddress(track.key),
+      requests: rows.read(track.ring).filter(({ startedMs }) => track.own.at(startedMs)?.includes(key) !== false),
+      isOwn: ({ startedMs }: KeptRequest) => track.own.at(startedMs)?.length === 1,
+    }));
+    const joined = near.flatMap(({ requests, isOwn }) => requests.filter(isOwn));
+    const requests = [...this.#past(named, false), ...this.#past(joined, true)].toSorted(byStart);
+    const unclaimed = near.map(({ address, requests: all, isOwn }) => ({
+      address,
+      count: all.filter((request) => !isOwn(request)).length,
+    }));
+    return {
+      labels,
+      addresses: seenAt.map(plainAddress),
+      lastSeenAtMs: lastSeen(requests),
+      requests,
+      unclaimed: unclaimed.filter(({ count }) => count > 0),
+    };
+  }
+
+  /** @param isShown of a request, by the machines that it may be of; undefined for too many. */
+  #ofAddress(
+    { key, ring, own }: AddressTrack,
+    isShown: (keys: readonly string[] | undefined) => boolean,
+  ): MachineHistory {
+    const requests = this.#records.rows.read(ring).filter(({ startedMs }) => isShown(own.at(startedMs)));
+    const past = this.#past(requests, true);
+    return {
+      labels: new Map(),
+      addresses: [plainAddress(key)],
+      lastSeenAtMs: lastSeen(past),
+      requests: past,
+      unclaimed: [],
+    };
+  }
+
+  /** From the monotonic to the wall clock as it is now: one that was set right meanwhile was wrong then. */
+  get #offsetMs(): number {
+    return this.#clock.nowMs() - this.#clock.monotonicMs();
+  }
+
+  #past(requests: readonly KeptRequest[], isByAddress: boolean): readonly PastRequest[] {
+    const offsetMs = this.#offsetMs;
+    return requests.map(({ startedMs, lastStartedMs, ...request }) => ({
+      ...request,
+      address: plainAddress(request.address),
+      startedAtMs: offsetMs + startedMs,
+      lastStartedAtMs: offsetMs + lastStartedMs,
+      isByAddress,
+    }));
+  }
+}
+
+function first<Item>(items: Iterable<Item>, limit: number, isWanted = (_item: Item) => true): readonly Item[] {
+  const found: Item[] = [];
+  for (const item of items) {
+    if (found.length >= limit) break;
+    if (isWanted(item)) found.push(item);
+  }
+  return found;
+}
+
+function byStart(one: PastRequest, other: PastRequest): number {
+  return one.startedAtMs - other.startedAtMs;
+}
+
+function lastSeen(requests: readonly PastRequest[]): number {
+  return Math.max(...requests.map(({ lastStartedAtMs, durationMs }) => lastStartedAtMs + durationMs));
+}
+
+function plainAddress(address: string): string {
+  return address.startsWith(mappedPrefix) ? address.slice(mappedPrefix.length) : address;
+}

@@ -1,0 +1,192 @@
+/**
+ * Where a request waits until there is time to take it into the records. Telling it is part of every answer, so that is
+ * a few numbers and a copy of its texts, into memory that was there before: nothing is read, looked up or left behind.
+ *
+ * What is told comes out in the same order. When there are too many, or their texts are too long, the oldest are lost,
+ * and counted.
+ */
+
+import { assert } from "../lib/errors.ts";
+import type { SeenRequest } from "./request-rows.ts";
+import { TextRing } from "./text-ring.ts";
+
+/** A request whose answer is out. */
+export interface ToldRequest extends SeenRequest {
+  /** What it says of its machine, as it was sent, without the `?`; undefined where nobody asked for that. */
+  readonly query: string | undefined;
+}
+
+/** Requests that were told, and are remembered nowhere. */
+export interface LostRequests {
+  readonly count: number;
+  /** When the first and the last of them began, by the monotonic clock. */
+  readonly firstMs: number;
+  readonly lastMs: number;
+}
+
+export interface IntakeLimits {
+  readonly maxWaiting: number;
+  /** Of memory for those that wait; what their number does not take is for texts. */
+  readonly maxWaitingBytes: number;
+}
+
+// Places of a request's members: four floats of 8 bytes, and four words of 4.
+const rowFloats = 4;
+const rowWords = 4;
+const float = { started: 0, duration: 1, sent: 2, of: 3 } as const;
+/** Texts are a query and then a path, or one of them, or none. */
+const word = { marks: 0, textStart: 1, queryLength: 2, pathLength: 3 } as const;
+/** Also places for three texts that are elsewhere, and the letters of the address, which are here alone. */
+const rowBytes = rowFloats * 8 + rowWords * 4 + 3 * 8 + 40;
+
+const headMark = 1 << 16;
+const cutMark = 1 << 17;
+const queryMark = 1 << 18;
+const pathMark = 1 << 19;
+const statusMask = 0xffff;
+
+export class Intake {
+  readonly #limits: IntakeLimits;
+  readonly #floats: Float64Array;
+  readonly #words: Uint32Array;
+  readonly #texts: TextRing;
+  readonly #endpoints: string[];
+  readonly #addresses: string[];
+  readonly #groups: (string | undefined)[];
+  #oldest = 0;
+  #newest = 0;
+  #count = 0;
+  #toldCount = 0;
+  #lostCount = 0;
+  #firstLostMs = 0;
+  #lastLostMs = 0;
+
+  constructor(limits: IntakeLimits) {
+    const { maxWaiting, maxWaitingBytes } = limits;
+    this.#limits = limits;
+    this.#floats = new Float64Array(maxWaiting * rowFloats);
+    this.#words = new Uint32Array(maxWaiting * rowWords);
+    this.#texts = new TextRing(maxWaitingBytes - maxWaiting * rowBytes);
+    this.#endpoints = Array.from({ length: maxWaiting }, () => "");
+    this.#addresses = Array.from({ length: maxWaiting }, () => "");
+    this.#groups = Array.from({ length: maxWaiting }, () => undefined);
+  }
+
+  /** Memory that is taken, used or not: all of it from the start. */
+  get sizeBytes(): number {
+    return this.#limits.maxWaitingBytes;
+  }
+
+  /** Requests that wait. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Requests that were ever told. */
+  get toldCount(): number {
+    return this.#toldCount;
+  }
+
+  /** Undefined when none was ever lost. */
+  get lost(): LostRequests | undefined {
+    if (this.#lostCount === 0) return undefined;
+    return { count: this.#lostCount, firstMs: this.#firstLostMs, lastMs: this.#lastLostMs };
+  }
+
+  /** Adds a request as the newest. */
+  tell(told: ToldRequest): void {
+    const query = told.query ?? "";
+    const path = told.path ?? "";
+    this.#toldCount++;
+    if (!this.#makeRoom(query.length + path.length)) {
+      this.#lose(told.startedMs);
+      return;
+    }
+    const at = this.#newest;
+    this.#newest = this.#after(at);
+    this.#count++;
+    const floats = at * rowFloats;
+    this.#floats[floats + float.started] = told.startedMs;
+    this.#floats[floats + float.duration] = told.durationMs;
+    this.#floats[floats + float.sent] = told.sentBytes;
+    this.#floats[floats + float.of] = told.ofBytes ?? Number.NaN;
+    const words = at * rowWords;
+    this.#words[words + word.marks] = marksOf(told);
+    this.#words[words + word.textStart] = this.#texts.add(query, path);
+    this.#words[words + word.queryLength] = query.length;
+    this.#words[words + word.pathLength] = path.length;
+    this.#endpoints[at] = told.endpoint;
+    this.#addresses[at] = told.address;
+    this.#groups[at] = told.group;
+  }
+
+  /** Takes the oldest request out; one must wait. */
+  take(): ToldRequest {
+    assert(this.#count > 0, "a request waits");
+    const at = this.#oldest;
+    const marks = this.#word(at, word.marks);
+    const queryStart = this.#word(at, word.textStart);
+    const pathStart = queryStart + this.#word(at, word.queryLength);
+    const pathEnd = pathStart + this.#word(at, word.pathLength);
+    const ofBytes = this.#float(at, float.of);
+    const told = {
+      startedMs: this.#float(at, float.started),
+      durationMs: this.#float(at, float.duration),
+      address: this.#addresses[at] ?? "",
+      endpoint: this.#endpoints[at] ?? "",
+      path: (marks & pathMark) === 0 ? undefined : this.#texts.text(pathStart, pathEnd),
+      isHead: (marks & headMark) !== 0,
+      status: marks & statusMask,
+      group: this.#groups[at],
+      sentBytes: this.#float(at, float.sent),
+      ofBytes: Number.isNaN(ofBytes) ? undefined : ofBytes,
+      isCut: (marks & cutMark) !== 0,
+      query: (marks & queryMark) === 0 ? undefined : this.#texts.text(queryStart, pathStart),
+    };
+    this.#dropOldest();
+    return told;
+  }
+
+  /** @returns false when the texts are longer than all that there is for texts. */
+  #makeRoom(textLength: number): boolean {
+    while (this.#count > 0 && (this.#count >= this.#limits.maxWaiting || !this.#texts.hasRoom(textLength))) {
+      this.#lose(this.#float(this.#oldest, float.started));
+      this.#dropOldest();
+    }
+    return this.#texts.hasRoom(textLength);
+  }
+
+  #lose(startedMs: number): void {
+    if (this.#lostCount === 0) this.#firstLostMs = startedMs;
+    this.#lastLostMs = startedMs;
+    this.#lostCount++;
+  }
+
+  #dropOldest(): void {
+    this.#oldest = this.#after(this.#oldest);
+    this.#count--;
+    this.#texts.dropFirst(this.#word(this.#oldest, word.textStart));
+  }
+
+  #word(at: number, member: number): number {
+    return this.#words[at * rowWords + member] ?? 0;
+  }
+
+  #float(at: number, member: number): number {
+    return this.#floats[at * rowFloats + member] ?? 0;
+  }
+
+  #after(at: number): number {
+    return at + 1 === this.#limits.maxWaiting ? 0 : at + 1;
+  }
+}
+
+function marksOf({ status, isHead, isCut, query, path }: ToldRequest): number {
+  return (
+    status |
+    (isHead ? headMark : 0) |
+    (isCut ? cutMark : 0) |
+    (query === undefined ? 0 : queryMark) |
+    (path === undefined ? 0 : pathMark)
+  );
+}

@@ -1,0 +1,154 @@
+/**
+ * What is kept, and what goes to make room. A request with labels is its machine's, any other one its address's; an
+ * address knows which machines named themselves there.
+ */
+
+import type { Labels } from "../model/labels.ts";
+import { keptValue } from "./label-sets.ts";
+import { RequestRows, type SeenRequest } from "./request-rows.ts";
+import { ownCopy } from "./shared-texts.ts";
+import { Tenancies } from "./tenancies.ts";
+import { Track, Tracks } from "./tracks.ts";
+
+export interface RecordLimits {
+  /** Machines, and as many addresses; the one not seen for longest goes first. */
+  readonly maxMachines: number;
+  /** Memory of everything, estimated. */
+  readonly maxBytes: number;
+  /** Requests of one machine, and of one address. */
+  readonly maxRequests: number;
+  /** See `Tenancies`. */
+  readonly gapMs: number;
+}
+
+export type AddressTrack = Track<Tenancies>;
+export type MachineTrack = Track<MachineTraits>;
+
+interface MachineTraits {
+  /** Numbers of the label sets that it sent last: its firmware says more than its system. 0 for none. */
+  recent: number;
+  earlier: number;
+  /** Where it was last: following this is quicker than looking it up. */
+  address: AddressTrack;
+}
+
+/** What a track takes beside its rows: itself, its key, its place in a map, and what it knows of itself. */
+const trackBytes = 400;
+
+export class Records {
+  readonly #limits: RecordLimits;
+  readonly rows: RequestRows;
+  readonly machines = new Tracks<MachineTraits>();
+  readonly addresses = new Tracks<Tenancies>();
+
+  constructor(limits: RecordLimits) {
+    this.#limits = limits;
+    this.rows = new RequestRows({ maxBytes: limits.maxBytes, maxRowsOfRing: limits.maxRequests });
+  }
+
+  /** Memory in use, estimated; beyond the limit by one machine at most. */
+  get sizeBytes(): number {
+    return this.rows.sizeBytes + (this.machines.count + this.addresses.count) * trackBytes;
+  }
+
+  /** Adds a request. @param labels what the machine said of itself; undefined where nobody asked. */
+  add(seen: SeenRequest, labels: Labels | undefined): void {
+    this.#makeRoom();
+    const seenMs = seen.startedMs + seen.durationMs;
+    const key = labels === undefined ? undefined : machineKey(labels);
+    if (labels === undefined || key === undefined) {
+      const address = this.#addressTrack(seen.address, seenMs, undefined);
+      this.rows.append(address.ring, seen, 0);
+      return;
+    }
+    const machine = this.#machineTrack(key, seen.address, seenMs);
+    const { own } = machine;
+    this.rows.append(machine.ring, seen, this.#labelSet(own, labels));
+    own.address.own.note(machine.key, seen.startedMs);
+  }
+
+  /** @param likely the track that it may be. */
+  #addressTrack(key: string, seenMs: number, likely: AddressTrack | undefined): AddressTrack {
+    const isLikely = likely?.key === key && likely.isKept;
+    const known = isLikely ? likely : this.addresses.get(key);
+    if (known !== undefined) {
+      this.addresses.touch(known, seenMs);
+      return known;
+    }
+    if (this.addresses.count >= this.#limits.maxMachines) this.#forgetAddress(this.addresses.oldest);
+    return this.addresses.add(new Track(ownCopy(key), new Tenancies(this.#limits.gapMs)), seenMs);
+  }
+
+  /** @param at where it is now. */
+  #machineTrack(key: string, at: string, seenMs: number): MachineTrack {
+    const known = this.machines.get(key);
+    const address = this.#addressTrack(at, seenMs, known?.own.address);
+    if (known !== undefined) {
+      known.own.address = address;
+      this.machines.touch(known, seenMs);
+      return known;
+    }
+    if (this.machines.count >= this.#limits.maxMachines) this.#forgetMachine(this.machines.oldest);
+    return this.machines.add(new Track(ownCopy(key), { recent: 0, earlier: 0, address }), seenMs);
+  }
+
+  /** The number of these labels, which the track uses from now on. */
+  #labelSet(sent: MachineTraits, labels: Labels): number {
+    const { labelSets } = this.rows;
+    if (labelSets.is(sent.recent, labels)) return sent.recent;
+    const { recent, earlier } = sent;
+    if (labelSets.is(earlier, labels)) {
+      sent.recent = earlier;
+    } else {
+      labelSets.release(earlier);
+      sent.recent = labelSets.add(labels);
+    }
+    sent.earlier = recent;
+    return sent.recent;
+  }
+
+  #makeRoom(): void {
+    while (!this.rows.hasRoom || this.sizeBytes > this.#limits.maxBytes) {
+      const machine = this.machines.oldest;
+      const address = this.addresses.oldest;
+      if (machine === undefined && address === undefined) return;
+      const machineMs = machine?.lastSeenMs ?? Number.POSITIVE_INFINITY;
+      if (address === undefined || machineMs <= address.lastSeenMs) this.#forgetMachine(machine);
+      else this.#forgetAddress(address);
+    }
+  }
+
+  #forgetMachine(machine: MachineTrack | undefined): void {
+    if (machine === undefined) return;
+    this.machines.delete(machine);
+    this.rows.release(machine.ring);
+    this.rows.labelSets.release(machine.own.recent);
+    this.rows.labelSets.release(machine.own.earlier);
+  }
+
+  #forgetAddress(address: AddressTrack | undefined): void {
+    if (address === undefined) return;
+    this.addresses.delete(address);
+    this.rows.release(address.ring);
+  }
+}
+
+/**
+ * What a machine is kept by: the first label that names it. Network cards are told apart by their MAC even where boards
+ * share a UUID, and every firmware sends it.
+ * @returns undefined when no label names it.
+ */
+function machineKey(labels: Labels): string | undefined {
+  const mac = keptValue(labels, "mac");
+  if (mac !== undefined) return mac;
+  for (const name of ["uuid", "serial", "hostname"]) {
+    const value = keptValue(labels, name);
+    if (value !== undefined && !isEveryBoards(value)) return `${name}=${value}`;
+  }
+  return undefined;
+}
+
+/** A UUID of zeros, or of ones, is what a board has that nobody gave one. */
+function isEveryBoards(value: string): boolean {
+  return /^(?:[0-]{36}|[f-]{36})$/.test(value);
+}

@@ -1,0 +1,256 @@
+/**
+ * The requests themselves: rows of 72 bytes in one block of memory, and texts that they share. The rows of one machine,
+ * or address, form a ring: each names the next newer one, and the newest names the oldest. So the oldest is found, and
+ * made the newest, without a search, and no object stays behind for a request.
+ */
+
+import { assert } from "../lib/errors.ts";
+import type { Labels } from "../model/labels.ts";
+import { LabelSets } from "./label-sets.ts";
+import { SharedTexts } from "./shared-texts.ts";
+
+/** What the history is told of a request once its answer is out. */
+export interface SeenRequest {
+  /** When its head was there, by the monotonic clock. */
+  readonly startedMs: number;
+  readonly durationMs: number;
+  /** Where it came from, as the socket has it. */
+  readonly address: string;
+  /** As metrics name it: `ipxe`, `ignition.sig`, `assets`. */
+  readonly endpoint: string;
+  /** Where the endpoint alone does not say what was asked for; without a query. */
+  readonly path: string | undefined;
+  readonly isHead: boolean;
+  readonly status: number;
+  /** `namespace/name`. */
+  readonly group: string | undefined;
+  /** Of the body, what the network has taken. */
+  readonly sentBytes: number;
+  /** What the body was to have; undefined when nothing was announced. */
+  readonly ofBytes: number | undefined;
+  /** The client was gone before it had the whole answer. */
+  readonly isCut: boolean;
+}
+
+/** A request as it is kept. */
+export interface KeptRequest extends SeenRequest {
+  /** Of the last one, where the same was refused several times in a row. */
+  readonly lastStartedMs: number;
+  readonly times: number;
+  /** What the machine said of itself, of the reserved labels. */
+  readonly labels: Labels;
+}
+
+/** The rows of one machine or address. */
+export interface Ring {
+  /** 0 for none. */
+  newest: number;
+  count: number;
+}
+
+export interface RequestRowsOptions {
+  /** Of all rows; texts come on top. */
+  readonly maxBytes: number;
+  /** Of one ring; from then on its oldest one goes. */
+  readonly maxRowsOfRing: number;
+}
+
+const rowBytes = 72;
+const rowFloats = 9;
+const rowWords = 18;
+// Places of a row's members: five floats of 8 bytes, then eight words of 4.
+const float = { started: 0, lastStarted: 1, duration: 2, sent: 3, of: 4 } as const;
+const word = { newer: 10, endpoint: 11, path: 12, group: 13, address: 14, labels: 15, marks: 16, times: 17 } as const;
+const headMark = 1 << 16;
+const cutMark = 1 << 17;
+const statusMask = 0xffff;
+
+export class RequestRows {
+  readonly #maxRows: number;
+  readonly #maxRowsOfRing: number;
+  readonly #floats: Float64Array;
+  readonly #words: Uint32Array;
+  readonly texts = new SharedTexts();
+  readonly labelSets = new LabelSets();
+  /** Rows from here on were never used: the system gives memory for them when they are. */
+  #unused = 1;
+  /** Rows that were given back, each naming the next; 0 for none. */
+  #free = 0;
+  #count = 0;
+
+  constructor({ maxBytes, maxRowsOfRing }: RequestRowsOptions) {
+    this.#maxRows = Math.floor(maxBytes / rowBytes);
+    this.#maxRowsOfRing = maxRowsOfRing;
+    // Row 0 stands for none.
+    const memory = new ArrayBuffer((this.#maxRows + 1) * rowBytes);
+    this.#floats = new Float64Array(memory);
+    this.#words = new Uint32Array(memory);
+  }
+
+  /** Memory of what is kept, estimated. */
+  get sizeBytes(): number {
+    return this.#count * rowBytes + this.texts.sizeBytes + this.labelSets.sizeBytes;
+  }
+
+  /** False when something must be released before the next `append`. */
+  get hasRoom(): boolean {
+    return this.#count < this.#maxRows;
+  }
+
+  /**
+   * Adds a request as a ring's newest.
+   * @param labels number of its set, which is not used up; 0 for none.
+   */
+  append(ring: Ring, seen: SeenRequest, labels: number): void {
+    const before = ring.newest;
+    if (this.#repeats(before, seen, labels)) this.#countAgain(before, seen);
+    else this.#write(this.#nextRow(ring), seen, { labels, before });
+  }
+
+  /** Gives back all rows of a ring. */
+  release(ring: Ring): void {
+    if (ring.newest === 0) return;
+    for (const row of this.#rowsOf(ring)) this.#releaseTexts(row);
+    const oldest = this.#word(ring.newest, word.newer);
+    this.#words[ring.newest * rowWords + word.newer] = this.#free;
+    this.#free = oldest;
+    this.#count -= ring.count;
+    ring.newest = 0;
+    ring.count = 0;
+  }
+
+  /** A ring's requests, the oldest first. */
+  read(ring: Ring): readonly KeptRequest[] {
+    return [...this.#rowsOf(ring)].map((row) => this.#read(row));
+  }
+
+  /** When a ring's requests began, the oldest first. */
+  startTimes(ring: Ring): readonly number[] {
+    return [...this.#rowsOf(ring)].map((row) => this.#float(row, float.started));
+  }
+
+  *#rowsOf({ newest, count }: Ring): Generator<number> {
+    let row = newest;
+    for (let at = 0; at < count; at++) {
+      row = this.#word(row, word.newer);
+      yield row;
+    }
+  }
+
+  /** A row that is the ring's newest from now on; the newest before names it as the next. */
+  #nextRow(ring: Ring): number {
+    const { newest, count } = ring;
+    if (count >= this.#maxRowsOfRing) {
+      ring.newest = this.#word(newest, word.newer);
+      this.#releaseTexts(ring.newest);
+      return ring.newest;
+    }
+    const row = this.#takeRow();
+    const oldest = newest === 0 ? row : this.#word(newest, word.newer);
+    this.#words[row * rowWords + word.newer] = oldest;
+    if (newest !== 0) this.#words[newest * rowWords + word.newer] = row;
+    ring.newest = row;
+    ring.count = count + 1;
+    return row;
+  }
+
+  #takeRow(): number {
+    assert(this.hasRoom, "a row is there for each request");
+    this.#count++;
+    if (this.#free === 0) return this.#unused++;
+    const row = this.#free;
+    this.#free = this.#word(row, word.newer);
+    return row;
+  }
+
+  /** @param besides.before the row of the machine's request before, which has much in common with this one. */
+  #write(
+    row: number,
+    seen: SeenRequest,
+    { labels, before }: { readonly labels: number; readonly before: number },
+  ): void {
+    const { texts } = this;
+    const floats = row * rowFloats;
+    this.#floats[floats + float.started] = seen.startedMs;
+    this.#floats[floats + float.lastStarted] = seen.startedMs;
+    this.#floats[floats + float.duration] = seen.durationMs;
+    this.#floats[floats + float.sent] = seen.sentBytes;
+    this.#floats[floats + float.of] = seen.ofBytes ?? Number.NaN;
+    const words = row * rowWords;
+    this.#words[words + word.endpoint] = texts.take(seen.endpoint, this.#word(before, word.endpoint));
+    this.#words[words + word.path] = texts.take(seen.path, 0);
+    this.#words[words + word.group] = texts.take(seen.group, this.#word(before, word.group));
+    this.#words[words + word.address] = texts.take(seen.address, this.#word(before, word.address));
+    this.#words[words + word.labels] = this.labelSets.use(labels);
+    this.#words[words + word.marks] = marksOf(seen);
+    this.#words[words + word.times] = 1;
+  }
+
+  /** Machines that are refused ask for the same again and again: that is one row, or they would drive out the rest. */
+  #repeats(row: number, seen: SeenRequest, labels: number): boolean {
+    if (row === 0 || seen.status < firstRefusal) return false;
+    return (
+      this.#word(row, word.marks) === marksOf(seen) &&
+      this.#word(row, word.labels) === labels &&
+      this.#text(row, word.endpoint) === seen.endpoint &&
+      this.#text(row, word.path) === seen.path &&
+      this.#text(row, word.group) === seen.group &&
+      this.#text(row, word.address) === seen.address
+    );
+  }
+
+  #countAgain(row: number, { startedMs, durationMs }: SeenRequest): void {
+    this.#floats[row * rowFloats + float.lastStarted] = startedMs;
+    this.#floats[row * rowFloats + float.duration] = durationMs;
+    this.#words[row * rowWords + word.times] = this.#word(row, word.times) + 1;
+  }
+
+  #read(row: number): KeptRequest {
+    const marks = this.#word(row, word.marks);
+    const ofBytes = this.#float(row, float.of);
+    return {
+      startedMs: this.#float(row, float.started),
+      lastStartedMs: this.#float(row, float.lastStarted),
+      durationMs: this.#float(row, float.duration),
+      sentBytes: this.#float(row, float.sent),
+      ofBytes: Number.isNaN(ofBytes) ? undefined : ofBytes,
+      endpoint: this.#text(row, word.endpoint) ?? "",
+      path: this.#text(row, word.path),
+      group: this.#text(row, word.group),
+      address: this.#text(row, word.address) ?? "",
+      labels: this.labelSets.get(this.#word(row, word.labels)),
+      status: marks & statusMask,
+      isHead: (marks & headMark) !== 0,
+      isCut: (marks & cutMark) !== 0,
+      times: this.#word(row, word.times),
+    };
+  }
+
+  #releaseTexts(row: number): void {
+    // No loop over a list: this is part of each request of a machine that has as many as are kept.
+    this.texts.release(this.#word(row, word.endpoint));
+    this.texts.release(this.#word(row, word.path));
+    this.texts.release(this.#word(row, word.group));
+    this.texts.release(this.#word(row, word.address));
+    this.labelSets.release(this.#word(row, word.labels));
+  }
+
+  #text(row: number, member: number): string | undefined {
+    return this.texts.get(this.#word(row, member));
+  }
+
+  #word(row: number, member: number): number {
+    return this.#words[row * rowWords + member] ?? 0;
+  }
+
+  #float(row: number, member: number): number {
+    return this.#floats[row * rowFloats + member] ?? 0;
+  }
+}
+
+/** From this status on the client was refused. */
+const firstRefusal = 400;
+
+function marksOf({ status, isHead, isCut }: SeenRequest): number {
+  return status | (isHead ? headMark : 0) | (isCut ? cutMark : 0);
+}

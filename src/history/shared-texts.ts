@@ -1,0 +1,54 @@
+/** Texts that many requests have in common: endpoints, Groups, paths. Each is kept once, while something uses it. */
+
+import { CountedValues } from "./counted-values.ts";
+
+/** What an entry takes beside its letters: two arrays, a map, the text's own head. */
+const entryBytes = 120;
+
+export class SharedTexts {
+  readonly #ids = new Map<string, number>();
+  readonly #texts = new CountedValues<string>();
+  #sizeBytes = 0;
+
+  /** Memory of all texts, estimated. */
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  /**
+   * The number of a text, used once more; 0 for undefined.
+   * @param likely a number whose text it may be: comparing is quicker than looking it up.
+   */
+  take(text: string | undefined, likely: number): number {
+    if (text === undefined) return 0;
+    if (this.#texts.get(likely) === text) return this.#texts.use(likely);
+    const known = this.#ids.get(text);
+    if (known !== undefined) return this.#texts.use(known);
+    const own = ownCopy(text);
+    const id = this.#texts.add(own);
+    this.#ids.set(own, id);
+    this.#sizeBytes += sizeOf(own);
+    return id;
+  }
+
+  release(id: number): void {
+    const text = this.#texts.release(id);
+    if (text === undefined) return;
+    this.#ids.delete(text);
+    this.#sizeBytes -= sizeOf(text);
+  }
+
+  get(id: number): string | undefined {
+    return this.#texts.get(id);
+  }
+}
+
+/** A piece of a request's target keeps all of the target in memory (V8, sliced strings); a copy stands alone. */
+export function ownCopy(text: string): string {
+  return Buffer.from(text).toString();
+}
+
+/** V8 keeps one byte for each unit of Latin-1 text and two otherwise; two is never too little. */
+function sizeOf(text: string): number {
+  return text.length * 2 + entryBytes;
+}

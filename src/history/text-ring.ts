@@ -1,0 +1,62 @@
+/**
+ * Texts of a few hundred bytes in one block of memory, for a short time: the one that came first goes first. Texts that
+ * were kept as they are would be moved twice by the collection of garbage, which costs more than copying them here.
+ */
+
+import { assert } from "../lib/errors.ts";
+
+export class TextRing {
+  readonly #bytes: Buffer;
+  /** Where the next text begins. */
+  #end = 0;
+  /** Texts from here on are in use; all is free when `#count` is 0. */
+  #start = 0;
+  #count = 0;
+
+  constructor(maxBytes: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(maxBytes);
+  }
+
+  /** True when a text of this length can be added as it is now. */
+  hasRoom(length: number): boolean {
+    return this.#placeOf(length) >= 0;
+  }
+
+  /**
+   * Adds two texts, one behind the other: units of Latin-1, as Node gives what a client sent.
+   * @returns where they begin. There must be room for both.
+   */
+  add(first: string, second: string): number {
+    const length = first.length + second.length;
+    const place = this.#placeOf(length);
+    assert(place >= 0, "a text has room before it is added");
+    if (this.#count === 0) this.#start = place;
+    if (first !== "") this.#bytes.write(first, place, first.length, "latin1");
+    if (second !== "") this.#bytes.write(second, place + first.length, second.length, "latin1");
+    this.#end = place + length;
+    this.#count++;
+    return place;
+  }
+
+  /** A copy of what was added, or of a part of it. */
+  text(start: number, end: number): string {
+    return this.#bytes.toString("latin1", start, end);
+  }
+
+  /** Forgets the text that came first. @param next where the one after it begins; whatever when there is none. */
+  dropFirst(next: number): void {
+    this.#count--;
+    this.#start = next;
+  }
+
+  /** Where a text of this length goes, whole, which is behind the newest or at the beginning; -1 for nowhere. */
+  #placeOf(length: number): number {
+    const size = this.#bytes.length;
+    if (this.#count === 0) return length <= size ? 0 : -1;
+    const end = this.#end;
+    // Never up to the start: an end that is there stands for a text that ends just before it wraps.
+    if (end < this.#start) return end + length < this.#start ? end : -1;
+    if (end + length <= size) return end;
+    return length < this.#start ? 0 : -1;
+  }
+}

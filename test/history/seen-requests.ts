@@ -1,0 +1,34 @@
+/** Requests for tests of the history, with what matters to a test alone. */
+
+import { History, type HistoryOptions } from "../../src/history/history.ts";
+import type { ToldRequest } from "../../src/history/intake.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+
+/** When the fake clock's monotonic time was 0. */
+export const beganAtMs = Date.UTC(2026, 0, 1);
+
+export function seen(endpoint: string, given: Partial<ToldRequest> = {}): ToldRequest {
+  return {
+    startedMs: 0,
+    durationMs: 1,
+    address: "10.0.0.7",
+    endpoint,
+    path: undefined,
+    isHead: false,
+    status: 200,
+    group: undefined,
+    sentBytes: 100,
+    ofBytes: 100,
+    isCut: false,
+    query: undefined,
+    ...given,
+  };
+}
+
+/** A history, and a way to record in it by the query that a machine sends; none for what carries no labels. */
+export function startHistory(limits: HistoryOptions["limits"] = {}) {
+  const clock = new FakeClock(beganAtMs);
+  const history = new History({ clock, limits });
+  const record = (request: ToldRequest, query?: string) => history.record({ ...request, query });
+  return { history, clock, record };
+}

@@ -1,0 +1,186 @@
+/** `/history`, and what the boot listener's requests leave there. */
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { BootConfigs } from "../../src/boot/boot-configs.ts";
+import { BootIndex } from "../../src/boot/boot-index.ts";
+import { History } from "../../src/history/history.ts";
+import { accessLog } from "../../src/http/access-log.ts";
+import { assets } from "../../src/http/assets.ts";
+import { bootFastPath } from "../../src/http/boot-fast-path.ts";
+import { bootRoutes } from "../../src/http/boot-routes.ts";
+import { answerError } from "../../src/http/errors.ts";
+import { historyRoutes } from "../../src/http/history-routes.ts";
+import { createServer, type HttpServer } from "../../src/http/server.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
+import { groupDocument, profileDocument, syncedDocument } from "../boot/feed-documents.ts";
+import { silentLog } from "../helpers/test-store.ts";
+import { seen } from "../history/seen-requests.ts";
+import { ask } from "./wire.ts";
+
+const initrdBytes = 24 * 1024 * 1024;
+const machine = "mac=52-54-00-00-00-01";
+
+let folder: string;
+let boot: HttpServer;
+let ops: HttpServer;
+let port: number;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "davit-history-"));
+  await writeFile(join(folder, "linux"), "kernel");
+  await writeFile(join(folder, "initrd.img"), Buffer.alloc(initrdBytes));
+  const metrics = createMetrics("1");
+  const history = new History({ clock: systemClock });
+  const index = new BootIndex({ log: silentLog });
+  const davit = { args: [], efiInitrd: false, kind: "kernel" } as const;
+  const ignition = { kind: "text", text: `{"ignition":{"version":"3.4.0"}}`, raw: true } as const;
+  index.replaced([
+    profileDocument("lab/linux", {
+      boot: { ...davit, kernel: "{{davit.url}}/assets/linux", initrd: ["--name main /assets/initrd.img"] },
+      templates: { ignition },
+    }),
+    groupDocument("lab/node", { profile: "linux", selector: { mac: "52:54:00:00:00:01" } }),
+    syncedDocument(),
+  ]);
+  index.open();
+  const configs = new BootConfigs({
+    index,
+    authority: "192.0.2.1:8080",
+    grub: { separator: "auto", commands: "auto" },
+  });
+  const shared = { log: silentLog, clock: systemClock, answerError, isReadOnly: true };
+  const access = accessLog({ ...shared, metrics, history });
+  boot = createServer({ ...shared, observe: access.observe, fastPath: bootFastPath({ configs, accessLog: access }) });
+  await boot.app.register(bootRoutes, { configs });
+  await boot.app.register(assets, { root: folder, cacheBytes: 0, clock: systemClock, log: silentLog, metrics });
+  ({ port } = await boot.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" }));
+  ops = createServer(shared);
+  const bootFilesOf = (group: string) => {
+    const machine = index.machineOf(group);
+    return machine && configs.bootFilesOf(machine);
+  };
+  await ops.app.register(historyRoutes, { history, bootFilesOf });
+});
+
+afterEach(async () => {
+  await boot.close();
+  await ops.close();
+  await rm(folder, { recursive: true });
+});
+
+async function shown(query = "", accept = "*/*") {
+  const { statusCode, body, headers } = await ops.app.inject({
+    url: `/history${query}`,
+    headers: { host: "davit", accept },
+  });
+  return { status: statusCode, body, headers };
+}
+
+/** Downloads and goes away in the middle. */
+async function fetchInPart(target: string): Promise<void> {
+  const socket = connect(port, "127.0.0.1");
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: davit\r\n\r\n`);
+  await new Promise((resolve) => socket.once("data", resolve));
+  socket.destroy();
+}
+
+describe("a boot is shown as one line", () => {
+  it("from boot.ipxe to Ignition, with kernel and initrd as the Profile names them", async () => {
+    await ask(port, "/boot.ipxe");
+    await ask(port, `/ipxe?${machine}&hostname=node1&token=secret`);
+    for (const target of ["/assets/linux", "/assets/initrd.img", `/ignition?${machine}`]) await ask(port, target);
+    const line = "boot.ipxe -> ipxe -> kernel -> initrd -> ignition";
+    await expect.poll(async () => (await shown(`?${machine}`)).body).toContain(`\n  ${line}\n  last: ignition`);
+    const { body } = await shown(`?${machine}`);
+    expect(body).toMatch(/^mac=52:54:00:00:00:01 hostname=node1 at 127\.0\.0\.1\n/);
+    expect(body).toMatch(new RegExp(`initrd +200 +${initrdBytes} bytes +[\\d.]+ ms +by address\n`));
+    expect(body).not.toContain("secret");
+    expect((await shown()).body).toContain(`, group lab/node  ${line}  (last: ignition, answered in full)\n`);
+  });
+
+  it("that ends in the transfer that the machine did not wait for", async () => {
+    await ask(port, `/ipxe?${machine}`);
+    await fetchInPart("/assets/initrd.img");
+    await expect.poll(async () => (await shown(`?${machine}`)).body).toContain("  ipxe -> initrd cut\n");
+    const { body } = await shown(`?${machine}`);
+    const [, sent] = /stopped in initrd: (\d+) of 25165824 bytes sent, then the client was gone/.exec(body) ?? [];
+    expect(Number(sent)).toBeLessThan(initrdBytes);
+  });
+
+  it("that ends where the machine was refused", async () => {
+    await ask(port, "/ipxe?mac=52-54-00-00-00-02");
+    await ask(port, "/assets/absent");
+    await expect
+      .poll(async () => (await shown("?mac=52:54:00:00:00:02")).body)
+      .toMatch(/ipxe 404 -> assets\/absent 404\n +stopped at assets\/absent: 404\n/);
+  });
+});
+
+it("JSON is for who accepts it", async () => {
+  await ask(port, `/ipxe?${machine}`);
+  await expect.poll(async () => (await shown(`?${machine}`)).status).toBe(200);
+  const { body, headers } = await shown(`?${machine}`, "application/json");
+  expect(headers).toMatchObject({ "content-type": "application/json", "cache-control": "no-store" });
+  const boot = {
+    group: "lab/node",
+    line: "ipxe",
+    end: { kind: "answered", stage: "ipxe" },
+    requests: [
+      {
+        method: "GET",
+        endpoint: "ipxe",
+        stage: "ipxe",
+        status: 200,
+        group: "lab/node",
+        labels: { mac: "52:54:00:00:00:01" },
+        bytes: expect.any(Number),
+        milliseconds: expect.any(Number),
+        times: 1,
+        isCut: false,
+        address: "127.0.0.1",
+        isByAddress: false,
+      },
+    ],
+  };
+  const labels = { mac: "52:54:00:00:00:01" };
+  expect(JSON.parse(body)).toMatchObject({ machines: [{ labels, addresses: ["127.0.0.1"], boots: [boot] }] });
+  const list = JSON.parse((await shown("", "application/json")).body);
+  expect(list).toMatchObject({ machines: [{ labels, lastBoot: { line: "ipxe", group: "lab/node" } }] });
+});
+
+it.each<[accept: string, expected: RegExp]>([
+  ["*/*", /^3 requests from 20\S+Z to 20\S+Z came faster than they could be recorded: not shown\n\n20\S+Z {2}mac=/],
+  ["application/json", /^\{"unrecorded":\{"requests":3,"firstAt":"20[^"]+Z","lastAt":"20[^"]+Z"\},"machines":\[\{/],
+])("who accepts %s reads how many requests were lost", async (accept, expected) => {
+  const history = new History({ clock: systemClock, limits: { maxWaiting: 2, maxWaitingBytes: 1_024 } });
+  for (let at = 0; at < 5; at++) history.record(seen("ipxe", { query: machine }));
+  const server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: true });
+  await server.app.register(historyRoutes, { history, bootFilesOf: () => undefined });
+  const { body } = await server.app.inject({ url: "/history", headers: { host: "davit", accept } });
+  history.stop();
+  await server.close();
+  expect(body).toMatch(expected);
+});
+
+it("control characters that a machine sends are shown by their code", async () => {
+  await ask(port, `/ipxe?${machine}&serial=%1b%5b2J%c2%9b%e2%80%ae`);
+  await expect
+    .poll(async () => (await shown(`?${machine}`)).body)
+    .toContain(String.raw`serial="\u001b[2J\u{9b}\u{202e}"`);
+});
+
+it.each<[name: string, query: string, status: number]>([
+  ["a machine that never asked", "?mac=52:54:00:00:00:99", 404],
+  ["an address that never asked", "?address=192.0.2.9", 404],
+  ["what is no MAC address", "?mac=zz", 400],
+  ["what is no MAC address beside a name", "?mac=zz&hostname=node1", 400],
+  ["a label that names no machine", "?zone=a", 400],
+  ["the machines seen last", "", 200],
+])("asked for %s", async (_name, query, status) => {
+  expect((await shown(query)).status).toBe(status);
+});
