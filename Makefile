@@ -51,7 +51,7 @@ image: ## build the container image; IMAGE=, PLATFORM=, BASE= and BUILD_BASE= sa
 bench: install ## the cost of a boot script at 10 to 100,000 groups, beside bare node:http
 	@npm --silent run bench
 
-bench-boot: install ## the boot service: speed (beside MATCHBOX=path, too), a storm, changes; BENCH_QUICK=1 is shorter
+bench-boot: install ## the boot service: speed (beside MATCHBOX=path, too), signatures, a storm, changes; BENCH_QUICK=1 is shorter
 	@npm --silent run bench:boot
 bench-assets: install ## a hot asset beside nginx (needs nginx-light), and 10,000 clients that do not read
 	@npm --silent run bench:assets

@@ -1,7 +1,7 @@
 /** Who takes part in the boot benchmarks: each is a server in a process of its own. */
 
 import { Child } from "./child.ts";
-import { benchTargets, type Endpoint } from "./machines.ts";
+import { benchTargets, type Endpoint, type Shape } from "./machines.ts";
 import { startMatchbox } from "./matchbox.ts";
 import { cpuMicrosecondsOf } from "./process-usage.ts";
 
@@ -26,9 +26,9 @@ export interface BootServer {
 /** Processes to end afterwards. */
 export type Stops = (() => Promise<void>)[];
 
-export async function startBoot(groups: number, stops: Stops): Promise<BootServer> {
+export async function startBoot(groups: number, stops: Stops, shape: Shape = "labels"): Promise<BootServer> {
   const child = startChild("boot-child.ts", stops);
-  const told = await child.askNumbers({ kind: "start", groups });
+  const told = await child.askNumbers({ kind: "start", groups, shape });
   return { groups, child, port: told("port"), bytesPerGroup: told("bytesPerGroup") };
 }
 

@@ -1,19 +1,22 @@
 /**
  * `make bench-boot`: what machines get of the boot service, and at what cost. Words of the command line choose parts
- * (`ipxe ignition metadata storm changes`; all unless given); `BENCH_QUICK=1` makes them shorter, for a first look.
- * `MATCHBOX=path` names a matchbox binary to measure beside it.
+ * (`ipxe ignition metadata signatures expressions storm changes`; all unless given); `BENCH_QUICK=1` makes them shorter, for
+ * a first look. `MATCHBOX=path` names a matchbox binary to measure beside it.
  */
 
 import { cpus, totalmem } from "node:os";
 import { type BootChanges, measureBootChanges } from "./boot-changes.ts";
+import { measureExpressions, type ShapeRow } from "./boot-expressions.ts";
 import { type BootSpeed, measureBootSpeed } from "./boot-speed.ts";
 import { type BootStorm, measureBootStorm } from "./boot-storm.ts";
-import { endpoints } from "./machines.ts";
+import { type Endpoint, endpoints } from "./machines.ts";
 import { load, mebibytes, print } from "./report.ts";
+import { describeSignatures, measureSignatures, signatureBenchRounds } from "./signatures.ts";
 import type { Latency } from "./statistics.ts";
 
 const isQuick = (process.env.BENCH_QUICK ?? "") !== "";
 const words = process.argv.slice(2);
+const pace = isQuick ? { rounds: 5, roundMs: 300 } : { rounds: 15, roundMs: 500 };
 
 await main();
 
@@ -21,21 +24,30 @@ async function main(): Promise<void> {
   const processor = cpus();
   const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
   print(`${processor.length} x ${processor[0]?.model}, ${memory}; Node ${process.version}; ${load()}`);
-  const chosen = endpoints.filter(isChosen);
-  if (chosen.length > 0) {
-    printSpeed(
-      await measureBootSpeed({
-        endpoints: chosen,
-        groups: [10, 1_000, 10_000, 100_000],
-        matchbox: process.env.MATCHBOX,
-        rounds: isQuick ? 5 : 15,
-        roundMs: isQuick ? 300 : 500,
-      }),
-    );
-  }
+  await speed(endpoints.filter(isChosen));
+  if (isChosen("signatures")) await signatures();
+  if (isChosen("expressions")) printShapes(await measureExpressions(pace));
   if (isChosen("storm")) printStorm(await measureBootStorm(isQuick ? 2_000 : 10_000));
   if (isChosen("changes")) printChanges(await measureBootChanges(isQuick ? 5_000 : 20_000));
   print(`\n${load()}`);
+}
+
+async function speed(chosen: readonly Endpoint[]): Promise<void> {
+  if (chosen.length === 0) return;
+  printSpeed(
+    await measureBootSpeed({
+      endpoints: chosen,
+      groups: [10, 1_000, 10_000, 100_000],
+      matchbox: process.env.MATCHBOX,
+      ...pace,
+    }),
+  );
+}
+
+async function signatures(): Promise<void> {
+  const { rounds } = signatureBenchRounds;
+  const measures = await measureSignatures({ rounds, roundMs: isQuick ? 300 : 500 });
+  for (const line of ["", ...describeSignatures(measures)]) print(line);
 }
 
 function isChosen(part: string): boolean {
@@ -58,6 +70,14 @@ function printSpeed({ speeds, ratios, memory }: BootSpeed): void {
   for (const { groups, loadedBytes, servedBytes } of memory) {
     const figures = [loadedBytes, servedBytes].map((bytes) => `${Math.round(bytes).toLocaleString("en")} bytes`);
     print(`| of ${groups.toLocaleString("en")} | ${figures.join(" | ")} | 2,048 |`);
+  }
+}
+
+function printShapes(rows: readonly ShapeRow[]): void {
+  print("\n| /ipxe, 16 connections | requests/s | CPU us | CPU beside the first (inverse) |\n|---|---|---|---|");
+  for (const { name, perSecond, cpuMicroseconds, cpuRatio } of rows) {
+    const figures = [cpuMicroseconds.toFixed(1), cpuRatio.toFixed(2)];
+    print(`| ${name} | ${Math.round(perSecond).toLocaleString("en")} | ${figures.join(" | ")} |`);
   }
 }
 

@@ -52,16 +52,34 @@ export function benchMetadata(machine: number) {
   return { hostname: `node-${machine}`, rack: `r${machine % 50}` };
 }
 
-/** Documents with this many groups of one Profile. */
-export function* benchDocuments(groups: number): Generator<readonly [string, string]> {
+/** How machines are selected: each by a Group of its own, all by one list, or by that beside 1,000 patterns of others. */
+export const shapes = ["labels", "list", "patterns"] as const;
+export type Shape = (typeof shapes)[number];
+
+/** Documents with this many groups of one Profile, or a list of this many machines. */
+export function* benchDocuments(groups: number, shape: Shape = "labels"): Generator<readonly [string, string]> {
   const ignition = { kind: "text", text: ignitionTemplate((name) => `{{${name}}}`), raw: false } as const;
   yield profileDocument("lab/linux", {
     displayName: "Linux",
     boot: { kind: "kernel", ...benchBoot },
     templates: { ignition },
   });
-  for (let at = 0; at < groups; at++) yield benchGroup(at, benchMetadata(at));
+  if (shape === "labels") for (let at = 0; at < groups; at++) yield benchGroup(at, benchMetadata(at));
+  else yield* benchLists(groups, shape);
   yield syncedDocument();
+}
+
+const patternCount = 1_000;
+
+function* benchLists(machines: number, shape: Shape): Generator<readonly [string, string]> {
+  const values = Array.from({ length: machines }, (_, at) => macOf(at));
+  const spec = { profile: "linux", metadata: benchMetadata(0) };
+  yield groupDocument("lab/list", { ...spec, expressions: [{ key: "mac", operator: "In", values }] });
+  for (let at = 0; at < (shape === "patterns" ? patternCount : 0); at++) {
+    // They come before the list and match none of its machines, so that each request looks at all of them.
+    const expressions = [{ key: "serial", operator: "Prefix", values: [`S-${at}-`] }] as const;
+    yield groupDocument(`lab/pattern-${at}`, { ...spec, expressions });
+  }
 }
 
 /** The document of one machine's Group. */
@@ -69,7 +87,8 @@ export function benchGroup(machine: number, metadata: JsonObject): readonly [pat
   return groupDocument(`lab/node-${machine}`, { profile: "linux", selector: { mac: macOf(machine) }, metadata });
 }
 
-const targetCount = 1_000;
+/** How many different requests there are of each endpoint. */
+export const targetCount = 1_000;
 
 /**
  * What machines ask, as iPXE writes it: 1,000 different requests, spread evenly over all groups, so that the number of
