@@ -108,6 +108,7 @@ export class Gpg {
 }
 
 function secretWords({ passphrase = "", madeAt }: { readonly passphrase?: string; readonly madeAt?: string }) {
-  const time = madeAt === undefined ? [] : ["--faked-system-time", madeAt];
+  // The mark stops the clock: else a key that took a second to make is of the future to the next command.
+  const time = madeAt === undefined ? [] : ["--faked-system-time", `${madeAt}!`];
   return [...time, "--pinentry-mode", "loopback", "--passphrase", passphrase];
 }

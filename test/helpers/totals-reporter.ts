@@ -6,8 +6,10 @@ export class TotalsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
     const count = (state: string) => tests.filter((test) => test.result().state === state).length;
-    const brokenFiles = modules.filter((module) => module.errors().length > 0).length;
-    const failed = count("failed") + brokenFiles + errors.length;
+    // A file, or a suite in it, whose hook failed: its tests did not run.
+    const places = modules.flatMap((module) => [module, ...module.children.allSuites()]);
+    const broken = places.filter((place) => place.errors().length > 0).length;
+    const failed = count("failed") + broken + errors.length;
     for (const line of describeMissing()) process.stdout.write(`${line}\n`);
     const skipped = count("skipped") + count("pending");
     process.stdout.write(`${count("passed")} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}\n`);
