@@ -95,9 +95,12 @@ interface Answer {
 }
 
 function write(response: WireResponse, { contentType, body, byteLength }: Answer): void {
-  const length = String(byteLength ?? Buffer.byteLength(body));
+  const bytes = byteLength ?? Buffer.byteLength(body);
+  const length = String(bytes);
   response.writeOrdered(200, ["Content-Type", contentType, "Cache-Control", "no-store", "Content-Length", length]);
-  response.end(body);
+  // As many bytes as letters: ASCII, which Node copies faster when it need not look for more.
+  if (typeof body === "string" && bytes === body.length) response.end(body, "latin1");
+  else response.end(body);
 }
 
 interface PlainTarget extends Asked {

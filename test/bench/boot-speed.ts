@@ -4,6 +4,7 @@
  * disturbs all alike. Processor time per request counts the server's own only, and depends less on what else runs.
  */
 
+import { setTimeout } from "node:timers/promises";
 import {
   type BootServer,
   bootContender,
@@ -65,6 +66,9 @@ export interface BootSpeed {
 /** V8 goes on compiling for some seconds, which counts as processor time: davit has more code than the bare server. */
 const warmUpMs = 3_000;
 
+/** Between two turns. */
+const restMs = 100;
+
 export async function measureBootSpeed(options: BootSpeedOptions): Promise<BootSpeed> {
   const stops: Stops = [];
   try {
@@ -121,6 +125,8 @@ export async function measureAll(
 
 async function measure(load: Child, contender: Contender, durationMs: number): Promise<Measure> {
   const { port, targets } = contender;
+  // What the one before still has to do (its collector, its log) shall not slow this one.
+  await setTimeout(restMs);
   const before = await contender.cpuMicroseconds();
   const told = await load.askNumbers({ port, targets, durationMs });
   const cpuMicroseconds = ((await contender.cpuMicroseconds()) - before) / told("count");
