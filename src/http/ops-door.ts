@@ -100,9 +100,27 @@ export class OpsDoor {
   }
 }
 
+/**
+ * What proxies write beside `X-Forwarded-*`: of the standards, of nginx, HAProxy and Envoy, and of those who run networks.
+ * None of them is a header of a program that asks by itself.
+ */
+const proxyHeaders: ReadonlySet<string> = new Set([
+  "forwarded",
+  "via",
+  "x-real-ip",
+  "x-client-ip",
+  "client-ip",
+  "true-client-ip",
+  "cf-connecting-ip",
+  "x-cluster-client-ip",
+  "x-original-forwarded-for",
+  "x-original-host",
+  "x-envoy-external-address",
+]);
+
 /** True for a request that a proxy passed on, perhaps from another machine. */
 function isForwarded(headers: IncomingMessage["headers"]): boolean {
-  return (headers.forwarded ?? headers.via ?? headers["x-forwarded-for"]) !== undefined;
+  return Object.keys(headers).some((name) => proxyHeaders.has(name) || name.startsWith("x-forwarded"));
 }
 
 /** The host of a `Host` header, without port and brackets; empty for what is none. */

@@ -104,6 +104,13 @@ describe("without a file of tokens", () => {
     { name: "a proxy that tells for whom it asks", headers: { "x-forwarded-for": "192.0.2.9" } },
     { name: "a proxy that tells so by the standard's header", headers: { forwarded: "for=192.0.2.9" } },
     { name: "a proxy that tells of itself", headers: { via: "1.1 proxy" } },
+    { name: "nginx as most set it up", headers: { "X-Real-IP": "192.0.2.9" } },
+    { name: "a proxy that tells which host was asked", headers: { "X-Forwarded-Host": "davit.example" } },
+    { name: "a proxy that tells which protocol was spoken", headers: { "x-forwarded-proto": "https" } },
+    { name: "a proxy that tells which port was asked", headers: { "x-forwarded-port": "443" } },
+    { name: "a proxy that tells nothing, but says so", headers: { "x-forwarded-for": "" } },
+    { name: "Envoy", headers: { "x-envoy-external-address": "192.0.2.9" } },
+    { name: "a proxy of those who run networks", headers: { "cf-connecting-ip": "192.0.2.9" } },
   ])("a loopback listener is not asked by $name", async ({ headers }) => {
     const { ask } = await start({});
     expect(await ask(headers)).toMatchObject({
