@@ -191,8 +191,13 @@ export function readHost(text: string): string | Refusal {
   return isName || isIP(text) !== 0 ? text : new Refusal("must be a DNS name or an IP address, without a port");
 }
 
-export function readChoice<Choice extends string>(choices: readonly Choice[]): (text: string) => Choice | Refusal {
-  return (text) => choices.find((choice) => choice === text) ?? new Refusal(`must be one of ${choices.join(", ")}`);
+/** @param others what else the option takes, which is read elsewhere: told with the choices. */
+export function readChoice<Choice extends string>(
+  choices: readonly Choice[],
+  others: readonly string[] = [],
+): (text: string) => Choice | Refusal {
+  const rule = `must be one of ${[...choices, ...others].join(", ")}`;
+  return (text) => choices.find((choice) => choice === text) ?? new Refusal(rule);
 }
 
 export function readSwitch(text: string): boolean | Refusal {

@@ -22,6 +22,9 @@ import {
 export const renderedEndpoints = ["boot.ipxe", ...configNames] as const;
 export type RenderedEndpoint = (typeof renderedEndpoints)[number] | GenericPart;
 
+/** How help and problems name the endpoints of `genericParts`. */
+const namedPart = "generic/NAME";
+
 const renderOptions = {
   ...offlineOptions,
   labels: {
@@ -39,7 +42,7 @@ const renderOptions = {
   } satisfies Option<string>,
   endpoint: {
     flag: "endpoint",
-    value: [...renderedEndpoints, "generic/NAME", "all"].join("|"),
+    value: [...renderedEndpoints, namedPart, "all"].join("|"),
     preset: "ipxe",
     help: "what the machine asks for; all needs --output",
     read: one(readEndpoint),
@@ -65,7 +68,7 @@ function readEndpoint(text: string): RenderedEndpoint | "all" | ReturnType<typeo
   return isGenericPart(text) && isPartName(text.slice("generic/".length)) ? text : readFixed(text);
 }
 
-const readFixed = readChoice([...renderedEndpoints, "all"]);
+const readFixed = readChoice([...renderedEndpoints, "all"], [namedPart]);
 
 /** The options of `davit render`, parsed. */
 export type RenderConfig = Omit<Values<typeof renderOptions>, "labels" | "query"> & {

@@ -1,4 +1,4 @@
-/** What may surprise who boots a machine, although it is answered: told by a preview, and in no boot's way. */
+/** What may surprise who boots a machine, although it is answered: told by a preview and by `davit render`, and in no boot's way. */
 
 import { shown } from "../lib/visible.ts";
 import { identityLabels, type Labels, reservedLabels, zeroUuid } from "../model/labels.ts";
@@ -12,13 +12,17 @@ export interface Warning {
   readonly text: string;
 }
 
-export interface Seen {
+/** A request, and who takes it. */
+export interface SeenRequest {
   readonly labels: Labels;
   /** Reserved names that the query has and no label came of. */
   readonly unreadable: readonly string[];
   /** Every label that some Group selects by. */
   readonly selectorLabels: ReadonlySet<string>;
   readonly chosen: BootGroup | undefined;
+}
+
+export interface Seen extends SeenRequest {
   readonly profile: BootProfile | undefined;
   /** Paths of configs that other requests of the same machine may get otherwise, such as `/generic`. */
   readonly usesRequest: readonly string[];
@@ -26,6 +30,11 @@ export interface Seen {
 
 /** All of them, those of the request first. */
 export function warningsOf(seen: Seen): readonly Warning[] {
+  return [...requestWarnings(seen), ...initrdWarnings(seen), ...usageWarnings(seen)];
+}
+
+/** Those of the request, and of who takes it: they come whatever the machine asks for. */
+export function requestWarnings(seen: SeenRequest): readonly Warning[] {
   return [
     ...seen.unreadable.map((name) => warning("unreadableLabel", `${name} cannot be read, and counts as absent`)),
     ...caseWarnings(seen),
@@ -33,8 +42,6 @@ export function warningsOf(seen: Seen): readonly Warning[] {
       ? [warning("zeroUuid", "uuid is all zeros, which many cheap boards share")]
       : []),
     ...catchAllWarnings(seen),
-    ...initrdWarnings(seen),
-    ...requestWarnings(seen),
   ];
 }
 
@@ -43,7 +50,7 @@ function warning(code: Warning["code"], text: string): Warning {
 }
 
 /** Only reserved names are taken in any letter case. */
-function caseWarnings({ labels, selectorLabels }: Seen): readonly Warning[] {
+function caseWarnings({ labels, selectorLabels }: SeenRequest): readonly Warning[] {
   const byLower = new Map([...selectorLabels].map((name) => [name.toLowerCase(), name]));
   return [...labels.keys()].flatMap((name) => {
     const other = byLower.get(name.toLowerCase());
@@ -52,7 +59,7 @@ function caseWarnings({ labels, selectorLabels }: Seen): readonly Warning[] {
   });
 }
 
-function catchAllWarnings({ chosen, labels }: Seen): readonly Warning[] {
+function catchAllWarnings({ chosen, labels }: SeenRequest): readonly Warning[] {
   if (chosen === undefined || chosen.selectorText !== "") return [];
   const given = identityLabels.filter((name) => (labels.get(name) ?? "") !== "");
   const machine = given.length === 0 ? "the request says nothing that names a machine" : "no Group names this machine";
@@ -69,7 +76,7 @@ function initrdWarnings({ profile, chosen }: Seen): readonly Warning[] {
 /** What iPXE sends of every machine. */
 const usualLabels: readonly string[] = ["uuid", "mac", "domain", "hostname", "serial"];
 
-function requestWarnings({ usesRequest, labels }: Seen): readonly Warning[] {
+function usageWarnings({ usesRequest, labels }: Seen): readonly Warning[] {
   const missing = usualLabels.filter((name) => !labels.has(name));
   if (usesRequest.length === 0 || missing.length === 0) return [];
   const depends = `${usesRequest.join(", ")} ${usesRequest.length === 1 ? "depends" : "depend"} on the request`;

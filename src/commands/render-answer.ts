@@ -4,10 +4,13 @@ import { advertisedAuthority } from "../advertise.ts";
 import { BootConfigs } from "../boot/boot-configs.ts";
 import { BootError } from "../boot/boot-error.ts";
 import type { BootIndex } from "../boot/boot-index.ts";
+import { Moment } from "../boot/moment.ts";
+import { requestWarnings, type Warning } from "../boot/warnings.ts";
 import { answerMachine } from "../http/boot-answer.ts";
 import { answerError } from "../http/errors.ts";
-import { LabelError, labelsFromQuery } from "../model/labels.ts";
+import { LabelError, type Labels, labelsFromQuery, unreadableLabels } from "../model/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";
+import { wantsOf } from "../model/wants.ts";
 import { bootIndexOf, type Manifests } from "../offline/load-manifests.ts";
 import { serveOptions } from "../option-tables.ts";
 import { bootScript } from "../render/ipxe.ts";
@@ -37,6 +40,8 @@ interface Asker {
   /** Everything that it can ask for: the parts that its Profile names, too. */
   readonly endpoints: readonly RenderedEndpoint[];
   readonly ask: (endpoint: RenderedEndpoint) => Answer;
+  /** What may surprise of its request and of who takes it, as a preview tells it. */
+  readonly warnings: readonly Warning[];
 }
 
 /** Makes one. */
@@ -54,18 +59,38 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
       return refusalOf(error, endpoint, manifests);
     }
   };
-  return { endpoints: [...renderedEndpoints, ...partsFor(index, rawQuery)], ask };
+  const machine = readMachine(index, rawQuery);
+  return {
+    endpoints: [...renderedEndpoints, ...partsFor(machine)],
+    ask,
+    warnings: machine === undefined ? [] : warningsFor(machine, index, rawQuery),
+  };
+}
+
+interface ReadMachine {
+  readonly labels: Labels;
+  readonly moment: Moment;
+}
+
+/** What its query says, and what that selects; undefined for a query that is refused, which every answer tells. */
+function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefined {
+  try {
+    const labels = labelsFromQuery(rawQuery);
+    return { labels, moment: new Moment(index, labels) };
+  } catch (error) {
+    if (error instanceof LabelError) return undefined;
+    throw error;
+  }
+}
+
+function warningsFor({ labels, moment }: ReadMachine, { groups }: BootIndex, rawQuery: string): readonly Warning[] {
+  const selectorLabels = new Set([...groups.values()].flatMap((group) => wantsOf(group).map(({ label }) => label)));
+  return requestWarnings({ labels, unreadable: unreadableLabels(rawQuery), selectorLabels, chosen: moment.chosen });
 }
 
 /** Parts of the Profile that a machine gets; none where it gets no Profile, which every answer tells then. */
-function partsFor(index: BootIndex, rawQuery: string): readonly GenericPart[] {
-  try {
-    const { profile } = index.select(labelsFromQuery(rawQuery));
-    return partsOf(profile.content.templates).filter(isGenericPart);
-  } catch (error) {
-    if (error instanceof BootError || error instanceof LabelError) return [];
-    throw error;
-  }
+function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
+  return partsOf(machine?.moment.profile?.content.templates ?? {}).filter(isGenericPart);
 }
 
 /** Where davit serve listens for machines unless told otherwise. */

@@ -32,7 +32,8 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   const log = createLog({ level: "error", format: "json", destination: { write: host.writeError } });
   const manifests = await loadInput({ manifests: places, adminNamespace, log }, host);
   for (const { origin, message } of manifests.view.problems) host.writeError(`${origin}: ${message}\n`);
-  const { endpoints, ask } = machineOf(manifests, config);
+  const { endpoints, ask, warnings } = machineOf(manifests, config);
+  if (asked !== "boot.ipxe") for (const { code, text } of warnings) host.writeError(`warning: ${text} (${code})\n`);
   if (asked !== "all") return (await give(asked, ask(asked), { output, host })).kind === "body" ? 0 : 1;
   let exitCode = 0;
   for (const endpoint of endpoints) {

@@ -103,6 +103,64 @@ async function run(args: readonly string[], input?: string): Promise<Ran> {
 
 const standard = () => ["--manifests", source, "--advertise-address", advertised];
 
+describe("what may surprise is told with a code, and the answer is given all the same", () => {
+  const takesAll = `${manifests}---
+apiVersion: davit.dev/v1alpha1
+kind: Group
+metadata: {name: rest}
+spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
+`;
+  const catchAll = "warning: default/rest takes every machine that no other Group takes: ";
+  const nobody = `${catchAll}no Group names this machine (catchAll)\n`;
+  const nothing = `${catchAll}the request says nothing that names a machine (catchAll)\n`;
+  const unreadable = (name: string) => `warning: ${name} cannot be read, and counts as absent (unreadableLabel)\n`;
+
+  it.each([
+    { name: "a MAC that is none", args: ["--label", "mac=52:54:00:00:00:0x"], told: [unreadable("mac"), nothing] },
+    {
+      name: "a UUID and a MAC with bad percent signs",
+      args: ["--query", "uuid=%zz&mac=%5&serial=1"],
+      told: [unreadable("uuid"), unreadable("mac"), nobody],
+    },
+    {
+      name: "an unreadable MAC of a machine that has its Group",
+      args: ["--query", "mac=x&zone=a"],
+      told: [unreadable("mac")],
+    },
+    { name: "a machine that is known to nobody", args: ["--label", "mac=52:54:00:00:00:99"], told: [nobody] },
+    {
+      name: "a label in another letter case",
+      args: ["--label", "Zone=a"],
+      told: ["warning: no Group selects by Zone, but by zone: names differ by letter case (labelCase)\n", nothing],
+    },
+    { name: "nothing of a machine whose Group names it", args: ["--label", "mac=52:54:00:00:00:01"], told: [] },
+  ])("$name", async ({ args, told }) => {
+    expect(await run([...args, "--manifests", "-"], takesAll)).toEqual({
+      exitCode: 0,
+      output: expect.stringMatching(/^#!ipxe\n/),
+      errors: told.join(""),
+    });
+  });
+
+  it("is what a preview says, in its words and codes", async () => {
+    const query = "mac=x&Zone=a&uuid=00000000-0000-0000-0000-000000000000";
+    const preview: unknown = JSON.parse(
+      await (await fetch(`${davit.opsUrl}/preview?${query}`, { headers: { accept: "application/json" } })).text(),
+    );
+    const { errors } = await run([...standard(), "--query", query, "--endpoint", "metadata"]);
+    const told = [...errors.matchAll(/^warning: (.+) \((\w+)\)$/gm)].map(([, text, code]) => ({ code, text }));
+    expect(told).toHaveLength(3);
+    expect(preview).toMatchObject({ warnings: told });
+  });
+
+  it("is not told of the boot script, which is the same for every machine", async () => {
+    expect(await run(["--label", "mac=x", "--endpoint", "boot.ipxe", "--manifests", "-"], takesAll)).toMatchObject({
+      exitCode: 0,
+      errors: "",
+    });
+  });
+});
+
 describe("what is rendered is what the server answers, byte for byte", () => {
   it("for any labels and every endpoint", async () => {
     const loaded = await loadManifests({ directories: [source], log: silentLog });
@@ -238,6 +296,17 @@ it.each<[name: string, args: readonly string[], problem: string]>([
   ["labels and a query", ["--label", "a=b", "--query", "a=b"], "Two queries: give --label or --query, not both"],
   ["a query with its question mark", ["--query", "?mac=52-54-00-a1-9c-ae"], "Bad value for --query: it begins with ?"],
   ["a query that cannot be sent", ["--query", "a b"], "Bad value for --query"],
+  [
+    "an endpoint that is none, and names those of generic parts, too",
+    ["--endpoint", "generc/user-data"],
+    'Bad value "generc/user-data" for --endpoint: must be one of boot.ipxe, ipxe, grub, ignition, cloud, generic, ' +
+      "metadata, all, generic/NAME",
+  ],
+  [
+    "a part that no Profile can have",
+    ["--endpoint", "generic/User_Data"],
+    'Bad value "generic/User_Data" for --endpoint: must be one of',
+  ],
   ["no such directory", ["--manifests", "/absent"], 'No directory "/absent": --manifests needs one that exists'],
 ])("refuses %s", async (_name, args, problem) => {
   const ran = await run(args);
