@@ -21,6 +21,10 @@ export const admittedExpressions: readonly JsonObject[] = [
     { key: "uuid", operator: "Glob", values: ["4c4c*", "????C4C4-*"] },
     { key: "mac", operator: "Exists", values: [] },
   ),
+  // As selectors of Kubernetes have it, and as programs write it that know no absent list.
+  ...["Exists", "DoesNotExist"].flatMap((operator) =>
+    [[], null].map((values) => selected({ role: "web" }, { key: "os", operator, values })),
+  ),
 ];
 
 export const expressionsRefusedByRules: readonly (KindSpec & { readonly message: string })[] = [
