@@ -64,7 +64,7 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    this.#history = new History({ clock: options.clock });
+    this.#history = new History({ clock: options.clock, metrics: options.metrics });
     this.index = new BootIndex({ log: options.log.child({ part: "boot" }) });
   }
 
@@ -77,6 +77,7 @@ export class BootService {
     const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true });
     const text = () => {
       behind.measure();
+      this.#history.measure();
       this.#signer?.measure();
       return metrics.text();
     };

@@ -9,6 +9,7 @@
  */
 
 import type { Clock } from "../lib/clock.ts";
+import type { Metrics } from "../lib/metrics.ts";
 import { inSlices, Slices } from "../lib/slices.ts";
 import { labelsFromQuery } from "../model/labels.ts";
 import { HistoryView } from "./history-view.ts";
@@ -46,6 +47,7 @@ const sliceSize = 256;
 
 export interface HistoryOptions {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
+  readonly metrics: Pick<Metrics, "historyLost">;
   readonly limits?: Partial<RecordLimits & IntakeLimits>;
 }
 
@@ -55,11 +57,14 @@ export class History {
   readonly #records: Records;
   readonly #view: HistoryView;
   readonly #stopping = new AbortController();
+  readonly #metrics: HistoryOptions["metrics"];
+  #countedLost = 0;
   #isWorking = false;
 
   constructor(options: HistoryOptions) {
     const all = { ...limits, ...options.limits };
     this.#clock = options.clock;
+    this.#metrics = options.metrics;
     this.#intake = new Intake(all);
     this.#records = new Records(all);
     this.#view = new HistoryView({ clock: options.clock, records: this.#records, intake: this.#intake });
@@ -80,6 +85,13 @@ export class History {
   async current(): Promise<HistoryView> {
     await inSlices(this.#takeOverUntil(this.#intake.toldCount));
     return this.#view;
+  }
+
+  /** Called before each scrape: a request that is lost in a flood is not counted one by one. */
+  measure(): void {
+    const lost = this.#intake.lost?.count ?? 0;
+    this.#metrics.historyLost.inc(lost - this.#countedLost);
+    this.#countedLost = lost;
   }
 
   /** From now on what is recorded is only taken over when somebody asks. Idempotent. */

@@ -67,6 +67,11 @@ function bootMetrics(registers: Registry[]) {
       labelNames: ["reason"],
       registers,
     }),
+    historyLost: new Counter({
+      name: "davit_boot_history_lost_total",
+      help: "Answered requests of machines that came faster than the history could record them, and are not in it.",
+      registers,
+    }),
     opsUnauthorized: new Counter({
       name: "davit_ops_unauthorized_total",
       help: "Requests for what the operations port shows behind its door that were refused.",

@@ -49,7 +49,7 @@ async function start({ groups, shape, signingKey }: Start): Promise<object> {
   const loadedBytes = heapBytes();
   index.open();
   const metrics = createMetrics("bench");
-  const access = accessLog({ log, clock: systemClock, metrics, history: new History({ clock: systemClock }) });
+  const access = accessLog({ log, clock: systemClock, metrics, history: new History({ clock: systemClock, metrics }) });
   const signer = typeof signingKey === "string" ? await openSigner(signingKey) : undefined;
   const fastPath = bootFastPath({ configs, signer, accessLog: access });
   const server = createServer({

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { History } from "../../src/history/history.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { beganAtMs, seen, startHistory } from "./seen-requests.ts";
@@ -67,7 +68,7 @@ describe("what was recorded", () => {
 
   it("is taken over for half a per cent of the time at most", async () => {
     const clock = new BusyClock(0.3);
-    const history = new History({ clock });
+    const history = new History({ clock, metrics: createMetrics("1") });
     for (let at = 0; at < 100; at++) history.record(seen("ipxe", { query: machine }));
     const looks = [];
     for (let rest = 0; rest < 3; rest++) {
@@ -98,6 +99,20 @@ describe("a flood", () => {
     const view = await history.current();
     expect(endpointsIn(view)).toEqual(["e6", "e7", "e8", "e9"]);
     expect(view.unrecorded).toEqual({ count: 6, firstAtMs: beganAtMs, lastAtMs: beganAtMs + 5_000 });
+  });
+
+  it("is a metric, which grows by each request that is lost, and by no other", async () => {
+    const { history, metrics, record } = startHistory({ maxWaiting: 4, maxWaitingBytes: 4_096 });
+    const lost = async () => {
+      history.measure();
+      return /^davit_boot_history_lost_total (\d+)$/m.exec(await metrics.text())?.[1];
+    };
+    expect(await lost()).toBe("0");
+    for (let at = 0; at < 10; at++) record(seen("ipxe"), machine);
+    expect([await lost(), await lost()]).toEqual(["6", "6"]);
+    await history.current();
+    for (let at = 0; at < 5; at++) record(seen("ipxe"), machine);
+    expect(await lost()).toBe("7");
   });
 
   it("of 32,768 requests with what iPXE sends is held", async () => {

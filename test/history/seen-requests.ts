@@ -2,6 +2,7 @@
 
 import { History, type HistoryOptions } from "../../src/history/history.ts";
 import type { ToldRequest } from "../../src/history/intake.ts";
+import { createMetrics } from "../../src/lib/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 /** When the fake clock's monotonic time was 0. */
@@ -28,7 +29,8 @@ export function seen(endpoint: string, given: Partial<ToldRequest> = {}): ToldRe
 /** A history, and a way to record in it by the query that a machine sends; none for what carries no labels. */
 export function startHistory(limits: HistoryOptions["limits"] = {}) {
   const clock = new FakeClock(beganAtMs);
-  const history = new History({ clock, limits });
+  const metrics = createMetrics("1");
+  const history = new History({ clock, metrics, limits });
   const record = (request: ToldRequest, query?: string) => history.record({ ...request, query });
-  return { history, clock, record };
+  return { history, clock, metrics, record };
 }

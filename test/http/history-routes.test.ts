@@ -35,7 +35,7 @@ beforeEach(async () => {
   await writeFile(join(folder, "linux"), "kernel");
   await writeFile(join(folder, "initrd.img"), Buffer.alloc(initrdBytes));
   const metrics = createMetrics("1");
-  const history = new History({ clock: systemClock });
+  const history = new History({ clock: systemClock, metrics });
   const index = new BootIndex({ log: silentLog });
   const davit = { args: [], efiInitrd: false, kind: "kernel" } as const;
   const ignition = { kind: "text", text: `{"ignition":{"version":"3.4.0"}}`, raw: true } as const;
@@ -157,7 +157,8 @@ it.each<[accept: string, expected: RegExp]>([
   ["*/*", /^3 requests from 20\S+Z to 20\S+Z came faster than they could be recorded: not shown\n\n20\S+Z {2}mac=/],
   ["application/json", /^\{"unrecorded":\{"requests":3,"firstAt":"20[^"]+Z","lastAt":"20[^"]+Z"\},"machines":\[\{/],
 ])("who accepts %s reads how many requests were lost", async (accept, expected) => {
-  const history = new History({ clock: systemClock, limits: { maxWaiting: 2, maxWaitingBytes: 1_024 } });
+  const limits = { maxWaiting: 2, maxWaitingBytes: 1_024 };
+  const history = new History({ clock: systemClock, metrics: createMetrics("1"), limits });
   for (let at = 0; at < 5; at++) history.record(seen("ipxe", { query: machine }));
   const server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: true });
   await server.app.register(historyRoutes, { history, bootFilesOf: () => undefined });
