@@ -73,7 +73,9 @@ export class Admission {
 
   /** Judges a document. */
   admit(value: JsonValue, place: Place): Verdict {
-    const findings = [...place.findings, ...depthFindings(value)];
+    // A value that holds itself is as deep as one likes; the reader has said why.
+    const isCyclic = place.findings.some(({ code }) => code === "invalid-alias");
+    const findings = [...place.findings, ...(isCyclic ? [] : depthFindings(value))];
     const identity = identify(value);
     if (identity.kind === "foreign") return { kind: "ignored" };
     if (identity.kind === "unclear") {

@@ -4,6 +4,7 @@
  */
 
 import {
+  type Alias,
   type Document,
   isAlias,
   isMap,
@@ -15,6 +16,8 @@ import {
   Scalar,
   visit,
   type YAMLError,
+  type YAMLMap,
+  type YAMLSeq,
 } from "yaml";
 import type { Finding } from "../admission/check.ts";
 import type { Position } from "../lib/position.ts";
@@ -76,7 +79,8 @@ export function readDocuments(
     if (document.contents === null || isEmptyScalar(document.contents)) continue;
     const value = toJson(document);
     if (value === undefined) {
-      return { number, ...lines.placeAt(startOf(document.contents) ?? 0), code: "invalid-alias", text: aliasText };
+      const at = startOf(badAlias(document) ?? document.contents) ?? 0;
+      return { number, ...lines.placeAt(at), code: "invalid-alias", text: aliasText };
     }
     read.push(new ParsedDocument({ text, number, value, document, lines, format }));
   }
@@ -102,7 +106,9 @@ class Lines extends LineCounter {
 // `error` keeps the parser from printing warnings, which quote the text, to the process's standard error.
 const parserOptions = { prettyErrors: false, logLevel: "error", merge: true } as const;
 const jsonOptions = { schema: "json", merge: false } as const;
-const aliasText = "an alias (*name) has no anchor (&name) before it, or there are too many: write the value out";
+const cycleText = "is an alias (*name) of what it stands in, which would never end: write the value out";
+const aliasText =
+  "an alias (*name) has no anchor (&name) before it, names what it stands in, or there are too many: write the value out";
 
 interface ParsedParts {
   /** All documents of it. */
@@ -118,6 +124,8 @@ class ParsedDocument implements TextDocument {
   readonly number: number;
   readonly value: JsonValue;
   readonly #parts: ParsedParts;
+  /** Aliases of what they stand in. */
+  readonly #cycles = new Set<unknown>();
   #findings: readonly Finding[] | undefined;
 
   constructor(parts: ParsedParts) {
@@ -136,6 +144,8 @@ class ParsedDocument implements TextDocument {
       offset = startOf(step.place) ?? offset;
       node = step.node;
     }
+    // Not its key: of two on one line it would be hard to see which one is meant.
+    if (this.#cycles.has(node)) offset = startOf(node);
     return lines.placeAt((inside && this.#offsetInside(node, inside)) ?? offset ?? 0);
   }
 
@@ -152,8 +162,16 @@ class ParsedDocument implements TextDocument {
 
   #find(): readonly Finding[] {
     const findings: Finding[] = [];
+    const anchors = new Anchors();
     visit(this.#parts.document, {
+      Collection: (_, collection) => anchors.add(collection),
+      Alias: (_, alias, ancestors) => {
+        if (!isAmong(ancestors, anchors.named(alias))) return;
+        this.#cycles.add(alias);
+        findings.push({ path: pathOf([...ancestors, alias]), code: "invalid-alias", text: cycleText });
+      },
       Scalar: (_, scalar, ancestors) => {
+        anchors.add(scalar);
         const found = scalarFinding(scalar, this.#parts.format);
         if (found !== undefined) findings.push({ path: pathOf([...ancestors, scalar]), ...found });
       },
@@ -165,6 +183,39 @@ class ParsedDocument implements TextDocument {
     });
     return findings;
   }
+}
+
+/** The nodes that anchors name, as far as a document has been walked: an alias means the last one before it. */
+class Anchors {
+  readonly #nodes = new Map<string, unknown>();
+
+  add(node: Scalar | YAMLMap | YAMLSeq): void {
+    if (node.anchor !== undefined) this.#nodes.set(node.anchor, node);
+  }
+
+  named({ source }: Alias): unknown {
+    return this.#nodes.get(source);
+  }
+}
+
+/** The first alias that has no anchor before it, or names what it stands in. */
+function badAlias(document: Document.Parsed): Alias | undefined {
+  const anchors = new Anchors();
+  let found: Alias | undefined;
+  visit(document, {
+    Value: (_, value) => anchors.add(value),
+    Alias: (_, alias, ancestors) => {
+      const named = anchors.named(alias);
+      if (named !== undefined && !isAmong(ancestors, named)) return undefined;
+      found = alias;
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+function isAmong(nodes: readonly unknown[], node: unknown): boolean {
+  return nodes.includes(node);
 }
 
 function scalarFinding(scalar: Scalar, format: TextFormat): Pick<Finding, "code" | "text"> | undefined {

@@ -30,7 +30,10 @@ const fileFindings = {
   "not-text": error("A file is not UTF-8 text", "Save it as UTF-8, or move it out of the directory"),
   "no-document": error("A file holds no document", "Remove it, or write what was meant to be in it"),
   "invalid-yaml": error("A file is no YAML, so nothing in it is used", "Correct it at the place that is told"),
-  "invalid-alias": error("An alias has no anchor before it, or aliases multiply", "Write the value out"),
+  "invalid-alias": error(
+    "An alias has no anchor before it, names what it stands in, or aliases multiply",
+    "Write the value out",
+  ),
   "too-deep": error("Values or blocks are nested too deeply", "Write them flatter"),
   "duplicate-object": error("An object is defined twice", "Remove or rename one of the two"),
 } as const;

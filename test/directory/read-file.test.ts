@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
@@ -190,12 +190,48 @@ it.each([
   { name: "a tab", text: "a:\n\tb: 1", says: "line 2, column 1: a line is indented with a tab" },
   { name: "a key twice", text: "a: 1\na: 2", says: "line 2, column 1: a key occurs twice" },
   { name: "an unknown tag", text: "a: !vault x", says: "line 1, column 4: a value has an unknown tag" },
-  { name: "an alias to nothing", text: "a: *b", says: "an alias (*name) has no anchor" },
+  { name: "an alias to nothing", text: "a: *b", says: "line 1, column 4: an alias (*name) has no anchor" },
+  {
+    name: "an alias to what comes later",
+    text: "a: &x 1\nb: [*x,\n  *c]\nc: &c 2",
+    says: "line 3, column 3: an alias (*name) has no anchor",
+  },
+  { name: "a merge of what it stands in", text: "a: &a\n  <<: *a\n", says: "line 2, column 7: an alias (*name)" },
   { name: "a bomb of aliases", text: bomb(), says: "or there are too many" },
 ])("a file with $name is refused as a whole", ({ text, says }) => {
   const [message, ...more] = messages(text);
   expect(message).toContain(says);
   expect(more).toEqual([]);
+});
+
+describe("an alias of what it stands in", () => {
+  const text = "is an alias (*name) of what it stands in, which would never end: write the value out";
+  const where = "Group default/a, spec.metadata";
+  const told = (spec: string) => read(groupText("a", `${valid}\n${spec}`)).problems.map((each) => [each.at, each.text]);
+
+  it.each([
+    { name: "in a list", spec: "  metadata:\n    b: &b [1, *b]", at: { line: 8, column: 15 } },
+    { name: "in an object", spec: "  metadata: &b\n    c: {d: 1, e: *b}", at: { line: 8, column: 18 } },
+    { name: "by the newer of two anchors", spec: "  metadata: {b: &b 1, c: &b [2, *b]}", at: { line: 7, column: 33 } },
+  ])("$name is told where it is written, and once", ({ spec, at }) => {
+    expect(told(spec)).toEqual([[at, `${where}: ${text}`]]);
+  });
+
+  it("is none where its anchor is closed, or another by then", () => {
+    expect(told("  metadata: {b: &b [1], c: [*b, *b], d: &b {e: &b 2, f: *b}}")).toEqual([]);
+  });
+
+  it("is told of each document that has one", () => {
+    const documents = ["a", "b"].map((name) => groupText(name, `${valid}\n  metadata: {x: &x [*x]}`));
+    expect(read(documents.join("---\n")).problems.map(({ at }) => at)).toEqual([
+      { line: 7, column: 21 },
+      { line: 15, column: 21 },
+    ]);
+  });
+
+  it("in an object of others is no problem", () => {
+    expect(read("apiVersion: apps/v1\nkind: Deployment\nx: &x [*x]").problems).toEqual([]);
+  });
 });
 
 it.each([

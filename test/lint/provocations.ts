@@ -107,7 +107,7 @@ export const provocations: readonly Provocation[] = [
   { code: "too-large", what: "a million lines in one document", input: "- a\n".repeat(1_000_000) },
   { code: "too-deep", what: "ten thousand brackets", input: "[".repeat(10_000) },
   { code: "too-deep", what: "a template of 101 blocks in each other", input: inline("{{#if a}}".repeat(101)) },
-  { code: "too-deep", what: "an alias of what it stands in", input: "a: &a [*a]" },
+  { code: "invalid-alias", what: "an alias of what it stands in", input: "a: &a [*a]" },
   { code: "invalid-alias", what: "aliases that multiply", input: multiplied() },
   {
     code: "duplicate-entry",
