@@ -8,20 +8,20 @@
  * to lose is named again as soon as the winner is another than it was.
  */
 
-import { compareBytes } from "../lib/order.ts";
 import { isPositive } from "../model/expression.ts";
 import { compareGroups, type Group, labelText, matches } from "../model/group.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { implies } from "./implication.ts";
 import { Losses } from "./losses.ts";
 import { sampleLabels } from "./sample-labels.ts";
+import { Ties } from "./ties.ts";
 
 /** What a Group is among the others. */
 export type Standing =
   | { readonly kind: "free" }
   /** Every machine that it selects gets another Group. */
   | { readonly kind: "shadowed"; readonly by: Group }
-  /** Groups of several namespaces, these among them, have the same selector and priority. */
+  /** Groups of several namespaces have the same selector and priority: these, the first six of the others, sorted. */
   | { readonly kind: "tied"; readonly others: readonly string[] };
 
 /** Groups to look at again after some have changed; those that have changed may be among them. */
@@ -51,13 +51,14 @@ export class Ranking {
   readonly #losses = new Losses();
   /** Who lost to Groups that went or changed. */
   readonly #freed = new Set<string>();
-  readonly #tiesAcrossNamespaces: boolean;
+  /** Undefined where the name decides among Groups of all namespaces. */
+  readonly #ties: Ties | undefined;
   /** How many Groups the standings of this step may still be compared with. */
   #left: number = comparisons.ofStep;
 
   /** @param options.tiesAcrossNamespaces false where the name decides among Groups of all namespaces. */
   constructor({ tiesAcrossNamespaces }: { readonly tiesAcrossNamespaces: boolean }) {
-    this.#tiesAcrossNamespaces = tiesAcrossNamespaces;
+    this.#ties = tiesAcrossNamespaces ? new Ties() : undefined;
   }
 
   /** Takes in what a Group is now; undefined for one that is gone. */
@@ -100,14 +101,9 @@ export class Ranking {
     return standing;
   }
 
-  /** Who else has the same selector and priority, sorted; none unless they are of several namespaces. */
+  /** The first six of those with the same selector and priority, sorted; none unless they are of several namespaces. */
   tiedWith(group: Group): readonly string[] {
-    if (!this.#tiesAcrossNamespaces) return [];
-    const others = [...(this.#bySelector.get(group.selectorText) ?? [])].filter(
-      (other) => other.id !== group.id && isSameRank(other, group),
-    );
-    const isTie = others.some((other) => namespaceOf(other) !== namespaceOf(group));
-    return isTie ? others.map(({ id }) => id).toSorted(compareBytes) : [];
+    return this.#ties?.othersOf(group) ?? [];
   }
 
   /** The first Group in order that selects all of this one's machines, as far as few comparisons tell; else itself. */
@@ -134,6 +130,7 @@ export class Ranking {
   #add(group: Group): void {
     this.#groups.set(group.id, group);
     this.#index.add(group);
+    this.#ties?.add(group);
     addTo(this.#bySelector, group.selectorText, group);
     for (const text of textsOf(group)) addTo(this.#byLabel, text, group);
     this.#touch(group);
@@ -143,6 +140,7 @@ export class Ranking {
     this.#groups.delete(group.id);
     this.#losses.set(group.id, undefined);
     this.#index.remove(group);
+    this.#ties?.remove(group);
     removeFrom(this.#bySelector, group.selectorText, group);
     for (const text of textsOf(group)) removeFrom(this.#byLabel, text, group);
     this.#touch(group);
@@ -192,10 +190,6 @@ function* firstOf(lists: Iterable<Iterable<Group>>, most: number): Iterable<Grou
 
 function isSameRank(a: Group, b: Group): boolean {
   return a.priority === b.priority && a.selectorText === b.selectorText;
-}
-
-function namespaceOf({ id }: Group): string {
-  return id.slice(0, id.indexOf("/"));
 }
 
 /** A Group with more labels wins over one that selects its machines, unless that has a priority, or one has expressions. */

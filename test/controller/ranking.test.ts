@@ -280,6 +280,14 @@ describe("Groups that changed", () => {
   });
 });
 
+/** Who ties with a Group, by a look at all of them. */
+function tiedAmong(all: readonly Group[], { id, selectorText, priority }: Group): readonly string[] {
+  const alike = all.filter((other) => other.selectorText === selectorText && other.priority === priority);
+  const ids = alike.map((other) => other.id);
+  const isTie = new Set(ids.map((each) => each.split("/", 1)[0])).size > 1;
+  return isTie ? ids.filter((each) => each !== id).toSorted() : [];
+}
+
 describe("Groups of several namespaces with one selector and priority", () => {
   const [a, b, c] = [group("a/x", { mac: "m1" }), group("b/x", { mac: "m1" }), group("b/y", { mac: "m1" })];
 
@@ -309,6 +317,40 @@ describe("Groups of several namespaces with one selector and priority", () => {
   it("are shadowed together by one that wins over all", () => {
     const first = group("a/first", { mac: "m1" }, 5);
     expect(rankingOf([a, b, first], true).standingOf(a)).toEqual({ kind: "shadowed", by: first });
+  });
+
+  it("are those that a look at all Groups finds, after whatever came and went", () => {
+    fc.assert(
+      fc.property(someGroups, someGroups, (before, after) => {
+        const ranking = rankingOf(before, true);
+        const gone = before.filter(({ id }) => !after.some((each) => each.id === id));
+        for (const { id } of gone.slice(0, 2)) ranking.update(id, undefined);
+        for (const each of after) ranking.update(each.id, each);
+        const all = [...after, ...gone.slice(2)];
+        for (const each of all) expect(ranking.tiedWith(each)).toEqual(tiedAmong(all, each));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("are found without a look at all of them", () => {
+    let reads = 0;
+    const counted = Array.from({ length: 10_000 }, (_, at): Group => {
+      const each = group(`n${at % 100}/${at}`, { role: "web" });
+      const { priority } = each;
+      return Object.defineProperty({ ...each }, "priority", {
+        get() {
+          reads++;
+          return priority;
+        },
+      });
+    });
+    const ranking = rankingOf(counted, true);
+    const [first] = counted;
+    reads = 0;
+    for (const each of counted) expect(ranking.tiedWith(each)).toHaveLength(6);
+    expect(first && ranking.tiedWith(first)).toEqual(["n0/100", "n0/1000", "n0/1100", "n0/1200", "n0/1300", "n0/1400"]);
+    expect(reads).toBeLessThan(10 * counted.length);
   });
 
   it("are named five at most", () => {
