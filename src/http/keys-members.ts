@@ -44,7 +44,8 @@ export function answerMembers(member: Member, request: MembersRequest): MembersA
   }
 }
 
-// The only member cannot go, and none can come: the log is a file of this process.
+// The only member cannot go, and none can come: the log is a file of this process. Nor is it reached by peers, so that a
+// 204 for their URLs, as the reference has it, would tell of a change that was not made.
 const cannot = problem(500, "Internal Server Error");
 
 function tell(member: Member, rest: string): MembersAnswer {
