@@ -26,6 +26,8 @@ export type ServeConfig = Values<typeof serveOptions> &
     readonly storeCertificateNames: readonly string[];
     /** Who may show a token of the cluster: `NAMESPACE/NAME` each. */
     readonly storeServiceAccounts: readonly string[];
+    /** The same, and they may only read. */
+    readonly storeReadingAccounts: readonly string[];
   };
 
 /** The options of `davit boot`, parsed. */
@@ -43,10 +45,11 @@ export interface Paths {
  */
 export function readServeConfig(args: readonly string[], environment: Environment, paths: Paths): ServeConfig {
   const { values, problems } = readTable(serveOptions, args, environment);
-  const { manifests = [], namespaces = [], storeCertificateNames = [], storeServiceAccounts = [] } = values;
+  const { manifests = [], namespaces = [], storeCertificateNames = [] } = values;
+  const { storeServiceAccounts = [], storeReadingAccounts = [] } = values;
   const isInPod = (environment.KUBERNETES_SERVICE_HOST ?? "") !== "";
   const kubernetes = values.kubernetes ?? (isInPod && manifests.length === 0);
-  const lists = { manifests, namespaces, storeCertificateNames, storeServiceAccounts };
+  const lists = { manifests, namespaces, storeCertificateNames, storeServiceAccounts, storeReadingAccounts };
   const config: ServeConfig = { ...values, ...lists, kubernetes, ...signingPassphrase(environment) };
   problems.push(
     ...sourceProblems(config, paths),
@@ -118,6 +121,7 @@ const clusterOptions = [
   "allNamespaces",
   "storeCaConfigMap",
   "storeServiceAccounts",
+  "storeReadingAccounts",
 ] as const;
 
 function sourceProblems(config: ServeConfig, { isDirectory }: Paths): string[] {
@@ -228,8 +232,10 @@ function storeHasTls({ storeCertFile, storeKeyFile, storeOwnCertificate }: Serve
   return (storeCertFile ?? storeKeyFile) !== undefined || storeOwnCertificate;
 }
 
-function storeAsksForCredentials({ storeTokenFile, storeClientCaFile, storeServiceAccounts }: ServeConfig): boolean {
-  return (storeTokenFile ?? storeClientCaFile) !== undefined || storeServiceAccounts.length > 0;
+function storeAsksForCredentials(config: ServeConfig): boolean {
+  const { storeTokenFile, storeClientCaFile, storeServiceAccounts, storeReadingAccounts } = config;
+  if ((storeTokenFile ?? storeClientCaFile) !== undefined) return true;
+  return storeServiceAccounts.length + storeReadingAccounts.length > 0;
 }
 
 /** Two certificates, or what goes with one of davit's own where there is none. */

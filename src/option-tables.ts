@@ -226,6 +226,13 @@ export const serveOptions = {
     help: "clients of the store may show a token of this ServiceAccount of the cluster",
     read: each(readServiceAccount),
   } satisfies Option<readonly string[]>,
+  storeReadingAccounts: {
+    flag: "store-read-service-account",
+    value: "NAMESPACE/NAME",
+    repeatable: true,
+    help: "the same for clients that follow and read, and may write nothing: followers",
+    read: each(readServiceAccount),
+  } satisfies Option<readonly string[]>,
   storeTokenAudience: {
     flag: "store-token-audience",
     value: "AUDIENCE",

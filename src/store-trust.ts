@@ -51,11 +51,12 @@ function hostsOf({ storeCertificateNames, storeAdvertiseUrl, storeAddress }: Ser
 /** Judges tokens of the cluster's ServiceAccounts; undefined when none is allowed. */
 export async function openServiceAccounts(options: StoreTrustOptions): Promise<ServiceAccountTokens | undefined> {
   const { config, trust, clock, log } = options;
-  const { storeServiceAccounts: allowed, storeTokenAudience: audience, dataDir: directory } = config;
-  if (trust === undefined || allowed.length === 0) return undefined;
+  const { storeServiceAccounts: allowed, storeReadingAccounts: reading } = config;
+  const { storeTokenAudience: audience, dataDir: directory } = config;
+  if (trust === undefined || allowed.length + reading.length === 0) return undefined;
   const { ServiceAccountTokens: Tokens } = await import("./http/service-account-tokens.ts");
   const fetchKeys = () => trust.tokenKeys();
-  const tokens = new Tokens({ allowed, audience, fetchKeys, files: diskFiles, directory, clock, log });
+  const tokens = new Tokens({ allowed, reading, audience, fetchKeys, files: diskFiles, directory, clock, log });
   await tokens.start();
   return tokens;
 }

@@ -285,6 +285,10 @@ describe("the source of objects", () => {
       problem: "No cluster for --store-allow-service-account: give --kubernetes",
     },
     {
+      args: ["--manifests", "objects", "--store-read-service-account", "a/b"],
+      problem: "No cluster for --store-read-service-account: give --kubernetes",
+    },
+    {
       args: ["--kubernetes", "--store-allow-service-account", "a"],
       problem: 'Bad value "a" for --store-allow-service-account: must be NAMESPACE/NAME of a ServiceAccount',
     },
@@ -310,6 +314,12 @@ describe("the source of objects", () => {
     const trust = ["--store-own-certificate", "--store-allow-service-account", "davit/davit-boot"];
     const config = readServeConfig(["--kubernetes", "--store-address", "0.0.0.0:2379", ...trust], {}, everything);
     expect(config).toMatchObject({ storeServiceAccounts: ["davit/davit-boot"], storeTokenAudience: "davit" });
+  });
+
+  it("may vouch for clients that only read, which guards the store just as well", () => {
+    const trust = ["--store-own-certificate", "--store-read-service-account", "davit/davit-boot"];
+    const config = readServeConfig(["--kubernetes", "--store-address", "0.0.0.0:2379", ...trust], {}, everything);
+    expect(config).toMatchObject({ storeServiceAccounts: [], storeReadingAccounts: ["davit/davit-boot"] });
   });
 
   it("a kubeconfig has to exist", () => {

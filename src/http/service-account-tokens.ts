@@ -18,8 +18,10 @@ import type { TokenKeys } from "../model/cluster-trust.ts";
 import { isJsonObject, parseJsonObject } from "../model/json.ts";
 
 export interface ServiceAccountTokensOptions {
-  /** Who may come in: `NAMESPACE/NAME` each. */
+  /** Who may read and write: `NAMESPACE/NAME` each. */
   readonly allowed: readonly string[];
+  /** Who may only read, unless allowed more. */
+  readonly reading: readonly string[];
   /** The `aud` that tokens must be made for. */
   readonly audience: string;
   /** Asks the cluster. @throws {Error} while it cannot be asked. */
@@ -29,6 +31,15 @@ export interface ServiceAccountTokensOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** What the holder of a token may do. */
+export type Access = "read" | "write";
+
+interface Known {
+  readonly access: Access;
+  /** Unix milliseconds. */
+  readonly expiresAtMs: number;
 }
 
 const fileName = "service-account-keys.json";
@@ -46,9 +57,9 @@ const maxKnown = 1_024;
 export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions;
   readonly #stopping = new AbortController();
-  readonly #subjects: ReadonlySet<string>;
-  /** Digests of tokens that were found good, and when they expire, Unix milliseconds. */
-  readonly #known = new Map<string, number>();
+  readonly #subjects: ReadonlyMap<string, Access>;
+  /** Tokens that were found good, by their digests. */
+  readonly #known = new Map<string, Known>();
   #keys: TokenKeys | undefined;
   #fetching: Promise<void> | undefined;
   #refreshing: Promise<void> | undefined;
@@ -57,7 +68,10 @@ export class ServiceAccountTokens {
 
   constructor(options: ServiceAccountTokensOptions) {
     this.#options = options;
-    this.#subjects = new Set(options.allowed.map((name) => `system:serviceaccount:${name.replace("/", ":")}`));
+    const subjects = (names: readonly string[], access: Access) =>
+      names.map((name) => [`system:serviceaccount:${name.replace("/", ":")}`, access] as const);
+    // The last one of a name counts: who is in both lists may write.
+    this.#subjects = new Map([...subjects(options.reading, "read"), ...subjects(options.allowed, "write")]);
   }
 
   /** Reads the keys that were kept, and asks for them from now on. Resolves without having asked. */
@@ -72,21 +86,22 @@ export class ServiceAccountTokens {
     await this.#refreshing;
   }
 
-  /** True for a token that was found good before and has not expired. */
-  knows(token: string): boolean {
-    return (this.#known.get(digestOf(token)) ?? 0) > this.#options.clock.nowMs();
+  /** What a token is good for that was found good before and has not expired; undefined for any other. */
+  known(token: string): Access | undefined {
+    const known = this.#known.get(digestOf(token));
+    return known !== undefined && known.expiresAtMs > this.#options.clock.nowMs() ? known.access : undefined;
   }
 
-  /** True for a token that is good. It never throws. */
-  async admits(token: string): Promise<boolean> {
-    if (this.knows(token)) return true;
-    if (!/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return false;
-    if ((await this.#judge(token)) !== "unknownKey") return this.knows(token);
+  /** What a token is good for; undefined for one that is not. It never throws. */
+  async accessOf(token: string): Promise<Access | undefined> {
+    const known = this.known(token);
+    if (known !== undefined || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return known;
+    if ((await this.#judge(token)) !== "unknownKey") return this.known(token);
     const sinceMs = this.#options.clock.monotonicMs() - this.#fetchedAtMs;
-    if (this.#fetching === undefined && sinceMs < unknownKeyPauseMs) return false;
+    if (this.#fetching === undefined && sinceMs < unknownKeyPauseMs) return undefined;
     await this.#fetch();
     await this.#judge(token);
-    return this.knows(token);
+    return this.known(token);
   }
 
   async #judge(token: string): Promise<"judged" | "unknownKey"> {
@@ -102,7 +117,8 @@ export class ServiceAccountTokens {
         requiredClaims: ["exp", "sub"],
       });
       const { sub = "", exp = 0 } = payload;
-      if (this.#subjects.has(sub)) this.#remember(token, exp * 1_000);
+      const access = this.#subjects.get(sub);
+      if (access !== undefined) this.#remember(token, { access, expiresAtMs: exp * 1_000 });
       return "judged";
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return "unknownKey";
@@ -111,10 +127,10 @@ export class ServiceAccountTokens {
     }
   }
 
-  #remember(token: string, expiresAtMs: number): void {
+  #remember(token: string, known: Known): void {
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size >= maxKnown) this.#known.delete(oldest);
-    this.#known.set(digestOf(token), expiresAtMs);
+    this.#known.set(digestOf(token), known);
   }
 
   async #refresh(): Promise<void> {

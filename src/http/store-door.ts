@@ -18,15 +18,15 @@ import type { Store } from "../store/store.ts";
 import { holdsToken, readTokenDigests, type TokenDigest, tokenChallenge, tokenOf } from "./bearer-tokens.ts";
 import { corsHeaders, sendRefusal } from "./keys-reply.ts";
 import { readTlsMaterial, ServerTls, type TlsMaterial } from "./server-tls.ts";
-import type { ServiceAccountTokens } from "./service-account-tokens.ts";
+import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
 
 export interface StoreDoorOptions {
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
   readonly clientCaFile?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** Judges tokens of a cluster's ServiceAccounts, which are as good as those of the file. */
-  readonly serviceAccounts?: Pick<ServiceAccountTokens, "knows" | "admits"> | undefined;
+  /** Judges tokens of a cluster's ServiceAccounts: some are as good as those of the file, others are to read by. */
+  readonly serviceAccounts?: Pick<ServiceAccountTokens, "known" | "accessOf"> | undefined;
   /** Called when the tokens have changed: who got in by an old one may have to come again. */
   readonly tokensChanged: () => void;
   readonly clock: Clock;
@@ -36,6 +36,10 @@ export interface StoreDoorOptions {
 
 // What supervisors ask without credentials; neither tells anything of the keys.
 const openPaths = new Set(["/health", "/version"]);
+const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
+
+/** What becomes of a request: it goes on, nobody knows who sent it, or who sent it may not do this. */
+type Verdict = "admitted" | "unauthorized" | "forbidden";
 
 export class StoreDoor {
   readonly #options: StoreDoorOptions;
@@ -78,7 +82,7 @@ export class StoreDoor {
   }
 
   /**
-   * True for a request that may go on, as far as that is known at once; see `judges`. Certificates were looked at before:
+   * True for a request that may go on, as far as that is known at once; see `judge`. Certificates were looked at before:
    * without one there is no connection.
    */
   admits({ method, url = "", headers }: IncomingMessage): boolean {
@@ -87,13 +91,15 @@ export class StoreDoor {
     if (method === "OPTIONS" || openPaths.has(url.split("?")[0] ?? "")) return true;
     const token = tokenOf(headers.authorization);
     if (token === undefined) return false;
-    return holdsToken(this.#tokens ?? [], token) || this.#options.serviceAccounts?.knows(token) === true;
+    return holdsToken(this.#tokens ?? [], token) || isEnough(this.#options.serviceAccounts?.known(token), method);
   }
 
-  /** True for a request that was not admitted at once and may go on nevertheless. */
-  async judges({ headers }: IncomingMessage): Promise<boolean> {
+  /** What becomes of a request that was not admitted at once. */
+  async judge({ method, headers }: IncomingMessage): Promise<Verdict> {
     const token = tokenOf(headers.authorization);
-    return token !== undefined && (await this.#options.serviceAccounts?.admits(token)) === true;
+    const access = token === undefined ? undefined : await this.#options.serviceAccounts?.accessOf(token);
+    if (access === undefined) return "unauthorized";
+    return isEnough(access, method) ? "admitted" : "forbidden";
   }
 
   /** Follows its files no longer; idempotent. */
@@ -148,14 +154,24 @@ export function addStoreDoor(
   app: FastifyInstance,
   { door, store, metrics }: { readonly door: StoreDoor; readonly store: Store } & Pick<StoreDoorOptions, "metrics">,
 ): void {
-  const refuse = (reply: FastifyReply) => {
+  const refuse = (reply: FastifyReply, verdict: Exclude<Verdict, "admitted">) => {
     metrics.storeUnauthorized.inc();
-    reply.headers({ ...corsHeaders, "www-authenticate": tokenChallenge });
-    sendRefusal(reply, store, new StoreError("unauthorized", "Insufficient credentials", 0));
+    reply.headers({ ...corsHeaders, ...(verdict === "unauthorized" && { "www-authenticate": tokenChallenge }) });
+    sendRefusal(reply, store, new StoreError(verdict, causes[verdict], 0));
   };
   app.addHook("onRequest", (request, reply, done) => {
     // Most are known at once, and wait for nothing.
     if (door.admits(request.raw)) return done();
-    void door.judges(request.raw).then((isGood) => (isGood ? done() : refuse(reply)));
+    void door.judge(request.raw).then((verdict) => (verdict === "admitted" ? done() : refuse(reply, verdict)));
   });
+}
+
+const causes = {
+  unauthorized: "Insufficient credentials",
+  forbidden: "this ServiceAccount may only read (--store-read-service-account)",
+} as const;
+
+/** True when this access is enough for a request by this method; whatever does not only read is a write. */
+function isEnough(access: Access | undefined, method: string | undefined): boolean {
+  return access === "write" || (access === "read" && readingMethods.has(method));
 }

@@ -1,6 +1,9 @@
 /** The store's door in a cluster: followers get in by tokens and an authority that the cluster hands out. */
 
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -37,8 +40,9 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster, the store",
 
   async function serve(): Promise<DavitProcess> {
     const door = ["--store-own-certificate", "--store-ca-configmap", configMap];
-    const accounts = ["--store-allow-service-account", "default/davit-boot"];
-    const args = [...door, ...accounts, "--source-grace", "1s"];
+    const writer = ["--store-allow-service-account", "default/pipeline"];
+    const reader = ["--store-read-service-account", "default/davit-boot"];
+    const args = [...door, ...writer, ...reader, "--source-grace", "1s"];
     davit = await startDavit({ kubeconfig: cluster.kubeconfig, dataDir: at("data"), args });
     return davit;
   }
@@ -93,7 +97,47 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster, the store",
     ];
     for (const token of others) expect(await ask(token)).toBe("status 401");
   }, 120_000);
+
+  it("lets followers read and not write, and writes for who was named for that", async () => {
+    const { storeUrl } = await serve();
+    await expect.poll(publishedAuthority, soon).not.toBe("");
+    const ca = await publishedAuthority();
+    const ask = (token: string, method: string, target: string, body?: string) =>
+      statusOf(new URL(target, storeUrl), { ca, method, authorization: `Bearer ${token}` }, body);
+    const reader = await tokenFor("davit-boot", "davit");
+    const writer = await tokenFor("pipeline", "davit");
+    // A small form, which has a way of its own, what the routes take, and what the token is not known for yet.
+    const writes = [
+      ["PUT", "/v2/keys/rack", "value=7"],
+      ["PUT", "/v2/keys/rack?value=7", ""],
+      ["POST", "/v2/keys/queue", "value=7"],
+      ["DELETE", "/v2/keys/rack", undefined],
+    ] as const;
+    for (const [method, target, body] of writes) expect(await ask(reader, method, target, body)).toBe(403);
+    for (const target of ["/v2/keys/", "/v2/stats/store", "/davit/v1/backup"])
+      expect(await ask(reader, "GET", target)).toBe(200);
+    expect(await ask(reader, "HEAD", "/v2/keys/")).toBe(200);
+    expect(await ask(reader, "PUT", "/v2/keys/rack", "value=7")).toBe(403);
+    expect(await ask(reader, "GET", "/v2/keys/rack")).toBe(404);
+    for (const [method, target, body] of writes) expect(await ask(writer, method, target, body)).toBeLessThan(300);
+  }, 120_000);
 });
+
+interface Asking {
+  readonly ca: string;
+  readonly method: string;
+  readonly authorization: string;
+}
+
+/** The status of an answer, whose body is let go. */
+async function statusOf(url: URL, { authorization, ...options }: Asking, body?: string): Promise<number | undefined> {
+  const type = body === undefined ? {} : { "content-type": "application/x-www-form-urlencoded" };
+  const sent = request(url, { ...options, headers: { authorization, ...type } });
+  sent.end(body);
+  const [answer]: IncomingMessage[] = await once(sent, "response");
+  answer?.resume();
+  return answer?.statusCode;
+}
 
 function detailOf(error: unknown): unknown {
   return error instanceof FollowError ? error.detail : error;

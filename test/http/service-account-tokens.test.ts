@@ -47,7 +47,8 @@ async function keysOf(pairs: Readonly<Record<string, KeyPair>>): Promise<TokenKe
 
 async function start(): Promise<ServiceAccountTokens> {
   const tokens = new ServiceAccountTokens({
-    allowed: ["lab/davit-boot"],
+    allowed: ["lab/davit-boot", "lab/both"],
+    reading: ["lab/reader", "lab/both"],
     audience: "davit",
     fetchKeys: () => {
       asked += 1;
@@ -84,14 +85,22 @@ describe("the token of a ServiceAccount", () => {
   it("that is allowed lets in, and is known from then on until it expires", async () => {
     const tokens = await start();
     const token = await tokenOf();
-    expect(tokens.knows(token)).toBe(false);
-    expect(await tokens.admits(token)).toBe(true);
-    expect(tokens.knows(token)).toBe(true);
+    expect(tokens.known(token)).toBeUndefined();
+    expect(await tokens.accessOf(token)).toBe("write");
+    expect(tokens.known(token)).toBe("write");
     await clock.advance(3_599_000);
-    expect(tokens.knows(token)).toBe(true);
+    expect(tokens.known(token)).toBe("write");
     await clock.advance(1_000);
-    expect(tokens.knows(token)).toBe(false);
-    expect(await tokens.admits(token)).toBe(false);
+    expect(tokens.known(token)).toBeUndefined();
+    expect(await tokens.accessOf(token)).toBeUndefined();
+  });
+
+  it("is good for reading alone, or for writing too, as its account is listed", async () => {
+    const tokens = await start();
+    const reader = await tokenOf({ sub: "system:serviceaccount:lab:reader" });
+    expect(await tokens.accessOf(reader)).toBe("read");
+    expect(tokens.known(reader)).toBe("read");
+    expect(await tokens.accessOf(await tokenOf({ sub: "system:serviceaccount:lab:both" }))).toBe("write");
   });
 
   it.each<[string, () => Claims]>([
@@ -103,19 +112,19 @@ describe("the token of a ServiceAccount", () => {
     ["that has expired", () => ({ exp: inSeconds(-60) })],
     ["that is not good yet", () => ({ nbf: inSeconds(60) })],
   ])("%s does not", async (_what, claims) => {
-    expect(await (await start()).admits(await tokenOf(claims()))).toBe(false);
+    expect(await (await start()).accessOf(await tokenOf(claims()))).toBeUndefined();
   });
 
   it("by another key under the same name does not", async () => {
     const { privateKey } = await generateKeyPair("RS256", { extractable: true });
-    expect(await (await start()).admits(await tokenOf({}, { pair: { ...first, privateKey } }))).toBe(false);
+    expect(await (await start()).accessOf(await tokenOf({}, { pair: { ...first, privateKey } }))).toBeUndefined();
   });
 
   it("without a signature does not", async () => {
     const unsigned = new UnsecuredJWT({ iss: issuer, sub: subject, aud: ["davit"], exp: inSeconds(60) }).encode();
     const tokens = await start();
     for (const token of [unsigned, `${unsigned}AAAA`, "a.b.c", "word", ""])
-      expect(await tokens.admits(token)).toBe(false);
+      expect(await tokens.accessOf(token)).toBeUndefined();
   });
 
   it("signed with a public key as if that were a secret does not", async () => {
@@ -123,50 +132,50 @@ describe("the token of a ServiceAccount", () => {
     const forged = await new SignJWT({ iss: issuer, sub: subject, aud: ["davit"], exp: inSeconds(60) })
       .setProtectedHeader({ alg: "HS256", kid: "first" })
       .sign(secret);
-    expect(await (await start()).admits(forged)).toBe(false);
+    expect(await (await start()).accessOf(forged)).toBeUndefined();
   });
 
   it("is judged while the cluster is away, also after a restart", async () => {
-    expect(await (await start()).admits(await tokenOf())).toBe(true);
+    expect(await (await start()).accessOf(await tokenOf())).toBe("write");
     await expect.poll(() => diskFiles.list(folder)).toEqual(["service-account-keys.json"]);
     cluster = undefined;
-    expect(await (await start()).admits(await tokenOf({ exp: inSeconds(1_800) }))).toBe(true);
+    expect(await (await start()).accessOf(await tokenOf({ exp: inSeconds(1_800) }))).toBe("write");
   });
 
   it("lets nobody in as long as no keys were ever read", async () => {
     cluster = undefined;
     const tokens = await start();
     const token = await tokenOf();
-    expect(await tokens.admits(token)).toBe(false);
+    expect(await tokens.accessOf(token)).toBeUndefined();
     cluster = await keysOf({ first });
     await clock.advance(10_000);
-    expect(await tokens.admits(token)).toBe(true);
+    expect(await tokens.accessOf(token)).toBe("write");
   });
 
   it("by a new key has the keys read anew, and nobody can have them read all the time", async () => {
     const tokens = await start();
     const renewed = await tokenOf({}, { pair: second, kid: "second", alg: "ES256" });
-    expect(await tokens.admits(renewed)).toBe(false);
+    expect(await tokens.accessOf(renewed)).toBeUndefined();
     cluster = await keysOf({ first, second });
-    for (let count = 0; count < 100; count++) expect(await tokens.admits(renewed)).toBe(false);
+    for (let count = 0; count < 100; count++) expect(await tokens.accessOf(renewed)).toBeUndefined();
     expect(asked).toBe(1);
     await clock.advance(10_000);
-    expect(await tokens.admits(renewed)).toBe(true);
+    expect(await tokens.accessOf(renewed)).toBe("write");
     expect(asked).toBe(2);
   });
 
   it("by a key that the cluster withdrew no longer lets in, once the keys are read", async () => {
     const tokens = await start();
     const token = await tokenOf({ exp: inSeconds(365 * 86_400) });
-    expect(await tokens.admits(token)).toBe(true);
+    expect(await tokens.accessOf(token)).toBe("write");
     cluster = await keysOf({ second });
-    const later = () => clock.advance(60_000).then(() => tokens.knows(token));
-    await expect.poll(later).toBe(false);
-    expect(await tokens.admits(token)).toBe(false);
+    const later = () => clock.advance(60_000).then(() => tokens.known(token));
+    await expect.poll(later).toBeUndefined();
+    expect(await tokens.accessOf(token)).toBeUndefined();
   });
 
   it("is judged by fresh keys where those on the disk are garbage", async () => {
     await writeFile(join(folder, "service-account-keys.json"), "{");
-    expect(await (await start()).admits(await tokenOf())).toBe(true);
+    expect(await (await start()).accessOf(await tokenOf())).toBe("write");
   });
 });
