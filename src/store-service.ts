@@ -19,7 +19,7 @@ import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
 import type { ClusterTrust } from "./model/cluster-trust.ts";
 import type { Store } from "./store/store.ts";
-import { openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
+import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
 
 export interface StoreServiceOptions {
   readonly config: ServeConfig;
@@ -99,6 +99,7 @@ export class StoreService {
       keyFile: ownCertificate?.paths.keyFile ?? config.storeKeyFile,
       clientCaFile: config.storeClientCaFile,
       tokenFile: config.storeTokenFile,
+      host: advertisedHost(config.storeAdvertiseUrl),
       serviceAccounts,
       // Whoever came by a token that was taken away shall not hear a secret more.
       tokensChanged: () => {

@@ -44,8 +44,13 @@ export async function openOwnCertificate(options: StoreTrustOptions): Promise<Ow
 
 function hostsOf({ storeCertificateNames, storeAdvertiseUrl, storeAddress }: ServeConfig): readonly string[] {
   const own = isWildcard(storeAddress.host) ? [] : [storeAddress.host];
-  const advertised = storeAdvertiseUrl === undefined ? [] : [storeAdvertiseUrl.hostname.replace(/^\[|\]$/g, "")];
-  return [...storeCertificateNames, ...advertised, ...own, ...loopbackHosts];
+  const advertised = advertisedHost(storeAdvertiseUrl);
+  return [...storeCertificateNames, ...(advertised === undefined ? [] : [advertised]), ...own, ...loopbackHosts];
+}
+
+/** The name or address by which clients are told to come; undefined when nobody said it. */
+export function advertisedHost(url: URL | undefined): string | undefined {
+  return url?.hostname.replace(/^\[|\]$/g, "");
 }
 
 /** Judges tokens of the cluster's ServiceAccounts; undefined when none is allowed. */

@@ -6,7 +6,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
-import { createSecureContext } from "node:tls";
+import { checkServerIdentity, createSecureContext } from "node:tls";
 import { FileProblem } from "../lib/watched-files.ts";
 
 /** What a listener shows to its clients, and what it asks of them; all of it PEM. */
@@ -33,6 +33,16 @@ export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): T
   if (ca !== undefined) checkAuthorities(ca);
   readOr("the TLS library refuses them together", () => createSecureContext({ cert, key, ca }));
   return { cert, key, ca, expiresAtMs: certificate.validToDate.getTime() };
+}
+
+/** True for a certificate that a client takes who came by this name or address. */
+export function isForHost(cert: string, host: string): boolean {
+  return checkServerIdentity(host, new X509Certificate(cert).toLegacyObject()) === undefined;
+}
+
+/** The names and addresses that a certificate is for, such as `DNS:store.lab.svc`. */
+export function namesOf(cert: string): readonly string[] {
+  return new X509Certificate(cert).subjectAltName?.split(", ") ?? [];
 }
 
 export class ServerTls {

@@ -17,7 +17,7 @@ import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
 import { holdsToken, readTokenDigests, type TokenDigest, tokenChallenge, tokenOf } from "./bearer-tokens.ts";
 import { corsHeaders, sendRefusal } from "./keys-reply.ts";
-import { readTlsMaterial, ServerTls, type TlsMaterial } from "./server-tls.ts";
+import { isForHost, namesOf, readTlsMaterial, ServerTls, type TlsMaterial } from "./server-tls.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
 
 export interface StoreDoorOptions {
@@ -25,6 +25,8 @@ export interface StoreDoorOptions {
   readonly keyFile?: string | undefined;
   readonly clientCaFile?: string | undefined;
   readonly tokenFile?: string | undefined;
+  /** The name or address by which clients are told to come; undefined when nobody said it. */
+  readonly host?: string | undefined;
   /** Judges tokens of a cluster's ServiceAccounts: some are as good as those of the file, others are to read by. */
   readonly serviceAccounts?: Pick<ServiceAccountTokens, "known" | "accessOf"> | undefined;
   /** Called when the tokens have changed: who got in by an old one may have to come again. */
@@ -113,10 +115,10 @@ export class StoreDoor {
     const paths = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
     const material = await this.#follow(paths, readTlsMaterial, (renewed) => {
       this.#tls?.renew(renewed);
-      this.#warnOfExpiry(renewed);
+      this.#warnOf(renewed);
     });
     this.#tls = new ServerTls(material);
-    this.#warnOfExpiry(material);
+    this.#warnOf(material);
   }
 
   async #openTokens(): Promise<void> {
@@ -143,9 +145,13 @@ export class StoreDoor {
     return await files.start();
   }
 
-  #warnOfExpiry({ expiresAtMs }: TlsMaterial): void {
-    const { clock, log, certFile } = this.#options;
-    if (expiresAtMs <= clock.nowMs()) log.warn({ path: certFile }, "certificate has expired, clients will refuse it");
+  /** What clients will find wrong with it, who are not here to say so. */
+  #warnOf({ cert, expiresAtMs }: TlsMaterial): void {
+    const { clock, log, certFile: path, host } = this.#options;
+    if (expiresAtMs <= clock.nowMs()) log.warn({ path }, "certificate has expired, clients will refuse it");
+    if (host === undefined || isForHost(cert, host)) return;
+    const problem = "certificate is not for the host of --store-advertise-url, clients that come by it will refuse it";
+    log.warn({ path, host, names: namesOf(cert) }, problem);
   }
 }
 

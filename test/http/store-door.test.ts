@@ -262,6 +262,25 @@ describe.skipIf(missing("openssl"))("a store with TLS", () => {
     expect(said).toEqual([expect.stringContaining("certificate has expired, clients will refuse it")]);
   });
 
+  it("warns of a certificate that is not for the host by which clients are told to come", async () => {
+    const said: string[] = [];
+    await start([...pair(server), "--store-advertise-url", "https://davit-store.netboot.svc:2379"], said);
+    expect(said).toEqual([
+      "certificate is not for the host of --store-advertise-url, clients that come by it will refuse it " +
+        JSON.stringify({
+          path: server.certFile,
+          host: "davit-store.netboot.svc",
+          names: ["IP Address:127.0.0.1", "DNS:localhost"],
+        }),
+    ]);
+  });
+
+  it.each(["https://localhost:2379", "https://127.0.0.1:2379"])("says nothing of one that is for %s", async (url) => {
+    const said: string[] = [];
+    await start([...pair(server), "--store-advertise-url", url], said);
+    expect(said).toEqual([]);
+  });
+
   it("shows a new certificate to new connections and keeps those that stand", async () => {
     const mine = authority.issue("mine");
     const port = await start(pair(mine));
