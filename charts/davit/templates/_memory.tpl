@@ -17,7 +17,7 @@
   the collector of garbage. Takes root and resources; "" without a limit, or with one in words that are not known here.
 */ -}}
 {{- define "davit.heapMebibytes" -}}
-{{- $limit := dig "limits" "memory" "" .resources -}}
+{{- $limit := dig "limits" "memory" "" (.resources | default dict) -}}
 {{- with include "davit.mebibytes" $limit -}}
 {{- $rest := sub (int64 .) (include "davit.mebibytes" $.root.Values.assets.cacheBytes | int64) -}}
 {{- div (mul $rest 3) 4 -}}

@@ -5,7 +5,7 @@
 {{- $settings := dict -}}
 {{- range list "resources" "podAnnotations" "podLabels" "nodeSelector" "tolerations" "affinity" "topologySpreadConstraints"
   "priorityClassName" "extraEnv" "extraEnvFrom" "extraVolumes" "extraVolumeMounts" "extraContainers" "initContainers" -}}
-{{- $_ := set $settings . (get $.Values.boot . | default (get $.Values .)) -}}
+{{- $_ := set $settings . (get $.Values.boot . | default (get $.Values .) | default dict) -}}
 {{- end -}}
 {{- toYaml $settings -}}
 {{- end -}}
@@ -36,7 +36,7 @@ imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 securityContext:
-  {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
+  {{- toYaml (.root.Values.podSecurityContext | default dict) | nindent 2 }}
 terminationGracePeriodSeconds: {{ .root.Values.terminationGracePeriodSeconds }}
 dnsPolicy: {{ .root.Values.dnsPolicy }}
 {{- with .root.Values.dnsConfig }}
@@ -88,7 +88,7 @@ initContainers:
       {{- tpl (toYaml .) $.root | nindent 6 }}
       {{- end }}
     resources:
-      {{- toYaml .settings.resources | nindent 6 }}
+      {{- toYaml (.settings.resources | default dict) | nindent 6 }}
   {{- end }}
 {{- end }}
 {{- end -}}
@@ -97,7 +97,7 @@ initContainers:
 image: {{ include "davit.image" (dict "image" .Values.image "defaultTag" .Chart.AppVersion) }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
-  {{- toYaml .Values.securityContext | nindent 2 }}
+  {{- toYaml (.Values.securityContext | default dict) | nindent 2 }}
 {{- end -}}
 
 {{- /* Environment. Takes own, a list of name and value, and settings, whose extraEnv wins. */ -}}
@@ -106,7 +106,7 @@ securityContext:
 {{- range .settings.extraEnv }}{{ $given = append $given .name }}{{ end -}}
 {{- $env := list -}}
 {{- range .own }}{{ if not (has .name $given) }}{{ $env = append $env . }}{{ end }}{{ end -}}
-{{- with concat $env .settings.extraEnv }}
+{{- with concat $env (.settings.extraEnv | default list) }}
 env:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -130,7 +130,7 @@ envFrom:
 {{- end }}
 {{- end }}
 resources:
-  {{- toYaml .settings.resources | nindent 2 }}
+  {{- toYaml (.settings.resources | default dict) | nindent 2 }}
 {{- end -}}
 
 {{- /* Mounts of davit's own container, wherever it runs. Takes root and settings. */ -}}

@@ -48,7 +48,7 @@
 {{- if and $image.digest (not (regexMatch "^sha256:[0-9a-f]{64}$" $image.digest)) }}
 - {{ $name }}.digest is {{ quote $image.digest }}: write sha256: and 64 hexadecimal digits
 {{- end }}
-{{- if hasSuffix "/" $image.registry }}
+{{- if hasSuffix "/" ($image.registry | default "") }}
 - {{ $name }}.registry is {{ quote $image.registry }}: leave out the slash at its end
 {{- end }}
 {{- end }}

@@ -19,5 +19,5 @@
 {{- end -}}
 
 {{- define "davit.hasSeveralNamespaces" -}}
-{{- if or (eq .Values.scope "cluster") (gt (len .Values.watchNamespaces) 1) -}}true{{- end -}}
+{{- if or (eq .Values.scope "cluster") (gt (len (.Values.watchNamespaces | default list)) 1) -}}true{{- end -}}
 {{- end -}}

@@ -17,14 +17,14 @@
 {{- if .Values.store.certificate.certManager.enabled -}}
 {{- include "davit.store.name" . }}-certificate
 {{- else -}}
-{{- .Values.store.certificate.existingSecret -}}
+{{- .Values.store.certificate.existingSecret | default "" -}}
 {{- end -}}
 {{- end -}}
 
 {{- define "davit.store.certificateNames" -}}
 {{- $name := include "davit.store.name" . -}}
 {{- $host := include "davit.store.host" . -}}
-{{- toYaml (concat (list $host $name (printf "%s.%s" $name .Release.Namespace)) .Values.store.certificate.extraNames) -}}
+{{- toYaml (concat (list $host $name (printf "%s.%s" $name .Release.Namespace)) (.Values.store.certificate.extraNames | default list)) -}}
 {{- end -}}
 
 {{- /* "true" when clients are given an authority to trust, "" when they trust the public ones. */ -}}
@@ -58,5 +58,5 @@ configMap:
 {{- if include "davit.admitsFollowers" . -}}
 {{- $own = list (printf "%s/%s" .Release.Namespace (include "davit.boot.serviceAccountName" .)) -}}
 {{- end -}}
-{{- toYaml (concat $own .Values.store.authentication.serviceAccounts) -}}
+{{- toYaml (concat $own (.Values.store.authentication.serviceAccounts | default list)) -}}
 {{- end -}}
