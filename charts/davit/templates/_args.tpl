@@ -77,11 +77,13 @@
 - --store-certificate-name={{ . }}
 {{- end }}
 {{- end }}
-{{- $accounts := include "davit.store.serviceAccounts" . | fromYamlArray }}
-{{- range $accounts }}
+{{- if include "davit.admitsFollowers" . }}
+- --store-read-service-account={{ .Release.Namespace }}/{{ include "davit.boot.serviceAccountName" . }}
+{{- end }}
+{{- range .Values.store.authentication.serviceAccounts }}
 - --store-allow-service-account={{ . }}
 {{- end }}
-{{- if $accounts }}
+{{- if or (include "davit.admitsFollowers" .) .Values.store.authentication.serviceAccounts }}
 - --store-token-audience={{ .Values.store.authentication.audience }}
 {{- end }}
 {{- if .Values.store.authentication.tokens.existingSecret }}

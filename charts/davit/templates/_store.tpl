@@ -52,11 +52,3 @@ configMap:
 {{- end }}
 {{- end -}}
 
-{{- /* ServiceAccounts whose tokens open the store, as a YAML list of NAMESPACE/NAME. */ -}}
-{{- define "davit.store.serviceAccounts" -}}
-{{- $own := list -}}
-{{- if include "davit.admitsFollowers" . -}}
-{{- $own = list (printf "%s/%s" .Release.Namespace (include "davit.boot.serviceAccountName" .)) -}}
-{{- end -}}
-{{- toYaml (concat $own (.Values.store.authentication.serviceAccounts | default list)) -}}
-{{- end -}}
