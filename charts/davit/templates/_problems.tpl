@@ -7,6 +7,7 @@
 {{- include "davit.problems.images" . }}
 {{- include "davit.problems.scope" . }}
 {{- include "davit.problems.service" . }}
+{{- include "davit.problems.statefulSet" . }}
 {{- include "davit.problems.memory" . }}
 {{- include "davit.problems.assets" . }}
 {{- include "davit.problems.signing" . }}
@@ -94,6 +95,15 @@
 {{- if and (get $.Values.service $name) (ne $.Values.service.type "LoadBalancer") }}
 - service.{{ $name }} is set, and service.type is {{ $.Values.service.type }}: set service.type to LoadBalancer
 {{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "davit.problems.statefulSet" -}}
+{{- $installed := include "davit.installedPodManagementPolicy" . }}
+{{- with .Values.podManagementPolicy }}
+{{- if and $installed (ne . $installed) }}
+- podManagementPolicy is {{ . }}, and the StatefulSet {{ include "davit.fullname" $ }} has {{ $installed }}, which cannot be changed: leave podManagementPolicy empty, or first remove the StatefulSet and leave its pod, by kubectl -n {{ $.Release.Namespace }} delete statefulset {{ include "davit.fullname" $ }} --cascade=orphan
 {{- end }}
 {{- end }}
 {{- end -}}
