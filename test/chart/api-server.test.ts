@@ -13,7 +13,7 @@ import { Beside, group } from "../cluster/beside.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { operatorCrdsDirectory } from "../tools/operator-crds.ts";
-import { manifestsOf, rendered, runTool, ways } from "./helm.ts";
+import { manifestsOf, rendered, runTool, template, ways } from "./helm.ts";
 import { writeSchemas } from "./openapi-schemas.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -26,6 +26,27 @@ const patience = { interval: 25, timeout: 15_000 };
 
 // What users bring of their own, and what has to have the node's network.
 const unrestricted = ["everything", "dnsmasq"];
+
+// What a Service may have, by itself and with what it has to do with.
+const serviceSettings: readonly (readonly string[])[] = [
+  ["port=80"],
+  ["nodePort=30080"],
+  ["loadBalancerClass=example.org/lab"],
+  ["loadBalancerIP=192.0.2.10"],
+  ["loadBalancerSourceRanges={192.0.2.0/24}"],
+  ["externalTrafficPolicy=Local"],
+  ["externalIPs={192.0.2.10}"],
+  ["externalIPs={192.0.2.10}", "externalTrafficPolicy=Local"],
+  ["clusterIP=10.0.0.77"],
+  ["clusterIP=None"],
+  ["clusterIP=None", "externalIPs={192.0.2.10}"],
+  ["clusterIP=fd00:10::77", "ipFamilies={IPv6}"],
+  ["clusterIP=fd00:10::77", "ipFamilies={IPv4,IPv6}"],
+  ["ipFamilies={IPv4,IPv6}"],
+  ["ipFamilies={IPv4,IPv6}", "ipFamilyPolicy=SingleStack"],
+  ["ipFamilies={IPv6,IPv4}", "ipFamilyPolicy=RequireDualStack"],
+  ["ipFamilies={IPv6}", "ipFamilyPolicy=PreferDualStack"],
+];
 
 describe.skipIf(missing("kube-apiserver", "kubectl", "helm", "operator-crds"))("the API server", () => {
   let cluster: Cluster;
@@ -70,6 +91,29 @@ describe.skipIf(missing("kube-apiserver", "kubectl", "helm", "operator-crds"))("
       expect(manifestsOf(stdout).filter(({ metadata }) => metadata.namespace === "davit")).toEqual([]);
     }
   });
+
+  it("takes every Service that the chart does not refuse, whatever goes together in it", async () => {
+    const taken: string[] = [];
+    for (const type of ["ClusterIP", "NodePort", "LoadBalancer"]) {
+      for (const settings of serviceSettings) {
+        const set = [`type=${type}`, ...settings].map((setting) => `service.${setting}`).join();
+        const { code, stdout, stderr } = await template({ args: ["--set", set, "-s", "templates/services/boot.yaml"] });
+        if (code === 0) taken.push(stdout.replace("\n  name: davit\n", `\n  name: davit-${taken.length} # ${set}\n`));
+        else expect(stderr, set).toContain("do not fit together");
+      }
+    }
+    // What the API server says names the number, and so does what was sent.
+    const lines = await dryRun(["-f", "-"], { input: taken.join("---\n"), flags: [] }).catch((error: unknown) => {
+      throw new Error(
+        `${String(error)}\n${taken
+          .join("")
+          .match(/davit-\d+ #.*/g)
+          ?.join("\n")}`,
+      );
+    });
+    expect(lines).toHaveLength(taken.length);
+    expect(taken.length).toBeGreaterThan(20);
+  }, 60_000);
 
   it("refuses a rendering with a field that is not there, so that the tests above mean something", async () => {
     const input = (await rendered()).replace("      enableServiceLinks:", "      enableServiceLink:");

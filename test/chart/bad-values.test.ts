@@ -26,6 +26,9 @@ const bySchema: readonly BadValues[] = [
     told: "at '/service/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'",
   },
   { set: "service.port=70000", told: "at '/service/port': maximum: got 70,000, want 65,535" },
+  { set: "service.clusterIP=any", told: "at '/service/clusterIP': 'any' does not match pattern" },
+  { set: "podManagementPolicy=Any", told: "at '/podManagementPolicy': value must be one of" },
+  { set: "signing.keyKey=", told: "at '/signing/keyKey': minLength: got 0, want 1" },
   { set: "logLevel=loud", told: "at '/logLevel': value must be one of 'trace'" },
   { set: "tombstoneTtl=60", told: "at '/tombstoneTtl': got number, want string" },
   { set: "sourceGrace=1d", told: "at '/sourceGrace': '1d' does not match pattern" },
@@ -116,6 +119,30 @@ const byTemplate: readonly BadValues[] = [
     told: "service.externalTrafficPolicy is Local, and service.type is ClusterIP",
   },
   {
+    set: "service.clusterIP=None,service.type=NodePort",
+    told: "service.clusterIP is None, and service.type is NodePort, which needs an address: leave service.clusterIP empty",
+  },
+  {
+    set: "service.clusterIP=None,service.externalIPs={192.0.2.10}",
+    told: "service.clusterIP is None, and with service.externalIPs there has to be an address",
+  },
+  {
+    set: "service.clusterIP=None,service.port=80",
+    told: "service.port is 80, and service.clusterIP is None, with which clients reach the pods' own port, 8080",
+  },
+  {
+    set: "service.clusterIP=2001:db8::1,service.ipFamilies={IPv4}",
+    told: "service.clusterIP is 2001:db8::1, and service.ipFamilies begins with IPv4: give the family of the address first",
+  },
+  {
+    set: "service.ipFamilies={IPv4,IPv6}",
+    told: "service.ipFamilies has two families, and service.ipFamilyPolicy is empty, which means SingleStack: set",
+  },
+  {
+    set: "service.ipFamilies={IPv4,IPv6},service.ipFamilyPolicy=SingleStack",
+    told: "service.ipFamilies has two families, and service.ipFamilyPolicy is SingleStack: set service.ipFamilyPolicy to",
+  },
+  {
     set: "service.type=NodePort,service.loadBalancerClass=x",
     told: "service.loadBalancerClass is set, and service.type is NodePort: set service.type to LoadBalancer",
   },
@@ -159,6 +186,26 @@ const byTemplate: readonly BadValues[] = [
   {
     set: "boot.replicas=1,store.authentication.clientCa.existingSecret=ca",
     told: "and followers have no certificate to show: set boot.clientCertificate.existingSecret",
+  },
+  {
+    set: "store.authentication.serviceAccounts={ci/pipeline}",
+    told: "store.authentication.serviceAccounts is set, and store.expose is false, with which nobody but followers comes in: set store.expose to true",
+  },
+  {
+    set: "store.authentication.tokens.existingSecret=t",
+    told: "store.authentication.tokens.existingSecret is set, and store.expose is false",
+  },
+  {
+    set: "persistence.enabled=false,persistence.existingClaim=old",
+    told: 'persistence.existingClaim is "old", and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true',
+  },
+  {
+    set: "boot.autoscaling.enabled=true,boot.autoscaling.minReplicas=9",
+    told: "boot.autoscaling.minReplicas is 9 and boot.autoscaling.maxReplicas is 8: raise the second, or lower the first",
+  },
+  {
+    set: "prometheusRule.disabled={DavitNothing}",
+    told: 'prometheusRule.disabled has "DavitNothing", and there is no such alert: take one of Davit',
   },
   { set: "ingress.enabled=true", told: "ingress.hosts is empty: name the hosts by which machines come" },
   { set: "httpRoute.enabled=true", told: "httpRoute.parentRefs is empty: name the Gateway" },

@@ -18,7 +18,15 @@ all namespaces
 {{- if or (not $watched) (has $admin $watched) }}{{ $admin }}{{ else }}{{ first $watched }}{{ end -}}
 {{- end -}}
 
+{{- /* What somebody has to know who believes that everything in the values is in force. */ -}}
 {{- define "davit.notes.warnings" -}}
+{{- with include "davit.notes.idle" . | fromYamlArray }}
+
+WARNING: these values are without effect:
+{{- range . }}
+  {{ . }}
+{{- end }}
+{{- end }}
 {{- if not .Values.advertiseAddress }}
 
 WARNING: advertiseAddress is not set, so that {{ "{{davit.url}}" }} in templates is a pod's address. Set it to HOST:PORT by

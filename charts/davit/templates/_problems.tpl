@@ -12,7 +12,9 @@
 {{- include "davit.problems.assets" . }}
 {{- include "davit.problems.signing" . }}
 {{- include "davit.problems.store" . }}
+{{- include "davit.problems.followers" . }}
 {{- include "davit.problems.network" . }}
+{{- include "davit.problems.monitoring" . }}
 {{- include "davit.problems.dnsmasq" . }}
 {{- end -}}
 
@@ -88,8 +90,23 @@
 {{- if and .nodePort (eq .type "ClusterIP") }}
 - service.nodePort is {{ .nodePort }}, and service.type is ClusterIP: set service.type to NodePort or LoadBalancer
 {{- end }}
-{{- if and .externalTrafficPolicy (eq .type "ClusterIP") }}
-- service.externalTrafficPolicy is {{ .externalTrafficPolicy }}, and service.type is ClusterIP: set service.type to NodePort or LoadBalancer
+{{- if and .externalTrafficPolicy (eq .type "ClusterIP") (not .externalIPs) }}
+- service.externalTrafficPolicy is {{ .externalTrafficPolicy }}, and service.type is ClusterIP: set service.type to NodePort or LoadBalancer, or give service.externalIPs
+{{- end }}
+{{- if eq (.clusterIP | default "") "None" }}
+{{- if ne .type "ClusterIP" }}
+- service.clusterIP is None, and service.type is {{ .type }}, which needs an address: leave service.clusterIP empty
+{{- else if .externalIPs }}
+- service.clusterIP is None, and with service.externalIPs there has to be an address: leave service.clusterIP empty
+{{- else if ne (int .port) 8080 }}
+- service.port is {{ .port }}, and service.clusterIP is None, with which clients reach the pods' own port, 8080: set service.port to 8080, or leave service.clusterIP empty
+{{- end }}
+{{- else if and .clusterIP .ipFamilies (ne (contains ":" .clusterIP | ternary "IPv6" "IPv4") (first .ipFamilies)) }}
+- service.clusterIP is {{ .clusterIP }}, and service.ipFamilies begins with {{ first .ipFamilies }}: give the family of the address first, or leave service.clusterIP empty
+{{- end }}
+{{- $policy := .ipFamilyPolicy | default "SingleStack" }}
+{{- if and (gt (len (.ipFamilies | default list)) 1) (eq $policy "SingleStack") }}
+- service.ipFamilies has two families, and service.ipFamilyPolicy is {{ .ipFamilyPolicy | default "empty, which means SingleStack" }}: set service.ipFamilyPolicy to PreferDualStack or RequireDualStack, or give one family
 {{- end }}
 {{- range $name := list "loadBalancerClass" "loadBalancerIP" "loadBalancerSourceRanges" }}
 {{- if and (get $.Values.service $name) (ne $.Values.service.type "LoadBalancer") }}
@@ -104,6 +121,11 @@
 {{- with .Values.podManagementPolicy }}
 {{- if and $installed (ne . $installed) }}
 - podManagementPolicy is {{ . }}, and the StatefulSet {{ include "davit.fullname" $ }} has {{ $installed }}, which cannot be changed: leave podManagementPolicy empty, or first remove the StatefulSet and leave its pod, by kubectl -n {{ $.Release.Namespace }} delete statefulset {{ include "davit.fullname" $ }} --cascade=orphan
+{{- end }}
+{{- end }}
+{{- with .Values.persistence }}
+{{- if and .existingClaim (not .enabled) }}
+- persistence.existingClaim is {{ quote .existingClaim }}, and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -160,11 +182,24 @@
 {{- end }}
 {{- end }}
 {{- with .Values.store.authentication }}
+{{- range $name, $given := dict "serviceAccounts" .serviceAccounts "tokens.existingSecret" .tokens.existingSecret }}
+{{- if and $given (not $.Values.store.expose) }}
+- store.authentication.{{ $name }} is set, and store.expose is false, with which nobody but followers comes in: set store.expose to true
+{{- end }}
+{{- end }}
 {{- if and $.Values.store.expose (not (or (include "davit.hasFollowers" $) .serviceAccounts .tokens.existingSecret .clientCa.existingSecret)) }}
 - store.expose is true and nobody may come in: set store.authentication.serviceAccounts, .tokens.existingSecret or .clientCa.existingSecret
 {{- end }}
 {{- if and (include "davit.hasFollowers" $) .clientCa.existingSecret (not $.Values.boot.clientCertificate.existingSecret) }}
 - store.authentication.clientCa.existingSecret is {{ quote .clientCa.existingSecret }}, and followers have no certificate to show: set boot.clientCertificate.existingSecret
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "davit.problems.followers" -}}
+{{- with .Values.boot.autoscaling }}
+{{- if and .enabled (gt (int .minReplicas) (int .maxReplicas)) }}
+- boot.autoscaling.minReplicas is {{ .minReplicas }} and boot.autoscaling.maxReplicas is {{ .maxReplicas }}: raise the second, or lower the first
 {{- end }}
 {{- end }}
 {{- end -}}
@@ -176,8 +211,18 @@
 {{- if and .Values.httpRoute.enabled (not .Values.httpRoute.parentRefs) }}
 - httpRoute.parentRefs is empty: name the Gateway, as httpRoute.enabled is true
 {{- end }}
+{{- end -}}
+
+{{- define "davit.problems.monitoring" -}}
 {{- if and .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
 - serviceMonitor.enabled and podMonitor.enabled are true, so that every metric would be there twice: turn one of them off
+{{- end }}
+{{- $alerts := list }}
+{{- range .Files.Get "files/alerts.yaml" | fromYamlArray }}{{ $alerts = append $alerts .alert }}{{ end }}
+{{- range .Values.prometheusRule.disabled }}
+{{- if not (has . $alerts) }}
+- prometheusRule.disabled has {{ quote . }}, and there is no such alert: take one of {{ join ", " $alerts }}
+{{- end }}
 {{- end }}
 {{- end -}}
 
