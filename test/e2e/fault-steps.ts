@@ -76,6 +76,26 @@ export function faultSteps(stage: Stage): void {
     });
   });
 
+  describe("an option that davit refuses", () => {
+    it("keeps davit-0 from ever being ready, until the next upgrade replaces it", async ({ annotate }) => {
+      expect(await release.look("statefulset/davit", "{.spec.podManagementPolicy}")).toBe("Parallel");
+      const boots = stage.startBoots();
+      await release.upgradeSoon({ extraArgs: ["--no-such-option=1"] });
+      const exitCode = "{.status.containerStatuses[0].lastState.terminated.exitCode}";
+      await expect.poll(() => release.look("pod/davit-0", exitCode).catch(() => "")).toBe("2");
+      const failed = await release.test().catch(String);
+      expect(failed).toContain("NOT OK");
+      // The pod of a test that failed stays.
+      const said = await release.kubectl(["logs", `${release.name}-test`]);
+      await annotate(said);
+      expect(said).toContain("NOT OK");
+
+      await release.upgrade({ extraArgs: null });
+      await expectNoFailure(await boots.stop(), annotate);
+      expect(await release.test()).not.toContain("NOT OK");
+    });
+  });
+
   async function followers(): Promise<readonly string[]> {
     const selector = "--selector=app.kubernetes.io/component=boot";
     const names = await release.kubectl(["get", "pods", selector, "--output=jsonpath={.items[*].metadata.name}"]);

@@ -81,7 +81,7 @@ export function followerSteps(stage: Stage): void {
   });
 
   describe("the store's door", () => {
-    it("opens to the follower's token, and to none and a wrong one not", async ({ annotate }) => {
+    it("opens to the follower's token for reading, and to none and a wrong one not", async ({ annotate }) => {
       const door = await StoreDoor.open(release);
       try {
         const follower = (await release.kubectl(["create", "token", "davit-boot", audience])).trim();
@@ -100,6 +100,12 @@ export function followerSteps(stage: Stage): void {
           await annotate(`$ curl${header} ${door.url("/v2/keys/")}   # ${who}\n${answer.status} ${answer.body}`);
           expect({ who, status: answer.status }).toEqual({ who, status });
         }
+        const written = await door.ask(userKey.path, follower, ["--request", "PUT", "--data-urlencode", "value=x"]);
+        const url = door.url(userKey.path);
+        await annotate(
+          `$ curl -X PUT -d value=x -H "Authorization: Bearer ..." ${url}   # the follower's\n${written.status} ${written.body}`,
+        );
+        expect(written).toMatchObject({ status: 403, body: expect.stringContaining("may only read") });
       } finally {
         await door.close();
       }

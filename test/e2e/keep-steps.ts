@@ -21,6 +21,7 @@ export function keepSteps(stage: Stage): void {
       await release.uninstall();
       const claims = await release.kubectl(["get", "persistentvolumeclaims", "--output=name"]);
       const objects = await release.kubectl(["get", "profiles.davit.dev,groups.davit.dev", "--output=name"]);
+      await expect.poll(leftOfRelease).toBe("");
       await annotate(`kept: ${`${claims}${objects}`.trim().split("\n").join(", ")}`);
       expect(claims).toBe("persistentvolumeclaim/data-davit-0\n");
       expect(objects.trim().split("\n")).toHaveLength(3);
@@ -40,7 +41,10 @@ export function keepSteps(stage: Stage): void {
       await release.uninstall();
       await release.install(earlier.directory);
       await annotate(`columns of Groups before: ${await columns()}`);
+      const before = await policy();
       await release.upgrade({});
+      await annotate(`podManagementPolicy stays ${before}`);
+      expect(await policy()).toBe(before);
       await annotate(`and after it: ${await columns()}`);
       expect(await columns()).toBe(columnsOfToday());
       await annotate(await release.test());
@@ -65,6 +69,15 @@ export function keepSteps(stage: Stage): void {
     return await release.look("configmap/davit-store-ca", "{.data.ca\\.crt}");
   }
 
+  async function leftOfRelease(): Promise<string> {
+    const ofRelease = "--selector=app.kubernetes.io/instance=davit";
+    return await release.kubectl(["get", kindsOfRelease, ofRelease, "--output=name"]);
+  }
+
+  async function policy(): Promise<string> {
+    return await release.look("statefulset/davit", "{.spec.podManagementPolicy}");
+  }
+
   async function valueOfUser(): Promise<string> {
     const door = await StoreDoor.open(release);
     try {
@@ -75,6 +88,9 @@ export function keepSteps(stage: Stage): void {
     }
   }
 }
+
+const kindsOfRelease =
+  "all,configmaps,secrets,serviceaccounts,roles,rolebindings,poddisruptionbudgets,networkpolicies,ingresses";
 
 /** The names of the columns that the cluster's CRD of Groups has. */
 async function columns(): Promise<string> {
