@@ -9,11 +9,12 @@
 
 import { join } from "node:path";
 import type { FileProblem } from "../directory/file-problem.ts";
+import type { FindingCode } from "../model/findings.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { inputLabel } from "../offline/read-input.ts";
 import { type AssetOptions, assetFindings } from "./assets.ts";
 import { compareFindings, findingAt, type LintFinding } from "./finding.ts";
-import { statusFindings } from "./statuses.ts";
+import { kindsOutOfInput, statusFindings } from "./statuses.ts";
 import { type TrialOptions, trialFindings } from "./trials.ts";
 import { useFindings } from "./use.ts";
 
@@ -32,9 +33,8 @@ const davitUrl = "http://192.0.2.1:8080";
 /** Finds everything. */
 export async function lint(manifests: Manifests, options: LintOptions): Promise<readonly LintFinding[]> {
   const { directories, readsInput, hasAsset, progress } = options;
-  const told = manifests.planned.flatMap((planned) =>
-    statusFindings(manifests, planned, { isFromCluster: readsInput }),
-  );
+  const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();
+  const told = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
   const tried = await trialFindings(manifests, { davitUrl, progress });
   // A trial meets what a status has told already: an argument of a Group that cannot be parsed.
   const known = new Set(told.map(placeText));

@@ -10,6 +10,7 @@ export type LintFormat = (typeof lintFormats)[number];
 /** How many findings there are of each severity. */
 export type Counts = Readonly<Record<FindingSeverity, number>>;
 
+/** Counts them. */
 export function countsOf(findings: readonly LintFinding[]): Counts {
   const count = (severity: FindingSeverity) => findings.filter((finding) => finding.severity === severity).length;
   return { error: count("error"), warning: count("warning"), advice: count("advice") };

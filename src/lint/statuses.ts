@@ -9,18 +9,17 @@ import { placeOfField, templateAt } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
 
 export interface StatusOptions {
-  /** A ConfigMap or Secret that is missing may be in a cluster, where the objects came from. */
-  readonly isFromCluster: boolean;
+  /** Findings that may only mean that the input lacks what a cluster has. */
+  readonly missing: ReadonlySet<FindingCode>;
 }
 
 /** What is wrong with an object, beyond what its file's reader told. */
 export function statusFindings(
   manifests: Manifests,
   { name, told }: Planned,
-  { isFromCluster }: StatusOptions,
+  { missing }: StatusOptions,
 ): readonly LintFinding[] {
   if (told === undefined) return [];
-  const missing = isFromCluster ? kindsOutOfInput(manifests) : new Set<FindingCode>();
   return [
     ...told.findings.flatMap((finding) => toFinding(manifests, name, softened(manifests, name, { finding, missing }))),
     ...told.advice.map((advice) => adviceFinding(manifests, name, advice)),
@@ -61,11 +60,13 @@ function sentence(name: ObjectName, message: string): string {
   return `${objectText(name)}${message.startsWith("spec.") ? "," : ":"} ${message}`;
 }
 
-/** The findings that say no more than that nothing of a kind is in the input. */
-function kindsOutOfInput({ view }: Manifests): ReadonlySet<FindingCode> {
-  const codes = { "missing-config-map": view.all("ConfigMap"), "missing-secret": view.all("Secret") } as const;
-  const empty = (["missing-config-map", "missing-secret"] as const).filter((code) => [...codes[code]].length === 0);
-  return new Set(empty);
+/** The findings that say no more than that nothing of a kind is in an input that comes from a cluster. */
+export function kindsOutOfInput({ view }: Pick<Manifests, "view">): ReadonlySet<FindingCode> {
+  const kinds = [
+    ["missing-config-map", "ConfigMap"],
+    ["missing-secret", "Secret"],
+  ] as const;
+  return new Set(kinds.filter(([, kind]) => [...view.all(kind)].length === 0).map(([code]) => code));
 }
 
 function softened(

@@ -11,6 +11,7 @@ interface Judgement {
 /** Everything that is wrong with an object; empty for a good one. */
 export type Admit = (object: JsonObject) => readonly Judgement[];
 
+/** Judges by the CRDs. */
 export function admitBy(admission: Admission): Admit {
   return (object) => {
     const verdict = admission.admit(object, { origin: "import", findings: [] });
