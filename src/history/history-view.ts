@@ -95,8 +95,8 @@ export class HistoryView {
    * @param asked values of reserved labels, in the form in which they are compared.
    */
   find(asked: Labels, limit: number): readonly MachineHistory[] {
-    const { machines } = this.#records;
-    const found = first(machines.newestFirst(), limit, (track) => this.#hasSaid(track, asked));
+    const said = [...asked];
+    const found = first(this.#mayHaveSaid(asked), limit, (track) => this.#hasSaid(track, said));
     return found.map((track) => this.#ofMachine(track));
   }
 
@@ -110,9 +110,19 @@ export class HistoryView {
     return [...known.map((machine) => this.#ofMachine(machine)), ...(nobodys.requests.length > 0 ? [nobodys] : [])];
   }
 
-  #hasSaid({ own: { recent, earlier } }: MachineTrack, asked: Labels): boolean {
+  /** Machines among which are all that said this. One that sends a MAC is kept by it: most questions have one. */
+  #mayHaveSaid(asked: Labels): Iterable<MachineTrack> {
+    const { machines } = this.#records;
+    const mac = asked.get("mac");
+    if (mac === undefined) return machines.newestFirst();
+    const machine = machines.get(mac);
+    return machine === undefined ? [] : [machine];
+  }
+
+  #hasSaid({ own: { recent, earlier } }: MachineTrack, said: readonly (readonly [string, string])[]): boolean {
     const { labelSets } = this.#records.rows;
-    return [...asked].every(([name, value]) => [recent, earlier].some((id) => labelSets.has(id, name, value)));
+    // Tens of thousands are asked at a stretch: nothing is left behind for each.
+    return said.every(([name, value]) => labelSets.has(recent, name, value) || labelSets.has(earlier, name, value));
   }
 
   #hasUnknown({ ring, own }: AddressTrack): boolean {

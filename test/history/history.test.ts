@@ -63,6 +63,16 @@ describe("a request", () => {
     expect((await history.current()).find(labelsFromQuery(query), 10).map(story)).toEqual(["ipxe"]);
   });
 
+  it("is not found by its MAC beside what another machine said, nor by a MAC that nobody sent", async () => {
+    const { history, record } = startHistory();
+    record(seen("ipxe"), `${one}&hostname=node1`);
+    record(seen("ipxe"), `${other}&hostname=node2`);
+    record(seen("ipxe"), "hostname=52:54:00:00:00:03");
+    const view = await history.current();
+    const found = (query: string) => view.find(labelsFromQuery(query), 10).length;
+    expect([`${one}&hostname=node1`, `${one}&hostname=node2`, "mac=525400000003"].map(found)).toEqual([1, 0, 0]);
+  });
+
   it("is found by what only an earlier request of the machine said", async () => {
     const server = startHistory();
     server.record(seen("ipxe"), `${one}&hostname=node1`);
