@@ -51,7 +51,7 @@ export interface Preview extends Explanation {
 
 /** Groups told of each kind. */
 const toldGroups = 10;
-/** A config that a person reads is shorter; six of them make an answer. */
+/** A config that a person reads is shorter; there are six of them, and one for each generic part. */
 const maxShownLength = 64 * 1024;
 
 /** GRUB's locations are spelt otherwise for other clients. */

@@ -59,16 +59,18 @@ export class JsonFields {
     }
   }
 
+  /** True for a field that is there and not null. */
   has(field: string): boolean {
     return (this.#fields.get(field)?.value ?? null) !== null;
   }
 
-  /** Empty when it is absent. */
+  /** Empty when it is absent. @throws {UnusableFile} when it is no text. */
   text(field: string): string {
     const value = this.#value(field, "");
     return typeof value === "string" ? value : this.fail(`must be text, matchbox does not load the file`, field);
   }
 
+  /** Empty when it is absent. @throws {UnusableFile} when it is no list of texts. */
   texts(field: string): readonly string[] {
     const value = this.#value(field, []);
     const texts = Array.isArray(value) ? value.map((each: JsonValue) => each ?? "") : [null];
@@ -76,12 +78,13 @@ export class JsonFields {
     return this.fail("must be a list of texts, matchbox does not load the file", field);
   }
 
+  /** Empty when it is absent. @throws {UnusableFile} when it is no object. */
   object(field: string): JsonObject {
     const value = this.#value(field, {});
     return isJsonObject(value) ? value : this.fail("must be an object, matchbox does not load the file", field);
   }
 
-  /** An object whose values are all texts. */
+  /** An object whose values are all texts. @throws {UnusableFile} when it is none. */
   textObject(field: string): Readonly<Record<string, string>> {
     const entries = Object.entries(this.object(field)).map(([name, value]): [string, string] => {
       const text = value ?? "";

@@ -108,7 +108,12 @@ class Import {
   #jsonFile(path: string): JsonFile | undefined {
     const read = this.#context.directory.read(path);
     if (read.kind === "text") return { path, text: read.text };
-    this.#findings.error(path, read.kind === "missing" ? "is not there any more" : read.problem);
+    this.#findings.error(
+      path,
+      read.kind === "missing"
+        ? "is a link to nothing, or gone by now: put the file there, or remove the link"
+        : read.problem,
+    );
     return undefined;
   }
 
@@ -126,7 +131,8 @@ class Import {
       const read = this.#context.directory.read(path);
       if (read.kind === "text") profiles.set(key, { path, text: read.text });
       else {
-        const text = `no usable file ${shown(path)}, its machines are answered 404: write it, or name another profile`;
+        const why = read.kind === "unusable" ? `: it ${read.problem}` : ": write it, or name another profile";
+        const text = `no usable file ${shown(path)}, its machines are answered 404${why}`;
         this.#findings.error(file.path, text, fields.at("profile"));
       }
     }

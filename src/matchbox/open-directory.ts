@@ -29,8 +29,14 @@ function listFolder(path: string): readonly Entry[] {
   }
 }
 
+/** False for what cannot be looked at, such as a link that leads to itself: reading it tells why. */
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return false;
+  }
 }
 
 function readBelow(root: string, file: string): ReadFile {
@@ -54,7 +60,7 @@ function readText(path: string): ReadFile {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stat = fstatSync(descriptor);
-    if (!stat.isFile()) return unusable("is not a file");
+    if (!stat.isFile()) return unusable("is not a file: put the file itself in its place");
     if (stat.size > maxFileBytes) return unusable("is larger than 1 MiB, and davit takes no such text: shorten it");
     return decoded(readFileSync(descriptor));
   } finally {

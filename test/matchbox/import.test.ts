@@ -127,12 +127,29 @@ describe("files that cannot be used are told, and end it with 1", () => {
     {
       name: "a link to nothing",
       make: () => symlinkSync("nothing", at("mb/groups/link.json")),
-      complaint: "groups/link.json:1:1: error: is not there any more\n",
+      complaint:
+        "groups/link.json:1:1: error: is a link to nothing, or gone by now: put the file there, or remove the link\n",
+    },
+    {
+      name: "a link to itself",
+      make: () => symlinkSync("link.json", at("mb/groups/link.json")),
+      complaint: "groups/link.json:1:1: error: cannot be read (ELOOP): check its permissions and its disk\n",
+    },
+    {
+      name: "a profile below profiles that cannot be used",
+      make: () => {
+        mkdirSync(at("mb/profiles/racks"));
+        symlinkSync("/etc/hostname", at("mb/profiles/racks/a.json"));
+        writeFileSync(at("mb/groups/g.json"), '{"profile": "racks/a", "selector": {"a": "b"}}');
+      },
+      complaint:
+        'groups/g.json:1:2: error: no usable file "profiles/racks/a.json", its machines are answered 404: ' +
+        "it is a link out of the directory: put the file itself in its place\n",
     },
     {
       name: "a pipe",
       make: () => void execFileSync("mkfifo", [at("mb/groups/pipe.json")]),
-      complaint: "groups/pipe.json:1:1: error: is not a file\n",
+      complaint: "groups/pipe.json:1:1: error: is not a file: put the file itself in its place\n",
     },
     {
       name: "a binary template",
