@@ -108,7 +108,7 @@ const parserOptions = { prettyErrors: false, logLevel: "error", merge: true } as
 const jsonOptions = { schema: "json", merge: false } as const;
 const cycleText = "is an alias (*name) of what it stands in, which would never end: write the value out";
 const aliasText =
-  "an alias (*name) has no anchor (&name) before it, names what it stands in, or there are too many: write the value out";
+  "an alias (*name) has no anchor (&name) before it, names what it is in, or there are too many: write the value out";
 
 interface ParsedParts {
   /** All documents of it. */
