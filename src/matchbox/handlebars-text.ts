@@ -53,7 +53,7 @@ export class HandlebarsText {
   #isAlone(at: number): boolean {
     const before = this.#textAt(at - 1);
     const after = this.#textAt(at + 1);
-    const begins = at === 0 || (before !== undefined && (/\n\s*$/.test(before) || (at === 1 && before.trim() === "")));
+    const begins = at === 0 || (before !== undefined && (endsLine(before) || (at === 1 && before.trim() === "")));
     const last = this.#pieces.length - 1;
     const ends =
       at === last || (after !== undefined && (/^\s*\n/.test(after) || (at + 1 === last && after.trim() === "")));
@@ -94,6 +94,11 @@ export function hasUrl(text: string, url: string): boolean {
 /** Not within a longer name or port: `http://boot:80` is not in `http://boot:8080`. */
 function urlForm(url: string): RegExp {
   return new RegExp(`${url.replaceAll(/[^\w]/g, "\\$&")}(?![\\w.:-])`);
+}
+
+/** True when nothing but white space stands behind a text's last line feed; without a pattern, see `go-tokens.ts`. */
+function endsLine(text: string): boolean {
+  return text.slice(text.trimEnd().length).includes("\n");
 }
 
 /** A brace in front of a tag would belong to it. */

@@ -56,6 +56,16 @@ describe("a translated template yields what Go yields", () => {
     { name: "trim markers behind", source: "{{if .on -}}\n  b\n{{end -}}\n\nc\n", output: "b\nc\n" },
     { name: "a comment", source: "a\n{{/* because -- }} */}}\nb\n", output: "a\n\nb\n" },
     { name: "a trimmed comment", source: "a\n{{- /* because */ -}}\nb\n", output: "ab\n" },
+    {
+      name: "two hundred thousand blanks before a trim marker",
+      source: `${" ".repeat(200_000)}x${" ".repeat(10)}{{- .name}}`,
+      output: `${" ".repeat(200_000)}xnode1`,
+    },
+    {
+      name: "a hundred thousand empty lines in a block",
+      source: `{{if .on}}${"\n".repeat(100_000)}x{{end}}`,
+      output: `${"\n".repeat(100_000)}x`,
+    },
     { name: "a range", source: "{{range .list}}[{{.}}]{{end}}", output: "[a][b]" },
     {
       name: "a range over objects",
