@@ -3,8 +3,7 @@
  * space that `{{-` and `-}}` take away is gone from the texts that come out.
  */
 
-import type { TextPosition } from "../render/text-position.ts";
-import { positionAt } from "../render/text-position.ts";
+import { advance, type TextPosition, textStart } from "../render/text-position.ts";
 
 export type GoToken =
   /** `.name`; `isChained` when nothing stands before it, so that it is a member of what does. */
@@ -46,10 +45,14 @@ export function cutGoTemplate(source: string): readonly GoPiece[] {
   const pieces: GoPiece[] = [];
   let from = 0;
   let trimsStart = false;
+  let at = textStart;
+  let last = 0;
   for (let open = source.indexOf("{{"); open >= 0; open = source.indexOf("{{", from)) {
     const trimsEnd = /^-[ \t\r\n]/.test(source.slice(open + 2, open + 4));
     pieces.push({ kind: "text", text: trimmed(source.slice(from, open), trimsStart, trimsEnd) });
-    const { piece, end, trimsNext } = readTag(source, open, open + 2 + (trimsEnd ? 2 : 0));
+    at = advance(at, source.slice(last, open));
+    last = open;
+    const { piece, end, trimsNext } = readTag(source, open + 2 + (trimsEnd ? 2 : 0), at);
     pieces.push(piece);
     from = end;
     trimsStart = trimsNext;
@@ -76,8 +79,8 @@ interface Tag {
   readonly trimsNext: boolean;
 }
 
-function readTag(source: string, open: number, from: number): Tag {
-  const at = positionAt(source, open);
+/** @param from behind its braces, which are at `at`. */
+function readTag(source: string, from: number, at: TextPosition): Tag {
   comment.lastIndex = from;
   const found = comment.exec(source);
   if (found !== null) {
