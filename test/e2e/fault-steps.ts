@@ -61,7 +61,8 @@ export function faultSteps(stage: Stage): void {
       await expect.poll(followers).toHaveLength(3);
       const [fresh = ""] = (await followers()).filter((name) => !old.includes(name));
       await expect.poll(() => warningsOf(fresh)).toContain(refusal);
-      expect(await release.look("pod/davit-0", readyPath)).toBe("False");
+      // The kubelet tells of the event before it writes the pod's status.
+      await expect.poll(() => release.look("pod/davit-0", readyPath)).toBe("False");
       expect(await release.look("deployment/davit-boot", "{.status.readyReplicas}")).toBe("2");
 
       const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: signingSecret } };
