@@ -197,7 +197,7 @@ const byTemplate: readonly BadValues[] = [
   },
   {
     set: "persistence.enabled=false,persistence.existingClaim=old",
-    told: 'persistence.existingClaim is "old", and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true',
+    told: 'persistence.existingClaim is "old", and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true, or leave persistence.existingClaim empty',
   },
   {
     set: "boot.autoscaling.enabled=true,boot.autoscaling.minReplicas=9",

@@ -125,7 +125,7 @@
 {{- end }}
 {{- with .Values.persistence }}
 {{- if and .existingClaim (not .enabled) }}
-- persistence.existingClaim is {{ quote .existingClaim }}, and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true
+- persistence.existingClaim is {{ quote .existingClaim }}, and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true, or leave persistence.existingClaim empty
 {{- end }}
 {{- end }}
 {{- end -}}
