@@ -68,11 +68,11 @@
   "service.annotations" .Values.store.service.annotations -}}
 {{- if $given }}{{ $idle = append $idle (printf "store.%s: %s" $name $closed) }}{{ end -}}
 {{- end -}}
+{{- if and .Values.networkPolicy.enabled .Values.networkPolicy.storeFrom -}}
+{{- $idle = append $idle (printf "networkPolicy.storeFrom: %s" $closed) -}}
+{{- end -}}
 {{- else if and $certificate.extraNames $certificate.existingSecret -}}
 {{- $idle = append $idle "store.certificate.extraNames: store.certificate.existingSecret is for the names that it is for" -}}
-{{- end -}}
-{{- if and .Values.networkPolicy.enabled .Values.networkPolicy.storeFrom (not .Values.store.expose) -}}
-{{- $idle = append $idle "networkPolicy.storeFrom: store.expose is false, with which nobody but followers comes in" -}}
 {{- end -}}
 {{- toYaml $idle -}}
 {{- end -}}
