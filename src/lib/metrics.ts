@@ -130,7 +130,7 @@ function storeMetrics(registers: Registry[]) {
     storeIndex: new Gauge({ name: "davit_store_index", help: "Changes applied to the store.", registers }),
     storeUnauthorized: new Counter({
       name: "davit_store_unauthorized_total",
-      help: "Requests to the store that were refused for want of credentials.",
+      help: "Requests to the store that were refused for want of the right credentials.",
       registers,
     }),
     storeFollowers: new Gauge({ name: "davit_store_followers", help: "Followers of the store now.", registers }),
