@@ -65,20 +65,27 @@ export interface Findings {
   readonly conflict?: Condition;
 }
 
+/** Of an object about which there is nothing to say. One for all of them: there may be 10,000. */
+const good = {
+  accepted: { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" },
+  resolved: { type: "ResolvedRefs", status: "True", reason: "Resolved", message: "Every reference is resolved" },
+  ready: { type: "Ready", status: "True", reason: "Ready", message: "Machines are answered from this object" },
+} as const satisfies Readonly<Record<string, Condition>>;
+
 /** The conditions of an object; `Ready` copies the first one that fails. */
 export function conditionsFor({ findings, sync, advice, conflict }: Findings): readonly Condition[] {
   const summed = [
     findings.some(({ type }) => type === "Accepted") || advice.length === 0
-      ? findingCondition("Accepted", "Valid", "The spec is valid", findings)
+      ? findingCondition(good.accepted, findings)
       : acceptedWithAdvice(advice),
-    findingCondition("ResolvedRefs", "Resolved", "Every reference is resolved", findings),
+    findingCondition(good.resolved, findings),
     syncConditions[sync],
     ...(conflict === undefined ? [] : [conflict]),
   ];
   const failing = summed.find(isFailing);
   const ready: Condition =
     failing === undefined
-      ? { type: "Ready", status: "True", reason: "Ready", message: "Machines are answered from this object" }
+      ? good.ready
       : { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
   return [...summed, ready];
 }
@@ -173,14 +180,10 @@ const syncConditions: Readonly<Record<SyncState, Condition>> = {
   },
 };
 
-function findingCondition(
-  type: Finding["type"],
-  goodReason: string,
-  goodMessage: string,
-  findings: readonly Finding[],
-): Condition {
+function findingCondition(unfound: Condition & Pick<Finding, "type">, findings: readonly Finding[]): Condition {
+  const { type } = unfound;
   const own = findings.filter((finding) => finding.type === type);
   const [first] = own;
-  if (first === undefined) return { type, status: "True", reason: goodReason, message: goodMessage };
+  if (first === undefined) return unfound;
   return { type, status: "False", reason: first.reason, message: own.map((finding) => finding.message).join("; ") };
 }

@@ -7,16 +7,19 @@ import type { Standing } from "./ranking.ts";
 // A message is for a person, and a hundred namespaces may claim one machine.
 const maxNames = 5;
 
+/** One for all of the Groups that have none. */
+const noConflict: Condition = {
+  type: "Conflicted",
+  status: "False",
+  reason: "NoConflict",
+  message: "No other Group takes all of its machines",
+};
+
 /** The condition `Conflicted` of a Group. */
 export function conflictOf(group: Group, standing: Standing): Condition {
   switch (standing.kind) {
     case "free":
-      return {
-        type: "Conflicted",
-        status: "False",
-        reason: "NoConflict",
-        message: "No other Group takes all of its machines",
-      };
+      return noConflict;
     case "shadowed":
       return conflicted(
         "SelectorOverlap",

@@ -48,9 +48,12 @@ export class Dependents {
   }
 }
 
-/** A name as one text, for maps and queues. */
+/**
+ * A name as one text, for maps and queues. Joined, not added: sums of texts stay in pieces, which take three times as much
+ * memory, and each object is in a dozen of maps.
+ */
 export function objectKey({ kind, namespace, name }: ObjectName): string {
-  return `${kind}/${namespace}/${name}`;
+  return [kind, namespace, name].join("/");
 }
 
 function without(names: readonly ObjectName[], others: readonly ObjectName[]): readonly ObjectName[] {

@@ -14,8 +14,7 @@ const maxFindings = 10;
 export function renderedCondition(profile: string, trial: Trial): Condition {
   if (trial === "untried") return notRendered("No machine gets a config of this Group now");
   const worst = severities.find((severity) => trial.some((finding) => finding.severity === severity));
-  if (worst === undefined)
-    return rendered("True", "Rendered", "A sample machine gets every config of its Profile whole");
+  if (worst === undefined) return whole;
   const [status, reason] = outcomes[worst];
   return rendered(status, reason, `For a sample machine, Profile "${profile}": ${textOf(trial)}`);
 }
@@ -24,6 +23,9 @@ export function renderedCondition(profile: string, trial: Trial): Condition {
 export function notRendered(message: string): Condition {
   return rendered("Unknown", "NotRendered", message);
 }
+
+/** One for all Groups of which nothing was found. */
+const whole = rendered("True", "Rendered", "A sample machine gets every config of its Profile whole");
 
 const severities: readonly Severity[] = ["broken", "refused", "advice"];
 

@@ -4,6 +4,7 @@
  * last is written. A status that could not be written is written later.
  */
 
+import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
@@ -22,7 +23,6 @@ export interface StatusBookOptions {
 interface Entry {
   readonly name: ObjectName;
   readonly status: ObjectStatus;
-  readonly text: string;
   readonly isReady: boolean;
 }
 
@@ -60,11 +60,10 @@ export class StatusBook {
   /** Has a status written that differs from the last one. */
   tell(name: ObjectName, status: ObjectStatus): void {
     const key = objectKey(name);
-    const text = JSON.stringify(status);
     const before = this.#entries.get(key);
-    if (before?.text === text) return;
+    if (isDeepStrictEqual(before?.status, status)) return;
     const isReady = status.conditions.some(({ type, status: is }) => type === "Ready" && is === "True");
-    const entry = { name, status, text, isReady };
+    const entry = { name, status, isReady };
     this.#entries.set(key, entry);
     this.#count(before, -1);
     this.#count(entry, 1);

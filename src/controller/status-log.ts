@@ -85,5 +85,5 @@ function isSame(a: Condition, b: Condition): boolean {
 }
 
 function keyOf({ kind, namespace, name }: ObjectName): string {
-  return `${kind}/${namespace}/${name}`;
+  return [kind, namespace, name].join("/");
 }

@@ -25,6 +25,7 @@ import type { Reference } from "./references.ts";
 import { resources } from "./resources.ts";
 import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
+import { SharedConditions } from "./shared-conditions.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "./watch-context.ts";
 import { WatchHealth } from "./watch-health.ts";
 
@@ -143,7 +144,8 @@ export class ClusterSource implements Source {
   }
 
   #makeParts(admission: Admission): Parts {
-    const context = { ...this.#options, admission, health: this.#health };
+    const conditions = new SharedConditions();
+    const context = { ...this.#options, admission, conditions, health: this.#health };
     const changed = (reference: Reference) => this.#referenceChanged(reference);
     const configMaps = new ConfigMaps(context, this.#scopes, changed);
     const secrets = new Secrets(context, changed);
@@ -175,7 +177,7 @@ export class ClusterSource implements Source {
     return makeWatch<Judgement>(context, {
       resource,
       namespace,
-      read: (object, meta, before) => judge(context.admission, resource, { object, meta, before }),
+      read: (object, meta, before) => judge(context, resource, { object, meta, before }),
       listener: {
         listed: () => this.#listed(key),
         changed: (changes) =>

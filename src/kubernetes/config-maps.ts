@@ -187,7 +187,7 @@ export class ConfigMaps {
       const object = await client.json({ path: objectPath(resources.ConfigMap, namespace, name), signal });
       const meta = readMeta(object);
       entry.version = meta?.resourceVersion;
-      const judged = meta && judge(this.#context.admission, resources.ConfigMap, { object, meta, before: undefined });
+      const judged = meta && judge(this.#context, resources.ConfigMap, { object, meta, before: undefined });
       if (judged?.object?.kind === "ConfigMap") this.#settle(entry, judged.object);
       else this.#settleWithout(entry, false);
     } catch (error) {

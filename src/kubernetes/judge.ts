@@ -11,6 +11,7 @@ import type { GroupObject, SourceObject } from "../model/source.ts";
 import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dropped-requirements.ts";
 import type { Held, HeldMeta } from "./mirror.ts";
 import type { Resource } from "./resources.ts";
+import type { SharedConditions } from "./shared-conditions.ts";
 
 /** What an object is to davit, and what its status says now. */
 export interface Judgement {
@@ -24,15 +25,22 @@ export interface Judgement {
   readonly dropped: Dropped;
 }
 
+/** By what objects are judged, and where what they have in common is kept. */
+export interface JudgeTools {
+  readonly admission: Admission;
+  readonly conditions: SharedConditions;
+}
+
 /** Judges an object; one whose generation has been judged already is only asked for its status. */
 export function judge(
-  admission: Admission,
+  { admission, conditions }: JudgeTools,
   resource: Resource,
   { object, meta, before }: { object: JsonObject; meta: HeldMeta; before: Held<Judgement> | undefined },
 ): Judgement {
   const generation = generationOf(object);
-  const status = isJsonObject(object.status) ? object.status : {};
-  const dropped = resource.kind === "Group" ? droppedRequirements(object) : nothing;
+  const status = isJsonObject(object.status) ? conditions.of(object.status) : {};
+  const lacking = resource.kind === "Group" ? droppedRequirements(object) : nothing;
+  const dropped = isNothing(lacking) ? nothing : lacking;
   // What kubectl keeps beside an object changes without its generation.
   const isKnown =
     generation > 0 && before?.value.generation === generation && isDeepStrictEqual(before.value.dropped, dropped);

@@ -46,7 +46,7 @@ export class Mirror<Value> {
   }
 
   get(namespace: string, name: string): Held<Value> | undefined {
-    return this.#held.get(`${namespace}/${name}`);
+    return this.#held.get(keyOf(namespace, name));
   }
 
   all(): Iterable<Held<Value>> {
@@ -86,26 +86,31 @@ export class Mirror<Value> {
     const { namespace, name } = held;
     const known = this.get(namespace, name);
     if (known === held) return undefined;
-    this.#held.set(`${namespace}/${name}`, held);
+    this.#held.set(keyOf(namespace, name), held);
     const isReplaced = known !== undefined && (known.uid !== held.uid || this.#isDistrusted);
     return { kind: isReplaced ? "replaced" : "set", namespace, name };
   }
 
   /** Drops an object; undefined when it is not known. */
   drop({ namespace, name }: HeldMeta): MirrorChange | undefined {
-    return this.#held.delete(`${namespace}/${name}`) ? { kind: "deleted", namespace, name } : undefined;
+    return this.#held.delete(keyOf(namespace, name)) ? { kind: "deleted", namespace, name } : undefined;
   }
 
   /** Takes up a whole list: what is not in it is gone. */
   replace(listed: readonly Held<Value>[]): readonly MirrorChange[] {
     const before = this.#held;
     const gone = new Map(before);
-    for (const { namespace, name } of listed) gone.delete(`${namespace}/${name}`);
+    for (const { namespace, name } of listed) gone.delete(keyOf(namespace, name));
     const changes = [...gone.values()].flatMap((held) => this.drop(held) ?? []);
     changes.push(...listed.flatMap((held) => this.put(held) ?? []));
     this.#isDistrusted = false;
     return changes;
   }
+}
+
+/** Joined, not added: sums of texts stay in pieces, which take three times as much memory. */
+function keyOf(namespace: string, name: string): string {
+  return [namespace, name].join("/");
 }
 
 /** Undefined for what is no object of the API: it has no name, uid or version. */

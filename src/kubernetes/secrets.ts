@@ -103,12 +103,12 @@ export class Secrets {
 
   #makeWatch(reference: Reference): RunningWatch<Judgement> {
     const { namespace, name } = reference;
-    const { admission } = this.#context;
-    return makeWatch<Judgement>(this.#context, {
+    const context = this.#context;
+    return makeWatch<Judgement>(context, {
       resource: resources.Secret,
       namespace,
       name,
-      read: (object, meta, before) => judge(admission, resources.Secret, { object, meta, before }),
+      read: (object, meta, before) => judge(context, resources.Secret, { object, meta, before }),
       listener: {
         listed: () => this.#listed(reference),
         changed: () => this.#changed(reference),

@@ -42,8 +42,13 @@ interface Entry {
   failures: number;
   /** It is being written, or waits after a failure: whoever comes later only changes what is wanted. */
   isBusy: boolean;
-  /** What was written on top of a version; the watch may not have told of it yet. */
-  written: { readonly uid: string; readonly resourceVersion: string; readonly status: NextStatus } | undefined;
+}
+
+/** What was written on top of a version. */
+interface Written {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly status: NextStatus;
 }
 
 /**
@@ -64,6 +69,8 @@ export class StatusWriter implements StatusSink {
   readonly #options: StatusWriterOptions;
   readonly #bucket: TokenBucket;
   readonly #entries = new Map<string, Entry>();
+  /** What was written and the watch has not told of yet; the oldest first. */
+  readonly #unheard = new Map<Entry, Written>();
   /** What has to be looked at, in order. */
   readonly #due = new Set<Entry>();
   readonly #stopping = new AbortController();
@@ -89,7 +96,7 @@ export class StatusWriter implements StatusSink {
   write(name: ObjectName, status: ObjectStatus): Promise<void> {
     const key = keyOf(name);
     const known = this.#entries.get(key);
-    const entry = known ?? { name, wanted: status, failures: 0, isBusy: false, written: undefined };
+    const entry = known ?? { name, wanted: status, failures: 0, isBusy: false };
     entry.wanted = status;
     this.#entries.set(key, entry);
     this.#add(entry);
@@ -99,7 +106,10 @@ export class StatusWriter implements StatusSink {
   forget(name: ObjectName): void {
     const key = keyOf(name);
     const entry = this.#entries.get(key);
-    if (entry !== undefined) this.#due.delete(entry);
+    if (entry !== undefined) {
+      this.#due.delete(entry);
+      this.#unheard.delete(entry);
+    }
     this.#entries.delete(key);
     this.#rights.forget(name);
   }
@@ -108,7 +118,7 @@ export class StatusWriter implements StatusSink {
   recheck(name: ObjectName): void {
     const entry = this.#entries.get(keyOf(name));
     if (entry === undefined) return;
-    entry.written = undefined;
+    this.#unheard.delete(entry);
     this.#add(entry);
   }
 
@@ -200,13 +210,24 @@ export class StatusWriter implements StatusSink {
     try {
       await this.#patch(entry.name, uid, next);
       this.#rights.granted(entry.name);
-      entry.written = { uid, resourceVersion, status: next };
+      this.#noteWritten(entry, { uid, resourceVersion, status: next });
       const after = next.conditions.find(({ type }) => type === "Ready");
       if (after !== undefined)
         this.#options.events.record({ object: entry.name, uid, before: shownReady(shown), after });
       return "done";
     } catch (error) {
       return this.#failed(entry, error);
+    }
+  }
+
+  /** The watch tells of most writes in their order: nothing is kept for long of what it has told. */
+  #noteWritten(entry: Entry, written: Written): void {
+    this.#unheard.delete(entry);
+    if (this.#entries.get(keyOf(entry.name)) === entry) this.#unheard.set(entry, written);
+    for (const [oldest, { uid, resourceVersion }] of this.#unheard) {
+      const seen = this.#options.seen(oldest.name);
+      if (seen?.uid === uid && seen.resourceVersion === resourceVersion) return;
+      this.#unheard.delete(oldest);
     }
   }
 
@@ -251,13 +272,14 @@ export class StatusWriter implements StatusSink {
   }
 
   /** What has to be written, if anything. */
-  #pending({ name, wanted, written }: Entry) {
-    const seen = this.#options.seen(name);
+  #pending(entry: Entry) {
+    const seen = this.#options.seen(entry.name);
     if (seen === undefined) return undefined;
+    const written = this.#unheard.get(entry);
     const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;
     const shown: JsonObject = isStale ? toJson(written.status) : seen.value.status;
     const now = toRfc3339(this.#options.clock.nowMs()).replace(/\.\d+Z$/, "Z");
-    const next = nextStatus(wanted, shown, now);
+    const next = nextStatus(entry.wanted, shown, now);
     return next && { seen, shown, next };
   }
 }
@@ -267,5 +289,5 @@ function toJson({ conditions, ...fields }: NextStatus): JsonObject {
 }
 
 function keyOf({ kind, namespace, name }: ObjectName): string {
-  return `${kind}/${namespace}/${name}`;
+  return [kind, namespace, name].join("/");
 }

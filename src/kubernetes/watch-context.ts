@@ -8,11 +8,13 @@ import type { ApiClient } from "./client.ts";
 import type { ReadObject } from "./mirror.ts";
 import { ObjectWatch, type ObjectWatchListener, type WatchLimits } from "./object-watch.ts";
 import { collectionPath, type Resource } from "./resources.ts";
+import type { SharedConditions } from "./shared-conditions.ts";
 import type { WatchHealth } from "./watch-health.ts";
 
 export interface WatchContext {
   readonly client: Pick<ApiClient, "json" | "watch">;
   readonly admission: Admission;
+  readonly conditions: SharedConditions;
   readonly clock: Clock;
   /** From 0 to below 1, uniformly. */
   readonly random: () => number;
