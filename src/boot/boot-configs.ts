@@ -120,11 +120,11 @@ export class BootConfigs {
   #config(part: TemplatePart, machine: Machine, request: ConfigRequest): Rendered {
     assertUsable(machine, part);
     const template = this.#index.template(machine, part);
-    const kept = this.#kept.get(machine, part, template.text);
+    const kept = this.#kept.get(machine, part);
     if (kept !== undefined) return kept;
     const { text, isOfRequest } = this.#fill(template, machine, request);
     const rendered = this.#checksOf(part, template).get(text);
-    return isOfRequest ? rendered : this.#kept.keep(machine, part, template.text, rendered);
+    return isOfRequest ? rendered : this.#kept.keep(machine, part, rendered);
   }
 
   /** A template's result, or a raw text as it is; and whether another request may have another one. */

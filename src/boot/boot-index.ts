@@ -104,9 +104,7 @@ export class BootIndex implements FeedListener {
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
     if (this.#known.isBereft(labels, group)) throw new BootError("bereft", group && { group: group.id });
     if (group === undefined) throw new BootError("noMatch");
-    if (group.isTied) throw new BootError("tied", { group: group.id });
-    if (group.isRefused) throw new BootError("refused", { group: group.id });
-    if (group.hold) throw new BootError("held", { group: group.id });
+    if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
     return group;
   }
 

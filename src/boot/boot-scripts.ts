@@ -15,6 +15,7 @@ import type { Template } from "../render/template.ts";
 import { bootVariables } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
 import type { Machine } from "./boot-index.ts";
+import type { BootProfile, KeptText } from "./known-documents.ts";
 
 export interface BootScriptsOptions {
   /** `host:port` that machines reach the boot service by: from the configuration, never from a request. */
@@ -53,7 +54,7 @@ export class BootScripts {
     const { group, profile } = machine;
     if (group.script?.profile === profile) return group.script;
     const script = this.#makeIpxe(machine);
-    group.script = script && { ...counted(script), profile };
+    group.script = script && keptText(script, profile);
     return group.script;
   }
 
@@ -112,6 +113,12 @@ export class BootScripts {
   #variables({ group, profile }: Machine) {
     return bootVariables({ group, defaults: profile.content.metadata, davitUrl: this.#davitUrl });
   }
+}
+
+/** Every member by name: with a copy's the last one would have a second object beside the first. */
+function keptText(script: Rendered, profile: BootProfile): KeptText {
+  const { body, contentType, byteLength } = counted(script);
+  return { body, contentType, byteLength, profile };
 }
 
 /** @throws {BootError} for a Profile without a boot section, or with one that never was good. */

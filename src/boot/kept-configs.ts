@@ -3,7 +3,7 @@
  * boot script, and count together: beyond a number of bytes all of them are let go, and made again as they are asked for.
  */
 
-import { isGenericPart, type TemplatePart } from "../model/profile.ts";
+import type { TemplatePart } from "../model/profile.ts";
 import type { Rendered } from "../render/rendered.ts";
 import type { Machine } from "./boot-index.ts";
 import type { BootGroup, KeptConfig } from "./known-documents.ts";
@@ -19,21 +19,24 @@ export class KeptConfigs {
     this.#limitBytes = limitBytes;
   }
 
-  /** What is kept of a part; undefined unless it was made of this text, and of this version of the Profile. */
-  get({ group, profile }: Machine, part: TemplatePart, text: string): Rendered | undefined {
+  /**
+   * What is kept of a part; undefined unless it was made of this version of the Profile, which tells the template: a
+   * Secret's text by its hash.
+   */
+  get({ group, profile }: Machine, part: TemplatePart): Rendered | undefined {
     const kept = keptOf(group, part);
-    return kept !== undefined && kept.profile === profile && kept.text === text ? kept : undefined;
+    return kept !== undefined && kept.profile === profile ? kept : undefined;
   }
 
   /** @returns what is to be answered: the same as `get` gives from now on, unless it is too large to be kept. */
-  keep({ group, profile }: Machine, part: TemplatePart, text: string, rendered: Rendered): Rendered {
+  keep({ group, profile }: Machine, part: TemplatePart, rendered: Rendered): Rendered {
     const bytes = sizeOf(rendered);
     if (bytes > this.#limitBytes) return rendered;
     if (this.#sizeBytes + bytes > this.#limitBytes) this.#letGo();
-    if (!keepsSome(group)) this.#groups.push(group);
+    if (group.configs === undefined) this.#groups.push(group);
     const { body, contentType, byteLength } = rendered;
-    const kept = { body, contentType, byteLength, profile, text };
-    put(group, part, kept);
+    const kept = { body, contentType, byteLength, profile, part };
+    put(group, kept);
     // One that is made anew counts twice until all are let go: too much rather than too little.
     this.#sizeBytes += bytes;
     return kept;
@@ -41,7 +44,7 @@ export class KeptConfigs {
 
   #letGo(): void {
     for (const group of this.#groups) {
-      letGoOf(group);
+      group.configs = undefined;
     }
     this.#groups = [];
     this.#sizeBytes = 0;
@@ -49,28 +52,17 @@ export class KeptConfigs {
 }
 
 /** What a Group keeps of a part, whatever it was made of. */
-export function keptOf(group: BootGroup, part: TemplatePart): KeptConfig | undefined {
-  return isGenericPart(part) ? group.parts?.get(part) : group[part];
+export function keptOf({ configs }: BootGroup, part: TemplatePart): KeptConfig | undefined {
+  if (configs === undefined) return undefined;
+  if ("part" in configs) return configs.part === part ? configs : undefined;
+  return configs.find((kept) => kept.part === part);
 }
 
-function keepsSome({ ignition, cloudConfig, generic, parts }: BootGroup): boolean {
-  return [ignition, cloudConfig, generic, parts].some((kept) => kept !== undefined);
-}
-
-function put(group: BootGroup, part: TemplatePart, kept: KeptConfig): void {
-  if (!isGenericPart(part)) {
-    group[part] = kept;
-    return;
-  }
-  group.parts ??= new Map();
-  group.parts.set(part, kept);
-}
-
-function letGoOf(group: BootGroup): void {
-  group.ignition = undefined;
-  group.cloudConfig = undefined;
-  group.generic = undefined;
-  group.parts = undefined;
+/** One alone is kept without a list, which would take as much memory as three members of the Group. */
+function put(group: BootGroup, kept: KeptConfig): void {
+  const { configs = [] } = group;
+  const others = ("part" in configs ? [configs] : configs).filter(({ part }) => part !== kept.part);
+  group.configs = others.length === 0 ? kept : [...others, kept];
 }
 
 /** What an entry takes beside its text. */

@@ -12,7 +12,7 @@ import {
 import { type Group, isSelecting, toGroup } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
-import type { GenericPart, ProfileContent, TemplateField } from "../model/profile.ts";
+import type { ProfileContent, TemplatePart } from "../model/profile.ts";
 import type { GroupLines } from "../render/metadata.ts";
 import type { GrubSource } from "../render/own-scripts.ts";
 import type { Rendered } from "../render/rendered.ts";
@@ -20,17 +20,21 @@ import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */
 export interface BootGroup extends Group, KeptTexts {
-  /** Its newest version was refused and there is no older one. */
-  readonly isRefused: boolean;
-  /** Groups of other namespaces have the same selector and priority. */
-  readonly isTied: boolean;
+  /** Why nobody gets this Group whom it selects; undefined in nearly every Group. */
+  readonly barrier: Barrier | undefined;
 }
+
+/**
+ * Groups of other namespaces have the same selector and priority; the newest version was refused and there is no older
+ * one; or it says so itself. The first that applies.
+ */
+export type Barrier = "tied" | "refused" | "held";
 
 /**
  * What was rendered of a Group that no request changes. It is kept in the Group and not in a map beside it: with 100,000
  * groups each step on the way to a text is a wait for memory, and each object on it some of the 2 KiB that a Group may take.
  */
-export interface KeptTexts extends KeptConfigTexts {
+export interface KeptTexts {
   /** For iPXE. */
   script: KeptText | undefined;
   /** For GRUB, whose config has words of the request besides. */
@@ -38,12 +42,8 @@ export interface KeptTexts extends KeptConfigTexts {
   lines: GroupLines | undefined;
   /** The Profile's metadata that `lines` were made with. */
   defaults: JsonObject | undefined;
-}
-
-/** Configs of templates that say nothing of the request, see `kept-configs.ts`. */
-export interface KeptConfigTexts extends Record<TemplateField, KeptConfig | undefined> {
-  /** Of the generic parts; undefined in nearly every Group. */
-  parts: Map<GenericPart, KeptConfig> | undefined;
+  /** Configs of templates that say nothing of the request, see `kept-configs.ts`. Nearly every Group has one or none. */
+  configs: KeptConfig | readonly KeptConfig[] | undefined;
 }
 
 /** Made of a Group and this version of its Profile. */
@@ -51,9 +51,8 @@ export interface KeptText extends Rendered {
   readonly profile: BootProfile;
 }
 
-/** Made of this text of a template, too, which may be a Secret's. */
 export interface KeptConfig extends KeptText {
-  readonly text: string;
+  readonly part: TemplatePart;
 }
 
 /** Made of a Group and this version of its Profile. */
@@ -156,8 +155,8 @@ export class KnownDocuments {
   }
 
   /** Every member by name: V8 keeps what a copy brings in a second object, which each request would have to fetch. */
-  #toBootGroup(group: Group, { refused, tied }: GroupDocument): BootGroup {
-    const { id, selector, expressions, requirementCount, selectorText, priority, hold, args, metadata } = group;
+  #toBootGroup(group: Group, document: GroupDocument): BootGroup {
+    const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata } = group;
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
     return {
@@ -168,21 +167,22 @@ export class KnownDocuments {
       requirementCount,
       selectorText,
       priority,
-      hold,
       args,
       metadata,
-      isRefused: refused === true,
-      isTied: tied === true,
+      barrier: barrierOf(document),
       script: undefined,
       boot: undefined,
       lines: undefined,
       defaults: undefined,
-      ignition: undefined,
-      cloudConfig: undefined,
-      generic: undefined,
-      parts: undefined,
+      configs: undefined,
     };
   }
+}
+
+function barrierOf({ refused, tied, spec }: GroupDocument): Barrier | undefined {
+  if (tied === true) return "tied";
+  if (refused === true) return "refused";
+  return spec.hold ? "held" : undefined;
 }
 
 /** The key of a secret template's text. */

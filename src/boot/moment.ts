@@ -96,6 +96,6 @@ function given<Value>(outcome: Outcome<Value>): Value {
 
 /** A Group in which nothing is kept yet, and whose texts go with it. */
 function unkept(group: BootGroup): BootGroup {
-  const scripts = { script: undefined, boot: undefined, lines: undefined, defaults: undefined };
-  return { ...group, ...scripts, ignition: undefined, cloudConfig: undefined, generic: undefined, parts: undefined };
+  const nothing = { script: undefined, boot: undefined, lines: undefined, defaults: undefined, configs: undefined };
+  return { ...group, ...nothing };
 }

@@ -59,7 +59,6 @@ export interface Group {
   /** The selector as text: sorted `key=value` and expressions, joined by commas. */
   readonly selectorText: string;
   readonly priority: number;
-  readonly hold: boolean;
   /** See `GroupSpec`. */
   readonly args: readonly string[];
   readonly metadata: JsonObject;
@@ -81,7 +80,6 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec): Group
     requirementCount: Object.keys(selector).length + expressions.length,
     selectorText: selectorText(selector, expressions),
     priority: spec.priority,
-    hold: spec.hold,
     args: spec.args ?? noArguments,
     metadata: spec.metadata,
   };

@@ -104,27 +104,26 @@ describe("kept configs", () => {
   it("are let go together when they are too many", () => {
     const kept = new KeptConfigs({ limitBytes: 1_000 });
     const others = Array.from({ length: 3 }, () => ({ ...machine, group: selected() }));
-    for (const each of others) kept.keep(each, "generic", "t", config("x".repeat(50)));
-    expect(others.map((each) => kept.get(each, "generic", "t")?.body.length)).toEqual([50, 50, 50]);
-    kept.keep(machine, "generic", "t", config("y".repeat(50)));
-    expect(others.map((each) => kept.get(each, "generic", "t"))).toEqual([undefined, undefined, undefined]);
-    expect(kept.get(machine, "generic", "t")?.body).toBe("y".repeat(50));
+    for (const each of others) kept.keep(each, "generic", config("x".repeat(50)));
+    expect(others.map((each) => kept.get(each, "generic")?.body.length)).toEqual([50, 50, 50]);
+    kept.keep(machine, "generic", config("y".repeat(50)));
+    expect(others.map((each) => kept.get(each, "generic"))).toEqual([undefined, undefined, undefined]);
+    expect(kept.get(machine, "generic")?.body).toBe("y".repeat(50));
   });
 
   it("have no room for one that would drive out all others", () => {
     const kept = new KeptConfigs({ limitBytes: 1_000 });
     const other = { ...machine, group: selected() };
-    kept.keep(other, "generic", "t", config("x"));
-    kept.keep(machine, "ignition", "t", config("x".repeat(1_000)));
-    expect(kept.get(other, "generic", "t")?.body).toBe("x");
-    expect(kept.get(machine, "ignition", "t")).toBeUndefined();
+    kept.keep(other, "generic", config("x"));
+    kept.keep(machine, "ignition", config("x".repeat(1_000)));
+    expect(kept.get(other, "generic")?.body).toBe("x");
+    expect(kept.get(machine, "ignition")).toBeUndefined();
   });
 
-  it("are those of one text and of one version of the Profile", () => {
+  it("are those of one part and of one version of the Profile", () => {
     const kept = new KeptConfigs({ limitBytes: 1_000 });
-    kept.keep(machine, "generic", "t", config("x"));
-    expect(kept.get(machine, "generic", "u")).toBeUndefined();
-    expect(kept.get(machine, "ignition", "t")).toBeUndefined();
-    expect(kept.get({ ...machine, profile: { ...machine.profile } }, "generic", "t")).toBeUndefined();
+    kept.keep(machine, "generic", config("x"));
+    expect(kept.get(machine, "ignition")).toBeUndefined();
+    expect(kept.get({ ...machine, profile: { ...machine.profile } }, "generic")).toBeUndefined();
   });
 });

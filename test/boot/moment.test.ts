@@ -54,6 +54,6 @@ it("nothing that is rendered of a moment is kept in the index", () => {
   for (const name of ["ipxe", "grub", "generic", "metadata"] as const) {
     configs.render(name, { labels, rawQuery: query, userAgent: "" });
   }
-  const kept = { script: undefined, boot: undefined, lines: undefined, generic: undefined };
+  const kept = { script: undefined, boot: undefined, lines: undefined, configs: undefined };
   expect(index.groups.get("lab/zone")).toMatchObject(kept);
 });

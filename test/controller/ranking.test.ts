@@ -264,7 +264,7 @@ describe("Groups that changed", () => {
   it("are nobody after an update that changes neither selector nor priority", () => {
     const ranking = rankingOf([group("lab/node", { mac: "m1" })]);
     ranking.takeAffected();
-    ranking.update("lab/node", { ...group("lab/node", { mac: "m1" }), hold: true });
+    ranking.update("lab/node", { ...group("lab/node", { mac: "m1" }), profileId: "lab/other" });
     expect(ranking.takeAffected()).toEqual({ siblings: new Set(), others: new Set() });
   });
 

@@ -205,7 +205,7 @@ describe("a preview", () => {
     expect(await counted()).toEqual(before);
     // Near misses of requests before are told at a pace, and may come meanwhile.
     expect(logged.filter((line) => line.includes("traceless"))).toEqual([]);
-    expect(service.index.groups.get("lab/b")).toMatchObject({ script: undefined, generic: undefined });
+    expect(service.index.groups.get("lab/b")).toMatchObject({ script: undefined, configs: undefined });
   });
 
   it("of more labels than a machine may send is refused as the machine is", async () => {
