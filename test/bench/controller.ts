@@ -1,6 +1,7 @@
 /**
  * `make bench-controller`: how soon a change in a cluster is what machines get, beside a real API server. davit is a
- * process of its own. `--profiles`, `--groups`, `--shared` and `--changes` take smaller numbers for a first look.
+ * process of its own, as its image runs it. `--profiles`, `--groups`, `--shared` and `--changes` take smaller numbers for
+ * a first look.
  *
  * `shared` Groups name one Profile, the others one each, in turn.
  */
@@ -10,6 +11,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { createAll, machineGroup, pathOf, profile, readyCount, setKernel } from "../cluster/machines.ts";
 import { Rack } from "../cluster/rack.ts";
+import { imageProgram } from "../helpers/image-program.ts";
 import { missingTools } from "../tools/tools.ts";
 import { residentBytesOf } from "./process-usage.ts";
 import { load, mebibytes, print } from "./report.ts";
@@ -51,7 +53,7 @@ async function main(): Promise<void> {
     const filledMs = await durationOf(() => fill(cluster));
     print(`${profileCount} Profiles and ${groupCount} Groups written in ${seconds(filledMs)}; ${load()}`);
     const startedMs = systemClock.monotonicMs();
-    const rack = await Rack.start({ kubeconfig: cluster.kubeconfig });
+    const rack = await Rack.start({ kubeconfig: cluster.kubeconfig, ...imageProgram() });
     try {
       rows.push(...(await firstSync(cluster, rack, startedMs)));
       rows.push(...(await singleChanges(cluster, rack)));

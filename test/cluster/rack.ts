@@ -4,10 +4,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitOptions, type DavitProcess, startDavit } from "../helpers/davit-process.ts";
 import { macOf } from "./machines.ts";
 
-export interface RackOptions {
+export interface RackOptions extends Pick<DavitOptions, "program" | "nodeArgs"> {
   readonly kubeconfig: string;
   /** Further options of `davit serve`. */
   readonly args?: readonly string[];

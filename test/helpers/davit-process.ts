@@ -16,6 +16,8 @@ export interface DavitOptions {
   readonly args?: readonly string[];
   /** The file that is run; davit's own unless given. */
   readonly program?: string;
+  /** Options of Node itself. */
+  readonly nodeArgs?: readonly string[];
   /** Ends the process, whatever it does: a crash. */
   readonly crash?: AbortSignal;
   /** Where the lines of its log go, for when it ends before it serves. */
@@ -83,14 +85,14 @@ function addresses(names: readonly string[], args: readonly string[]): readonly 
   return [...free.flatMap((name) => [`--${name}-address`, "127.0.0.1:0"]), ...args];
 }
 
-type LaunchOptions = Pick<DavitOptions, "program" | "crash" | "log" | "within" | "variables">;
+type LaunchOptions = Pick<DavitOptions, "program" | "nodeArgs" | "crash" | "log" | "within" | "variables">;
 
 async function launch(
   command: string,
   args: readonly string[],
-  { program = main, crash, log = [], within = [], variables }: LaunchOptions = {},
+  { program = main, nodeArgs = [], crash, log = [], within = [], variables }: LaunchOptions = {},
 ) {
-  const [file = process.execPath, ...words] = [...within, process.execPath, program, command];
+  const [file = process.execPath, ...words] = [...within, process.execPath, ...nodeArgs, program, command];
   const child = spawn(file, [...words, "--log-format", "json", ...args], {
     env: { ...environment(), ...variables },
     stdio: ["ignore", "pipe", "pipe"],
