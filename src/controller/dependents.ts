@@ -1,6 +1,6 @@
 /** Which objects have to be looked at again when another one changes: Profiles by what they read, Groups by Profile. */
 
-import type { GroupObject, ObjectName, ProfileObject } from "../model/source.ts";
+import { type GroupObject, type ObjectName, objectKey, type ProfileObject } from "../model/source.ts";
 
 export class Dependents {
   /** What is read, to who reads it. */
@@ -46,14 +46,6 @@ export class Dependents {
     readers?.delete(readerKey);
     if (readers?.size === 0) this.#readers.delete(key);
   }
-}
-
-/**
- * A name as one text, for maps and queues. Joined, not added: sums of texts stay in pieces, which take three times as much
- * memory, and each object is in a dozen of maps.
- */
-export function objectKey({ kind, namespace, name }: ObjectName): string {
-  return [kind, namespace, name].join("/");
 }
 
 function without(names: readonly ObjectName[], others: readonly ObjectName[]): readonly ObjectName[] {

@@ -1,8 +1,7 @@
 /** Names to look at a little later: those that come meanwhile are added, each once. */
 
 import type { Clock } from "../lib/clock.ts";
-import type { ObjectName } from "../model/source.ts";
-import { objectKey } from "./dependents.ts";
+import { type ObjectName, objectKey } from "../model/source.ts";
 
 export interface LaterOptions {
   readonly clock: Clock;

@@ -5,8 +5,7 @@
 
 import type { Log } from "../lib/log.ts";
 import { compareBytes } from "../lib/order.ts";
-import type { Condition, ObjectName } from "../model/source.ts";
-import { objectKey } from "./dependents.ts";
+import { type Condition, type ObjectName, objectKey } from "../model/source.ts";
 
 interface Found {
   readonly condition: Condition;

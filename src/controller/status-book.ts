@@ -9,8 +9,7 @@ import type { Clock } from "../lib/clock.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
-import type { ObjectName, ObjectStatus, StatusSink } from "../model/source.ts";
-import { objectKey } from "./dependents.ts";
+import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../model/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "./work-queue.ts";
 
 export interface StatusBookOptions {

@@ -6,7 +6,7 @@
 
 import type { Log } from "../lib/log.ts";
 import { compareBytes } from "../lib/order.ts";
-import type { Condition, ObjectName, ObjectStatus, StatusSink } from "../model/source.ts";
+import { type Condition, type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../model/source.ts";
 import { RenderedLog } from "./rendered-log.ts";
 
 /** An object that a person should look at, and why. */
@@ -39,7 +39,7 @@ export class StatusLog implements StatusSink {
     if (ready === undefined) return Promise.resolve();
     const advice = ready.status === "True" ? conditions.find(isAdvice) : undefined;
     const shown = advice ?? ready;
-    const key = keyOf(name);
+    const key = objectKey(name);
     const before = this.#told.get(key)?.shown;
     this.#told.set(key, { name, shown });
     if (before === undefined || !isSame(before, shown)) this.#tell(name, shown, before);
@@ -47,7 +47,7 @@ export class StatusLog implements StatusSink {
   }
 
   forget(name: ObjectName): void {
-    this.#told.delete(keyOf(name));
+    this.#told.delete(objectKey(name));
     this.#rendered.forget(name);
   }
 
@@ -82,8 +82,4 @@ function isAdvice({ reason }: Condition): boolean {
 
 function isSame(a: Condition, b: Condition): boolean {
   return a.status === b.status && a.reason === b.reason && a.message === b.message;
-}
-
-function keyOf({ kind, namespace, name }: ObjectName): string {
-  return [kind, namespace, name].join("/");
 }

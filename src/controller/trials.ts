@@ -9,8 +9,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { nextTurn, Slices } from "../lib/slices.ts";
-import type { Condition, ObjectName, ObjectStatus, Source } from "../model/source.ts";
-import { objectKey } from "./dependents.ts";
+import { type Condition, type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
 import type { Documents } from "./documents.ts";
 import { Later } from "./later.ts";
 import { notRendered, renderedCondition } from "./rendered.ts";

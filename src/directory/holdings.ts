@@ -14,7 +14,15 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
-import type { GroupObject, ObjectKind, ObjectName, Refusal, SourceObject, SourceView } from "../model/source.ts";
+import {
+  type GroupObject,
+  type ObjectKind,
+  type ObjectName,
+  objectKey,
+  type Refusal,
+  type SourceObject,
+  type SourceView,
+} from "../model/source.ts";
 import type { FileProblem } from "./file-problem.ts";
 import type { Definition, ReadFile } from "./read-file.ts";
 
@@ -68,7 +76,7 @@ export class Holdings implements SourceView {
   }
 
   refusalOf(name: ObjectName): Refusal | undefined {
-    return this.#refusals.get(keyOf(name));
+    return this.#refusals.get(objectKey(name));
   }
 
   /** True while an object that was not found waits for a second look. */
@@ -118,7 +126,7 @@ export class Holdings implements SourceView {
   /** Replaces what is refused. @returns whose refusal is new, another one, or over. */
   #takeRefusals(refusals: readonly Refusal[]): readonly ObjectName[] {
     const before = this.#refusals;
-    this.#refusals = new Map(refusals.map((refusal) => [keyOf(refusal), refusal]));
+    this.#refusals = new Map(refusals.map((refusal) => [objectKey(refusal), refusal]));
     const all = new Map([...before, ...this.#refusals]);
     return [...all].flatMap(([key, { kind, namespace, name }]) =>
       before.get(key)?.message === this.#refusals.get(key)?.message ? [] : [{ kind, namespace, name }],
@@ -175,7 +183,7 @@ export class Holdings implements SourceView {
     const removed: SourceObject[] = [];
     for (const objects of Object.values(this.#objects)) {
       for (const [id, object] of objects) {
-        const key = keyOf(nameOf(object));
+        const key = objectKey(nameOf(object));
         if (found.has(key)) continue;
         const sinceMs = before.get(key) ?? atMs;
         if (atMs - sinceMs < this.#confirmMs) {
@@ -203,7 +211,7 @@ function toRefusal({ kind, namespace, name }: ObjectName, message: string): Refu
 }
 
 function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {
-  return Map.groupBy(definitions, (definition) => keyOf(nameOfDefinition(definition)));
+  return Map.groupBy(definitions, (definition) => objectKey(nameOfDefinition(definition)));
 }
 
 function duplicateProblem(first: Definition, second: Definition): FileProblem {
@@ -240,8 +248,4 @@ function originOf(definition: Definition): string {
 
 function nameOf({ kind, namespace, name }: SourceObject): ObjectName {
   return { kind, namespace, name };
-}
-
-function keyOf({ kind, namespace, name }: ObjectName): string {
-  return `${kind}/${namespace}/${name}`;
 }

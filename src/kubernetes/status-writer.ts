@@ -9,7 +9,7 @@
 import { backoffMs, type Clock, toRfc3339 } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { ObjectName, ObjectStatus, StatusSink } from "../model/source.ts";
+import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../model/source.ts";
 import { ApiError, fieldNotDeclared } from "./api-error.ts";
 import type { ApiClient } from "./client.ts";
 import type { SeenObject } from "./cluster-source.ts";
@@ -94,7 +94,7 @@ export class StatusWriter implements StatusSink {
 
   /** Resolves at once: the write itself may take as long as the API server is away. */
   write(name: ObjectName, status: ObjectStatus): Promise<void> {
-    const key = keyOf(name);
+    const key = objectKey(name);
     const known = this.#entries.get(key);
     const entry = known ?? { name, wanted: status, failures: 0, isBusy: false };
     entry.wanted = status;
@@ -104,7 +104,7 @@ export class StatusWriter implements StatusSink {
   }
 
   forget(name: ObjectName): void {
-    const key = keyOf(name);
+    const key = objectKey(name);
     const entry = this.#entries.get(key);
     if (entry !== undefined) {
       this.#due.delete(entry);
@@ -116,7 +116,7 @@ export class StatusWriter implements StatusSink {
 
   /** Looks again at an object that has taken the place of another of its name. */
   recheck(name: ObjectName): void {
-    const entry = this.#entries.get(keyOf(name));
+    const entry = this.#entries.get(objectKey(name));
     if (entry === undefined) return;
     this.#unheard.delete(entry);
     this.#add(entry);
@@ -170,7 +170,7 @@ export class StatusWriter implements StatusSink {
     entry.isBusy = false;
     entry.failures = 0;
     if (outcome === "done") this.#lanes.succeeded();
-    if (outcome === "throttled" && this.#entries.get(keyOf(entry.name)) === entry) this.#add(entry);
+    if (outcome === "throttled" && this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
   /** Where nothing can be written, ten thousand objects shall not try one after the other. */
@@ -191,7 +191,7 @@ export class StatusWriter implements StatusSink {
     const delayMs = backoffMs(attempt, retryDelays) * (1 + random());
     await clock.sleep(delayMs, this.#stopping.signal);
     entry.isBusy = false;
-    if (this.#entries.get(keyOf(entry.name)) === entry) this.#add(entry);
+    if (this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
   /** All that were refused at once are one sign that it is too much. */
@@ -223,7 +223,7 @@ export class StatusWriter implements StatusSink {
   /** The watch tells of most writes in their order: nothing is kept for long of what it has told. */
   #noteWritten(entry: Entry, written: Written): void {
     this.#unheard.delete(entry);
-    if (this.#entries.get(keyOf(entry.name)) === entry) this.#unheard.set(entry, written);
+    if (this.#entries.get(objectKey(entry.name)) === entry) this.#unheard.set(entry, written);
     for (const [oldest, { uid, resourceVersion }] of this.#unheard) {
       const seen = this.#options.seen(oldest.name);
       if (seen?.uid === uid && seen.resourceVersion === resourceVersion) return;
@@ -260,7 +260,7 @@ export class StatusWriter implements StatusSink {
     const problem = failureText(error, { verb: "patch", resource: resources[kind], subresource: "status", namespace });
     const data = { kind, namespace, name: object, problem };
     // Of one that was forgotten meanwhile nobody would ever take it back.
-    if (error.status === 403 && this.#entries.get(keyOf(name)) === entry) this.#rights.refused(name, problem);
+    if (error.status === 403 && this.#entries.get(objectKey(name)) === entry) this.#rights.refused(name, problem);
     // A CRD of another version refuses it now as later; the resync tries again.
     if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
       this.#options.log.warn(data, "the API server refuses a status, is its CRD of this version of davit?");
@@ -286,8 +286,4 @@ export class StatusWriter implements StatusSink {
 
 function toJson({ conditions, ...fields }: NextStatus): JsonObject {
   return { ...fields, conditions: conditions.map((condition) => ({ ...condition })) };
-}
-
-function keyOf({ kind, namespace, name }: ObjectName): string {
-  return [kind, namespace, name].join("/");
 }

@@ -7,7 +7,7 @@ import type { Definition, ItemPlace, ReadFile } from "../directory/read-file.ts"
 import { readDocuments, type TextDocument, type TextStart } from "../directory/yaml-documents.ts";
 import type { Position } from "../lib/position.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
-import type { ObjectName } from "../model/source.ts";
+import { type ObjectName, objectKey } from "../model/source.ts";
 
 /** A text that objects were read from. */
 export interface WrittenText {
@@ -35,7 +35,7 @@ export class ObjectPlaces {
   /** Takes in what a text defines; of an object that is defined twice the first one counts. */
   add(text: WrittenText, { definitions }: ReadFile): void {
     for (const definition of definitions) {
-      const key = keyOf(nameOf(definition));
+      const key = objectKey(nameOf(definition));
       if (!this.#objects.has(key)) this.#objects.set(key, { text, item: definition.place });
     }
   }
@@ -47,7 +47,7 @@ export class ObjectPlaces {
    * @returns undefined for an object that is not in a text.
    */
   placeOf(name: ObjectName, path: readonly string[], inside?: Position): FilePlace | undefined {
-    const written = this.#objects.get(keyOf(name));
+    const written = this.#objects.get(objectKey(name));
     if (written === undefined) return undefined;
     const { file, at, document: number } = written.item;
     const document = path.length === 0 ? undefined : this.#read(written.text).find((each) => each.number === number);
@@ -56,7 +56,7 @@ export class ObjectPlaces {
 
   /** True when an object has a value there. */
   has(name: ObjectName, path: readonly string[]): boolean {
-    const written = this.#objects.get(keyOf(name));
+    const written = this.#objects.get(objectKey(name));
     const document = written && this.#read(written.text).find(({ number }) => number === written.item.document);
     let value: JsonValue | undefined = document?.value;
     for (const segment of [...(written?.item.path ?? []), ...path]) value = memberOf(value, segment);
@@ -89,8 +89,4 @@ function memberOf(value: JsonValue | undefined, name: string): JsonValue | undef
 
 function nameOf(definition: Definition): ObjectName {
   return definition.kind === "accepted" ? definition.object : definition.name;
-}
-
-function keyOf({ kind, namespace, name }: ObjectName): string {
-  return `${kind}/${namespace}/${name}`;
 }

@@ -229,18 +229,22 @@ describe("Groups of many patterns for one label", () => {
   });
 });
 
+/** Those whose standing is another than before are named when one set of Groups takes the place of another. */
+function expectChangedNamed(ranking: Ranking, before: readonly Group[], after: readonly Group[]): void {
+  ranking.takeAffected();
+  const standingBefore = standings(ranking, before);
+  for (const { id } of before) ranking.update(id, undefined);
+  for (const each of after) ranking.update(each.id, each);
+  const changed = [...standings(ranking, after)].filter(([id, text]) => standingBefore.get(id) !== text);
+  const { siblings, others } = ranking.takeAffected();
+  expect([...siblings, ...others]).toEqual(expect.arrayContaining(changed.map(([id]) => id)));
+}
+
 describe("Groups that changed", () => {
   it("name everyone with expressions whose standing is another than before", () => {
     fc.assert(
       fc.property(mixedGroups, mixedGroups, (before, after) => {
-        const ranking = rankingOf(before);
-        ranking.takeAffected();
-        const standingBefore = standings(ranking, before);
-        for (const { id } of before) ranking.update(id, undefined);
-        for (const each of after) ranking.update(each.id, each);
-        const changed = [...standings(ranking, after)].filter(([id, text]) => standingBefore.get(id) !== text);
-        const { siblings, others } = ranking.takeAffected();
-        expect([...siblings, ...others]).toEqual(expect.arrayContaining(changed.map(([id]) => id)));
+        expectChangedNamed(rankingOf(before), before, after);
       }),
       { numRuns: 300 },
     );
@@ -249,14 +253,7 @@ describe("Groups that changed", () => {
   it("name everyone whose standing is another than before", () => {
     fc.assert(
       fc.property(someGroups, someGroups, fc.boolean(), (before, after, tiesAcrossNamespaces) => {
-        const ranking = rankingOf(before, tiesAcrossNamespaces);
-        ranking.takeAffected();
-        const standingBefore = standings(ranking, before);
-        for (const { id } of before) ranking.update(id, undefined);
-        for (const each of after) ranking.update(each.id, each);
-        const changed = [...standings(ranking, after)].filter(([id, text]) => standingBefore.get(id) !== text);
-        const { siblings, others } = ranking.takeAffected();
-        expect([...siblings, ...others]).toEqual(expect.arrayContaining(changed.map(([id]) => id)));
+        expectChangedNamed(rankingOf(before, tiesAcrossNamespaces), before, after);
       }),
     );
   });
