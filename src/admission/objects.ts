@@ -6,6 +6,7 @@ import { type GroupSpec, normalizeSelector } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import {
   type Boot,
+  effects,
   genericPart,
   type LocalBoot,
   type ProfileSpec,
@@ -26,8 +27,10 @@ export function toProfileSpec(spec: JsonObject): ProfileSpec {
   for (const part of parts) templates[genericPart(textOf(part.name))] = toTemplate(part);
   const boot = isJsonObject(spec.boot) ? toBoot(spec.boot) : undefined;
   const { grubScript } = objectOf(spec.boot);
+  const effect = effects.find((known) => known === spec.effect);
   return {
     ...displayName(spec),
+    ...(effect && { effect }),
     ...(isJsonObject(spec.metadata) && { metadata: spec.metadata }),
     ...(boot && { boot }),
     ...(typeof grubScript === "string" && { grubScript }),

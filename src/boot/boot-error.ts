@@ -18,6 +18,8 @@ export const bootRefusals = {
   failed: "profile could not be prepared",
   /** Groups of several namespaces claim the machine alike, and it is not for davit to pick one. */
   tied: "groups tie",
+  /** The Profile overwrites disks, and it is not certain that the objects say so now. */
+  doubtful: "install not certain",
   /** Part of the source is unreadable, and the answer could be one that the unreadable part overrides. */
   withheld: "withheld until every object is readable",
   /** A template, or what it yields, cannot be used. */

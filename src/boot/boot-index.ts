@@ -110,7 +110,7 @@ export class BootIndex implements FeedListener {
 
   /**
    * The group and Profile that a machine with these labels gets.
-   * @throws {BootError} as `selectGroup`, noProfile and failed.
+   * @throws {BootError} as `selectGroup`, noProfile, failed and doubtful.
    */
   select(labels: Labels): Machine {
     const group = this.selectGroup(labels);
@@ -119,6 +119,7 @@ export class BootIndex implements FeedListener {
     // What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device.
     if (profile === undefined) throw new BootError(this.isWithholding ? "withheld" : "noProfile", subject);
     if (profile.hasFailed) throw new BootError("failed", subject);
+    if (profile.isInstall && isDoubtful(group, profile)) throw new BootError("doubtful", subject);
     return { group, profile };
   }
 
@@ -162,4 +163,9 @@ export class BootIndex implements FeedListener {
 
 function namesMachine(group: Group | undefined): boolean {
   return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
+}
+
+/** True when newer versions of the objects may say something else than what is served. */
+function isDoubtful(group: BootGroup, profile: BootProfile): boolean {
+  return group.isOutdated || profile.isOutdated;
 }

@@ -22,6 +22,8 @@ import { KnownTombstones } from "./known-tombstones.ts";
 export interface BootGroup extends Group, KeptTexts {
   /** Why nobody gets this Group whom it selects; undefined in nearly every Group. */
   readonly barrier: Barrier | undefined;
+  /** See `GroupDocument.outdated`. */
+  readonly isOutdated: boolean;
 }
 
 /**
@@ -68,6 +70,10 @@ export interface BootProfile {
   readonly content: ProfileContent;
   /** Its content is none: davit failed on it. */
   readonly hasFailed: boolean;
+  /** It overwrites disks: in doubt its machines wait. */
+  readonly isInstall: boolean;
+  /** See `ProfileDocument.outdated`. */
+  readonly isOutdated: boolean;
 }
 
 export class KnownDocuments {
@@ -141,7 +147,9 @@ export class KnownDocuments {
   #learnProfile(id: string, text: string): boolean {
     const document = decodeProfile(text);
     if (document !== undefined) {
-      this.profiles.set(id, { id, content: document.content, hasFailed: document.failed === true });
+      const { content, failed, outdated } = document;
+      const isInstall = content.effect === "Install";
+      this.profiles.set(id, { id, content, hasFailed: failed === true, isInstall, isOutdated: outdated === true });
     }
     return document !== undefined;
   }
@@ -170,6 +178,7 @@ export class KnownDocuments {
       args,
       metadata,
       barrier: barrierOf(document),
+      isOutdated: document.outdated === true,
       script: undefined,
       boot: undefined,
       lines: undefined,

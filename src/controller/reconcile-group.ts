@@ -32,7 +32,7 @@ export function draftGroup(
 ): GroupDraft {
   // A refused object replaces nothing that was accepted before.
   const keepsLastGood = object.refusal !== undefined && stored !== undefined && stored.refused !== true;
-  const wanted = keepsLastGood ? stored : toDocument(object);
+  const wanted: GroupDocument = keepsLastGood ? { ...stored, outdated: true } : toDocument(object);
   const { spec, findings } = permitted(wanted.spec, object.namespace, adminNamespace);
   if (spec === undefined) return { object, document: undefined, sync: "notServed", findings };
   return { object, document: { ...wanted, spec }, sync: keepsLastGood ? "servingLastGood" : "synced", findings };
@@ -78,8 +78,16 @@ export function groupChanges(
 
 /** A Group's document, marked where Groups of several namespaces tie. */
 export function withTie(document: GroupDocument, isTied: boolean): GroupDocument {
-  const { origin, uid, generation, spec, refused } = document;
-  return { origin, uid, generation, spec, ...(refused === true && { refused }), ...(isTied && { tied: true }) };
+  const { origin, uid, generation, spec, refused, outdated } = document;
+  return {
+    origin,
+    uid,
+    generation,
+    spec,
+    ...(refused === true && { refused }),
+    ...(isTied && { tied: true }),
+    ...(outdated === true && { outdated }),
+  };
 }
 
 /**
@@ -96,8 +104,8 @@ export function groupStandIn(
   if (spec === undefined) return undefined;
   const isAccepted = stored !== undefined && stored.refused !== true;
   // A refused object replaces nothing that was accepted before.
-  if (isAccepted && object.refusal !== undefined) return stored;
-  if (stored !== undefined && leadingText(stored.spec) === leadingText(spec)) return stored;
+  if (isAccepted && object.refusal !== undefined) return { ...stored, outdated: true };
+  if (stored !== undefined && leadingText(stored.spec) === leadingText(spec)) return { ...stored, outdated: true };
   return { ...toDocument({ ...object, spec: { ...spec, metadata: {} } }), refused: true };
 }
 

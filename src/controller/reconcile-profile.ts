@@ -32,7 +32,7 @@ export function reconcileProfile(object: ProfileObject, stored: StoredProfile, w
   const lastGood = lastGoodOf(stored);
   const keepsLastGood = findings.length > 0 && lastGood !== undefined;
   const document = keepsLastGood
-    ? withoutWithdrawn(lastGood, namespace, world)
+    ? asOutdated(withoutWithdrawn(lastGood, namespace, world))
     : { origin, uid, generation, revision: world.sha256(JSON.stringify([object.spec, content])), content };
   const sync = keepsLastGood ? "servingLastGood" : "synced";
   const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
@@ -50,11 +50,15 @@ export function reconcileProfile(object: ProfileObject, stored: StoredProfile, w
 export function failProfile(object: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { namespace, generation } = object;
   const lastGood = lastGoodOf(stored);
-  const document = lastGood === undefined ? standIn(object) : withoutWithdrawn(lastGood, namespace, world);
+  const document = lastGood === undefined ? standIn(object) : asOutdated(withoutWithdrawn(lastGood, namespace, world));
   return {
     changes: documentChanges(object, document, stored, new Map()),
     status: failedStatus(generation, lastGood !== undefined),
   };
+}
+
+function asOutdated(document: ProfileDocument): ProfileDocument {
+  return { ...document, outdated: true };
 }
 
 /** Broken in every part, for a boot service that does not know `failed` yet. */

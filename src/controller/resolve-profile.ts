@@ -61,9 +61,9 @@ export function resolveProfile(object: ProfileObject, world: ProfileWorld): Reso
   const { spec, name } = object;
   const bootFindings = checkBoot(spec, world);
   const { templates, findings, secretTexts } = resolveTemplates(object, world);
-  const { displayName = name, metadata } = spec;
+  const { displayName = name, effect, metadata } = spec;
   const boot = bootFindings.length > 0 ? { boot: { kind: "broken" } as const } : bootOf(spec);
-  const content = { displayName, ...(metadata && { metadata }), ...boot, templates };
+  const content = { displayName, ...(effect && { effect }), ...(metadata && { metadata }), ...boot, templates };
   return { content, findings: [...bootFindings, ...findings], secretTexts };
 }
 

@@ -70,6 +70,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   refused: 503,
   failed: 503,
   tied: 500,
+  doubtful: 503,
   withheld: 503,
   // Ignition asks again for ever after a 500, and ends in its emergency shell after anything below.
   broken: 500,

@@ -41,6 +41,8 @@ export interface ProfileDocument extends Provenance {
   readonly content: ProfileContent;
   /** davit failed on every version so far: there is nothing that its machines may get, and they are to wait. */
   readonly failed?: true;
+  /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
+  readonly outdated?: true;
 }
 
 export interface GroupDocument extends Provenance {
@@ -49,6 +51,8 @@ export interface GroupDocument extends Provenance {
   readonly refused?: boolean;
   /** Groups of several namespaces have this selector and priority: none of them is picked, and it answers 500. */
   readonly tied?: boolean;
+  /** As in `ProfileDocument`. */
+  readonly outdated?: true;
 }
 
 /**

@@ -107,9 +107,15 @@ export type TemplateSource = Serving &
     | { readonly kind: "configMap" | "secret"; readonly name: string; readonly key: string }
   );
 
+/** What booting a Profile does to the disks of a machine: `Install` overwrites them, `Boot` leaves them alone. */
+export const effects = ["Install", "Boot"] as const;
+export type Effect = (typeof effects)[number];
+
 /** A Profile's spec after admission. */
 export interface ProfileSpec {
   readonly displayName?: string;
+  /** Absent where the object does not say; then it is served as `Boot` is. */
+  readonly effect?: Effect;
   /** What a Group's metadata goes by where it says nothing itself: by its top-level names. */
   readonly metadata?: JsonObject;
   readonly boot?: Boot;
@@ -144,6 +150,7 @@ export interface SecretTemplate extends Serving {
 /** A Profile's content with every reference resolved: complete in itself, and served as a whole or not at all. */
 export interface ProfileContent {
   readonly displayName: string;
+  readonly effect?: Effect;
   readonly metadata?: JsonObject;
   readonly grubScript?: string;
   readonly boot?: Boot | { readonly kind: "broken" };

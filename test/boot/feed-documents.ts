@@ -30,6 +30,11 @@ export function profileDocument(id: string, content: Partial<ProfileContent> = {
   ];
 }
 
+/** The same document, kept from before a newer version of its object was refused or not valid. */
+export function outdated([path, text]: Document): Document {
+  return [path, JSON.stringify({ ...JSON.parse(text), outdated: true })];
+}
+
 export function syncedDocument(synced: Partial<SyncedDocument> = {}): Document {
   return [
     syncedPath,

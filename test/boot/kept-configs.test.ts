@@ -87,7 +87,8 @@ describe("a config", () => {
 });
 
 describe("kept configs", () => {
-  const machine: Machine = { group: selected(), profile: { id: "lab/web", content: contentOf(), hasFailed: false } };
+  const profile = { id: "lab/web", content: contentOf(), hasFailed: false, isInstall: false, isOutdated: false };
+  const machine: Machine = { group: selected(), profile };
   const config = (body: string): Rendered => ({ body, contentType: "text/plain" });
 
   function contentOf() {

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { reconcileProfile, removeProfile, type StoredProfile } from "../../src/controller/reconcile-profile.ts";
 import type { ProfileWorld } from "../../src/controller/resolve-profile.ts";
-import { decodeProfile, type ProfileDocument } from "../../src/model/documents.ts";
+import { decodeProfile, encodeDocument, type ProfileDocument } from "../../src/model/documents.ts";
+import type { DocumentChange } from "../../src/model/feed.ts";
 import type { TemplateSource } from "../../src/model/profile.ts";
 import type { ConfigMapObject, ProfileObject, SecretObject } from "../../src/model/source.ts";
 import { configMapObject, kernelBoot, profileObject, secretObject } from "./objects.ts";
@@ -42,6 +43,12 @@ function store(object: ProfileObject, before: StoredProfile, in_: ProfileWorld):
     else secrets.add(path.split("/").at(-1) ?? "");
   }
   return { document, secrets: [...secrets] };
+}
+
+/** What is written of a Profile whose newest version is not what machines get. */
+function keptFrom({ document }: StoredProfile): readonly DocumentChange[] {
+  if (document === undefined) throw new Error("Nothing is stored");
+  return [{ path: "/davit/profiles/default/web", text: encodeDocument({ ...document, outdated: true }) }];
 }
 
 describe("a valid Profile", () => {
@@ -218,7 +225,7 @@ describe("a Profile that was valid before", () => {
   it("keeps its last good content whole when the new one is not usable", () => {
     const bad = profileObject({ boot: { ...kernelBoot, kernel: "/new" }, templates: { generic: inline("broken") } });
     const outcome = reconcileProfile({ ...bad, generation: 2 }, stored, world());
-    expect(outcome.changes).toEqual([]);
+    expect(outcome.changes).toEqual(keptFrom(stored));
     expect(condition(outcome, "Synced")).toMatchObject({ status: "False", reason: "ServingLastGood" });
     expect(outcome.status?.observedGeneration).toBe(2);
   });
@@ -226,6 +233,13 @@ describe("a Profile that was valid before", () => {
   it("takes the next valid content", () => {
     const next = profileObject({ templates: { generic: inline("better") } });
     expect(store(next, stored, world()).document?.content.templates.generic).toMatchObject({ text: "better" });
+  });
+
+  it("is not outdated any more with the next valid content, be it the old one", () => {
+    const bad = profileObject({ templates: { generic: inline("broken") } });
+    const kept = store(bad, stored, world());
+    expect(kept.document?.outdated).toBe(true);
+    expect(store(good, kept, world()).document).toEqual(stored.document);
   });
 });
 
@@ -340,7 +354,7 @@ describe("generic parts", () => {
     const bad = profileObject({ templates: { "generic/user-data": part, "generic/b": inline("new") } });
     const outcome = reconcileProfile(bad, stored, world());
     expect(condition(outcome, type)?.message).toBe(`spec.genericParts[user-data]: ${says}`);
-    expect(outcome.changes).toEqual([]);
+    expect(outcome.changes).toEqual(keptFrom(stored));
     expect(condition(outcome, "Synced")).toMatchObject({ reason: "ServingLastGood" });
   });
 });
@@ -351,7 +365,7 @@ describe("a Secret that is out of view while part of the source cannot be read",
 
   it("is not taken for withdrawn: its template is served as before", () => {
     const outcome = reconcileProfile(object, stored, world({ isViewComplete: false }));
-    expect(outcome.changes).toEqual([]);
+    expect(outcome.changes).toEqual(keptFrom(stored));
     expect(condition(outcome, "Synced")).toMatchObject({ reason: "ServingLastGood" });
   });
 

@@ -34,6 +34,7 @@ const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   refused: noMistake,
   failed: noMistake,
   tied: ["selector-tie"],
+  doubtful: noMistake,
   withheld: noMistake,
   broken: ["undefined-variable", "invalid-ignition", "invalid-cloud-config", "empty-kernel"],
 };
