@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { BootError, type BootRefusal } from "../../src/boot/boot-error.ts";
+import type { BootRefusal } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import {
@@ -13,39 +13,14 @@ import {
 } from "../../src/model/documents.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
-import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
-
-type Documents = readonly (readonly [string, string])[];
-
-const log = createLog({ level: "silent", format: "json" });
+import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
+import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";
 
 const machineDocuments: Documents = [
   profileDocument("lab/web"),
   groupDocument("lab/node", { selector: { mac: "52:54:00:00:00:01" } }),
   syncedDocument(),
 ];
-
-function openIndex(documents: Documents): BootIndex {
-  const index = new BootIndex({ log });
-  index.replaced(documents);
-  index.open();
-  return index;
-}
-
-function selected(index: BootIndex, query: string): string {
-  const { group, profile } = index.select(labelsFromQuery(query));
-  return `${group.id} ${profile.id}`;
-}
-
-function refusal(index: BootIndex, query: string): BootRefusal | undefined {
-  try {
-    index.select(labelsFromQuery(query));
-    return undefined;
-  } catch (error) {
-    if (error instanceof BootError) return error.reason;
-    throw error;
-  }
-}
 
 function decodedGroup(spec: Partial<GroupSpec>): GroupDocument {
   const document = decodeGroup(groupDocument("lab/own", spec)[1]);
@@ -170,30 +145,6 @@ describe("while part of the source was never readable", () => {
     const bare = openIndex([...machineDocuments.slice(0, 2), syncedDocument({ complete: false })]);
     expect(refusal(bare, "serial=9")).toBe("withheld");
     expect(refusal(bare, "mac=52-54-00-00-00-01")).toBeUndefined();
-  });
-});
-
-describe("a Profile that installs", () => {
-  const install = profileDocument("lab/web", { effect: "Install" });
-  const node = groupDocument("lab/node", { selector: { serial: "1" } });
-
-  it("is given while its objects are as their newest versions say", () => {
-    expect(selected(openIndex([install, node, syncedDocument()]), "serial=1")).toBe("lab/node lab/web");
-  });
-
-  it.each<[name: string, documents: Documents]>([
-    ["its own", [outdated(install), node, syncedDocument()]],
-    ["its Group's", [install, outdated(node), syncedDocument()]],
-  ])("has machines wait once the newest version is not %s served one", (_, documents) => {
-    expect(refusal(openIndex(documents), "serial=1")).toBe("doubtful");
-  });
-
-  it("alone has them wait: last good content that boots is given", () => {
-    const boot = profileDocument("lab/web", { effect: "Boot" });
-    for (const profile of [boot, profileDocument("lab/web")]) {
-      const index = openIndex([outdated(profile), outdated(node), syncedDocument()]);
-      expect(selected(index, "serial=1")).toBe("lab/node lab/web");
-    }
   });
 });
 
