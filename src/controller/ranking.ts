@@ -10,8 +10,8 @@
 
 import { isPositive } from "../model/expression.ts";
 import { compareGroups, type Group, labelText, matches } from "../model/group.ts";
+import { implies } from "../model/implication.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
-import { implies } from "./implication.ts";
 import { Losses } from "./losses.ts";
 import { sampleLabels } from "./sample-labels.ts";
 import { Ties } from "./ties.ts";

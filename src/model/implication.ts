@@ -5,8 +5,8 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
-import { isPositive, type Requirement } from "../model/expression.ts";
-import type { Selection } from "../model/group.ts";
+import { isPositive, type Requirement } from "./expression.ts";
+import type { Selection } from "./group.ts";
 
 /** True when every machine that the first selector matches is matched by the second one, too. */
 export function implies(selector: Selection, other: Selection): boolean {

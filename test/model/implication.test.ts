@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { implies } from "../../src/controller/implication.ts";
 import { sampleLabels } from "../../src/controller/sample-labels.ts";
 import { type Expression, type Operator, operators } from "../../src/model/expression.ts";
 import { matches, type Selection, toGroup } from "../../src/model/group.ts";
-import { groupSpec } from "./objects.ts";
+import { implies } from "../../src/model/implication.ts";
+import { groupSpec } from "../controller/objects.ts";
 
 function selectorOf(selector: Record<string, string>, ...expressions: readonly Expression[]): Selection {
   return toGroup("lab", "g", groupSpec({ selector, expressions }));
