@@ -5,7 +5,7 @@ import { TLSSocket } from "node:tls";
 import type { Clock } from "../lib/clock.ts";
 import { Deadline } from "../lib/deadline.ts";
 import { followPath } from "../model/follow-line.ts";
-import type { Copy } from "./copy.ts";
+import type { FollowedCopy } from "./copy.ts";
 import { FollowError } from "./follow-error.ts";
 import { answerTo, asFollowError, askStore, type Credentials } from "./store-request.ts";
 
@@ -14,7 +14,7 @@ export interface ConnectionOptions {
   readonly url: URL;
   readonly credentials: Credentials;
   /** What the follower has already. */
-  readonly place: Pick<Copy, "cluster" | "index"> | undefined;
+  readonly place: FollowedCopy["place"];
   readonly clock: Clock;
   /** Longer silence, before the answer as well as within it, ends the connection. */
   readonly silenceMs: number;
@@ -71,5 +71,6 @@ function whenConnected(sent: ClientRequest, connected: () => void): void {
 
 function send({ url, credentials, place }: ConnectionOptions): ClientRequest {
   const query = new URLSearchParams(place && { cluster: place.cluster, after: String(place.index) });
+  if (place?.run !== undefined) query.set("run", place.run);
   return askStore(new URL(`${followPath}?${query}`, url), credentials);
 }

@@ -2,7 +2,7 @@
  * The copy on disk, so that a follower answers machines after a restart although the store is away. One file, replaced
  * as a whole, readable by its owner only, since texts of Secrets are in it:
  *
- *   {"kind":"copy","version":1,"cluster":"<id>","index":N,"savedAtMs":N}
+ *   {"kind":"copy","version":1,"cluster":"<id>","index":N,"run":"<id>","savedAtMs":N}
  *   {"kind":"put","path":"…","text":"…"}        for each document
  *   {"kind":"end","sha256":"<of all bytes before this line>"}
  *
@@ -100,8 +100,8 @@ export class CopyFile {
 }
 
 /** The bytes of a copy file, in pieces; the documents are those of the moment of the call. */
-export function encodeCopy({ cluster, index, savedAtMs, documents }: SavedCopy): Iterable<Buffer> {
-  const head = `${JSON.stringify({ kind: "copy", version: formatVersion, cluster, index, savedAtMs })}\n`;
+export function encodeCopy({ cluster, index, run, savedAtMs, documents }: SavedCopy): Iterable<Buffer> {
+  const head = `${JSON.stringify({ kind: "copy", version: formatVersion, cluster, index, run, savedAtMs })}\n`;
   return pieces(head, [...documents]);
 }
 
@@ -141,7 +141,7 @@ export function decodeCopy(bytes: Buffer): SavedCopy | undefined {
 
 function copyOf(head: unknown, documents: ReadonlyMap<string, string>): SavedCopy | undefined {
   if (!isJsonObject(head) || head.kind !== "copy" || head.version !== formatVersion) return undefined;
-  const { cluster, index, savedAtMs } = head;
+  const { cluster, index, run, savedAtMs } = head;
   const isRight = typeof cluster === "string" && typeof index === "number" && typeof savedAtMs === "number";
-  return isRight ? { cluster, index, savedAtMs, documents } : undefined;
+  return isRight ? { cluster, index, ...(typeof run === "string" && { run }), savedAtMs, documents } : undefined;
 }

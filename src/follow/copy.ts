@@ -10,13 +10,12 @@
 import { unreachable } from "../lib/errors.ts";
 import { syncedPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
-import type { FollowLine } from "../model/follow-line.ts";
+import type { FollowLine, FollowPlace } from "../model/follow-line.ts";
 import { FollowError } from "./follow-error.ts";
 
-/** Documents at one index of one store. */
-export interface Copy {
+/** Documents at one place in the history of one store. */
+export interface Copy extends FollowPlace {
   readonly cluster: string;
-  readonly index: number;
   readonly documents: ReadonlyMap<string, string>;
 }
 
@@ -36,6 +35,7 @@ export type Effect =
 interface Held {
   readonly cluster: string;
   index: number;
+  run?: string | undefined;
   readonly documents: Map<string, string>;
 }
 
@@ -62,7 +62,7 @@ export class FollowedCopy {
   }
 
   /** What to ask the store to go on from. */
-  get place(): Pick<Copy, "cluster" | "index"> | undefined {
+  get place(): Omit<Copy, "documents"> | undefined {
     return this.#aside ?? this.#served;
   }
 
@@ -96,9 +96,9 @@ export class FollowedCopy {
         this.#put(line.path, undefined);
         return nothing;
       case "commit":
-        return this.#dump === undefined ? this.#commitStep(line.index) : this.#commitDump(this.#dump, line.index);
+        return this.#dump === undefined ? this.#commitStep(line) : this.#commitDump(this.#dump, line);
       case "heartbeat":
-        return this.#heartbeat(line.index);
+        return this.#heartbeat(line);
       default:
         return unreachable(line);
     }
@@ -110,31 +110,31 @@ export class FollowedCopy {
     else throw new FollowError("protocol", "a delete in a dump");
   }
 
-  #commitDump(dump: Held, index: number): Effect {
+  #commitDump(dump: Held, place: FollowPlace): Effect {
     this.#dump = undefined;
-    dump.index = index;
+    goTo(dump, place);
     return this.#serve(dump);
   }
 
-  #commitStep(index: number): Effect {
+  #commitStep(place: FollowPlace): Effect {
     const changes = [...this.#pending].map(([path, text]) => ({ path, text }));
     this.#pending = new Map();
     const held = this.#aside ?? this.#served;
-    if (held === undefined || index < held.index) throw new FollowError("protocol", "a step into the past");
+    if (held === undefined || place.index < held.index) throw new FollowError("protocol", "a step into the past");
     if (held === this.#served && isSynced(held) && changes.some(takesSyncAway)) {
       // From here on the store is followed on the side.
-      return this.#serve(changed({ ...held, documents: new Map(held.documents) }, changes, index));
+      return this.#serve(changed({ ...held, documents: new Map(held.documents) }, changes, place));
     }
-    changed(held, changes, index);
+    changed(held, changes, place);
     return held === this.#served ? { kind: "changed", changes } : this.#serve(held);
   }
 
-  #heartbeat(index: number): Effect {
+  #heartbeat(place: FollowPlace): Effect {
     const held = this.#aside ?? this.#served;
-    if (this.#dump !== undefined || this.#pending.size > 0 || held === undefined || index < held.index) {
+    if (this.#dump !== undefined || this.#pending.size > 0 || held === undefined || place.index < held.index) {
       throw new FollowError("protocol", "an untimely heartbeat");
     }
-    held.index = index;
+    goTo(held, place);
     return { kind: this.#aside === undefined ? "current" : "withheld" };
   }
 
@@ -159,11 +159,16 @@ function takesSyncAway({ path, text }: DocumentChange): boolean {
   return path === syncedPath && text === undefined;
 }
 
-function changed(held: Held, changes: readonly DocumentChange[], index: number): Held {
+function changed(held: Held, changes: readonly DocumentChange[], place: FollowPlace): Held {
   for (const { path, text } of changes) {
     if (text === undefined) held.documents.delete(path);
     else held.documents.set(path, text);
   }
-  held.index = index;
+  goTo(held, place);
   return held;
+}
+
+function goTo(held: Held, { index, run }: FollowPlace): void {
+  held.index = index;
+  held.run = run;
 }

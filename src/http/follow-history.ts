@@ -4,7 +4,7 @@
  */
 
 import type { DocumentChange } from "../model/feed.ts";
-import { encodeFollowLine } from "../model/follow-line.ts";
+import { encodeFollowLine, type FollowPlace } from "../model/follow-line.ts";
 
 export interface FollowHistoryOptions {
   /** A follower that was away for a minute of an upgrade finds its place again. */
@@ -13,8 +13,7 @@ export interface FollowHistoryOptions {
   readonly maxBytes?: number;
 }
 
-interface Step {
-  readonly index: number;
+interface Step extends FollowPlace {
   readonly changes: readonly DocumentChange[];
   readonly sizeBytes: number;
   /** Written out once, when the first follower gets it. */
@@ -35,12 +34,15 @@ export class FollowHistory {
   #sizeBytes = 0;
   /** How many steps were dropped: the position of the first one that is kept. */
   #dropped = 0;
+  /** Where the history begins. */
+  readonly #start: FollowPlace;
   /** Everything after this index is in the steps. */
   #knownAfter: number;
 
-  /** @param index that of the store now. */
-  constructor(index: number, { maxSteps = presetMaxSteps, maxBytes = presetMaxBytes }: FollowHistoryOptions = {}) {
-    this.#knownAfter = index;
+  /** @param start the place of the store now. */
+  constructor(start: FollowPlace, { maxSteps = presetMaxSteps, maxBytes = presetMaxBytes }: FollowHistoryOptions = {}) {
+    this.#start = start;
+    this.#knownAfter = start.index;
     this.#maxSteps = maxSteps;
     this.#maxBytes = maxBytes;
   }
@@ -54,21 +56,27 @@ export class FollowHistory {
     this.#documents = new Map(documents);
   }
 
-  changed(changes: readonly DocumentChange[], index: number): void {
+  changed(changes: readonly DocumentChange[], { index, run }: FollowPlace): void {
     for (const { path, text } of changes) {
       if (text === undefined) this.#documents.delete(path);
       else this.#documents.set(path, text);
     }
     const sizeBytes = changes.reduce((sum, { path, text = "" }) => sum + bytesOf(path) + bytesOf(text), 0);
-    this.#steps.push({ index, changes, sizeBytes });
+    this.#steps.push({ index, run, changes, sizeBytes });
     this.#sizeBytes += sizeBytes;
     while (this.#steps.length > this.#maxSteps || this.#sizeBytes > this.#maxBytes) this.#drop();
   }
 
-  /** Where to go on for a follower that has everything up to `after`; undefined when that can no longer be told. */
-  positionAfter(after: number): number | undefined {
-    if (after < this.#knownAfter) return undefined;
-    const at = this.#steps.findIndex(({ index }) => index > after);
+  /**
+   * Where to go on for a follower that has everything up to `after`; undefined when that can no longer be told, and when
+   * what the follower has is another history.
+   * @param now the place of the store: of its run are all changes since the start of this history.
+   */
+  positionAfter(after: FollowPlace, now: FollowPlace): number | undefined {
+    if (after.index < this.#knownAfter || after.index > now.index) return undefined;
+    const { run } = after.index === this.#start.index ? this.#start : now;
+    if (run === undefined || after.run !== run) return undefined;
+    const at = this.#steps.findIndex(({ index }) => index > after.index);
     return at < 0 ? this.end : this.#dropped + at;
   }
 
@@ -81,13 +89,14 @@ export class FollowHistory {
   linesAt(position: number): string | undefined {
     const step = this.#steps[position - this.#dropped];
     if (step === undefined) return undefined;
-    step.lines ??= step.changes.map(changeLine).join("") + encodeFollowLine({ kind: "commit", index: step.index });
+    const { index, run } = step;
+    step.lines ??= step.changes.map(changeLine).join("") + encodeFollowLine({ kind: "commit", index, run });
     return step.lines;
   }
 
   /** The lines of a dump, in pieces, as everything stands now: what changes meanwhile does not show. */
-  dump(cluster: string, index: number): Iterator<string> {
-    return dumpLines([...this.#documents], { cluster, index });
+  dump(cluster: string, now: FollowPlace): Iterator<string> {
+    return dumpLines([...this.#documents], { ...now, cluster });
   }
 
   #drop(): void {
@@ -101,7 +110,7 @@ export class FollowHistory {
 
 function* dumpLines(
   documents: readonly (readonly [path: string, text: string])[],
-  { cluster, index }: { readonly cluster: string; readonly index: number },
+  { cluster, index, run }: FollowPlace & { readonly cluster: string },
 ): Iterator<string> {
   let chunk = encodeFollowLine({ kind: "dump", cluster });
   for (const [path, text] of documents) {
@@ -110,7 +119,7 @@ function* dumpLines(
     yield chunk;
     chunk = "";
   }
-  yield chunk + encodeFollowLine({ kind: "commit", index });
+  yield chunk + encodeFollowLine({ kind: "commit", index, run });
 }
 
 function changeLine({ path, text }: DocumentChange): string {

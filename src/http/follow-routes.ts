@@ -41,7 +41,7 @@ export const followRoutes: FastifyPluginAsync<FollowRoutesOptions> = async (app,
     if (!isReady()) return sendBusy(reply, notReadyRetrySeconds, "Not ready\n");
     if (streams.isFull) return sendBusy(reply, fullRetrySeconds, "Too many followers\n");
     const asked = readFollowRequest(rawQueryOf(request));
-    log.info({ client: request.ip, after: asked.after }, "follower came");
+    log.info({ client: request.ip, after: asked.after?.index }, "follower came");
     reply.hijack();
     reply.raw.writeHead(200, { "content-type": "application/x-ndjson", "cache-control": "no-store" });
     reply.raw.flushHeaders();
@@ -57,5 +57,9 @@ function sendBusy(reply: FastifyReply, retryAfterSeconds: number, text: string):
 function readFollowRequest(rawQuery: string): FollowRequest {
   const query = new URLSearchParams(rawQuery);
   const after = query.get("after") ?? "";
-  return { cluster: query.get("cluster") ?? "", after: /^\d{1,15}$/.test(after) ? Number(after) : undefined };
+  const run = query.get("run") ?? undefined;
+  return {
+    cluster: query.get("cluster") ?? "",
+    after: /^\d{1,15}$/.test(after) ? { index: Number(after), run } : undefined,
+  };
 }

@@ -7,7 +7,7 @@
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../lib/clock.ts";
 import { davitRoot } from "../model/documents.ts";
-import { encodeFollowLine, heartbeatMs } from "../model/follow-line.ts";
+import { encodeFollowLine, type FollowPlace, heartbeatMs } from "../model/follow-line.ts";
 import type { Store } from "../store/store.ts";
 import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
 
@@ -15,7 +15,7 @@ import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
 export interface FollowRequest {
   /** Empty when it has nothing. */
   readonly cluster: string;
-  readonly after: number | undefined;
+  readonly after: FollowPlace | undefined;
 }
 
 export interface FollowStreamsOptions {
@@ -54,11 +54,11 @@ export class FollowStreams {
     this.#store = store;
     this.#clock = clock;
     this.#maxFollowers = maxFollowers;
-    this.#history = new FollowHistory(store.indexes.storeIndex, history);
+    this.#history = new FollowHistory(this.#place, history);
     this.#unfollow = store.follow(davitRoot, {
       replaced: (documents) => this.#history.replaced(documents),
       changed: (changes, index) => {
-        this.#history.changed(changes, index);
+        this.#history.changed(changes, { index, run: store.run });
         for (const stream of this.#streams) this.#pump(stream);
       },
     });
@@ -78,10 +78,9 @@ export class FollowStreams {
   /** Answers with a stream that ends when the follower goes, or at `endAll`. The head must be out. */
   answer(response: ServerResponse, { cluster, after }: FollowRequest): void {
     const { clusterId } = this.#store.identity;
-    const now = this.#store.indexes.storeIndex;
-    // A follower that is ahead saw another history under this name.
-    const isKnown = cluster === clusterId && after !== undefined && after <= now;
-    const resumed = isKnown ? this.#history.positionAfter(after) : undefined;
+    const now = this.#place;
+    const isKnown = cluster === clusterId && after !== undefined;
+    const resumed = isKnown ? this.#history.positionAfter(after, now) : undefined;
     const dump = resumed === undefined ? this.#history.dump(clusterId, now) : undefined;
     const position = resumed ?? this.#history.end;
     const stream: Stream = { response, dump, position, isFlowing: true, missedBeats: 0 };
@@ -150,6 +149,10 @@ export class FollowStreams {
   }
 
   #now(): string {
-    return encodeFollowLine({ kind: "heartbeat", index: this.#store.indexes.storeIndex });
+    return encodeFollowLine({ kind: "heartbeat", ...this.#place });
+  }
+
+  get #place(): FollowPlace {
+    return { index: this.#store.indexes.storeIndex, run: this.#store.run };
   }
 }

@@ -1,15 +1,17 @@
 /**
- * What the store tells its followers: newline-delimited JSON, one object a line. A follower asks with the cluster and
- * the index that it has, and gets either everything (`dump`) or what it lacks (`resume`):
+ * What the store tells its followers: newline-delimited JSON, one object a line. A follower asks with the cluster, the
+ * index and the run that it has, and gets either everything (`dump`) or what it lacks (`resume`):
  *
- *   {"kind":"dump","cluster":"<id>"}      forget everything; what follows is all there is
- *   {"kind":"resume","cluster":"<id>"}    keep what you have; what follows comes after it
- *   {"kind":"put","path":"…","text":"…"}  a document's new text
- *   {"kind":"delete","path":"…"}          a document is gone
- *   {"kind":"commit","index":N}           the lines since the last commit, or the dump's, are one step, made at N
- *   {"kind":"heartbeat","index":N}        nothing else has changed up to N
+ *   {"kind":"dump","cluster":"<id>"}                forget everything; what follows is all there is
+ *   {"kind":"resume","cluster":"<id>"}              keep what you have; what follows comes after it
+ *   {"kind":"put","path":"…","text":"…"}            a document's new text
+ *   {"kind":"delete","path":"…"}                    a document is gone
+ *   {"kind":"commit","index":N,"run":"<id>"}        the lines since the last commit, or the dump's, are one step, made at N
+ *   {"kind":"heartbeat","index":N,"run":"<id>"}     nothing else has changed up to N
  *
- * A dump ends with a commit, too, so nobody takes half of one for the whole.
+ * `run` is the start of the store that made change N. An older store has none, and neither has a store whose last change
+ * was made by one: who then asks without a run gets a dump. A dump ends with a commit, too, so nobody takes half of one
+ * for the whole.
  */
 
 import { type JsonObject, parseJsonObject } from "./json.ts";
@@ -18,9 +20,15 @@ export type FollowLine =
   | { readonly kind: "dump" | "resume"; readonly cluster: string }
   | { readonly kind: "put"; readonly path: string; readonly text: string }
   | { readonly kind: "delete"; readonly path: string }
-  | { readonly kind: "commit" | "heartbeat"; readonly index: number };
+  | ({ readonly kind: "commit" | "heartbeat" } & FollowPlace);
 
-/** The path of the route, on the store's listener; `cluster` and `after` in its query say what a follower has. */
+/** How far a line leads. */
+export interface FollowPlace {
+  readonly index: number;
+  readonly run?: string | undefined;
+}
+
+/** The path of the route, on the store's listener; `cluster`, `after` and `run` in its query say what a follower has. */
 export const followPath = "/davit/v1/follow";
 
 /** How often a follower hears something at least: three of them fit in the silence after which it gives up. */
@@ -37,7 +45,7 @@ export function decodeFollowLine(text: string): FollowLine | undefined {
   return value === undefined ? undefined : followLine(value);
 }
 
-function followLine({ kind, cluster, path, text, index }: JsonObject): FollowLine | undefined {
+function followLine({ kind, cluster, path, text, index, run }: JsonObject): FollowLine | undefined {
   switch (kind) {
     case "dump":
     case "resume":
@@ -48,7 +56,7 @@ function followLine({ kind, cluster, path, text, index }: JsonObject): FollowLin
       return typeof path === "string" ? { kind, path } : undefined;
     case "commit":
     case "heartbeat":
-      return isIndex(index) ? { kind, index } : undefined;
+      return isIndex(index) ? { kind, index, ...(typeof run === "string" && { run }) } : undefined;
     default:
       return undefined;
   }

@@ -3,7 +3,7 @@
  * 50 MB.
  */
 
-import type { ExpireCommand, SingleCommand } from "./command.ts";
+import type { CommandRecord, ExpireCommand, SingleCommand } from "./command.ts";
 import { version, writable } from "./command-codec.ts";
 
 // Writing so many characters takes a millisecond or two.
@@ -11,11 +11,12 @@ const stepLength = 256 * 1024;
 
 /** The bytes of a batch's record, as `encodeRecord` would write them; yields between its steps. */
 export function* encodeBatchRecord(
-  atMs: number,
+  { atMs, run }: Pick<CommandRecord, "atMs" | "run">,
   commands: readonly (SingleCommand | ExpireCommand)[],
 ): Generator<undefined, Uint8Array> {
   const pieces: Buffer[] = [];
-  let text = `{"v":${version},"atMs":${atMs},"command":{"kind":"batch","commands":[`;
+  const start = run === undefined ? "" : `"run":${JSON.stringify(run)},`;
+  let text = `{"v":${version},"atMs":${atMs},${start}"command":{"kind":"batch","commands":[`;
   for (const [number, command] of commands.entries()) {
     if (number > 0) text += ",";
     text += JSON.stringify(writable(command));

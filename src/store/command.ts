@@ -70,6 +70,8 @@ export type Command = SingleCommand | ExpireCommand | Batch<SingleCommand | Expi
 export interface CommandRecord {
   /** When it was proposed, by the clock of that run, Unix milliseconds: the only time that `apply` may know. */
   readonly atMs: number;
+  /** Which start proposed it, see `Lineage`; absent once a record that says so is in the log. */
+  readonly run?: string | undefined;
   readonly command: Command;
 }
 

@@ -10,13 +10,18 @@ export interface LogIdentity {
   readonly memberId: string;
   /** Grows with every start; 0 until `onCommitted` has replayed the log. */
   readonly term: number;
+  /** Of this start alone, random, in the same form: two starts on copies of one log have the same term. */
+  readonly run: string;
 }
 
 /** `readOnly`: the disk failed in a way that only a restart can clear up. `closed`: not replayed yet, or stopped. */
 export type LogStatus = "writable" | "readOnly" | "closed";
 
-/** A record that will always be there. Records carry consecutive sequences, those of the log itself among them. */
-export type CommittedListener = (sequence: number, bytes: Uint8Array) => void;
+/**
+ * A record that will always be there. Records carry consecutive sequences, those of the log itself among them. `term`
+ * is that of the start that proposed it.
+ */
+export type CommittedListener = (sequence: number, bytes: Uint8Array, term: number) => void;
 
 /** The whole state after the record `sequence`. */
 export interface Snapshot {

@@ -1,7 +1,7 @@
 /**
  * The whole state as bytes and back, version 1: lines of JSON in UTF-8, each with a newline behind it.
  *
- *   {"v":1,"index":12,"oldestIndex":3}                                first; where the history begins
+ *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4}             first; where the history begins, and `Origin`
  *   {"file":"/a","value":"b","createdIndex":2,"modifiedIndex":12}     every node but the root, in any order, some twice
  *   {"dir":"/d","createdIndex":4,"modifiedIndex":4,"expiresAtMs":1700000000000,"ttlSeconds":60}
  *   {"event":{"action":"set","node":{…},"prevNode":{…}}}              the history, oldest first
@@ -12,6 +12,7 @@
 
 import type { EventRing } from "./event-ring.ts";
 import type { Timer } from "./expiring-set.ts";
+import type { Origin } from "./lineage.ts";
 import { newerFormat } from "./log-port.ts";
 import type { Action, NodeRecord, StoreEvent } from "./node.ts";
 import {
@@ -35,6 +36,8 @@ const newline = 0x0a;
 export interface State {
   readonly index: number;
   readonly oldestIndex: number;
+  /** Absent where the state is of no log. */
+  readonly origin?: Origin;
   readonly events: readonly StoreEvent[];
   /** Undefined for a step that costs time and found nothing. */
   readonly nodes: Iterable<StoredNode | undefined>;
@@ -45,8 +48,8 @@ const sliceBytes = 128 * 1024;
 const stepBytes = 50;
 
 /** The state in slices; empty ones, too, so that there is an end to every one of them. */
-export function* encodeState({ index, oldestIndex, events, nodes }: State): Iterable<Uint8Array> {
-  let lines = lineOf({ v: version, index, oldestIndex });
+export function* encodeState({ index, oldestIndex, origin, events, nodes }: State): Iterable<Uint8Array> {
+  let lines = lineOf({ v: version, index, oldestIndex, run: origin?.run, term: origin?.term });
   let cost = 0;
   for (const node of nodes) {
     const line = node === undefined ? "" : lineOf(fieldsOf(node));
@@ -86,11 +89,17 @@ export class StateReader {
   /** Of a line that has not ended. */
   #begun: Uint8Array[] = [];
   #index: number | undefined;
+  #origin: Origin | undefined;
 
   /** @param tree and history that are empty. */
   constructor(tree: Tree, history: EventRing) {
     this.#tree = tree;
     this.#history = history;
+  }
+
+  /** Undefined until it was read, and where the state has none. */
+  get origin(): Origin | undefined {
+    return this.#origin;
   }
 
   /** @throws {WalError} newerFormat; damaged for anything that no davit wrote. */
@@ -124,6 +133,7 @@ export class StateReader {
     const found = numberFrom(fields.v);
     if (found > version) throw newerFormat("a snapshot", found, version);
     this.#index = numberFrom(fields.index);
+    if (fields.run !== undefined) this.#origin = { run: textFrom(fields.run), term: numberFrom(fields.term) };
     this.#history.beginAt(numberFrom(fields.oldestIndex));
   }
 }

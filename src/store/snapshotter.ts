@@ -8,6 +8,7 @@
 
 import { nextTurn } from "../lib/slices.ts";
 import type { EventRing } from "./event-ring.ts";
+import type { Lineage } from "./lineage.ts";
 import { type LogPort, WalError } from "./log-port.ts";
 import { encodeState, type State } from "./snapshot.ts";
 import type { Tree } from "./tree.ts";
@@ -22,6 +23,7 @@ export interface SnapshotterOptions {
   readonly log: LogPort;
   readonly tree: Tree;
   readonly history: EventRing;
+  readonly lineage: Lineage;
   readonly interval?: SnapshotInterval | undefined;
 }
 
@@ -72,11 +74,12 @@ export class Snapshotter {
   }
 
   async #take(sequence: number): Promise<void> {
-    const { log, tree, history } = this.#options;
+    const { log, tree, history, lineage } = this.#options;
     const walk = tree.walkFrozen();
     const { oldestIndex, all: events } = history;
+    const { origin } = lineage;
     try {
-      const state = { index: tree.index, oldestIndex, events, nodes: walk.steps() };
+      const state = { index: tree.index, oldestIndex, origin, events, nodes: walk.steps() };
       await log.saveSnapshot(sequence, this.#slices(state));
       const older = this.#newest;
       this.#newest = sequence;

@@ -22,6 +22,7 @@ import { apply, type CommandRecord, type ExpireCommand, type Submission } from "
 import { decodeRecord, encodeRecord } from "./command-codec.ts";
 import { EventRing } from "./event-ring.ts";
 import { Expiry } from "./expiry.ts";
+import { Lineage } from "./lineage.ts";
 import type { Listing, ListOptions } from "./listing.ts";
 import { type LogIdentity, type LogPort, type LogStatus, WalError } from "./log-port.ts";
 import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./node.ts";
@@ -80,6 +81,7 @@ export class Store {
   readonly #nowMs: () => number;
   readonly #tree = new Tree();
   readonly #history = new EventRing();
+  readonly #lineage = new Lineage();
   readonly #hub: WatchHub;
   readonly #quota: Quota;
   readonly #expiry: Expiry;
@@ -91,6 +93,8 @@ export class Store {
   /** What came of records that were proposed here, until their proposers look. */
   readonly #outcomes = new Map<number, Applied | StoreError>();
   #submitting = 0;
+  /** What the next records carry, until one of them is in the log. */
+  #newRun: string | undefined;
   #isReplaying = true;
   #raftIndex = 0;
 
@@ -109,6 +113,7 @@ export class Store {
       log,
       tree: this.#tree,
       history: this.#history,
+      lineage: this.#lineage,
       interval: snapshotInterval,
     });
   }
@@ -121,12 +126,13 @@ export class Store {
     const store = new Store(options);
     try {
       await store.#load();
-      await options.log.onCommitted((sequence, bytes) => store.#commit(sequence, bytes));
+      await options.log.onCommitted((sequence, bytes, term) => store.#commit(sequence, bytes, term));
     } catch (error) {
       await options.log.stop();
       throw error;
     }
     store.#isReplaying = false;
+    store.#newRun = options.log.identity.run;
     store.#tree.timers.beginRun(store.#nowMs());
     store.#expiry.start();
     store.#snapshotter.takeIfDue(store.#raftIndex);
@@ -139,6 +145,11 @@ export class Store {
 
   get identity(): LogIdentity {
     return this.#log.identity;
+  }
+
+  /** The start that made the last change; undefined where no davit named one. See `Lineage`. */
+  get run(): string | undefined {
+    return this.#lineage.origin.run;
   }
 
   get status(): LogStatus {
@@ -269,6 +280,7 @@ export class Store {
       await nextTurn();
     }
     reader.end();
+    if (reader.origin !== undefined) this.#lineage.restore(reader.origin);
     this.#raftIndex = snapshot.sequence;
     this.#snapshotter.loaded(snapshot.sequence);
   }
@@ -289,10 +301,11 @@ export class Store {
     this.#outcomes.delete(sequence);
   }
 
-  async #propose(record: CommandRecord): Promise<number> {
-    const { atMs, command } = record;
+  async #propose(proposal: Omit<CommandRecord, "run">): Promise<number> {
+    const { command } = proposal;
+    const record: CommandRecord = this.#newRun === undefined ? proposal : { ...proposal, run: this.#newRun };
     const bytes =
-      command.kind === "batch" ? await inSlices(encodeBatchRecord(atMs, command.commands)) : encodeRecord(record);
+      command.kind === "batch" ? await inSlices(encodeBatchRecord(record, command.commands)) : encodeRecord(record);
     this.#proposed.set(bytes, record);
     try {
       return await this.#log.propose(bytes);
@@ -303,11 +316,13 @@ export class Store {
     }
   }
 
-  #commit(sequence: number, bytes: Uint8Array): void {
+  #commit(sequence: number, bytes: Uint8Array, term: number): void {
     this.#raftIndex = sequence;
     this.#snapshotter.count(bytes.length);
     const record = this.#proposed.get(bytes) ?? decodeRecord(bytes);
     this.#proposed.delete(bytes);
+    this.#lineage.add(record.run, term);
+    if (record.run === this.#newRun) this.#newRun = undefined;
     const result = this.#apply(record);
     if (this.#isReplaying) {
       if (!(result instanceof StoreError)) this.#hub.record(result);

@@ -3,30 +3,49 @@ import { FollowHistory, type FollowHistoryOptions } from "../../src/http/follow-
 
 const change = (path: string, text?: string) => ({ path, text });
 const put = (path: string, text: string) => `${JSON.stringify({ kind: "put", path, text })}\n`;
-const commit = (index: number) => `{"kind":"commit","index":${index}}\n`;
+const commit = (index: number) => `{"kind":"commit","index":${index},"run":"b"}\n`;
 
-/** A history that began at index 10 with one document, and saw three steps since. */
+const at = (index: number, run: string | undefined = "b") => ({ index, run });
+
+/** A history that begins at index 10, which run "a" made, with one document; three steps followed, and other writes. */
 function history(options?: FollowHistoryOptions): FollowHistory {
-  const made = new FollowHistory(10, options);
+  const made = new FollowHistory(at(10, "a"), options);
   made.replaced([["/davit/a", "0"]]);
-  made.changed([change("/davit/a", "1")], 12);
-  made.changed([change("/davit/b", "2"), change("/davit/c", "3")], 15);
-  made.changed([change("/davit/b")], 16);
+  made.changed([change("/davit/a", "1")], at(12));
+  made.changed([change("/davit/b", "2"), change("/davit/c", "3")], at(15));
+  made.changed([change("/davit/b")], at(16));
   return made;
 }
 
 describe("the history of followers", () => {
   it.each([
-    { after: 9, position: undefined },
-    { after: 10, position: 0 },
-    { after: 11, position: 0 },
-    { after: 12, position: 1 },
-    { after: 14, position: 1 },
-    { after: 15, position: 2 },
-    { after: 16, position: 3 },
-    { after: 99, position: 3 },
+    { after: at(9, "a"), position: undefined },
+    { after: at(10, "a"), position: 0 },
+    { after: at(11), position: 0 },
+    { after: at(12), position: 1 },
+    { after: at(14), position: 1 },
+    { after: at(15), position: 2 },
+    { after: at(16), position: 3 },
+    { after: at(19), position: 3 },
+    { after: at(99), position: undefined },
   ])("goes on after $after at position $position", ({ after, position }) => {
-    expect(history().positionAfter(after)).toBe(position);
+    expect(history().positionAfter(after, at(19))).toBe(position);
+  });
+
+  it.each([
+    { name: "the run before, beyond the index at which it ended", after: at(11, "a") },
+    { name: "another run", after: at(12, "lost") },
+    { name: "another run that came to the same index", after: at(10, "lost") },
+    { name: "this run, at an index that the one before made", after: at(10) },
+    { name: "no run", after: { index: 12 } },
+  ])("does not go on after $name", ({ after }) => {
+    expect(history().positionAfter(after, at(19))).toBeUndefined();
+  });
+
+  it("does not go on where no davit named the run, whatever a follower says", () => {
+    const made = new FollowHistory({ index: 10 });
+    expect(made.positionAfter({ index: 10 }, { index: 10 })).toBeUndefined();
+    expect(made.positionAfter(at(10), { index: 10 })).toBeUndefined();
   });
 
   it("tells a step as its changes and the index at which they were made", () => {
@@ -38,16 +57,16 @@ describe("the history of followers", () => {
 
   it("dumps everything as it stands when it is asked, whatever changes meanwhile", () => {
     const made = history();
-    const dump = made.dump("c1", 16);
-    made.changed([change("/davit/a"), change("/davit/d", "4")], 17);
+    const dump = made.dump("c1", at(16));
+    made.changed([change("/davit/a"), change("/davit/d", "4")], at(17));
     const expected = `{"kind":"dump","cluster":"c1"}\n${put("/davit/a", "1")}${put("/davit/c", "3")}${commit(16)}`;
     expect([...toIterable(dump)].join("")).toBe(expected);
   });
 
   it("dumps in pieces of some 64 KiB", () => {
-    const made = new FollowHistory(0);
+    const made = new FollowHistory(at(0));
     made.replaced(Array.from({ length: 100 }, (_, at) => [`/davit/${at}`, "x".repeat(10_000)] as const));
-    const pieces = [...toIterable(made.dump("c1", 0))];
+    const pieces = [...toIterable(made.dump("c1", at(0)))];
     expect(pieces.length).toBeGreaterThan(10);
     expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(64 * 1024 + 11_000);
   });
@@ -59,15 +78,15 @@ describe("the history of followers", () => {
     const made = history(options);
     expect(made.isGone(0)).toBe(true);
     expect(made.isGone(1)).toBe(false);
-    expect(made.positionAfter(11)).toBeUndefined();
-    expect(made.positionAfter(12)).toBe(1);
+    expect(made.positionAfter(at(11), at(16))).toBeUndefined();
+    expect(made.positionAfter(at(12), at(16))).toBe(1);
   });
 
   it("does not keep a step that is too large by itself", () => {
     const made = history({ maxBytes: 1_000 });
-    made.changed([change("/davit/big", "x".repeat(1_000))], 20);
-    expect(made.positionAfter(19)).toBeUndefined();
-    expect(made.positionAfter(20)).toBe(made.end);
+    made.changed([change("/davit/big", "x".repeat(1_000))], at(20));
+    expect(made.positionAfter(at(19), at(20))).toBeUndefined();
+    expect(made.positionAfter(at(20), at(20))).toBe(made.end);
   });
 });
 

@@ -51,6 +51,9 @@ async function write(path: string, value: string): Promise<void> {
 
 const url = (query = "") => `http://127.0.0.1:${port}/davit/v1/follow${query}`;
 const here = () => store.identity.clusterId;
+const place = (index: number) => ({ index, run: store.run });
+/** The query of who has everything up to an index. */
+const having = (index: number, run = store.run) => `?cluster=${here()}&after=${index}&run=${run}`;
 
 /** Follows; gives a function that reads the next lines. */
 async function follow(query = ""): Promise<(count: number) => Promise<string>> {
@@ -82,10 +85,12 @@ const secret = { kind: "put", path: "/davit/_secrets/ns/p/h", text: "secret text
 describe("`GET /davit/v1/follow`", () => {
   it.each([
     { name: "who has nothing", query: () => "" },
-    { name: "who has another cluster", query: () => "?cluster=beef&after=3" },
-    { name: "who is ahead of the store", query: () => `?cluster=${here()}&after=4` },
-    { name: "who was there before this start", query: () => `?cluster=${here()}&after=2` },
-    { name: "whose index is no number", query: () => `?cluster=${here()}&after=3x` },
+    { name: "who has another cluster", query: () => having(3).replace(here(), "beef") },
+    { name: "who is ahead of the store", query: () => having(4) },
+    { name: "who was there before this start", query: () => having(2) },
+    { name: "who saw another start write it", query: () => having(3, "beef") },
+    { name: "who names no start", query: () => `?cluster=${here()}&after=3` },
+    { name: "whose index is no number", query: () => having(3).replace("after=3", "after=3x") },
     { name: "whose index is missing", query: () => `?cluster=${here()}` },
     { name: "whose query makes no sense", query: () => "?%zz&&=" },
   ])("gives everything to $name: davit's documents, secrets among them", async ({ query }) => {
@@ -94,27 +99,27 @@ describe("`GET /davit/v1/follow`", () => {
     expect(await read(1)).toBe(text({ kind: "dump", cluster: here() }));
     // In an order that means nothing.
     expect((await read(2)).trim().split("\n").toSorted()).toEqual([text(secret).trim(), text(group).trim()]);
-    expect(await read(2)).toBe(text({ kind: "commit", index: 3 }, { kind: "heartbeat", index: 3 }));
+    expect(await read(2)).toBe(text({ kind: "commit", ...place(3) }, { kind: "heartbeat", ...place(3) }));
   });
 
   it("gives what it lacks to who has the rest", async () => {
     await start();
     await write("/davit/groups/ns/b", "group b");
     await write("/users/note", "again");
-    const read = await follow(`?cluster=${here()}&after=3`);
+    const read = await follow(having(3));
     expect(await read(4)).toBe(
       text(
         { kind: "resume", cluster: here() },
         { kind: "put", path: "/davit/groups/ns/b", text: "group b" },
-        { kind: "commit", index: 4 },
-        { kind: "heartbeat", index: 5 },
+        { kind: "commit", ...place(4) },
+        { kind: "heartbeat", ...place(5) },
       ),
     );
   });
 
   it("gives every later change, a batch as one step, in the order of the store", async () => {
     await start();
-    const read = await follow(`?cluster=${here()}&after=3`);
+    const read = await follow(having(3));
     await read(2);
     await store.submit({
       kind: "batch",
@@ -129,21 +134,21 @@ describe("`GET /davit/v1/follow`", () => {
       text(
         { kind: "put", path: "/davit/groups/ns/b", text: "é\u{1F600}\n" },
         { kind: "delete", path: "/davit/groups/ns/a" },
-        { kind: "commit", index: 5 },
+        { kind: "commit", ...place(5) },
         { kind: "delete", path: "/davit/_secrets/ns/p/h" },
-        { kind: "commit", index: 7 },
+        { kind: "commit", ...place(7) },
       ),
     );
   });
 
   it("says every 10 s how far the store is", async () => {
     await start();
-    const read = await follow(`?cluster=${here()}&after=3`);
+    const read = await follow(having(3));
     await read(2);
     await write("/users/note", "again");
     await clock.advance(10_000);
     await clock.advance(10_000);
-    expect(await read(2)).toBe(text({ kind: "heartbeat", index: 4 }, { kind: "heartbeat", index: 4 }));
+    expect(await read(2)).toBe(text({ kind: "heartbeat", ...place(4) }, { kind: "heartbeat", ...place(4) }));
   });
 
   it("gives the same lines to each of many followers", async () => {

@@ -82,23 +82,25 @@ describe("timers of a directory that went with many of them", () => {
 });
 
 describe("a batch that is encoded in steps", () => {
+  const anyRun = fc.constantFrom(undefined, "4a00f2");
+
   it("has the bytes of one that is not", () => {
     fc.assert(
-      fc.property(fc.nat(), fc.array(anySubmission, { minLength: 1 }), (atMs, submissions) => {
+      fc.property(fc.nat(), anyRun, fc.array(anySubmission, { minLength: 1 }), (atMs, run, submissions) => {
         const commands = submissions.flatMap((each) => (each.kind === "batch" ? each.commands : [each]));
-        const { result } = stepped(encodeBatchRecord(atMs, commands));
-        expect(Buffer.compare(result, encodeRecord({ atMs, command: { kind: "batch", commands } }))).toBe(0);
+        const { result } = stepped(encodeBatchRecord({ atMs, run }, commands));
+        expect(Buffer.compare(result, encodeRecord({ atMs, run, command: { kind: "batch", commands } }))).toBe(0);
       }),
     );
   });
 
   it("yields between them, and a small one does not", () => {
     const commands = Array.from({ length: 40 }, (_, number) => ({ ...set(`/k${number}`), value: "é".repeat(20_000) }));
-    const { result, yields } = stepped(encodeBatchRecord(7, commands));
+    const { result, yields } = stepped(encodeBatchRecord({ atMs: 7 }, commands));
     // Twice while it is written out, and twice while that is put together.
     expect(yields).toBe(4);
     expect(decodeRecord(result)).toEqual({ atMs: 7, command: { kind: "batch", commands } });
-    expect(stepped(encodeBatchRecord(7, [set("/a")])).yields).toBe(0);
+    expect(stepped(encodeBatchRecord({ atMs: 7 }, [set("/a")])).yields).toBe(0);
   });
 
   it("is one record, applied as one, beside what others write meanwhile", async () => {

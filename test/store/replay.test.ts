@@ -82,7 +82,7 @@ function stateOf(store: Store): string {
   const { storeIndex, raftIndex } = store.indexes;
   const { clusterId, memberId } = store.identity;
   return JSON.stringify(
-    { nodes, events: store.events, bytes: store.bytes, storeIndex, raftIndex, clusterId, memberId },
+    { nodes, events: store.events, bytes: store.bytes, storeIndex, raftIndex, clusterId, memberId, run: store.run },
     undefined,
     1,
   );

@@ -24,7 +24,13 @@ const every = (records: number) => ({
 /** Everything that must be the same, byte for byte. */
 function stateOf(store: Store) {
   const nodes = [...store.dump()].map((node) => JSON.stringify(node)).toSorted();
-  return { nodes, events: store.events.map((event) => JSON.stringify(event)), bytes: store.bytes, ...store.indexes };
+  return {
+    nodes,
+    events: store.events.map((event) => JSON.stringify(event)),
+    bytes: store.bytes,
+    run: store.run,
+    ...store.indexes,
+  };
 }
 
 async function submitAll(store: Store, commands: readonly Submission[]): Promise<void> {

@@ -132,7 +132,7 @@ export async function readSegment(
   for (;;) {
     const batch = decodeBatch(segment, end.size);
     if (batch === undefined || !follows(batch, end)) break;
-    await deliver(batch, options, slices);
+    await deliver(batch, end.term, options, slices);
     end = endAfter(batch, end);
   }
   const tornBytes = segment.length - end.size;
@@ -174,12 +174,20 @@ function follows(batch: DecodedBatch, end: LogEnd): boolean {
   );
 }
 
-async function deliver(batch: DecodedBatch, { after, onCommand }: RecoverOptions, slices: Slices): Promise<void> {
+/** @param termBefore of the record before the batch. */
+async function deliver(
+  batch: DecodedBatch,
+  termBefore: number,
+  { after, onCommand }: RecoverOptions,
+  slices: Slices,
+): Promise<void> {
   if (slices.isOver(batchHeadBytes + batch.records.length * passedBytes)) await nextTurn();
+  let term = termBefore;
   for (const [number, record] of batch.records.entries()) {
     const sequence = batch.firstSequence + number;
+    if (record.kind === "term") term = record.term;
     if (record.kind !== "command" || sequence <= after) continue;
-    onCommand(sequence, record.bytes);
+    onCommand(sequence, record.bytes, term);
     if (slices.isOver(record.bytes.length + commandOverheadBytes)) await nextTurn();
   }
 }

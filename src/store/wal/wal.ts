@@ -190,7 +190,8 @@ export class FileLog implements LogPort {
     const term = end.term + 1;
     const writer = await SegmentWriter.resume({ ...this.#writerOptions(), term }, end);
     const { clusterId, memberId } = end.head;
-    const identity = { clusterId: clusterId.toString(16), memberId: memberId.toString(16), term };
+    const run = randomId(this.#options.random).toString(16);
+    const identity = { clusterId: clusterId.toString(16), memberId: memberId.toString(16), term, run };
     this.#opened = { writer, clusterId, identity, listener };
     log.info({ directory, records: end.lastSequence, cutBytes: end.tornBytes, clean: end.isSealed }, "log opened");
     // Only the term. On a full disk this fails, and the next batch that succeeds carries it.
@@ -274,7 +275,7 @@ export class FileLog implements LogPort {
 
   #settle({ proposals, termRecords }: Batch, result: number | WalError): void {
     assert(this.#opened !== undefined, "A batch is of a log that was read");
-    const { writer, listener } = this.#opened;
+    const { writer, listener, identity } = this.#opened;
     if (result instanceof WalError) {
       for (const { reject } of proposals) reject(result);
       if (writer.isBroken) this.#giveUp();
@@ -282,7 +283,7 @@ export class FileLog implements LogPort {
     }
     const firstCommand = result + termRecords;
     for (const [number, { bytes, resolve: done }] of proposals.entries()) {
-      listener(firstCommand + number, bytes);
+      listener(firstCommand + number, bytes, identity.term);
       done(firstCommand + number);
     }
   }

@@ -19,13 +19,15 @@ async function started(files: FaultFiles, options: Parameters<typeof openLog>[1]
 }
 
 describe("identity", () => {
-  it("stays for ever, but for the term, which grows with every start from 2 on", async () => {
+  it("stays for ever, but for the run and the term, which grows with every start from 2 on", async () => {
     const files = memoryFiles();
     const first = await started(files);
     expect(first.log.identity).toMatchObject({ term: 2, clusterId: expect.stringMatching(/^[1-9a-f][0-9a-f]{0,15}$/) });
     await first.log.stop();
     const second = await started(files.reopened());
-    expect(second.log.identity).toEqual({ ...first.log.identity, term: 3 });
+    const { run } = second.log.identity;
+    expect(second.log.identity).toEqual({ ...first.log.identity, term: 3, run });
+    expect(run).not.toBe(first.log.identity.run);
     // A start that a power cut ends counts, too.
     const third = await started(files.afterCrash().reopened());
     expect(third.log.identity.term).toBeGreaterThanOrEqual(3);
