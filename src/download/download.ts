@@ -7,6 +7,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, rename, rm } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
 import { basename, dirname, join, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { backoffMs, type Clock } from "../lib/clock.ts";
@@ -14,6 +15,7 @@ import { codeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { WantedAsset } from "./asset-list.ts";
 import { DownloadError } from "./download-error.ts";
+import { get } from "./get.ts";
 
 export interface DownloadOptions {
   readonly directory: string;
@@ -105,25 +107,25 @@ async function tryToFetch(
   { url }: WantedAsset,
   { signal, progress }: DownloadOptions,
 ): Promise<DownloadError | undefined> {
-  let response: Response;
+  let answer: IncomingMessage;
   try {
-    response = await fetch(url, { headers: headersFor(part), signal });
+    answer = await get(url, { headers: headersFor(part), signal });
   } catch (error) {
     return unreachable(error);
   }
-  const refusal = refusalOf(response);
+  const refusal = refusalOf(answer);
   if (refusal !== undefined) {
-    await response.body?.cancel();
+    answer.destroy();
     return refusal;
   }
-  if (response.status !== 206) await beginAnew(part, response.headers.get("etag"));
-  const body = response.body?.getReader();
+  if (answer.statusCode !== 206) await beginAnew(part, answer.headers.etag);
+  const pieces = answer.iterator({ destroyOnReturn: true });
   for (;;) {
-    const piece = await body?.read().catch((error: unknown) => networkCode(error) ?? "the connection failed");
+    const piece = await pieces.next().catch((error: unknown) => codeOf(error) ?? "the connection failed");
     if (typeof piece === "string") {
       return new DownloadError(`the connection broke after ${part.sizeBytes} bytes (${piece})`, { mayPass: true });
     }
-    if (piece?.value === undefined) return undefined;
+    if (piece.done === true) return undefined;
     await append(part, piece.value);
     progress(part.sizeBytes);
   }
@@ -138,21 +140,21 @@ function headersFor({ sizeBytes, etag }: Part): Record<string, string> {
 }
 
 /** Undefined when the answer has the bytes that were asked for. */
-function refusalOf({ status, headers }: Response): DownloadError | undefined {
+function refusalOf({ statusCode: status = 0, headers }: IncomingMessage): DownloadError | undefined {
   if (status === 200 || status === 206) return undefined;
   const mayPass = status === 408 || status === 429 || status >= 500;
-  const retryAfterMs = Number(headers.get("retry-after") ?? 0) * 1_000;
+  const retryAfterMs = Number(headers["retry-after"] ?? 0) * 1_000;
   return new DownloadError(`the server answers ${status}`, {
     mayPass,
     retryAfterMs: Number.isFinite(retryAfterMs) ? retryAfterMs : 0,
   });
 }
 
-async function beginAnew(part: Part, etag: string | null): Promise<void> {
+async function beginAnew(part: Part, etag: string | undefined): Promise<void> {
   await part.file.truncate(0);
   part.hash = createHash("sha256");
   part.sizeBytes = 0;
-  part.etag = etag ?? undefined;
+  part.etag = etag;
 }
 
 async function append(part: Part, bytes: Uint8Array): Promise<void> {
@@ -164,16 +166,7 @@ async function append(part: Part, bytes: Uint8Array): Promise<void> {
   part.sizeBytes += bytes.length;
 }
 
-/** What has no code is no failure of the network: such a request will never be made. */
 function unreachable(error: unknown): DownloadError {
-  const code = networkCode(error);
-  if (code !== undefined) return new DownloadError(`the server cannot be reached (${code})`, { mayPass: true });
-  return new DownloadError(
-    "it is redirected in a circle, or to what is not fetched, or its port is never used for HTTP",
-  );
-}
-
-/** The library says "fetch failed" and has the reason as its cause. */
-function networkCode(error: unknown): string | undefined {
-  return codeOf(error) ?? (error instanceof Error ? codeOf(error.cause) : undefined);
+  if (error instanceof DownloadError) return error;
+  return new DownloadError(`the server cannot be reached (${codeOf(error) ?? "no code"})`, { mayPass: true });
 }

@@ -1,8 +1,9 @@
 /** `davit fetch-assets` as an init container or a person runs it. */
 
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -67,4 +68,25 @@ it("fetches nothing when anything is wrong with the list", async () => {
     complaints: `${at("list.yaml")}: line 3: it has no sha256: take it from the publisher of the file\n`,
   });
   expect(server.ranges).toEqual([]);
+});
+
+it("fetches everything from a server that ends each connection, however slow the disk is", async () => {
+  const names = ["a", "b", "c", "d"];
+  const big = Buffer.alloc(24 * 1024 * 1024, "kernel");
+  const digest = createHash("sha256").update(big).digest("hex");
+  await mkdir(at("www"));
+  for (const name of names) await writeFile(at(`www/${name}`), big);
+  const program =
+    "import http.server as s; h = s.ThreadingHTTPServer(('127.0.0.1', 0), s.SimpleHTTPRequestHandler); print(h.server_port, flush=True); h.serve_forever()";
+  const python = spawn("python3", ["-c", program], { cwd: at("www"), stdio: ["ignore", "pipe", "ignore"] });
+  try {
+    const [port] = await once(python.stdout, "data");
+    const list = names.map((name) => `- {url: "http://127.0.0.1:${String(port).trim()}/${name}", sha256: ${digest}}`);
+    for (let round = 0; round < 5; round++) {
+      expect(await run(list.join("\n"))).toMatchObject({ code: 0, complaints: "" });
+      await rm(at("assets"), { recursive: true });
+    }
+  } finally {
+    python.kill();
+  }
 });
