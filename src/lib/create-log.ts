@@ -1,5 +1,6 @@
 /** Makes the process's log: JSON for collectors, or lines for a person at a terminal. */
 
+import { Writable } from "node:stream";
 import { type DestinationStream, pino } from "pino";
 import pretty from "pino-pretty";
 import { systemClock, toRfc3339 } from "./clock.ts";
@@ -26,14 +27,16 @@ const maxWaitingBytes = 16 * 1024 * 1024;
 /** Makes the process's log. */
 export function createLog({ level, format, destination, onExit }: LogOptions): Log {
   const options: JsonOptions = { level, base: null, timestamp: timestamps() };
-  if (format === "json") return destination === undefined ? batchedLog(options, onExit) : jsonLog(options, destination);
+  if (format === "json") {
+    return destination === undefined ? batchedLog(options, onExit) : jsonLog(options, escaping(destination));
+  }
   // Synchronous, so that the last line before an exit is not lost.
   const stream = pretty({
     sync: true,
     singleLine: true,
     ignore: "pid,hostname",
     translateTime: "SYS:HH:MM:ss.l",
-    ...(destination && { destination }),
+    destination: asStream(escaping(destination ?? pino.destination({ dest: 1, sync: true }))),
   });
   return pino(options, stream);
 }
@@ -48,6 +51,35 @@ function timestamps(): () => string {
     writtenMs = nowMs;
     return written;
   };
+}
+
+// Delete and the C1 controls, which terminals obey, and what turns the direction of writing or ends a line.
+const hiddenCharacters = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
+const allHiddenCharacters = new RegExp(hiddenCharacters, "g");
+
+/**
+ * Writes lines with these characters as JSON's `\uXXXX`: machines choose what labels say, and people read logs in
+ * terminals. JSON itself escapes only the other control characters.
+ */
+function escaping(destination: DestinationStream): DestinationStream {
+  return {
+    write: (line) =>
+      destination.write(hiddenCharacters.test(line) ? line.replaceAll(allHiddenCharacters, escaped) : line),
+  };
+}
+
+function asStream(destination: DestinationStream): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write: (line, _encoding, done) => {
+      destination.write(String(line));
+      done();
+    },
+  });
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 interface JsonOptions {
@@ -75,7 +107,7 @@ function jsonLog(options: JsonOptions, destination: DestinationStream): Log {
 function batchedLog(options: JsonOptions, onExit: LogOptions["onExit"]): Log {
   const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });
   const batches = new LineBatches({ write: (lines) => void output.write(lines), clock: systemClock });
-  const log = jsonLog(options, batches);
+  const log = jsonLog(options, escaping(batches));
   let dropped = 0;
   output.on("drop", (lines: string) => {
     dropped += lines.split("\n").length - 1;

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { expect, it } from "vitest";
+import { createLog } from "../../src/lib/create-log.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 
 const logFile = new URL("../../src/lib/create-log.ts", import.meta.url).href;
@@ -50,3 +51,28 @@ it("lines are dropped and counted when nobody reads them, and the process goes o
   expect(written).toBeLessThan(20_000);
   expect(written + told.reduce((sum, count) => sum + count, 0)).toBe(20_000);
 });
+
+// A terminal obeys the first (CSI 2 J clears it) and writes the others' neighbours in another order, or on another line.
+const hidden = ["\u009b2J", "\u007f", "\u0085", "\u202e", "\u2066", "\u200f", "\u061c", "\u2028", "\u2029"];
+
+it.each(["json", "pretty"] as const)(
+  "a %s log has no character that a terminal acts on, in a name or a text",
+  (format) => {
+    const lines: string[] = [];
+    const log = createLog({ level: "info", format, destination: { write: (line) => void lines.push(line) } });
+    for (const text of hidden) {
+      log.info({ serial: text }, "request");
+      log.info({ nested: { [text]: [text] } }, "nested");
+      log.warn({ serial: text }, text);
+    }
+    const all = lines.join("");
+    expect(
+      all
+        .replaceAll("\n", "")
+        .match(/[\p{C}\p{Zl}\p{Zp}]/gu)
+        ?.filter((each) => each !== "\u001b") ?? [],
+    ).toEqual([]);
+    expect(all).toContain("\\u009b2J");
+    if (format === "json") expect(lines.map((line) => parseJsonObject(line)?.serial)).toContain("\u202e");
+  },
+);
