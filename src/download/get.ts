@@ -28,9 +28,9 @@ export async function get(url: URL, options: GetOptions): Promise<IncomingMessag
     const { location } = answer.headers;
     if (!redirectStatuses.has(answer.statusCode) || location === undefined) return answer;
     answer.destroy();
-    if (!URL.canParse(location, target)) break;
-    target = new URL(location, target);
-    if (!/^https?:$/.test(target.protocol)) break;
+    const next = URL.parse(location, target.href);
+    if (next === null || !/^https?:$/.test(next.protocol)) break;
+    target = next;
   }
   throw new DownloadError("it is redirected in a circle, or to what is not fetched");
 }
