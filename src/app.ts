@@ -100,7 +100,11 @@ export class App {
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
-      attention: () => [...this.#attention(store, objects.source), ...objects.attention()],
+      attention: () => [
+        ...this.#attention(store, objects.source),
+        ...(this.#controller?.attention ?? []),
+        ...objects.attention(),
+      ],
       measure: () => {
         keys.measure();
         objects.measure();

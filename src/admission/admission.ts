@@ -7,13 +7,13 @@
  */
 
 import { assert, unreachable } from "../lib/errors.ts";
-import { isUnmet } from "../model/expression.ts";
+import { isUnmet, normalizeExpressions } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ObjectKind, ObjectName, SourceObject } from "../model/source.ts";
 import { type Check, compileCheck, type Finding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
-import { expressionFindings } from "./expressions.ts";
+import { expressionFindings, writtenExpressions } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
 import { textEntries, toGroupSpec, toProfileSpec } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
@@ -31,6 +31,8 @@ export interface RefusedDocument {
   readonly name?: ObjectName;
   /** What parses of a Group whose selector parses. */
   readonly standIn?: GroupSpec;
+  /** Of a Group: see `Refusal.hidesMachines`. */
+  readonly hidesMachines?: true;
 }
 
 /** What the reader of the text knows of a document. */
@@ -108,8 +110,12 @@ export class Admission {
   }
 
   #refuse(findings: readonly Finding[], name: ObjectName | undefined, document: JsonObject): RefusedDocument {
-    const standIn = name?.kind === "Group" && isJsonObject(document.spec) ? this.#standIn(document.spec) : undefined;
-    return { kind: "refused", findings, ...(name && { name }), ...(standIn && { standIn }) };
+    const refused = { kind: "refused", findings, ...(name && { name }) } as const;
+    if (name?.kind !== "Group") return refused;
+    const spec = isJsonObject(document.spec) ? document.spec : {};
+    const standIn = this.#standIn(spec);
+    const isWhole = standIn !== undefined && (!isJsonObject(spec.selector) || hasOnlyGoodValues(spec.selector));
+    return { ...refused, ...(standIn && { standIn }), ...(!isWhole && { hidesMachines: true }) };
   }
 
   /** What parses of a refused Group: undefined unless it has either a valid selector or matchAll alone. */
@@ -132,6 +138,10 @@ export class Admission {
     // Of values that no machine can have the rest counts; where there is none, there are no machines.
     return standIn.expressions?.some(isUnmet) === true ? undefined : standIn;
   }
+}
+
+function hasOnlyGoodValues(selector: JsonObject): boolean {
+  return normalizeExpressions(writtenExpressions(selector)).badValues.length === 0;
 }
 
 // What walks an object takes a stack frame for each level; an API server takes 10,000 of them.

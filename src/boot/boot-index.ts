@@ -9,12 +9,11 @@
 
 import type { Log } from "../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
-import type { Group } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
-import { identityLabels, type Labels } from "../model/labels.ts";
+import type { Labels } from "../model/labels.ts";
 import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
-import { namesValueOf } from "../model/specificity.ts";
+import { namesMachine } from "../model/specificity.ts";
 import { BootError } from "./boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
 
@@ -159,10 +158,6 @@ export class BootIndex implements FeedListener {
   #reportUnreadable(path: string): void {
     this.#log.error({ path }, "unreadable document in the store, the last readable one stays");
   }
-}
-
-function namesMachine(group: Group | undefined): boolean {
-  return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
 }
 
 /** True when newer versions of the objects may say something else than what is served. */

@@ -178,7 +178,7 @@ export class KnownDocuments {
       args,
       metadata,
       barrier: barrierOf(document),
-      isOutdated: document.outdated === true,
+      isOutdated: document.outdated === true || document.doubted === true,
       script: undefined,
       boot: undefined,
       lines: undefined,

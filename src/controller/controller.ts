@@ -9,8 +9,8 @@
  * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`; it stays for as long
  * as more Groups are expected to go or to come back, see `tombstone-vigil.ts`.
  *
- * It promises that nothing is removed on a half view: not while part of the source cannot be read, and not because a
- * first list was empty, until a second one confirms it. It never answers a machine and never reads a request.
+ * It promises that nothing is removed on a half view: not what may be where the source cannot be read, and not because
+ * a first list was empty, until a second one confirms it. It never answers a machine and never reads a request.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -40,7 +40,9 @@ export interface ControllerOptions {
   readonly trials: TrialRunner;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, "sourceProblems"> & StatusBookOptions["metrics"] & StepMetricsOptions["metrics"];
+  readonly metrics: Pick<Metrics, "sourceProblems" | "withheldDeletions"> &
+    StatusBookOptions["metrics"] &
+    StepMetricsOptions["metrics"];
   /** From 0 up to 1. */
   readonly random: () => number;
   readonly sha256: (text: string) => string;
@@ -132,6 +134,11 @@ export class Controller implements SourceListener {
     this.#documents.stop();
   }
 
+  /** What waits because of what cannot be read, for a person. */
+  get attention(): readonly string[] {
+    return this.#planner.attention;
+  }
+
   /** Sets the metrics that are only known at the time of a scrape. */
   measure(): void {
     this.#queue.measure();
@@ -147,7 +154,9 @@ export class Controller implements SourceListener {
     // What went while the view was half had to stay, and nobody tells its name again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
-    if (!this.#isSynced || completes) this.#queue.add({ kind: "everything" });
+    const isOver = this.#planner.withheld.isOver;
+    this.#tellWithheld();
+    if (!this.#isSynced || completes || isOver) this.#queue.add({ kind: "everything" });
   }
 
   changed(names: readonly ObjectName[]): void {
@@ -245,6 +254,7 @@ export class Controller implements SourceListener {
       if (written) this.#queue.succeeded(each.name);
       this.#tell(each, written);
     }
+    this.#tellWithheld();
     return written ? [] : step.planned.map(({ name }) => name);
   }
 
@@ -289,6 +299,12 @@ export class Controller implements SourceListener {
     if (before?.revision === revision && before.complete === complete && before.source === source.kind) return true;
     const mark: SyncedDocument = { source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete };
     return (await this.#write([{ path: syncedPath, text: encodeDocument(mark) }])) === "written";
+  }
+
+  #tellWithheld(): void {
+    const { withheld } = this.#planner;
+    this.#options.metrics.withheldDeletions.set(withheld.names.length);
+    withheld.tell(this.#options.log);
   }
 
   #addAll(names: Iterable<ObjectName>): void {

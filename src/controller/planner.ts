@@ -13,11 +13,13 @@ import { asRefused, type Findings, failedStatus, type Outcome, refusedStatus } f
 import { Dependents } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
 import { Faults } from "./faults.ts";
+import { HiddenMachines } from "./hidden-machines.ts";
 import { Ranking } from "./ranking.ts";
 import { draftGroup, type GroupDraft, groupChanges, groupStandIn, reconcileGroup, withTie } from "./reconcile-group.ts";
 import { failProfile, reconcileProfile, removeProfile } from "./reconcile-profile.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import { type Passing, tombstoneWrites } from "./tombstones.ts";
+import { Withheld } from "./withheld.ts";
 
 export interface PlannerOptions {
   readonly source: Pick<Source, "view">;
@@ -77,27 +79,37 @@ interface Draft {
 }
 
 export class Planner {
+  /** Stored objects whose deletion waits. */
+  readonly withheld: Withheld;
   readonly #options: PlannerOptions;
   readonly #dependents = new Dependents();
   readonly #ranking: Ranking;
   readonly #world: ProfileWorld;
   readonly #faults: Faults;
   readonly #refusedProfiles = new Set<string>();
+  readonly #hidden: HiddenMachines;
   #hasBegun = false;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
     const { source, sha256, checkTemplate, adminNamespace, log } = options;
     this.#faults = new Faults(log);
+    this.#hidden = new HiddenMachines(source);
+    this.withheld = new Withheld(source);
     this.#ranking = new Ranking({ tiesAcrossNamespaces: adminNamespace !== undefined });
     this.#world = {
       sha256,
       checkTemplate,
-      isViewComplete: () => source.view.complete,
+      isGone: (name) => source.view.isGone(name),
       configMap: (namespace, name) => source.view.get("ConfigMap", namespace, name),
       secret: (namespace, name) => source.view.get("Secret", namespace, name),
       isForbidden: (name) => source.view.isForbidden?.(name) === true,
     };
+  }
+
+  /** For a person: what waits because of what cannot be read. */
+  get attention(): readonly string[] {
+    return [...this.withheld.attention, ...this.#hidden.attention];
   }
 
   /** The objects that refer to this one. */
@@ -122,6 +134,7 @@ export class Planner {
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
+    for (const refusal of this.#options.source.view.refusals) this.#hidden.note(refusal);
     for (const id of this.#options.documents.names()) {
       const document = id.kind === "Group" ? this.#options.documents.group(id.namespace, id.name) : undefined;
       if (document !== undefined) this.#ranking.update(`${id.namespace}/${id.name}`, groupOf(id, document));
@@ -158,7 +171,8 @@ export class Planner {
 
   /** Takes in what the step's Groups are now, and adds those to the step that have the selector of one that changed. */
   #draftGroups(draft: Draft): readonly GroupPlan[] {
-    const named = [...draft.names.values()].filter(({ kind }) => kind === "Group");
+    this.#addDoubted(draft.names);
+    const named = [...draft.names.values()].filter(isGroup);
     const groups = named.map((id) => this.#draftGroup(id, draft));
     const { siblings, others } = this.#ranking.takeAffected();
     for (const id of others) addTo(draft.alsoLookAt, groupName(id));
@@ -174,6 +188,14 @@ export class Planner {
     return groups;
   }
 
+  /** Adds the Groups of many that an Install may no longer come from, or may again. */
+  #addDoubted(names: Map<string, ObjectName>): void {
+    const changed = [...names.values()].filter((name) => isGroup(name) && this.#hidden.note(name));
+    const namespaces = new Set(changed.map(({ namespace }) => namespace));
+    if (namespaces.size === 0) return;
+    for (const name of this.names()) if (isGroup(name) && namespaces.has(name.namespace)) addTo(names, name);
+  }
+
   #draftGroup(id: ObjectName, draft: Draft): GroupPlan {
     return this.#faults.guard(
       id,
@@ -187,7 +209,8 @@ export class Planner {
     const { namespace, name } = id;
     const object = source.view.get("Group", namespace, name);
     const stored = documents.group(namespace, name);
-    const isOutOfView = object === undefined && !source.view.complete;
+    const isOutOfView = object === undefined && !source.view.isGone(id);
+    this.#noteWithheld(id, isOutOfView && stored !== undefined);
     if (!isOutOfView) for (const profile of this.#dependents.update(id, object)) addTo(draft.recount, profile);
     const drafted = object && draftGroup(object, stored, adminNamespace);
     const document = isOutOfView ? stored : drafted?.document;
@@ -224,7 +247,8 @@ export class Planner {
     const path = groupPath(id.namespace, id.name);
     const storedText = this.#options.documents.textAt(path);
     const isTied = document !== undefined && this.#ranking.tiedWith(groupOf(id, document)).length > 0;
-    const marked = document && withTie(document, isTied);
+    const own = document && groupOf(id, document);
+    const marked = own && this.#hidden.mark(withTie(document, isTied), id.namespace, own);
     const {
       changes,
       status,
@@ -252,7 +276,9 @@ export class Planner {
       for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
     }
     const groupCount = this.#dependents.countOf(id);
-    if (object === undefined && !source.view.complete) {
+    const isOutOfView = object === undefined && !source.view.isGone(id);
+    this.#noteWithheld(id, isOutOfView && isStored);
+    if (isOutOfView) {
       const told = this.#asTold(id, undefined, isStored);
       draft.planned.push({ name: id, status: told && { ...told, groupCount }, isRemoved: false });
       return;
@@ -278,6 +304,11 @@ export class Planner {
     });
   }
 
+  /** A refused object is there: nothing of it waits for a deletion. */
+  #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
+    this.withheld.note(id, isOutOfView && this.#options.source.view.refusalOf(id) === undefined);
+  }
+
   /** True when the newest version of a Profile is refused and was not, or the other way round, when last planned. */
   #hasNewVerdict(id: ObjectName): boolean {
     const key = objectKey(id);
@@ -298,9 +329,14 @@ export class Planner {
   #profile(namespace: string, name: string): "there" | "refused" | "missing" {
     const { source, documents } = this.#options;
     if (source.view.get("Profile", namespace, name) !== undefined) return "there";
-    if (!source.view.complete && documents.profile(namespace, name).document !== undefined) return "there";
-    return source.view.refusalOf({ kind: "Profile", namespace, name }) === undefined ? "missing" : "refused";
+    const id = { kind: "Profile", namespace, name } as const;
+    if (!source.view.isGone(id) && documents.profile(namespace, name).document !== undefined) return "there";
+    return source.view.refusalOf(id) === undefined ? "missing" : "refused";
   }
+}
+
+function isGroup({ kind }: ObjectName): boolean {
+  return kind === "Group";
 }
 
 function groupOf({ namespace, name }: ObjectName, { spec }: GroupDocument): Group {

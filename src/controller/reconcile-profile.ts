@@ -115,7 +115,8 @@ function withoutWithdrawn(document: ProfileDocument, namespace: string, world: P
 
 /** Out of view for now is not withdrawn: the file that holds it may be the one that cannot be read. */
 function isWithdrawn(template: SecretTemplate, namespace: string, world: ProfileWorld): boolean {
-  const isKnown = world.isViewComplete() || world.secret(namespace, template.name) !== undefined;
+  const isGone = world.isGone({ kind: "Secret", namespace, name: template.name });
+  const isKnown = isGone || world.secret(namespace, template.name) !== undefined;
   return isKnown && "fault" in readSecret(template, namespace, world);
 }
 

@@ -33,8 +33,8 @@ export interface ProfileWorld {
   readonly secret: (namespace: string, name: string) => SecretObject | undefined;
   /** True for a ConfigMap or Secret that is missing here because davit may not read it. */
   readonly isForbidden: (name: ObjectName) => boolean;
-  /** False while a ConfigMap or Secret that is missing may still be there. */
-  readonly isViewComplete: () => boolean;
+  /** True for a ConfigMap or Secret that is known not to exist. */
+  readonly isGone: (name: ObjectName) => boolean;
   /** Parses a template; the problem is in our own words, with its place. */
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Lower-case hex. */

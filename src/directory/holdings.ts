@@ -57,6 +57,7 @@ export class Holdings implements SourceView {
   #problems: readonly FileProblem[] = [];
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
+  #withheld: readonly ObjectName[] = [];
 
   /** @param confirmMs how long an object has to be missing before it leaves. */
   constructor(confirmMs: number) {
@@ -77,6 +78,14 @@ export class Holdings implements SourceView {
 
   refusalOf(name: ObjectName): Refusal | undefined {
     return this.#refusals.get(objectKey(name));
+  }
+
+  isGone(name: ObjectName): boolean {
+    return this.complete && this.#held(name) === undefined;
+  }
+
+  get withheld(): readonly ObjectName[] {
+    return this.#withheld;
   }
 
   /** True while an object that was not found waits for a second look. */
@@ -119,6 +128,7 @@ export class Holdings implements SourceView {
     );
     const judged = this.#takeRefusals(resolved.flatMap(({ refusal }) => refusal ?? []));
     const removed = this.#removeMissing(definitions, look);
+    this.#withheld = isComplete ? [] : this.#notIn(definitions);
     const names = [...changed, ...judged, ...removed.map(nameOf)];
     return { names, removed, differs: differs || names.length > 0 };
   }
@@ -143,8 +153,13 @@ export class Holdings implements SourceView {
     const problem = second === undefined ? undefined : duplicateProblem(first, second);
     const message = problem?.message ?? (first.kind === "refused" ? first.text : "");
     const object = held !== undefined && !isRefused(held) ? held : refusedGroup([...same.map(objectIn), held], message);
-    const refusal = toRefusal(name, message);
+    const refusal = toRefusal(name, message, second !== undefined || hidesMachines(first));
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
+  }
+
+  #notIn(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
+    const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
+    return names.filter((name) => !found.has(objectKey(name)));
   }
 
   #held({ kind, namespace, name }: ObjectName): SourceObject | undefined {
@@ -206,8 +221,13 @@ interface Resolved {
 }
 
 /** Files have no generations. ConfigMaps and Secrets have no status to tell it in. */
-function toRefusal({ kind, namespace, name }: ObjectName, message: string): Refusal | undefined {
-  return kind === "Profile" || kind === "Group" ? { kind, namespace, name, generation: 1, message } : undefined;
+function toRefusal({ kind, namespace, name }: ObjectName, message: string, isVague: boolean): Refusal | undefined {
+  if (kind !== "Profile" && kind !== "Group") return undefined;
+  return { kind, namespace, name, generation: 1, message, ...(isVague && { hidesMachines: true }) };
+}
+
+function hidesMachines(definition: Definition): boolean {
+  return definition.kind === "refused" && definition.hidesMachines === true;
 }
 
 function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {

@@ -27,6 +27,8 @@ export type Definition =
       readonly place: ItemPlace;
       /** A Group that can at least say which machines are its own. */
       readonly standIn?: GroupObject;
+      /** As in `RefusedDocument`. */
+      readonly hidesMachines?: true;
     };
 
 /** Where in a file an object is. */
@@ -242,11 +244,11 @@ function placeOf(file: string, { document, path }: Item): ItemPlace {
 }
 
 function toDefinition(
-  { name, standIn }: RefusedDocument,
+  { name, standIn, hidesMachines }: RefusedDocument,
   { origin, text, place }: { readonly origin: string; readonly text: string; readonly place: ItemPlace },
 ): Definition | undefined {
   if (name === undefined) return undefined;
-  const refused = { kind: "refused", name, origin, text, place } as const;
+  const refused = { kind: "refused", name, origin, text, place, ...(hidesMachines && { hidesMachines }) } as const;
   if (standIn === undefined) return refused;
   const uid = `directory/Group/${name.namespace}/${name.name}`;
   const meta = { namespace: name.namespace, name: name.name, uid, generation: 1, origin };

@@ -71,7 +71,7 @@ export class ClusterSource implements Source {
   #replaced: (name: ObjectName) => void = () => {};
   /** Watches whose next list is waited for before `listed` is told. */
   #awaited = new Set<string>();
-  #toldComplete: boolean | undefined;
+  #toldExtent: string | undefined;
   #isConfirming = false;
 
   constructor(options: ClusterSourceOptions) {
@@ -102,7 +102,7 @@ export class ClusterSource implements Source {
   }
 
   #absence(): readonly string[] {
-    if (this.#toldComplete === undefined) return ["waiting for the first list of everything"];
+    if (this.#toldExtent === undefined) return ["waiting for the first list of everything"];
     if (this.isFollowed) return [];
     return [`not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
   }
@@ -150,7 +150,8 @@ export class ClusterSource implements Source {
     const configMaps = new ConfigMaps(context, this.#scopes, changed);
     const secrets = new Secrets(context, changed);
     const namespaces = this.#makeNamespaces();
-    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets }, namespaces);
+    const hasList = (kind: OwnName["kind"], namespace: string) => this.#hasList(kind, namespace);
+    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets }, namespaces, hasList);
     const held = this.#makeHeldChanges();
     const watches = this.#scopes.flatMap((namespace) =>
       kinds.map((kind) => {
@@ -201,6 +202,13 @@ export class ClusterSource implements Source {
     this.#tellListed();
   }
 
+  /** What is of no namespace that is read is in no list, once all are read. */
+  #hasList(kind: OwnName["kind"], namespace: string): boolean {
+    const { watches } = this.#started();
+    const own = watches.get(`${kind}/`) ?? watches.get(`${kind}/${namespace}`);
+    return own === undefined ? [...watches.values()].every(({ watch }) => watch.isSynced) : own.watch.isSynced;
+  }
+
   /** Of all namespaces together none can be missing. */
   #lookAtScope(namespace: string | undefined): void {
     const { watches, namespaces } = this.#started();
@@ -213,7 +221,7 @@ export class ClusterSource implements Source {
     for (const change of changes) if (change.change === "replaced") this.#replaced(change.name);
     const names = changes.map(({ name }) => name);
     // Until everything was told once there is nothing to keep together.
-    this.#take(this.#toldComplete === undefined ? names : held.offer(names));
+    this.#take(this.#toldExtent === undefined ? names : held.offer(names));
   }
 
   #take(names: readonly OwnName[]): void {
@@ -232,15 +240,15 @@ export class ClusterSource implements Source {
     this.#tellListed();
   }
 
-  /** Tells the first list when all are in, each time that the view has become whole or half, and a confirmation. */
+  /** Tells the first list when all are in, each time that its extent is another, and a confirmation. */
   #tellListed(): void {
     const { view } = this.#started();
     const areIn = this.#awaited.size === 0;
-    const isFirst = this.#toldComplete === undefined;
-    const isDue = isFirst ? areIn && view.isSettled : view.complete !== this.#toldComplete;
+    const isFirst = this.#toldExtent === undefined;
+    const isDue = isFirst ? areIn && view.isSettled : view.extent !== this.#toldExtent;
     const isConfirmed = this.#isConfirming && areIn;
     if (!isDue && !isConfirmed) return;
-    this.#toldComplete = view.complete;
+    this.#toldExtent = view.extent;
     if (isConfirmed) this.#isConfirming = false;
     this.#listener?.listed();
     if (isFirst && view.isEmpty) void this.#confirmEmpty();
@@ -287,6 +295,8 @@ const nothingYet: SourceView = {
   problems: [],
   refusals: [],
   refusalOf: () => undefined,
+  isGone: () => false,
+  withheld: [],
   get: () => undefined,
   all: () => [],
 };

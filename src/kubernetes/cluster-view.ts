@@ -3,8 +3,10 @@
  *
  * A Profile is shown only once it is known what its ConfigMaps and Secrets are; until then its version before stays, so
  * that nobody takes a reference that is still being read for one that leads nowhere. An object that davit cannot
- * understand keeps its last version, too, and while there is such a one the view is not complete, nor while it is not
- * known whether a namespace without objects is there.
+ * understand keeps its last version, too.
+ *
+ * What is gone is known by kind and namespace: from a list that was read whole, of a namespace that is there. A refused
+ * object keeps itself and nothing else, since a list has every object, be it good or bad.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -31,9 +33,16 @@ interface Caches {
   readonly Secret: Pick<Secrets, "get" | "all" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
 }
 
+/** True when the list that has the Profiles or Groups of a namespace was read. */
+type HasList = (kind: OwnName["kind"], namespace: string) => boolean;
+
+type Namespaces = Pick<ScopeNamespaces, "areBelieved" | "isBelieved" | "areTried" | "problems">;
+
 export class ClusterView implements SourceView {
+  readonly withheld = [];
   readonly #caches: Caches;
-  readonly #namespaces: Pick<ScopeNamespaces, "areBelieved" | "areTried" | "problems">;
+  readonly #namespaces: Namespaces;
+  readonly #hasList: HasList;
   readonly #references = new References();
   readonly #profiles = new Map<string, ProfileObject>();
   readonly #groups = new Map<string, GroupObject>();
@@ -43,13 +52,34 @@ export class ClusterView implements SourceView {
   #hasLists = false;
   #wasWhole = false;
 
-  constructor(caches: Caches, namespaces: Pick<ScopeNamespaces, "areBelieved" | "areTried" | "problems">) {
+  constructor(caches: Caches, namespaces: Namespaces, hasList: HasList) {
     this.#caches = caches;
     this.#namespaces = namespaces;
+    this.#hasList = hasList;
   }
 
   get complete(): boolean {
-    return this.#wasWhole && this.#refusals.size === 0 && this.#namespaces.areBelieved;
+    return this.#wasWhole && this.#namespaces.areBelieved;
+  }
+
+  isGone({ kind, namespace, name }: ObjectName): boolean {
+    if (this.get(kind, namespace, name) !== undefined) return false;
+    if (kind === "ConfigMap" || kind === "Secret") return this.#isReferenceGone({ kind, namespace, name });
+    const isThere = this.#pending.has(`${namespace}/${name}`) && kind === "Profile";
+    if (isThere || this.refusalOf({ kind, namespace, name }) !== undefined) return false;
+    return this.#hasList(kind, namespace) && this.#namespaces.isBelieved(namespace);
+  }
+
+  /** One that no Profile names is not asked for, and is as good as gone. */
+  #isReferenceGone(reference: Reference): boolean {
+    const [reader] = this.#references.readersOf(reference);
+    return this.#wasWhole && (reader === undefined || this.#caches[reference.kind].isKnown(reference));
+  }
+
+  /** Changes whenever there are other problems, and more is known to be gone, or less. */
+  get extent(): string {
+    const doubted = this.#namespaces.problems.map(({ origin }) => origin);
+    return [this.complete, this.#refusals.size, ...doubted].join();
   }
 
   get problems(): readonly SourceProblem[] {
@@ -123,8 +153,9 @@ export class ClusterView implements SourceView {
     const key = referenceKey({ kind, namespace, name });
     if (judgement?.refusal === undefined) this.#refusals.delete(key);
     else {
-      const { generation, refusal: message } = judgement;
-      this.#refusals.set(key, { kind, namespace, name, generation, message });
+      const { generation, refusal: message, hidesMachines } = judgement;
+      const refusal = { kind, namespace, name, generation, message, ...(hidesMachines && { hidesMachines }) };
+      this.#refusals.set(key, refusal);
     }
   }
 

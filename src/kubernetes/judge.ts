@@ -20,6 +20,8 @@ export interface Judgement {
   readonly object?: SourceObject;
   /** Why the object was refused. */
   readonly refusal?: string;
+  /** As in `Refusal`. */
+  readonly hidesMachines?: true;
   readonly status: JsonObject;
   /** What was written of a Group's selector and did not come here. */
   readonly dropped: Dropped;
@@ -55,7 +57,8 @@ export function judge(
   if (verdict.kind === "accepted") return { ...base, object: verdict.object };
   const refusal = verdict.kind === "refused" ? describe(verdict) : "it is of another group";
   const standIn = verdict.kind === "refused" ? toStandIn(verdict, meta, { generation, refusal }) : undefined;
-  return { ...base, ...(standIn && { object: standIn }), refusal };
+  const hidesMachines = verdict.kind === "refused" && verdict.hidesMachines;
+  return { ...base, ...(standIn && { object: standIn }), refusal, ...(hidesMachines && { hidesMachines }) };
 }
 
 /** Where everything of a cluster is found. */

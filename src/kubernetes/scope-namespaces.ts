@@ -47,6 +47,12 @@ export class ScopeNamespaces {
     return [...this.#states.values()].every(({ kind }) => kind === "believed");
   }
 
+  /** The same for one namespace; for one that is not read, for all. */
+  isBelieved(namespace: string): boolean {
+    const state = this.#states.get(namespace);
+    return state === undefined ? this.areBelieved : state.kind === "believed";
+  }
+
   /** Every question has had an answer, or failed once. */
   get areTried(): boolean {
     return [...this.#states.values()].every(({ kind }) => kind !== "asked");

@@ -239,6 +239,11 @@ function controllerMetrics(registers: Registry[]) {
       help: "Files and documents of the source that cannot be used.",
       registers,
     }),
+    withheldDeletions: new Gauge({
+      name: "davit_withheld_deletions",
+      help: "Objects that are not found and stay in effect, since part of the source cannot be read.",
+      registers,
+    }),
   };
 }
 

@@ -53,6 +53,8 @@ export interface GroupDocument extends Provenance {
   readonly tied?: boolean;
   /** As in `ProfileDocument`. */
   readonly outdated?: true;
+  /** It names no machine, and a refused Group of its namespace has a selector that nobody can read: an Install waits. */
+  readonly doubted?: true;
 }
 
 /**

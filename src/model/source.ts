@@ -85,18 +85,24 @@ export interface Refusal extends OwnName {
   readonly generation: number;
   /** As `SourceProblem.message`. */
   readonly message: string;
+  /** Of a Group: its selector cannot be read whole, so nobody knows every machine that it names. */
+  readonly hidesMachines?: true;
 }
 
 /** What a source holds now. */
 export interface SourceView {
-  /**
-   * False while part of the source cannot be read: an object that is missing may still exist, so nothing is deleted.
-   */
+  /** False while part of the source cannot be read: objects may exist of which nobody knows. */
   readonly complete: boolean;
   readonly problems: readonly SourceProblem[];
-  /** While there is one, the view is not complete. */
   readonly refusals: Iterable<Refusal>;
   refusalOf(name: ObjectName): Refusal | undefined;
+  /**
+   * True for an object that is known not to exist. False for one in view, and for one that may be where the source
+   * cannot be read: in a file that does not parse, in a namespace that was not listed.
+   */
+  isGone(name: ObjectName): boolean;
+  /** Objects that stay in view although nothing defines them, since part of the source cannot be read. */
+  readonly withheld: readonly ObjectName[];
   get<Kind extends ObjectKind>(
     kind: Kind,
     namespace: string,

@@ -2,6 +2,7 @@
 
 import type { Operator } from "./expression.ts";
 import type { Selection } from "./group.ts";
+import { identityLabels } from "./labels.ts";
 
 /** From what a label is not, over that it is there and what it looks like, to its value. */
 const strengths: Readonly<Record<Operator, number>> = {
@@ -16,6 +17,11 @@ const strengths: Readonly<Record<Operator, number>> = {
 /** True for a selector that names the values of this label. */
 export function namesValueOf(selector: Selection, label: string): boolean {
   return strengthOn(selector, label) === strengths.In;
+}
+
+/** True for a Group that names its machines by an identity label. */
+export function namesMachine(group: Selection | undefined): boolean {
+  return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
 }
 
 /** True for a selector that says of each label of another one as much as that does, or more. */

@@ -115,7 +115,7 @@ it("Advice is in the Accepted condition, and the object is ready all the same", 
     sha256: (text: string) => text,
     configMap: () => undefined,
     secret: () => undefined,
-    isViewComplete: () => true,
+    isGone: () => true,
     isForbidden: () => false,
   };
   const { status } = reconcileProfile(

@@ -72,6 +72,10 @@ export class ControllerUnderTest {
     return found;
   }
 
+  get attention(): readonly string[] {
+    return this.#controller.attention;
+  }
+
   /** How many Groups machines may get. */
   get groupCount(): number {
     return this.#index.groupCount;

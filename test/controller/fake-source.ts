@@ -17,6 +17,7 @@ export class FakeSource implements Source, SourceView {
   readonly problems: readonly SourceProblem[] = [];
   complete = true;
   isFollowed = true;
+  withheld: readonly ObjectName[] = [];
   readonly #objects = new Map<string, SourceObject>();
   readonly #refusals = new Map<string, Refusal>();
   #listener: SourceListener | undefined;
@@ -47,10 +48,14 @@ export class FakeSource implements Source, SourceView {
     return this.#refusals.get(`${kind}/${namespace}/${name}`);
   }
 
+  isGone(name: ObjectName): boolean {
+    const isKnown = this.complete && this.refusalOf(name) === undefined;
+    return isKnown && this.get(name.kind, name.namespace, name.name) === undefined;
+  }
+
   /** Refuses the newest version of an object, or no more, without telling. */
   refuse({ kind, namespace, name }: OwnName, message: string | undefined): this {
     const key = `${kind}/${namespace}/${name}`;
-    this.complete = message === undefined;
     if (message === undefined) this.#refusals.delete(key);
     else this.#refusals.set(key, { kind, namespace, name, generation: 7, message });
     return this;

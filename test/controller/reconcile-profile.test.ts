@@ -20,7 +20,7 @@ function world(
 ): ProfileWorld {
   return {
     sha256,
-    isViewComplete: () => objects.isViewComplete ?? true,
+    isGone: ({ name }) => objects.secret?.name !== name && objects.isViewComplete !== false,
     isForbidden: () => objects.isForbidden === true,
     configMap: (_namespace, name) => (objects.configMap?.name === name ? objects.configMap : undefined),
     secret: (_namespace, name) => (objects.secret?.name === name ? objects.secret : undefined),

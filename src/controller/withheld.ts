@@ -1,0 +1,68 @@
+/**
+ * Deletions that wait: objects that nothing in the source shows any more, and that stay in effect since they may be where
+ * the source cannot be read.
+ */
+
+import type { Log } from "../lib/log.ts";
+import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
+
+// The others are counted.
+const shownNames = 3;
+
+/** Its view is another one once it is started. */
+interface WatchedSource {
+  readonly view: Pick<SourceView, "isGone" | "withheld">;
+}
+
+export class Withheld {
+  readonly #source: WatchedSource;
+  /** Those that only the store has. */
+  readonly #stored = new Map<string, ObjectName>();
+  #wasTold = false;
+
+  constructor(source: WatchedSource) {
+    this.#source = source;
+  }
+
+  /** Takes in whether a stored object waits for its deletion. */
+  note(name: ObjectName, isWithheld: boolean): void {
+    if (isWithheld) this.#stored.set(objectKey(name), name);
+    else this.#stored.delete(objectKey(name));
+  }
+
+  /** True when one of them is known to be gone by now. */
+  get isOver(): boolean {
+    const { view } = this.#source;
+    return [...this.#stored.values()].some((name) => view.isGone(name));
+  }
+
+  get names(): readonly ObjectName[] {
+    const known = new Map(this.#source.view.withheld.map((name) => [objectKey(name), name]));
+    return [...new Map([...this.#stored, ...known]).values()];
+  }
+
+  /** Logs when the first deletion has to wait, and when none does any more. */
+  tell(log: Pick<Log, "warn" | "info">): void {
+    const { names } = this;
+    const isNews = names.length > 0 !== this.#wasTold;
+    this.#wasTold = names.length > 0;
+    if (!isNews) return;
+    if (this.#wasTold) log.warn({ objects: shown(names) }, "deletions wait until the whole source can be read");
+    else log.info({}, "no deletion waits any more");
+  }
+
+  /** For a person: what stays, and what that means for machines. */
+  get attention(): readonly string[] {
+    const { names } = this;
+    if (names.length === 0) return [];
+    const what = names.length === 1 ? "1 object is" : `${names.length} objects are`;
+    const effect = "machines boot by them as before until the whole source can be read";
+    return [`source: ${what} not found, but may be where it cannot be read (${shown(names)}): ${effect}`];
+  }
+}
+
+function shown(names: readonly ObjectName[]): string {
+  const first = names.slice(0, shownNames).map(({ kind, namespace, name }) => `${kind} ${namespace}/${name}`);
+  const more = names.length - first.length;
+  return `${first.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
