@@ -7,7 +7,7 @@ import { unreachable } from "../lib/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { RenderError } from "./render-error.ts";
 import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
-import { RenderBudget, utf8Exceeds } from "./template-limits.ts";
+import { countValue, RenderBudget, utf8Exceeds } from "./template-limits.ts";
 import type { Block, Expression, LoopName, Path, Program } from "./template-syntax.ts";
 import type { Trace } from "./template-trace.ts";
 import type { TextPosition } from "./text-position.ts";
@@ -32,6 +32,8 @@ interface Loop extends Readonly<Record<LoopName, JsonValue>> {
 
 interface EvaluateOptions {
   readonly sha256: Sha256;
+  /** What it may use up, perhaps together with others. */
+  readonly budget?: RenderBudget | undefined;
   /** Told where the result comes from. */
   readonly trace?: Trace;
 }
@@ -40,22 +42,23 @@ interface EvaluateOptions {
  * Renders a program over its variables.
  * @throws {RenderError} for an absent variable, a helper's bad argument, or more work or text than the budget has.
  */
-export function evaluate(program: Program, variables: JsonObject, { sha256, trace }: EvaluateOptions): string {
-  const evaluation = new Evaluation(variables, sha256, trace);
+export function evaluate(program: Program, variables: JsonObject, options: EvaluateOptions): string {
+  const evaluation = new Evaluation(variables, options);
   evaluation.run(program, { context: variables, outer: undefined, loop: undefined, locals: undefined });
   return evaluation.result();
 }
 
 class Evaluation {
   readonly #variables: JsonObject;
-  readonly #budget = new RenderBudget();
+  readonly #budget: RenderBudget;
   readonly #tools: HelperTools;
   readonly #trace: Trace | undefined;
   #output = "";
 
-  constructor(variables: JsonObject, sha256: Sha256, trace: Trace | undefined) {
+  constructor(variables: JsonObject, { sha256, budget = new RenderBudget(), trace }: EvaluateOptions) {
     this.#variables = variables;
-    this.#tools = { sha256, budget: this.#budget };
+    this.#budget = budget;
+    this.#tools = { sha256, budget };
     this.#trace = trace;
   }
 
@@ -71,7 +74,7 @@ class Evaluation {
           this.#write(statement.text, statement.at, true);
           break;
         case "print":
-          this.#write(textOf(this.#printed(statement.expression, scope)), statement.at, false);
+          this.#write(this.#printed(statement.expression, scope), statement.at, false);
           break;
         case "block":
           this.#budget.step();
@@ -92,7 +95,11 @@ class Evaluation {
 
   #block(block: Block, scope: Scope): void {
     const value = this.#value(block.argument, scope);
-    if (!holds(block, value)) {
+    if (block.name === "each") {
+      this.#each(block, value, scope);
+      return;
+    }
+    if (!holds(block.name, block.includeZero, value)) {
       this.run(block.otherwise, scope);
       return;
     }
@@ -104,16 +111,14 @@ class Evaluation {
       case "with":
         this.run(block.body, { context: value, outer: scope, loop: scope.loop, locals: localsOf(block, [value]) });
         break;
-      case "each":
-        this.#each(block, value, scope);
-        break;
       default:
         unreachable(block.name);
     }
   }
 
   #each(block: Block, value: Value, scope: Scope): void {
-    const rounds = roundsOf(value);
+    const rounds = this.#roundsOf(value);
+    if (rounds.length === 0) this.run(block.otherwise, scope);
     for (const [index, [key, item]] of rounds.entries()) {
       this.#budget.step();
       const loop = { key, index, first: index === 0, last: index === rounds.length - 1, outerLoop: scope.loop };
@@ -121,11 +126,24 @@ class Evaluation {
     }
   }
 
-  /** The value of an expression that is printed: it must exist. */
-  #printed(expression: Expression, scope: Scope): Value {
+  #roundsOf(value: Value): readonly (readonly [key: JsonValue, item: JsonValue])[] {
+    if (isJsonObject(value)) {
+      this.#budget.sort(Object.keys(value).length);
+      return sortedEntries(value);
+    }
+    if (!isList(value)) return [];
+    // Said before the rounds are laid out: `split` can make lists of millions.
+    if (value.length > RenderBudget.maxSteps) throw new RenderError("budget");
+    this.#budget.count(value.length);
+    return value.map((item, index) => [index, item]);
+  }
+
+  /** The text of an expression that is printed: it must exist. */
+  #printed(expression: Expression, scope: Scope): string {
     const value = this.#value(expression, scope);
     if (value === undefined && expression.kind === "path") throw new RenderError("undefinedVariable", expression.at);
-    return value;
+    countValue(value, false, this.#budget);
+    return textOf(value);
   }
 
   /** The value of an expression; undefined for an absent variable. */
@@ -135,6 +153,7 @@ class Evaluation {
       case "literal":
         return expression.value;
       case "path":
+        this.#budget.count(expression.members.length);
         return expression.members.reduce(reach, this.#start(expression, scope));
       case "call": {
         const args = expression.args.map((arg) => this.#value(arg, scope) ?? null);
@@ -171,7 +190,7 @@ function reach(value: Value, name: string): Value {
 }
 
 /** Whether a block shows its body, or what stands behind its else. */
-function holds({ name, includeZero }: Block, value: Value): boolean {
+function holds(name: Exclude<Block["name"], "each">, includeZero: boolean, value: Value): boolean {
   switch (name) {
     case "if":
       return isTruthy(value) || (includeZero && value === 0);
@@ -180,18 +199,9 @@ function holds({ name, includeZero }: Block, value: Value): boolean {
     case "with":
       // Zero is something to speak of here, as in Handlebars.
       return isTruthy(value) || value === 0;
-    case "each":
-      return isList(value) ? value.length > 0 : isJsonObject(value) && Object.keys(value).length > 0;
     default:
       return unreachable(name);
   }
-}
-
-function roundsOf(value: Value): readonly (readonly [key: JsonValue, item: JsonValue])[] {
-  if (!isList(value)) return isJsonObject(value) ? sortedEntries(value) : [];
-  // Said before the rounds are laid out: `split` can make lists of millions.
-  if (value.length > RenderBudget.maxSteps) throw new RenderError("budget");
-  return value.map((item, index) => [index, item]);
 }
 
 function localsOf({ names }: Block, values: readonly Value[]): ReadonlyMap<string, Value> | undefined {

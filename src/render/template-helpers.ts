@@ -5,7 +5,7 @@
 
 import type { JsonValue } from "../model/json.ts";
 import { normalizeMac } from "../model/labels.ts";
-import type { RenderBudget } from "./template-limits.ts";
+import { countValue, type RenderBudget } from "./template-limits.ts";
 import { canonicalJson, isList, isTruthy, memberOf, textOf } from "./values.ts";
 
 /** SHA-256 of a text's UTF-8 bytes, in lower-case hexadecimal. Handed in, because hashing is not arithmetic of ours. */
@@ -29,25 +29,25 @@ interface Helper {
 const maxIndent = 100;
 
 const helpers = {
-  lookup: { min: 2, max: 2, run: ([value = null, key = null]) => memberOf(value, textOf(key)) ?? null },
-  eq: { min: 2, max: 2, run: ([a = null, b = null], { budget }) => areEqual(a, b, budget) },
-  ne: { min: 2, max: 2, run: ([a = null, b = null], { budget }) => !areEqual(a, b, budget) },
+  lookup: { min: 2, max: 2, run: ([value = null, key], tools) => memberOf(value, printed(key, tools)) ?? null },
+  eq: { min: 2, max: 2, run: ([a = null, b = null], tools) => areEqual(a, b, tools) },
+  ne: { min: 2, max: 2, run: ([a = null, b = null], tools) => !areEqual(a, b, tools) },
   and: { min: 1, max: 16, run: (args) => args.find((value) => !isTruthy(value)) ?? args.at(-1) ?? null },
   or: { min: 1, max: 16, run: (args) => args.find(isTruthy) ?? args.at(-1) ?? null },
   not: { min: 1, max: 1, run: ([value]) => !isTruthy(value) },
   default: { min: 2, max: 2, run: ([value = null, other = null]) => (value === null || value === "" ? other : value) },
-  json: { min: 1, max: 1, run: ([value = null]) => canonicalJson(value) },
-  quote: { min: 1, max: 1, run: ([value]) => JSON.stringify(textOf(value)) },
+  json: { min: 1, max: 1, run: ([value = null], tools) => json(value, tools) },
+  quote: { min: 1, max: 1, run: ([value], tools) => JSON.stringify(printed(value, tools)) },
   indent: { min: 2, max: 2, run: indent },
-  base64: { min: 1, max: 1, run: ([value]) => Buffer.from(textOf(value), "utf8").toString("base64") },
-  lower: { min: 1, max: 1, run: ([value]) => textOf(value).toLowerCase() },
-  upper: { min: 1, max: 1, run: ([value]) => textOf(value).toUpperCase() },
+  base64: { min: 1, max: 1, run: ([value], tools) => Buffer.from(printed(value, tools), "utf8").toString("base64") },
+  lower: { min: 1, max: 1, run: ([value], tools) => printed(value, tools).toLowerCase() },
+  upper: { min: 1, max: 1, run: ([value], tools) => printed(value, tools).toUpperCase() },
   replace: { min: 3, max: 3, run: replace },
   join: { min: 2, max: 2, run: join },
   split: { min: 2, max: 2, run: split },
-  sha256: { min: 1, max: 1, run: ([value], { sha256 }) => sha256(textOf(value)) },
-  macHyphen: { min: 1, max: 1, run: ([value]) => macWith("-", value) },
-  macBare: { min: 1, max: 1, run: ([value]) => macWith("", value) },
+  sha256: { min: 1, max: 1, run: ([value], tools) => tools.sha256(printed(value, tools)) },
+  macHyphen: { min: 1, max: 1, run: ([value], tools) => macWith("-", printed(value, tools)) },
+  macBare: { min: 1, max: 1, run: ([value], tools) => macWith("", printed(value, tools)) },
 } as const satisfies Record<string, Helper>;
 
 export type HelperName = keyof typeof helpers;
@@ -71,55 +71,67 @@ export function helperArity(name: HelperName): { readonly min: number; readonly 
  */
 export function runHelper(name: HelperName, args: Args, tools: HelperTools): JsonValue | undefined {
   const helper: Helper = helpers[name];
-  for (const arg of args) chargeText(arg, tools.budget);
   const result = helper.run(args, tools);
-  chargeText(result, tools.budget);
+  if (typeof result === "string") tools.budget.claim(result.length);
   return result;
 }
 
-function chargeText(value: JsonValue | undefined, budget: RenderBudget): void {
-  budget.claim(typeof value === "string" || isList(value) ? value.length : 0);
+/** A value as a template prints it, counted by all that this walks. */
+function printed(value: JsonValue | undefined, { budget }: HelperTools): string {
+  countValue(value, false, budget);
+  return textOf(value);
+}
+
+function json(value: JsonValue, { budget }: HelperTools): string {
+  countValue(value, true, budget);
+  return canonicalJson(value);
 }
 
 /** Equal means the same kind and the same value; lists and objects by their content. A number never equals a text. */
-function areEqual(a: JsonValue, b: JsonValue, budget: RenderBudget): boolean {
-  if (typeof a !== "object" || typeof b !== "object") return a === b;
-  const [textA, textB] = [canonicalJson(a), canonicalJson(b)];
-  budget.work(textA.length + textB.length);
-  return textA === textB;
+function areEqual(a: JsonValue, b: JsonValue, tools: HelperTools): boolean {
+  if (typeof a === "object" && typeof b === "object") return json(a, tools) === json(b, tools);
+  if (typeof a === "string") tools.budget.work(a.length);
+  return a === b;
 }
 
-function indent([value, width = null]: Args, { budget }: HelperTools): string | undefined {
+function indent([value, width = null]: Args, tools: HelperTools): string | undefined {
   if (typeof width !== "number" || !Number.isInteger(width) || width < 0 || width > maxIndent) return undefined;
-  const lines = textOf(value).split("\n");
-  budget.claim(lines.length * width);
+  const lines = cut(printed(value, tools), "\n", tools);
+  tools.budget.claim(lines.length * width);
   // An empty line stays empty: trailing blanks mean something in YAML block texts.
   return lines.map((line) => (line === "" ? line : " ".repeat(width) + line)).join("\n");
 }
 
-function replace([value, from, to]: Args, { budget }: HelperTools): string {
-  const [text, wanted, other] = [textOf(value), textOf(from), textOf(to)];
+function replace([value, from, to]: Args, tools: HelperTools): string {
+  const [text, wanted, other] = [printed(value, tools), printed(from, tools), printed(to, tools)];
   if (wanted === "") return text;
-  const pieces = text.split(wanted);
-  budget.claim(text.length + (pieces.length - 1) * (other.length - wanted.length));
+  const pieces = cut(text, wanted, tools);
+  tools.budget.claim(text.length + (pieces.length - 1) * (other.length - wanted.length));
   return pieces.join(other);
 }
 
-function join([value = null, separator]: Args, { budget }: HelperTools): string | undefined {
+function join([value = null, separator]: Args, tools: HelperTools): string | undefined {
   if (value !== null && !isList(value)) return undefined;
-  const [texts, between] = [(value ?? []).map(textOf), textOf(separator)];
-  budget.claim(texts.reduce((sum, text) => sum + text.length + between.length, 0));
+  const between = printed(separator, tools);
+  countValue(value, false, tools.budget);
+  const texts = (value ?? []).map(textOf);
+  tools.budget.claim(texts.reduce((sum, text) => sum + text.length + between.length, 0));
   return texts.join(between);
 }
 
-function split([value, separator]: Args): JsonValue {
-  const [text, between] = [textOf(value), textOf(separator)];
+function split([value, separator]: Args, tools: HelperTools): JsonValue {
+  const [text, between] = [printed(value, tools), printed(separator, tools)];
   if (text === "") return [];
-  return between === "" ? [text] : text.split(between);
+  return between === "" ? [text] : cut(text, between, tools);
+}
+
+/** The pieces of a text; as many are counted as there can be. */
+function cut(text: string, between: string, { budget }: HelperTools): string[] {
+  budget.count(text.length / between.length / 4);
+  return text.split(between);
 }
 
 /** A MAC address with another separator; absent and empty stay empty. */
-function macWith(separator: string, value: JsonValue | undefined): string | undefined {
-  const text = textOf(value);
+function macWith(separator: string, text: string): string | undefined {
   return text === "" ? "" : normalizeMac(text)?.replaceAll(":", separator);
 }

@@ -3,7 +3,9 @@
  * with the square of the nesting), and a budget for each render.
  */
 
+import { isJsonObject, type JsonValue } from "../model/json.ts";
 import { RenderError } from "./render-error.ts";
+import { isList } from "./values.ts";
 
 /** Longer ones are a mistake, and parsing them would hold up others. */
 export const maxTemplateBytes = 1024 * 1024;
@@ -48,29 +50,59 @@ function blockStep(tag: string): "open" | "close" | "else" | "other" {
   return /^~?\//.test(tag) ? "close" : "other";
 }
 
-/** What one render may use up; every limit throws a RenderError. */
+/**
+ * The work is not wrong, but longer than it may be where it was begun: on the thread that answers everybody. Whoever
+ * granted so little begins it again elsewhere.
+ */
+export class TooLongHere extends Error {
+  override readonly name = "TooLongHere";
+}
+
+/** What one render may use up; every limit throws a RenderError. Texts that belong together may share one. */
 export class RenderBudget {
   /** Blocks entered and rounds of loops. */
   static readonly maxSteps = 100_000;
   /** UTF-8 bytes of a result. */
   static readonly maxResultBytes = 8 * 1024 * 1024;
-  /** Statements, expressions, and each 16 characters a helper handles: some 0.3 s at worst. */
+  /** Statements, expressions, values that are walked, and each 16 characters that are handled: some 0.3 s at worst. */
   static readonly maxWork = 10_000_000;
 
+  readonly #granted: number;
   #steps = 0;
   #work = 0;
+
+  /** @param granted less than `maxWork` where a render must end sooner; beyond it TooLongHere is thrown. */
+  constructor(granted = RenderBudget.maxWork) {
+    this.#granted = granted;
+  }
+
+  /** True where work that is known to be long had better not begin. */
+  get isShort(): boolean {
+    return this.#granted < RenderBudget.maxWork;
+  }
 
   /** Counts a block entered or a round of a loop. */
   step(): void {
     this.#steps++;
     if (this.#steps > RenderBudget.maxSteps) throw new RenderError("budget");
-    this.work(0);
+    this.count(1);
   }
 
   /** Counts one evaluation that handles `length` characters. */
   work(length: number): void {
-    this.#work += 1 + length / 16;
-    if (this.#work > RenderBudget.maxWork) throw new RenderError("budget");
+    this.count(1 + length / 16);
+  }
+
+  /** Counts values, or pieces of text, that are looked at one by one; before they are. */
+  count(values: number): void {
+    this.#work += values;
+    if (this.#work <= this.#granted) return;
+    throw this.isShort ? new TooLongHere("longer than it may take here") : new RenderError("budget");
+  }
+
+  /** Counts what it takes to sort so many texts. */
+  sort(length: number): void {
+    this.count(length * (2 + Math.log2(length + 1)));
   }
 
   /**
@@ -80,6 +112,28 @@ export class RenderBudget {
   claim(length: number, added = length): void {
     if (length > RenderBudget.maxResultBytes) throw new RenderError("resultTooLarge");
     this.work(added);
+  }
+}
+
+/**
+ * Counts what writing a value as text walks: every element of lists in lists.
+ * @param whole true for JSON, which has the members of objects, too.
+ */
+export function countValue(value: JsonValue | undefined, whole: boolean, budget: RenderBudget): void {
+  if (typeof value === "string") {
+    budget.work(value.length);
+  } else if (isList(value)) {
+    budget.count(1);
+    for (const item of value) countValue(item, whole, budget);
+  } else if (whole && isJsonObject(value)) {
+    const entries = Object.entries(value);
+    budget.sort(entries.length);
+    for (const [key, item] of entries) {
+      budget.work(key.length);
+      countValue(item, true, budget);
+    }
+  } else {
+    budget.count(1);
   }
 }
 

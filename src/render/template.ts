@@ -11,6 +11,7 @@ import type { JsonObject } from "../model/json.ts";
 import { RenderError, type RenderReason, renderReasons } from "./render-error.ts";
 import { evaluate } from "./template-evaluate.ts";
 import type { Sha256 } from "./template-helpers.ts";
+import type { RenderBudget } from "./template-limits.ts";
 import { parseProgram } from "./template-parse.ts";
 import { type Piece, PieceTrace, PlaceTrace, type Trace } from "./template-trace.ts";
 import type { TextPosition } from "./text-position.ts";
@@ -21,14 +22,16 @@ export type Variables = JsonObject;
 export interface Template {
   /**
    * Renders the template.
+   * @param budget what it may use up; a whole one of its own unless given.
    * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
+   * @throws {TooLongHere} when a short budget is used up.
    */
-  render(variables: Variables): string;
+  render(variables: Variables, budget?: RenderBudget): string;
   /**
    * Renders the template, and tells what of the result is its author's and what are values.
-   * @throws {RenderError} as `render`.
+   * @throws {RenderError} as `render`. @throws {TooLongHere}
    */
-  pieces(variables: Variables): readonly Piece[];
+  pieces(variables: Variables, budget?: RenderBudget): readonly Piece[];
   /**
    * Where in the template a place of its result comes from; undefined for an empty result. It renders once more.
    * @throws {RenderError} as `render`.
@@ -67,9 +70,9 @@ export function parseTemplate(text: string): TemplateProblem | undefined {
  */
 export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
   const program = parseProgram(text);
-  const run = (variables: Variables, trace?: Trace) => {
+  const run = (variables: Variables, budget?: RenderBudget, trace?: Trace) => {
     try {
-      return evaluate(program, variables, { sha256, ...(trace && { trace }) });
+      return evaluate(program, variables, { sha256, budget, ...(trace && { trace }) });
     } catch (error) {
       // The engine's own limits, of stack or text, are met only by values nested beyond all reason.
       if (error instanceof RangeError) throw new RenderError("budget");
@@ -77,15 +80,15 @@ export function compileTemplate(text: string, { sha256 }: TemplateOptions): Temp
     }
   };
   return {
-    render: (variables) => run(variables),
-    pieces: (variables) => {
+    render: run,
+    pieces: (variables, budget) => {
       const trace = new PieceTrace();
-      run(variables, trace);
+      run(variables, budget, trace);
       return trace.pieces;
     },
     origin: (variables, place) => {
       const trace = new PlaceTrace(place);
-      run(variables, trace);
+      run(variables, undefined, trace);
       return trace.found;
     },
   };

@@ -16,7 +16,7 @@ interface Place {
 }
 
 interface BootScope extends Place {
-  readonly group: Group;
+  readonly group: Pick<Group, "metadata" | "selector">;
   /** The Profile's metadata. */
   readonly defaults?: JsonObject | undefined;
 }
@@ -36,9 +36,12 @@ export function templateVariables(
   asked: () => void = () => undefined,
 ): Variables {
   const variables = Object.fromEntries([...groupEntries(group, defaults), davitEntry(davitUrl)]);
+  let request: JsonObject | undefined;
   const get = () => {
     asked();
-    return { query: Object.fromEntries(labels), raw_query: rawQuery };
+    // Made once: a loop may look at it a hundred thousand times.
+    request ??= { query: Object.fromEntries(labels), raw_query: rawQuery };
+    return request;
   };
   return Object.defineProperty(variables, "request", { enumerable: true, get });
 }
@@ -54,7 +57,7 @@ export function bootVariables({ group, defaults, davitUrl }: BootScope): Variabl
 
 type Entry = readonly [name: string, value: JsonValue];
 
-function groupEntries({ metadata, selector }: Group, defaults: JsonObject | undefined): readonly Entry[] {
+function groupEntries({ metadata, selector }: BootScope["group"], defaults: JsonObject | undefined): readonly Entry[] {
   // Of two keys that differ in case only, the lower in byte order wins, as in /metadata.
   const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
   const own = Object.entries(withDefaults(metadata, defaults));

@@ -1,12 +1,13 @@
 /** YAML as configs use it: version 1.2, one document, nothing but what JSON has. The package's messages stay here. */
 
-import { type Document, isMap, isNode, isScalar, parseDocument, visit } from "yaml";
+import { type Document, isMap, isNode, isScalar, visit } from "yaml";
 import type { JsonValue } from "../model/json.ts";
 import { RenderError, type RenderReason } from "./render-error.ts";
 import { utf8Exceeds } from "./template-limits.ts";
 import { positionAt, type TextPosition } from "./text-position.ts";
+import { composeDocument, FirstMistake, repeatedKey } from "./yaml-composer.ts";
 
-/** Parsing takes about a second for each MiB: more is not worth it for a config. */
+/** Parsing takes one to two seconds for each MiB: more is not worth it for a config. */
 const maxYamlBytes = 1024 * 1024;
 
 /**
@@ -17,11 +18,17 @@ const maxYamlBytes = 1024 * 1024;
  */
 export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolean): Document.Parsed {
   if (utf8Exceeds(text, maxYamlBytes)) throw new RenderError("yamlTooLarge");
-  const document = parseQuietly(text, uniqueKeys);
-  if (document === undefined) throw new RenderError(reason);
-  const [error] = document.errors;
-  if (error !== undefined) throw new RenderError(reason, startOf(error.linePos?.[0]));
-  return document;
+  try {
+    const document = composeDocument(text);
+    const again = uniqueKeys ? repeatedKey(document) : undefined;
+    if (again !== undefined) throw new FirstMistake(again);
+    return document;
+  } catch (error) {
+    if (error instanceof FirstMistake) throw new RenderError(reason, positionAt(text, error.offset));
+    if (error instanceof RenderError) throw error;
+    // Nesting beyond the stack.
+    throw new RenderError(reason);
+  }
 }
 
 /**
@@ -50,19 +57,18 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
  */
 export function findInYaml(text: string, path: readonly string[], name?: string): TextPosition | undefined {
   if (utf8Exceeds(text, maxYamlBytes)) return undefined;
-  const node = parseQuietly(text, false)?.getIn(path, true);
+  const node = quietly(text)?.getIn(path, true);
   const named =
     name === undefined || !isMap(node) ? node : node.items.find(({ key }) => isScalar(key) && key.value === name)?.key;
   const offset = isNode(named) ? named.range?.[0] : undefined;
   return offset === undefined ? undefined : positionAt(text, offset);
 }
 
-function parseQuietly(text: string, uniqueKeys: boolean): Document.Parsed | undefined {
+function quietly(text: string): Document.Parsed | undefined {
   try {
-    // At level "warn" the package prints keys to the process's warnings; "silent" would drop errors.
-    return parseDocument(text, { logLevel: "error", resolveKnownTags: false, uniqueKeys });
+    return composeDocument(text);
   } catch {
-    // Nesting beyond the stack.
+    // Then there is no place to be told.
     return undefined;
   }
 }
@@ -83,7 +89,3 @@ function findAmbiguous(document: Document.Parsed): number | undefined {
 // YAML 1.1's other words for true and false, its octal, grouped and base-60 numbers.
 const ambiguousScalar =
   /^(?:y|n|yes|no|on|off|[-+]?0[0-7_]+|[-+]?\d[\d,]*_[\d_,.]*|[-+]?\d+(?::[0-5]?\d)+(?:\.\d*)?)$/i;
-
-function startOf(start: { readonly line: number; readonly col: number } | undefined): TextPosition | undefined {
-  return start && { line: start.line, column: start.col };
-}

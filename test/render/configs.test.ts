@@ -72,6 +72,13 @@ describe("renderIgnition", () => {
     },
     { name: "yes", text: "ignition: {version: 3.4.0}\nenabled: yes", reason: "ambiguousYaml", line: 2, column: 10 },
     { name: "YAML of more than 1 MiB", text: `a: ${"x".repeat(1024 * 1024)}`, reason: "yamlTooLarge" },
+    {
+      name: "a key given twice among 60,000",
+      text: `ignition: {version: 3.4.0}\n${Array.from({ length: 60_000 }, (_, at) => `k${at}: 1\n`).join("")}k7: 1\n`,
+      reason: "notJson",
+      line: 60_002,
+      column: 1,
+    },
   ])("refuses $name as $reason", ({ text, reason, line, column }) => {
     const error = renderErrorOf(() => renderIgnition({ text, raw: false }));
     expect(error.reason).toBe(reason);
@@ -123,6 +130,13 @@ describe("renderCloudConfig", () => {
     { name: "broken YAML", text: "#cloud-config\na: b: c\n", reason: "notYaml" },
   ])("refuses $name as $reason", ({ text, reason }) => {
     expect(renderErrorOf(() => renderCloudConfig(text)).reason).toBe(reason);
+  });
+
+  it("tells the first of a hundred thousand mistakes", () => {
+    const commas = renderErrorOf(() => renderCloudConfig(`#cloud-config\na: [1${",".repeat(100_000)}]\n`));
+    expect(commas.position).toEqual({ line: 2, column: 7 });
+    const escapes = renderErrorOf(() => renderCloudConfig(`#cloud-config\na: "${"\\q".repeat(100_000)}"\n`));
+    expect(escapes.position).toEqual({ line: 2, column: 5 });
   });
 
   it("tells where the YAML breaks", () => {

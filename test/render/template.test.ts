@@ -240,6 +240,7 @@ describe("limits", () => {
 
   const wide = Array.from({ length: 256 }, () => 1);
   const megabyte = "x".repeat(1024 * 1024);
+  const lists = Array.from({ length: 90_000 }, () => []);
   it.each<{ name: string; template: string; variables: JsonObject; reason: string }>([
     {
       name: "three nested loops over 256 entries",
@@ -257,6 +258,26 @@ describe("limits", () => {
       name: "a loop over a million pieces",
       template: '{{#each (split t "x")}}{{/each}}',
       variables: { t: megabyte },
+      reason: "budget",
+    },
+    {
+      name: "a list of lists as a key, again and again",
+      template: "{{#each l}}{{#if (lookup ../m ../lists)}}{{/if}}{{/each}}",
+      variables: { l: wide, m: {}, lists: [lists] },
+      reason: "budget",
+    },
+    ...["join ../lists ''", "json ../lists", "eq ../lists ../lists", "upper ../lists", "sha256 ../lists"].map(
+      (call) => ({
+        name: `a list of lists in a loop, ${call.split(" ", 1)}`,
+        template: `{{#each l}}{{#if (${call})}}{{/if}}{{/each}}`,
+        variables: { l: wide, lists: [lists] },
+        reason: "budget",
+      }),
+    ),
+    {
+      name: "an object that is sorted in a loop",
+      template: "{{#each l}}{{#each ../m}}{{/each}}{{/each}}",
+      variables: { l: wide.slice(0, 9), m: Object.fromEntries(lists.map((_, at) => [`k${at}`, at])) },
       reason: "budget",
     },
     {

@@ -1,0 +1,91 @@
+/**
+ * Parsing of one YAML document in a time that grows with its length alone. The package by itself collects every mistake
+ * of a text, each with a stack and a quote of its line, and compares each key of a map with all before it: 130 KB of
+ * commas take ten seconds then, and a map of 60,000 keys a minute.
+ */
+
+import { Composer, type Document, isScalar, Parser, visit } from "yaml";
+
+/** Where a text stops being YAML, in UTF-16 units. */
+export class FirstMistake extends Error {
+  override readonly name = "FirstMistake";
+  readonly offset: number;
+
+  constructor(offset: number) {
+    super("not YAML");
+    this.offset = offset;
+  }
+}
+
+// At level "warn" the package prints keys to the process's warnings; "silent" would drop errors.
+const options = { logLevel: "error", resolveKnownTags: false, uniqueKeys: false, prettyErrors: false } as const;
+
+/**
+ * Parses a text that is one document. A key that is given twice is no mistake here, see `repeatedKey`.
+ * @throws {FirstMistake} @throws {RangeError} for nesting beyond the stack.
+ */
+export function composeDocument(text: string): Document.Parsed {
+  const composer = new StrictComposer();
+  let only: Document.Parsed | undefined;
+  for (const token of new Parser().parse(text)) {
+    if (token.type === "error") throw new FirstMistake(token.offset);
+    for (const document of composer.next(token)) only = theOnly(document, only);
+  }
+  for (const document of composer.end(true, text.length)) only = theOnly(document, only);
+  const [mistake] = only?.errors ?? [];
+  if (only === undefined || mistake !== undefined) throw new FirstMistake(mistake?.pos[0] ?? 0);
+  return only;
+}
+
+function theOnly(document: Document.Parsed, before: Document.Parsed | undefined): Document.Parsed {
+  if (before !== undefined) throw new FirstMistake(document.range[0]);
+  return document;
+}
+
+/** The package's own, which ends at the first mistake and keeps one warning. */
+class StrictComposer extends Composer {
+  constructor() {
+    super(options);
+    const note: unknown = Reflect.get(this, "onError");
+    let hasWarned = false;
+    let first: FirstMistake | undefined;
+    const stop = (source: unknown, code: unknown, message: unknown, isWarning?: boolean) => {
+      if (isWarning !== true) {
+        // The package catches what is thrown below, and calls it a mistake of each node around it.
+        first ??= new FirstMistake(offsetOf(source));
+        throw first;
+      }
+      if (!hasWarned && typeof note === "function") note(source, code, message, isWarning);
+      hasWarned = true;
+    };
+    // A member of the object, private to the package's types alone. Without it all would be as before, only slower.
+    Reflect.set(this, "onError", stop);
+  }
+}
+
+/** A mistake stands at an offset, in a range, or in a token. */
+function offsetOf(source: unknown): number {
+  if (typeof source === "number") return source;
+  const [first] = Array.isArray(source) ? source : [Object(source).offset];
+  return Number(first) || 0;
+}
+
+/** Where a key of a map stands that the map has already; undefined where there is none. */
+export function repeatedKey(document: Document.Parsed): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Map(_key, map) {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) continue;
+        if (seen.has(key.value)) {
+          found = key.range?.[0] ?? 0;
+          return visit.BREAK;
+        }
+        seen.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found;
+}
