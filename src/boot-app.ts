@@ -111,10 +111,11 @@ export class BootApp {
   }
 
   #attention(): readonly string[] {
-    const { isConnected, ageSeconds } = this.#follower.status;
-    if (isConnected) return [];
+    const { isConnected, isWithheld, ageSeconds } = this.#follower.status;
+    if (isConnected && !isWithheld) return [];
     const age = ageSeconds === undefined ? "there is no copy yet" : `the copy is ${Math.round(ageSeconds)} s old`;
-    return [`follow: the store at ${this.#options.config.store.origin} is not followed now, ${age}`];
+    const why = isConnected ? "has not read everything from its source" : "is not followed now";
+    return [`follow: the store at ${this.#options.config.store.origin} ${why}, ${age}`];
   }
 
   #measure(): void {

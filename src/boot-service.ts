@@ -204,7 +204,7 @@ export class BootService {
 
   /** Ready, but not for everybody (docs/decisions/0001-first-sync-with-a-broken-file.md). */
   #withheld(): readonly string[] {
-    const line = "boot: only groups that name a machine are answered, until everything in the source can be read";
+    const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];
   }
 

@@ -109,7 +109,7 @@ export class BootIndex implements FeedListener {
 
   /**
    * The group and Profile that a machine with these labels gets.
-   * @throws {BootError} as `selectGroup`, noProfile, failed and doubtful.
+   * @throws {BootError} as `selectGroup`, noProfile, failed, withheld and doubtful.
    */
   select(labels: Labels): Machine {
     const group = this.selectGroup(labels);
@@ -118,6 +118,8 @@ export class BootIndex implements FeedListener {
     // What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device.
     if (profile === undefined) throw new BootError(this.isWithholding ? "withheld" : "noProfile", subject);
     if (profile.hasFailed) throw new BootError("failed", subject);
+    // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
+    if (profile.isInstall && this.isWithholding) throw new BootError("withheld", subject);
     if (profile.isInstall && isDoubtful(group, profile)) throw new BootError("doubtful", subject);
     return { group, profile };
   }

@@ -2,13 +2,13 @@
  * The copy of the store's documents that a follower serves. It takes the protocol's lines and tells what they change,
  * a whole step at a time. Pure: it knows no sockets and no time.
  *
- * One rule stands above the protocol: a copy that has a finished sync is never replaced by one that has none. A store
- * that was begun anew, or that lost its sync, is followed on the side until it has one; until then the old copy is
- * served.
+ * One rule stands above the protocol: a copy is never replaced by one that knows less. A copy knows most if a complete
+ * sync made it, and least if no sync has finished. A store that was begun anew, or that lost its sync, is followed on the
+ * side until it knows as much as the copy; until then the old copy is served.
  */
 
 import { unreachable } from "../lib/errors.ts";
-import { syncedPath } from "../model/documents.ts";
+import { decodeSynced, syncedPath } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import type { FollowLine, FollowPlace } from "../model/follow-line.ts";
 import { FollowError } from "./follow-error.ts";
@@ -29,7 +29,7 @@ export type Effect =
   | { readonly kind: "changed"; readonly changes: readonly DocumentChange[] }
   /** As `current`, and it is another one than before. */
   | { readonly kind: "replaced" }
-  /** The store has no finished sync: what is served stays as it was, and may be older than the store. */
+  /** The store knows less than what is served, which stays as it was, and may be older than the store. */
   | { readonly kind: "withheld" };
 
 interface Held {
@@ -59,6 +59,11 @@ export class FollowedCopy {
   /** What is served; undefined before anything was. */
   get served(): Copy | undefined {
     return this.#served;
+  }
+
+  /** True while the store knows less than what is served. */
+  get isWithheld(): boolean {
+    return this.#aside !== undefined;
   }
 
   /** What to ask the store to go on from. */
@@ -121,7 +126,8 @@ export class FollowedCopy {
     this.#pending = new Map();
     const held = this.#aside ?? this.#served;
     if (held === undefined || place.index < held.index) throw new FollowError("protocol", "a step into the past");
-    if (held === this.#served && isSynced(held) && changes.some(takesSyncAway)) {
+    const synced = changes.findLast(({ path }) => path === syncedPath);
+    if (held === this.#served && synced !== undefined && knowledgeOf(synced.text) < knowledgeIn(held)) {
       // From here on the store is followed on the side.
       return this.#serve(changed({ ...held, documents: new Map(held.documents) }, changes, place));
     }
@@ -140,7 +146,7 @@ export class FollowedCopy {
 
   /** Serves what the store has, or keeps it aside. */
   #serve(held: Held): Effect {
-    if (this.#served !== undefined && isSynced(this.#served) && !isSynced(held)) {
+    if (this.#served !== undefined && knowledgeIn(held) < knowledgeIn(this.#served)) {
       this.#aside = held;
       return { kind: "withheld" };
     }
@@ -155,8 +161,14 @@ export function isSynced({ documents }: Pick<Copy, "documents">): boolean {
   return documents.has(syncedPath);
 }
 
-function takesSyncAway({ path, text }: DocumentChange): boolean {
-  return path === syncedPath && text === undefined;
+function knowledgeIn({ documents }: Pick<Copy, "documents">): number {
+  return knowledgeOf(documents.get(syncedPath));
+}
+
+/** @param synced the text at `syncedPath`. @returns 0 without a finished sync, 1 without a complete one, else 2. */
+function knowledgeOf(synced: string | undefined): number {
+  if (synced === undefined) return 0;
+  return decodeSynced(synced)?.complete === true ? 2 : 1;
 }
 
 function changed(held: Held, changes: readonly DocumentChange[], place: FollowPlace): Held {

@@ -3,7 +3,7 @@
  *
  * It hands on what the store has, in whole steps and in the store's order, and comes again by itself whenever the
  * connection ends or falls silent. It promises to serve the last copy while the store is away, and never to replace a
- * copy that has a finished sync by one that has none. It never writes to the store.
+ * copy by one that knows less (`copy.ts`). It never writes to the store.
  */
 
 import { backoffMs, type Clock } from "../lib/clock.ts";
@@ -32,6 +32,8 @@ export interface StoreFollowerOptions {
 /** How the follower stands, for metrics and for people. */
 export interface FollowStatus {
   readonly isConnected: boolean;
+  /** The store has not read everything, unlike the one that the served copy is of. */
+  readonly isWithheld: boolean;
   /** Of the copy that is served; undefined before there is one. */
   readonly index: number | undefined;
   /** Since that copy was last known to be what the store has. */
@@ -81,6 +83,7 @@ export class StoreFollower implements Feed {
     const sinceMs = this.#currentAtMs === undefined ? undefined : this.#options.clock.monotonicMs() - this.#currentAtMs;
     return {
       isConnected: this.#isConnected,
+      isWithheld: this.#copy.isWithheld,
       index: this.#copy.served?.index,
       ageSeconds: sinceMs === undefined ? undefined : sinceMs / 1000,
     };
@@ -201,7 +204,7 @@ export class StoreFollower implements Feed {
 
   #tellWithheld(): void {
     this.#tellOnce("withheld", () =>
-      this.#options.log.warn({}, "the store has no finished sync, the last copy stays until it has one"),
+      this.#options.log.warn({}, "the store has not read everything from its source, the last copy stays until it has"),
     );
   }
 

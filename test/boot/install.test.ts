@@ -17,6 +17,10 @@ describe("a Profile that installs", () => {
     expect(refusal(openIndex(documents), "serial=1")).toBe("doubtful");
   });
 
+  it("has machines wait while no sync was complete, however well the Group names them", () => {
+    expect(refusal(openIndex([install, node, syncedDocument({ complete: false })]), "serial=1")).toBe("withheld");
+  });
+
   it("alone has them wait: last good content that boots is given", () => {
     const boot = profileDocument("lab/web", { effect: "Boot" });
     for (const profile of [boot, profileDocument("lab/web")]) {

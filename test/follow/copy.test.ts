@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Effect, FollowedCopy } from "../../src/follow/copy.ts";
 import { FollowError } from "../../src/follow/follow-error.ts";
-import { syncedPath } from "../../src/model/documents.ts";
+import { encodeDocument, syncedPath } from "../../src/model/documents.ts";
 import type { FollowLine } from "../../src/model/follow-line.ts";
 
 const dump = (cluster: string): FollowLine => ({ kind: "dump", cluster });
@@ -118,6 +118,47 @@ describe("a followed copy", () => {
       const copy = new FollowedCopy({ cluster: "c", index: 1, documents: new Map([[syncedPath, "t"]]) });
       expect(connect(copy, dump("new"), synced, commit(1))).toEqual([{ kind: "replaced" }]);
       expect(served(copy)).toMatchObject({ cluster: "new" });
+    });
+  });
+
+  describe("of a complete sync", () => {
+    const mark = (complete: boolean) => {
+      const at = "2026-01-01T00:00:00.000Z";
+      return put(syncedPath, encodeDocument({ source: "directory", at, revision: "r", complete }));
+    };
+
+    function completeCopy(): FollowedCopy {
+      const copy = new FollowedCopy();
+      connect(copy, dump("c"), put("/davit/a"), mark(true), commit(1));
+      return copy;
+    }
+
+    it("stays while another store's sync is not complete, and is replaced once it is", () => {
+      const copy = completeCopy();
+      expect(connect(copy, dump("new"), put("/davit/b"), mark(false), commit(1), heartbeat(2))).toEqual([
+        { kind: "withheld" },
+        { kind: "withheld" },
+      ]);
+      expect(served(copy)).toMatchObject({ cluster: "c", documents: { "/davit/a": "t" } });
+      expect(copy.isWithheld).toBe(true);
+      expect(more(copy, put("/davit/c"), mark(true), commit(3))).toEqual([{ kind: "replaced" }]);
+      expect(served(copy)).toMatchObject({ cluster: "new", documents: { "/davit/b": "t", "/davit/c": "t" } });
+      expect(copy.isWithheld).toBe(false);
+    });
+
+    it("stays when its own store says that its sync is not complete any more", () => {
+      const copy = completeCopy();
+      expect(more(copy, mark(false), gone("/davit/a"), commit(2))).toEqual([{ kind: "withheld" }]);
+      expect(served(copy)).toMatchObject({ index: 1, documents: { "/davit/a": "t" } });
+    });
+
+    it("replaces one that is not, which replaces one without a sync", () => {
+      const copy = new FollowedCopy();
+      expect(connect(copy, dump("c"), commit(1))).toEqual([{ kind: "replaced" }]);
+      expect(connect(copy, dump("d"), mark(false), commit(1))).toEqual([{ kind: "replaced" }]);
+      expect(connect(copy, dump("e"), mark(false), commit(1))).toEqual([{ kind: "replaced" }]);
+      expect(connect(copy, dump("f"), mark(true), commit(1))).toEqual([{ kind: "replaced" }]);
+      expect(served(copy)).toMatchObject({ cluster: "f" });
     });
   });
 

@@ -193,7 +193,7 @@ describe("a follower", () => {
     first.say(heartbeat(2));
     await expect.poll(() => follower?.status.index).toBe(2);
     await clock.advance(29_000);
-    expect(follower?.status).toEqual({ isConnected: true, index: 2, ageSeconds: 29 });
+    expect(follower?.status).toMatchObject({ isConnected: true, index: 2, ageSeconds: 29 });
     await clock.advance(1_000);
     expect((await store.next()).target).toContain("after=2");
     expect(said).toEqual([expect.stringContaining('"problem":"the store fell silent"')]);
@@ -261,7 +261,7 @@ describe("a follower", () => {
     const second = await store.next();
     expect(second.target).toContain("cluster=old");
     second.say(...dump("new", 1, put("/davit/b")), put("/davit/c"), commit(2));
-    await expect.poll(() => said.join()).toContain("the store has no finished sync");
+    await expect.poll(() => said.join()).toContain("the store has not read everything");
     expect([...told.documents.keys()]).toEqual(["/davit/a", syncedPath]);
     second.say(synced, commit(3));
     await expect.poll(() => [...told.documents.keys()]).toEqual(["/davit/b", "/davit/c", syncedPath]);
@@ -353,12 +353,12 @@ describe("a follower with a copy on disk", () => {
     clock.stepWallClock(90_000);
     const told = await start({ copyFile: new CopyFile({ path: "/d/copy", files: disk, clock, log: silentLog }) });
     expect(told.steps).toEqual(["replaced 0", "replaced 1"]);
-    expect(follower?.status).toEqual({ isConnected: false, index: 5, ageSeconds: 90 });
+    expect(follower?.status).toMatchObject({ isConnected: false, index: 5, ageSeconds: 90 });
     const connection = await store.next();
     expect(connection.target).toBe("/davit/v1/follow?cluster=c&after=5");
     connection.say({ kind: "resume", cluster: "c" }, heartbeat(6));
     await follower?.heard;
-    expect(follower?.status).toEqual({ isConnected: true, index: 6, ageSeconds: 0 });
+    expect(follower?.status).toMatchObject({ isConnected: true, index: 6, ageSeconds: 0 });
   });
 
   it("keeps what it serves, and only what has a finished sync", async () => {

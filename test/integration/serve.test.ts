@@ -162,10 +162,10 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
     await writeFile(join(manifests, "bad.yaml"), "spec: {a: [");
     await start();
     expect((await get("/ipxe?mac=52:54:00:00:00:99")).status).toBe(503);
-    expect(await attention()).toContain("only groups that name a machine are answered");
+    expect(await attention()).toContain("only Groups that name a machine are answered");
     await rm(join(manifests, "bad.yaml"));
     await expect.poll(async () => (await get("/ipxe?mac=52:54:00:00:00:99")).status, { timeout: 15_000 }).toBe(404);
-    expect(await attention()).not.toContain("only groups that name a machine are answered");
+    expect(await attention()).not.toContain("only Groups that name a machine are answered");
   });
 
   it("answers 414 to a query of 9 KiB, and goes on", async () => {
