@@ -17,7 +17,7 @@ import type { Clock } from "./lib/clock.ts";
 import { diskFiles } from "./lib/files.ts";
 import type { Log } from "./lib/log.ts";
 import { createMetrics, type Metrics } from "./lib/metrics.ts";
-import { davitRoot } from "./model/documents.ts";
+import { davitRoot, tombstonesRoot } from "./model/documents.ts";
 import type { Source } from "./model/source.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 import type { Environment } from "./options.ts";
@@ -152,6 +152,7 @@ export class App {
       onDamage: this.#config.onDamage,
       quotaBytes: this.#config.storeQuotaBytes,
       maxWatchers: this.#config.storeMaxWatchers,
+      agelessRoot: tombstonesRoot,
       ...this.#storeSizes,
     });
     this.#stops.unshift(() => store.stop());

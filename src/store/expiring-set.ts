@@ -60,9 +60,13 @@ export class ExpiringSet {
   /**
    * Begins a run at a time of its clock. Should that clock be behind the one that set a timer, nothing lives longer for
    * it than was asked.
+   * @param isAgeless true for a path whose time does not pass between two runs: it begins anew.
    */
-  beginRun(nowMs: number): void {
-    for (const timer of this.#heap) timer.dueAtMs = Math.min(timer.expiresAtMs, nowMs + timer.ttlSeconds * 1_000);
+  beginRun(nowMs: number, isAgeless: (path: StorePath) => boolean = () => false): void {
+    for (const timer of this.#heap) {
+      const wholeMs = nowMs + timer.ttlSeconds * 1_000;
+      timer.dueAtMs = isAgeless(timer.path) ? wholeMs : Math.min(timer.expiresAtMs, wholeMs);
+    }
     for (let at = this.#heap.length >> 1; at >= 0; at--) {
       const timer = this.#heap[at];
       if (timer !== undefined) this.#down(timer, at);

@@ -6,7 +6,8 @@
  *
  * Nodes with a ttl are gone for every read and write from the moment at which they are due; that they ended is logged
  * like any change. The clock is that of the run: a step of the machine's clock changes nothing until the next start,
- * after which a node lives for what is left until its expiration, but never longer than was asked.
+ * after which a node lives for what is left until its expiration, but never longer than was asked. Below `agelessRoot`
+ * a start gives each node its whole ttl anew: what protects machines must not end unseen.
  *
  * The store knows no documents and no HTTP. Who may write or read what is decided at its edges.
  */
@@ -44,6 +45,8 @@ export interface StoreOptions {
   readonly maxWatchers?: number | undefined;
   /** 100,000 records or 64 MiB unless given. */
   readonly snapshotInterval?: SnapshotInterval | undefined;
+  /** A directory whose nodes do not age between two runs: each run gives them their whole ttl anew. None unless given. */
+  readonly agelessRoot?: string | undefined;
 }
 
 export interface StoreIndexes {
@@ -133,7 +136,11 @@ export class Store {
     }
     store.#isReplaying = false;
     store.#newRun = options.log.identity.run;
-    store.#tree.timers.beginRun(store.#nowMs());
+    const { agelessRoot } = options;
+    store.#tree.timers.beginRun(
+      store.#nowMs(),
+      (path) => agelessRoot !== undefined && path.startsWith(`${agelessRoot}/`),
+    );
     store.#expiry.start();
     store.#snapshotter.takeIfDue(store.#raftIndex);
     return store;

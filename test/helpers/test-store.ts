@@ -36,9 +36,10 @@ export async function openStore(
     quotaBytes,
     maxWatchers,
     snapshotInterval,
+    agelessRoot,
     ...options
   }: Partial<FileLogOptions & StoreOptions> = {},
 ): Promise<Store> {
   const log = await openLog(files, { clock, ...options, log: silentLog });
-  return Store.open({ log, clock, quotaBytes, maxWatchers, snapshotInterval });
+  return Store.open({ log, clock, quotaBytes, maxWatchers, snapshotInterval, agelessRoot });
 }

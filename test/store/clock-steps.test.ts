@@ -12,7 +12,9 @@ import { FakeClock } from "../helpers/fake-clock.ts";
 import type { FaultFiles } from "../helpers/fault-files.ts";
 import { memoryFiles, openStore } from "../helpers/test-store.ts";
 
-const names = ["/a", "/b", "/c"] as const;
+/** What lies below it does not age between two runs. */
+const agelessRoot = "/ageless";
+const names = ["/a", "/b", "/c", `${agelessRoot}/d`] as const;
 const anyStepMs = fc.constantFrom(-86_400_000, -5_000, -1, 1, 5_000, 86_400_000);
 
 type Step =
@@ -59,8 +61,10 @@ class Model {
 
   restart(wallMs: number): void {
     this.#nowMs = wallMs;
-    for (const ending of this.#keys.values()) {
-      if (ending !== undefined) ending.dueAtMs = Math.min(ending.expiresAtMs, wallMs + ending.ttlSeconds * 1_000);
+    for (const [name, ending] of this.#keys) {
+      if (ending === undefined) continue;
+      const wholeMs = wallMs + ending.ttlSeconds * 1_000;
+      ending.dueAtMs = name.startsWith(agelessRoot) ? wholeMs : Math.min(ending.expiresAtMs, wholeMs);
     }
     this.pass(0);
   }
@@ -99,7 +103,7 @@ class Scene {
 
   static async open(): Promise<Scene> {
     const [clock, files] = [new FakeClock(), memoryFiles()];
-    return new Scene(await openStore(files, { clock }), clock, files);
+    return new Scene(await openStore(files, { clock, agelessRoot }), clock, files);
   }
 
   async take(step: Step): Promise<void> {
@@ -122,7 +126,7 @@ class Scene {
         await this.stop();
         this.#files = this.#files.reopened();
         this.#clock = new FakeClock(this.#clock.nowMs() + step.ms);
-        this.#store = await openStore(this.#files, { clock: this.#clock });
+        this.#store = await openStore(this.#files, { clock: this.#clock, agelessRoot });
         this.#model.restart(this.#clock.nowMs());
     }
   }
