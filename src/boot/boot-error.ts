@@ -7,6 +7,8 @@ export const bootRefusals = {
   noMatch: "no matching group",
   /** The group's Profile does not exist. Never the next group: an explicit choice is not second-guessed. */
   noProfile: "no profile",
+  /** The group's Profile was removed a moment ago, and may be on its way back. */
+  vanished: "profile removed a moment ago",
   /** The Profile has no such config, or says that the machine shall boot from its disk. */
   noPart: "no such config",
   held: "held",

@@ -14,7 +14,7 @@ import type { Labels } from "../model/labels.ts";
 import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { namesMachine } from "../model/specificity.ts";
-import { BootError } from "./boot-error.ts";
+import { BootError, type BootRefusal } from "./boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
 
 /** What a machine's labels lead to. */
@@ -109,14 +109,13 @@ export class BootIndex implements FeedListener {
 
   /**
    * The group and Profile that a machine with these labels gets.
-   * @throws {BootError} as `selectGroup`, noProfile, failed, withheld and doubtful.
+   * @throws {BootError} as `selectGroup`, noProfile, vanished, failed, withheld and doubtful.
    */
   select(labels: Labels): Machine {
     const group = this.selectGroup(labels);
     const profile = this.#known.profiles.get(group.profileId);
     const subject = { group: group.id, profile: group.profileId };
-    // What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device.
-    if (profile === undefined) throw new BootError(this.isWithholding ? "withheld" : "noProfile", subject);
+    if (profile === undefined) throw new BootError(this.#whyNoProfile(group), subject);
     if (profile.hasFailed) throw new BootError("failed", subject);
     // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
     if (profile.isInstall && this.isWithholding) throw new BootError("withheld", subject);
@@ -133,11 +132,13 @@ export class BootIndex implements FeedListener {
 
   /**
    * What the metadata of a group goes by where it says nothing itself; undefined too while its Profile is not there.
-   * @throws {BootError} failed, when it cannot be known.
+   * @throws {BootError} failed or vanished, when it cannot be known.
    */
   defaultsOf(group: BootGroup): JsonObject | undefined {
     const profile = this.#known.profiles.get(group.profileId);
-    if (profile?.hasFailed === true) throw new BootError("failed", { group: group.id, profile: profile.id });
+    const subject = { group: group.id, profile: group.profileId };
+    if (profile?.hasFailed === true) throw new BootError("failed", subject);
+    if (profile === undefined && this.#whyNoProfile(group) === "vanished") throw new BootError("vanished", subject);
     return profile?.content.metadata;
   }
 
@@ -154,6 +155,12 @@ export class BootIndex implements FeedListener {
     if (template.kind === "broken" || text === undefined)
       throw new BootError("broken", { group: group.id, profile: profile.id });
     return { text, raw: template.raw, ...(template.format && { format: template.format }) };
+  }
+
+  /** What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device. */
+  #whyNoProfile({ profileId }: BootGroup): BootRefusal {
+    if (this.isWithholding) return "withheld";
+    return this.#known.goneProfiles.has(profileId) ? "vanished" : "noProfile";
   }
 
   /** The path alone: a document holds what its user wrote. */

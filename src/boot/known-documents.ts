@@ -86,6 +86,8 @@ export class KnownDocuments {
   /** A name for thousands of groups: comparing a text with itself takes no look at its letters. */
   readonly #profileIds = new Map<string, string>();
   readonly #tombstones = new KnownTombstones();
+  /** Profiles that were removed a moment ago, by `namespace/name`. */
+  readonly goneProfiles = new Set<string>();
   synced: SyncedDocument | undefined;
 
   /**
@@ -106,6 +108,9 @@ export class KnownDocuments {
         return true;
       case "tombstone":
         this.#tombstones.learn(address, text);
+        return true;
+      case "goneProfile":
+        this.goneProfiles.add(objectId(address));
         return true;
       case "synced": {
         const synced = decodeSynced(text);
@@ -131,6 +136,7 @@ export class KnownDocuments {
     if (address?.kind === "group") this.groups.delete(objectId(address));
     if (address?.kind === "secret") this.secrets.delete(addressedSecretId(address));
     if (address?.kind === "tombstone") this.#tombstones.forget(address);
+    if (address?.kind === "goneProfile") this.goneProfiles.delete(objectId(address));
   }
 
   /** True when a Group that named this machine went a moment ago, and this one is less specific. */

@@ -3,7 +3,7 @@
  * they left a tombstone. A look at them costs the same however many there are.
  */
 
-import { decodeTombstone, type TombstoneLabel, tombstoneLabels, tombstoneSelectors } from "../model/documents.ts";
+import { decodeTombstone, tombstoneLabels, tombstoneSelectors } from "../model/documents.ts";
 import { toRequirement } from "../model/expression.ts";
 import { type Group, matches, type Selection } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
@@ -11,20 +11,20 @@ import { isAsSpecific } from "../model/specificity.ts";
 
 /** Where a tombstone is. */
 interface Place {
-  readonly label: TombstoneLabel;
+  readonly label: string;
   readonly value: string;
 }
 
 export class KnownTombstones {
-  readonly #selectors: Readonly<Record<TombstoneLabel, Map<string, readonly Selection[]>>> = {
-    uuid: new Map(),
-    mac: new Map(),
-  };
+  /** By label, then by its value. */
+  readonly #selectors: ReadonlyMap<string, Map<string, readonly Selection[]>> = new Map(
+    tombstoneLabels.map((label) => [label, new Map()]),
+  );
 
   /** One that cannot be read counts, too: it then says no more than that there is one. */
   learn({ label, value }: Place, text: string): void {
     const selectors = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value);
-    this.#selectors[label].set(
+    this.#selectors.get(label)?.set(
       value,
       selectors.map(({ labels, expressions }) => ({
         selector: labels,
@@ -34,18 +34,18 @@ export class KnownTombstones {
   }
 
   forget({ label, value }: Place): void {
-    this.#selectors[label].delete(value);
+    this.#selectors.get(label)?.delete(value);
   }
 
   /** True when a Group that selected this machine went a moment ago, and this one says less of its labels. */
   isBereft(labels: Labels, group: Group | undefined): boolean {
-    return tombstoneLabels.some((label) => {
-      const tombstones = this.#selectors[label];
+    for (const [label, tombstones] of this.#selectors) {
       // Nearly always there is none.
-      if (tombstones.size === 0) return false;
+      if (tombstones.size === 0) continue;
       const value = labels.get(label);
       const selectors = value === undefined ? undefined : tombstones.get(value);
-      return selectors?.some((gone) => matches(gone, labels) && !(group && isAsSpecific(group, gone))) === true;
-    });
+      if (selectors?.some((gone) => matches(gone, labels) && !(group && isAsSpecific(group, gone)))) return true;
+    }
+    return false;
   }
 }

@@ -18,7 +18,7 @@ import { Ranking } from "./ranking.ts";
 import { draftGroup, type GroupDraft, groupChanges, groupStandIn, reconcileGroup, withTie } from "./reconcile-group.ts";
 import { failProfile, reconcileProfile, removeProfile } from "./reconcile-profile.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
-import { type Passing, tombstoneWrites } from "./tombstones.ts";
+import { type Passing, profileTombstoneWrites, type TombstoneOptions, tombstoneWrites } from "./tombstones.ts";
 import { Withheld } from "./withheld.ts";
 
 export interface PlannerOptions {
@@ -71,6 +71,8 @@ interface GroupPlan {
 interface Draft {
   readonly planned: Planned[];
   readonly changes: DocumentChange[];
+  /** Of Profiles. */
+  readonly tombstones: DocumentWrite[];
   readonly passings: Passing[];
   /** By their keys, as the names below. */
   readonly names: Map<string, ObjectName>;
@@ -88,11 +90,16 @@ export class Planner {
   readonly #faults: Faults;
   readonly #refusedProfiles = new Set<string>();
   readonly #hidden: HiddenMachines;
+  readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
 
   constructor(options: PlannerOptions) {
     this.#options = options;
-    const { source, sha256, checkTemplate, adminNamespace, log } = options;
+    const { source, documents, sha256, checkTemplate, adminNamespace, log } = options;
+    this.#tombstoneOptions = {
+      textAt: (path) => documents.textAt(path),
+      ttlSeconds: options.tombstoneTtlSeconds,
+    };
     this.#faults = new Faults(log);
     this.#hidden = new HiddenMachines(source);
     this.withheld = new Withheld(source);
@@ -147,6 +154,7 @@ export class Planner {
     const draft: Draft = {
       planned: [],
       changes: [],
+      tombstones: [],
       passings: [],
       names: byKey(names),
       alsoLookAt: new Map(),
@@ -156,14 +164,10 @@ export class Planner {
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values()) if (name.kind === "Profile") this.#planProfile(name, draft);
     for (const group of groups) this.#planGroup(group, draft);
-    const { documents, tombstoneTtlSeconds } = this.#options;
-    const tombstones = tombstoneWrites(draft.passings, {
-      textAt: (path) => documents.textAt(path),
-      ttlSeconds: tombstoneTtlSeconds,
-    });
+    const tombstones = tombstoneWrites(draft.passings, this.#tombstoneOptions);
     return {
       planned: draft.planned,
-      writes: [...tombstones, ...draft.changes],
+      writes: [...tombstones, ...draft.tombstones, ...draft.changes],
       alsoLookAt: withoutThose(draft.alsoLookAt, draft.names),
       recount: withoutThose(draft.recount, draft.names),
     };
@@ -295,6 +299,8 @@ export class Planner {
           );
     const { changes, status } = outcome;
     draft.changes.push(...changes);
+    const passing = { name: id, before: isStored, after: object !== undefined };
+    draft.tombstones.push(...profileTombstoneWrites(passing, this.#tombstoneOptions));
     const told = this.#asTold(id, status, isStored);
     draft.planned.push({
       name: id,

@@ -1,18 +1,18 @@
 /**
- * By which machines a Group would be missed: the values of `uuid` and `mac` that its selector names. Pure.
+ * Which machines would miss a Group: the values of identity labels that its selector names. Pure.
  *
  * Of a list of 5,000 addresses there is a tombstone for each, so that none of them may have the whole list: it tells the
  * one value, and of other long lists no more than their label.
  */
 
 import { compareBytes } from "../lib/order.ts";
-import { type GoneSelector, type TombstoneLabel, tombstoneLabels } from "../model/documents.ts";
+import { type GoneSelector, tombstoneLabels } from "../model/documents.ts";
 import type { Expression } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 
 /** A label of a selector and the values that it names. */
 export interface Plot {
-  readonly label: TombstoneLabel;
+  readonly label: string;
   readonly values: ReadonlySet<string>;
   readonly labels: GroupSpec["selector"];
   /** All of the selector but what names these values. */
@@ -24,7 +24,7 @@ export interface Plot {
 // As many patterns as an expression may have: nothing but lists of values is longer.
 const mostValues = 16;
 
-/** The plots of a Group: one for each of `uuid` and `mac` at most. */
+/** The plots of a Group: one at most for each label that names machines. */
 export function plotsOf({ selector, expressions = [] }: GroupSpec): readonly Plot[] {
   return tombstoneLabels.flatMap((label): Plot | [] => {
     const equal = selector[label];

@@ -1,6 +1,6 @@
 /**
- * Tombstones: a Group that selected by `uuid` or `mac` and goes, or gets another selector, leaves one for each value of
- * those labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine that the old
+ * Tombstones: a Group that selected by an identity label and goes, or gets another selector, leaves one for each value of
+ * such labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine that the old
  * selector matches, unless a Group wins that says as much of all of its labels. So however long a removal of thousands
  * takes, nobody who was named gets a catch-all in between, or the Group that would install the machine anew.
  *
@@ -14,12 +14,13 @@ import {
   decodeTombstone,
   encodeDocument,
   type GoneSelector,
+  profileTombstonePath,
   type TombstoneDocument,
-  type TombstoneLabel,
   tombstonePath,
   tombstoneSelectors,
 } from "../model/documents.ts";
 import { type GroupSpec, selectorText } from "../model/group.ts";
+import type { ObjectName } from "../model/source.ts";
 import type { DocumentWrite } from "./documents.ts";
 import { goneSelector, type Plot, plotsOf } from "./plots.ts";
 
@@ -31,6 +32,13 @@ export interface Passing {
   readonly after: GroupSpec | undefined;
 }
 
+/** What a step makes of one Profile: whether there was one, and whether there is one now. */
+export interface ProfilePassing {
+  readonly name: Pick<ObjectName, "namespace" | "name">;
+  readonly before: boolean;
+  readonly after: boolean;
+}
+
 export interface TombstoneOptions {
   /** The text of the tombstone that is stored at a path. */
   readonly textAt: (path: string) => string | undefined;
@@ -40,7 +48,7 @@ export interface TombstoneOptions {
 
 /** One value of a label by which a Group selected, or does now. */
 interface Grave {
-  readonly label: TombstoneLabel;
+  readonly label: string;
   readonly value: string;
   readonly path: string;
   readonly gone: GoneSelector;
@@ -50,6 +58,19 @@ interface Grave {
 
 // Each request of the machine looks at all of them, and a Group that changes all the time leaves more and more.
 const mostSelectors = 16;
+
+/**
+ * What a step writes of the tombstone of a Profile. Deleted and created anew, as `kubectl replace --force` does, it is
+ * missing for a moment; a 404 in between would send its machines to their next boot device.
+ */
+export function profileTombstoneWrites(
+  { name: { namespace, name }, before, after }: ProfilePassing,
+  { textAt, ttlSeconds }: TombstoneOptions,
+): readonly DocumentWrite[] {
+  const path = profileTombstonePath(namespace, name);
+  if (after) return textAt(path) === undefined ? [] : [{ path, text: undefined }];
+  return before ? [{ path, text: encodeDocument({ goneProfile: `${namespace}/${name}` }), ttlSeconds }] : [];
+}
 
 /** The tombstones that a step leaves and takes away. */
 export function tombstoneWrites(passings: readonly Passing[], options: TombstoneOptions): readonly DocumentWrite[] {

@@ -64,6 +64,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   notReady: 503,
   noMatch: 404,
   noProfile: 404,
+  vanished: 503,
   noPart: 404,
   held: 503,
   bereft: 503,

@@ -6,12 +6,14 @@
  *   /davit/groups/<namespace>/<name>                     GroupDocument
  *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text, as it is
  *   /davit/tombstones/<label>/<value>                    TombstoneDocument, ends by itself
+ *   /davit/tombstones/profile/<namespace>/<name>         ProfileTombstone, ends by itself
  *   /davit/synced                                        SyncedDocument, written last of a first sync
  */
 
 import { type Expression, isExpression } from "./expression.ts";
 import type { GroupSpec } from "./group.ts";
 import { isJsonObject } from "./json.ts";
+import { identityLabels } from "./labels.ts";
 import type { ProfileContent } from "./profile.ts";
 
 /** Root of everything that davit itself keeps in the store. */
@@ -21,10 +23,10 @@ export const profilesRoot = `${davitRoot}/profiles`;
 export const groupsRoot = `${davitRoot}/groups`;
 export const secretsRoot = `${davitRoot}/_secrets`;
 export const tombstonesRoot = `${davitRoot}/tombstones`;
+const profileTombstonesRoot = `${tombstonesRoot}/profile`;
 
-/** Labels by which a Group that goes leaves a tombstone: hardware says them of itself, whatever is installed. */
-export const tombstoneLabels = ["uuid", "mac"] as const;
-export type TombstoneLabel = (typeof tombstoneLabels)[number];
+/** Labels by whose values a Group that is removed leaves tombstones. A davit that knows fewer of them ignores the others. */
+export const tombstoneLabels = identityLabels;
 
 /** Where an object was read. */
 interface Provenance {
@@ -88,6 +90,12 @@ export interface TombstoneDocument {
 
 type LabelValues = Readonly<Record<string, string>>;
 
+/** A Profile was removed a moment ago: the machines of its Groups wait, since it may be on its way back. */
+export interface ProfileTombstone {
+  /** `namespace/name`. */
+  readonly goneProfile: string;
+}
+
 /** What a tombstone tells of a Group that went. */
 export interface GoneSelector {
   readonly labels: LabelValues;
@@ -121,15 +129,19 @@ export function secretPath(namespace: string, profile: string, sha256: string): 
 }
 
 /** @param value as `normalizeLabel` makes it; it may hold anything, a slash as well. */
-export function tombstonePath(label: TombstoneLabel, value: string): string {
+export function tombstonePath(label: string, value: string): string {
   return `${tombstonesRoot}/${label}/${encodeSegment(value)}`;
+}
+
+export function profileTombstonePath(namespace: string, name: string): string {
+  return `${profileTombstonesRoot}/${namespace}/${name}`;
 }
 
 /** What a path below `/davit` holds; undefined for a path that is no document. */
 export type DocumentAddress =
-  | { readonly kind: "profile" | "group"; readonly namespace: string; readonly name: string }
+  | { readonly kind: "profile" | "group" | "goneProfile"; readonly namespace: string; readonly name: string }
   | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
-  | { readonly kind: "tombstone"; readonly label: TombstoneLabel; readonly value: string }
+  | { readonly kind: "tombstone"; readonly label: string; readonly value: string }
   | { readonly kind: "synced" };
 
 /** Reads a document's path; undefined for one that holds no document. */
@@ -137,14 +149,16 @@ export function documentAddress(path: string): DocumentAddress | undefined {
   if (path === syncedPath) return { kind: "synced" };
   const [first, root, folder, namespace, name, hash, ...rest] = path.split("/");
   if (first !== "" || root !== "davit" || !namespace || !name || rest.length > 0) return undefined;
-  if (folder === "tombstones" && hash === undefined) return tombstoneAddress(namespace, name);
+  if (folder === "tombstones") return tombstoneAddress(namespace, name, hash);
   if (folder === "_secrets") return hash ? { kind: "secret", namespace, profile: name, sha256: hash } : undefined;
   if (hash !== undefined) return undefined;
   if (folder === "profiles") return { kind: "profile", namespace, name };
   return folder === "groups" ? { kind: "group", namespace, name } : undefined;
 }
 
-export function encodeDocument(document: ProfileDocument | GroupDocument | TombstoneDocument | SyncedDocument): string {
+type AnyDocument = ProfileDocument | GroupDocument | TombstoneDocument | ProfileTombstone | SyncedDocument;
+
+export function encodeDocument(document: AnyDocument): string {
   return JSON.stringify("spec" in document ? asWritten(document) : document);
 }
 
@@ -188,7 +202,7 @@ export function decodeTombstone(text: string): TombstoneDocument | undefined {
 /** The selectors that a tombstone stands for: by its label alone where it does not tell. At least one. */
 export function tombstoneSelectors(
   { labels = [], expressions = [] }: TombstoneDocument,
-  label: TombstoneLabel,
+  label: string,
   value: string,
 ): readonly GoneSelector[] {
   if (labels.length === 0) return [{ labels: { [label]: value }, expressions: [] }];
@@ -200,10 +214,12 @@ export function decodeSynced(text: string): SyncedDocument | undefined {
   return decode<SyncedDocument>(text, (value) => typeof value.complete === "boolean");
 }
 
-function tombstoneAddress(label: string, segment: string): DocumentAddress | undefined {
-  const known = tombstoneLabels.find((candidate) => candidate === label);
+function tombstoneAddress(label: string, segment: string, more: string | undefined): DocumentAddress | undefined {
+  if (more !== undefined) {
+    return label === "profile" && more !== "" ? { kind: "goneProfile", namespace: segment, name: more } : undefined;
+  }
   const value = decodeSegment(segment);
-  return known === undefined || value === undefined ? undefined : { kind: "tombstone", label: known, value };
+  return value === undefined || !tombstoneLabels.includes(label) ? undefined : { kind: "tombstone", label, value };
 }
 
 function isExact(value: unknown): value is Exact {

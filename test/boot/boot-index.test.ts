@@ -7,6 +7,8 @@ import {
   encodeDocument,
   type GroupDocument,
   groupPath,
+  profilePath,
+  profileTombstonePath,
   secretPath,
   syncedPath,
   tombstonePath,
@@ -307,6 +309,44 @@ describe("a tombstone", () => {
       { path: tombstonePath("mac", "52:54:00:00:00:01"), text: "{}" },
     ]);
     expect(refusal(index, "mac=52-54-00-00-00-01")).toBe("bereft");
+  });
+});
+
+describe("a Profile that was removed a moment ago", () => {
+  const query = "mac=52-54-00-00-00-01";
+  const removal = [
+    { path: profilePath("lab", "web"), text: undefined },
+    { path: profileTombstonePath("lab", "web"), text: "{}" },
+  ];
+
+  it("has its machines wait, for the metadata of their Group as well", () => {
+    const index = openIndex(machineDocuments);
+    const group = index.selectGroup(labelsFromQuery(query));
+    index.changed(removal);
+    expect(refusal(index, query)).toBe("vanished");
+    expect(() => index.defaultsOf(group)).toThrow(expect.objectContaining({ reason: "vanished" }));
+  });
+
+  it("is one that does not exist, once its tombstone has ended", () => {
+    const index = openIndex(machineDocuments);
+    index.changed(removal);
+    index.changed([{ path: profileTombstonePath("lab", "web"), text: undefined }]);
+    expect(refusal(index, query)).toBe("noProfile");
+    expect(index.defaultsOf(index.selectGroup(labelsFromQuery(query)))).toBeUndefined();
+  });
+
+  it("is given again as soon as it is back", () => {
+    const index = openIndex([...machineDocuments.slice(1), [profileTombstonePath("lab", "web"), "{}"]]);
+    expect(refusal(index, query)).toBe("vanished");
+    index.changed([{ path: profilePath("lab", "web"), text: profileDocument("lab/web")[1] }]);
+    expect(selected(index, query)).toBe("lab/node lab/web");
+  });
+
+  it("is nothing to other Groups", () => {
+    const other = groupDocument("lab/other", { selector: { serial: "1" }, profile: "none" });
+    const index = openIndex([...machineDocuments, other]);
+    index.changed(removal);
+    expect(refusal(index, "serial=1")).toBe("noProfile");
   });
 });
 

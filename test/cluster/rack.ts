@@ -50,7 +50,12 @@ export class Rack {
 
   /** What a machine boots: the kernel's name, or the status of an answer without one. */
   async boots(machine: number): Promise<string | number> {
-    const answer = await fetch(`${this.davit.bootUrl}/ipxe?mac=${macOf(machine)}`);
+    return await this.bootOf(`mac=${macOf(machine)}`);
+  }
+
+  /** As `boots`, of the machine that asks by this query. */
+  async bootOf(query: string): Promise<string | number> {
+    const answer = await fetch(`${this.davit.bootUrl}/ipxe?${query}`);
     const text = await answer.text();
     return /^kernel \S*\/assets\/(\S+)/m.exec(text)?.[1] ?? answer.status;
   }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Passing, tombstoneWrites } from "../../src/controller/tombstones.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
+import { identityLabels } from "../../src/model/labels.ts";
 import { groupSpec } from "./objects.ts";
 
 const mac = "52:54:00:a1:9c:ae";
@@ -36,8 +37,14 @@ describe("a tombstone", () => {
     );
   });
 
+  it.each(identityLabels)("is left by a Group that selects by %s", (label) => {
+    const path = `/davit/tombstones/${label}/x`;
+    const text = left("lab/node", `${label}=x`, { [label]: "x" });
+    expect(writes([passing(spec({ [label]: "x" }), undefined)])).toEqual([{ path, text, ttlSeconds: 60 }]);
+  });
+
   it.each<[name: string, before: GroupSpec | undefined, after: GroupSpec | undefined]>([
-    ["a Group that selects by nothing of the hardware", spec({ role: "web", serial: "1" }), undefined],
+    ["a Group that names no machine", spec({ role: "web" }), undefined],
     ["a catch-all", groupSpec({ selector: {}, matchAll: true }), undefined],
     ["a Group that comes", undefined, spec({ mac })],
     ["a Group whose selector stays", spec({ mac }), { ...spec({ mac }), priority: 5, hold: true, profile: "other" }],

@@ -99,6 +99,17 @@ describe.skipIf(missing("faketime"))("a wall clock that is set while davit runs"
     expect(await store("GET")).toBe(200);
   });
 
+  it("ahead while davit is down: a tombstone is as young as before, and no answer is the less specific Group", async () => {
+    await start("--tombstone-ttl", "10m");
+    rmSync(join(folder, "manifests/one.yaml"));
+    await expect.poll(bootOfOne, patience).toBe("503");
+    await davit.stop("SIGKILL");
+    setClock("+1h");
+    await start("--tombstone-ttl", "10m");
+    const response = await fetch(`${davit.bootUrl}/ipxe?mac=52-54-00-00-00-01`);
+    expect(await response.text()).toBe("503 group removed a moment ago\n");
+  });
+
   it("ahead: a tombstone keeps its machine from a less specific Group as long as ever", async () => {
     await start("--tombstone-ttl", "10m");
     expect(await bootOfOne()).toBe("assets/disk");

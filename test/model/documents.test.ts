@@ -10,6 +10,7 @@ import {
   groupPath,
   type ProfileDocument,
   profilePath,
+  profileTombstonePath,
   type SyncedDocument,
   secretPath,
   syncedPath,
@@ -47,6 +48,8 @@ describe("documentAddress", () => {
       sha256: "abc",
     });
     expect(documentAddress(syncedPath)).toEqual({ kind: "synced" });
+    const gone = { kind: "goneProfile", namespace: "ns", name: "web" };
+    expect(documentAddress(profileTombstonePath("ns", "web"))).toEqual(gone);
   });
 
   it("shows a MAC address in a tombstone's path as it is written", () => {
@@ -77,6 +80,8 @@ describe("documentAddress", () => {
     ["a tombstone of another label", "/davit/tombstones/role/web"],
     ["a tombstone without a value", "/davit/tombstones/mac"],
     ["a tombstone with more", "/davit/tombstones/uuid/a/b"],
+    ["a Profile's tombstone without a name", "/davit/tombstones/profile/ns/"],
+    ["a Profile's tombstone with more", "/davit/tombstones/profile/ns/web/more"],
     ["a tombstone with a bad escape", "/davit/tombstones/uuid/%zz"],
     ["something below synced", "/davit/synced/x"],
     ["an empty name", "/davit/groups/ns/"],

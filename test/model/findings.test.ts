@@ -28,6 +28,7 @@ const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   notReady: noMistake,
   noMatch: noMistake,
   noProfile: ["missing-profile"],
+  vanished: noMistake,
   noPart: noMistake,
   held: noMistake,
   bereft: noMistake,
