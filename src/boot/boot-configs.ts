@@ -14,7 +14,7 @@ import { groupLines, renderMetadata } from "../render/metadata.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Rendered } from "../render/rendered.ts";
 import { compileTemplate, type Template } from "../render/template.ts";
-import { templateVariables } from "../render/variables.ts";
+import { RequestReads, templateVariables } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootView, Machine, TemplateText } from "./boot-index.ts";
 import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
@@ -122,21 +122,21 @@ export class BootConfigs {
     const template = this.#index.template(machine, part);
     const kept = this.#kept.get(machine, part);
     if (kept !== undefined) return kept;
-    const { text, isOfRequest } = this.#fill(template, machine, request);
+    const reads = new RequestReads();
+    const text = this.#fill(template, machine, request, reads);
     const rendered = this.#checksOf(part, template).get(text);
-    return isOfRequest ? rendered : this.#kept.keep(machine, part, rendered);
+    if (!reads.isAny) return this.#kept.keep(machine, part, rendered);
+    // A copy: machines whose request is harmless may get equal bytes.
+    return reads.isHarmful ? { ...rendered, isUnsigned: true } : rendered;
   }
 
-  /** A template's result, or a raw text as it is; and whether another request may have another one. */
-  #fill({ text, raw }: TemplateText, { group, profile }: Machine, { labels, rawQuery }: ConfigRequest) {
-    let isOfRequest = false;
-    if (raw) return { text, isOfRequest };
-    const defaults = profile.content.metadata;
-    const variables = templateVariables({ group, defaults, labels, rawQuery, davitUrl: this.#davitUrl }, () => {
-      isOfRequest = true;
-    });
-    const result = this.#compile(text).render(variables);
-    return { text: result, isOfRequest };
+  /** A template's result, or a raw text as it is. */
+  #fill(template: TemplateText, { group, profile }: Machine, request: ConfigRequest, reads: RequestReads): string {
+    const { text, raw } = template;
+    if (raw) return text;
+    const { labels, rawQuery } = request;
+    const scope = { group, defaults: profile.content.metadata, labels, rawQuery, davitUrl: this.#davitUrl };
+    return this.#compile(text).render(templateVariables(scope, reads));
   }
 
   #checksOf(part: TemplatePart, { raw, format }: TemplateText): CheckedTexts {

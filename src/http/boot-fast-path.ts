@@ -52,8 +52,7 @@ export function bootFastPath({ configs, signer, accessLog }: BootFastPathOptions
       const rendered = answerMachine(configs, { name, rawQuery, userAgent }, (found) => {
         machine = found;
       });
-      const answer =
-        signer === undefined || form === undefined ? rendered : answerSignature(signer, rendered.body, form);
+      const answer = signer === undefined || form === undefined ? rendered : answerSignature(signer, rendered, form);
       if (answer instanceof Promise) answer.then((made) => write(response, made)).catch(fail);
       else write(response, answer);
     } catch (error) {

@@ -6,7 +6,7 @@
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
 import { LabelError } from "../model/labels.ts";
 import { RenderError } from "../render/render-error.ts";
-import { SigningError } from "../sign/signing-error.ts";
+import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
 
 /** What HTTP itself can be refused for, before any part of davit is asked. */
 export const requestRefusals = {
@@ -80,7 +80,13 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
 // iPXE waits that long and asks again, as often as it is told: a brake, and soon enough for a person who watches.
 const retryAfterSeconds = 5;
 
-const signingStatus = 503;
+// Whoever wants a signature can do nothing without it, and may have it later: but what is withheld stays so.
+const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
+  expired: 503,
+  busy: 503,
+  withheld: 404,
+  failed: 503,
+};
 
 /** What a readiness probe that fails answers with. */
 export const notReadyStatus = bootStatuses.notReady;
@@ -89,10 +95,14 @@ export const notReadyStatus = bootStatuses.notReady;
 export const answerError: AnswerError = (thrown, path) => {
   if (thrown instanceof BootError)
     return plainAnswer(bootStatuses[thrown.reason], thrown.message, path, bootReport(thrown));
-  // Whoever wants a signature can do nothing without it, and may have it later.
   if (thrown instanceof SigningError) {
     const { reason, message, cause } = thrown;
-    return plainAnswer(signingStatus, message, path, reason === "failed" ? { err: cause ?? thrown } : undefined);
+    return plainAnswer(
+      signingStatuses[reason],
+      message,
+      path,
+      reason === "failed" ? { err: cause ?? thrown } : undefined,
+    );
   }
   if (thrown instanceof LabelError) return plainAnswer(requestRefusals.badRequest.status, "too many labels", path);
   if (thrown instanceof RequestError) {

@@ -9,7 +9,7 @@ import type { Signer } from "../sign/signer.ts";
 import { rawQueryOf } from "./server.ts";
 
 /** What signs, as routes need it. */
-export type BootSigner = Pick<Signer, "sign" | "publicKey">;
+export type BootSigner = Pick<Signer, "sign" | "withhold" | "publicKey">;
 
 /** A path and what it answers. */
 export interface Endpoint {
@@ -66,17 +66,21 @@ interface SignatureAnswer {
   readonly body: string | Buffer;
 }
 
-/** The signature of a rendered text as it is answered: at once when it is known, since a promise costs more than that. */
+/**
+ * The signature of a rendered text as it is answered: at once when it is known, since a promise costs more than that.
+ * @throws {SigningError} withheld.
+ */
 export function answerSignature(
   signer: BootSigner,
-  text: string,
+  rendered: Rendered,
   form: SignatureForm,
 ): SignatureAnswer | Promise<SignatureAnswer> {
   const answerOf = ({ binary, armored }: Awaited<ReturnType<BootSigner["sign"]>>) => ({
     contentType: contentTypes[form],
     body: form === "sig" ? Buffer.from(binary) : armored,
   });
-  const signature = signer.sign(text);
+  if (rendered.isUnsigned === true) return signer.withhold();
+  const signature = signer.sign(rendered.body);
   return signature instanceof Promise ? signature.then(answerOf) : answerOf(signature);
 }
 
@@ -86,7 +90,7 @@ export function sendSignature(
   rendered: Rendered,
   form: SignatureForm,
 ): FastifyReply | Promise<FastifyReply> {
-  const answer = answerSignature(signer, rendered.body, form);
+  const answer = answerSignature(signer, rendered, form);
   return answer instanceof Promise ? answer.then((known) => send(reply, known)) : send(reply, answer);
 }
 

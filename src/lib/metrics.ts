@@ -106,6 +106,11 @@ function signingMetrics(registers: Registry[]) {
   for (const from of ["key", "cache"]) signatures.inc({ from }, 0);
   return {
     signatures,
+    signaturesWithheld: new Counter({
+      name: "davit_boot_signatures_withheld_total",
+      help: "Signatures that were asked for and not made, since the text repeats what its request says.",
+      registers,
+    }),
     signingKeyExpiry: new Gauge({
       name: "davit_signing_key_expiry_timestamp_seconds",
       help: "When the signing key ends, Unix time; 0 for never, and without a key.",

@@ -46,9 +46,12 @@ export function nameOf(path: readonly string[]): string {
   return /^(?:\d|$)/.test(name) ? `_${name}` : name;
 }
 
-/** A value as it stands behind the `=`: raw where that is safe, else in double quotes with escapes. */
-export function quote(value: string): string {
-  if (!/[\p{Cc}\\]|^["'#\s]|\s$/u.test(value)) return value;
+// Also what would still be open at the end of its line, for GRUB or a shell: the lines of the request come behind it.
+const needsQuotes = /[\p{Cc}\\"'`]|\$[({]|<<|^[#\s]|\s$/u;
+
+/** A value of the operator's as it stands behind the `=`: raw where that is safe, else in double quotes with escapes. */
+function quote(value: string): string {
+  if (!needsQuotes.test(value)) return value;
   const escaped = value.replaceAll(/[\\"$`]/g, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escapeControl);
   return `"${escaped}"`;
 }

@@ -1,19 +1,20 @@
 /**
  * `/metadata`: everything known of a machine as env-file text. One `NAME=value` per line, each name once, and one value
- * is always one line; the same input yields the same bytes, so that a signature fetched later verifies.
+ * is always one line; the same input yields the same bytes, so that a signature fetched later verifies. What the request
+ * says is data to GRUB and to a shell, whatever it says.
  *
  * Four blocks, each sorted by name: metadata, selector, query, raw query. A later block wins a name over an earlier one.
  */
 
-import { assert } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
 import type { Group } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
-import { joined, type Leaf, type Line, linesOf, nameOf, quote } from "./env-lines.ts";
+import { joined, type Leaf, type Line, linesOf, nameOf } from "./env-lines.ts";
 import { type QueryValue, queryValues } from "./query-values.ts";
 import { RenderError } from "./render-error.ts";
 import { plainText, type Rendered } from "./rendered.ts";
+import { requestQuery, requestValue } from "./request-text.ts";
 import { isList, textOf, withDefaults } from "./values.ts";
 
 // More nesting than this is a mistake, and names would grow without end.
@@ -63,12 +64,10 @@ export function groupLines(group: Group, defaults?: JsonObject): GroupLines {
  * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
  */
 export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: string): Rendered {
-  assert(!/[\r\n]/.test(rawQuery), "A raw query with a line break reached the metadata renderer");
   const query = queryValues(labels);
   let body = typeof lines === "string" ? lines : ownLines(lines, query, labels.get("mac"));
-  for (const { named, value } of query) body += `${named.start}${quote(value)}\n`;
-  // Never quoted: the contract has it exactly as sent.
-  body += `${rawQueryName}=${rawQuery}\n`;
+  for (const { named, value } of query) body += `${named.start}${requestValue(value)}\n`;
+  body += `${rawQueryName}=${requestQuery(rawQuery)}\n`;
   return { body, contentType: plainText };
 }
 

@@ -4,6 +4,8 @@ export interface Rendered {
   readonly contentType: string;
   /** Of the body as UTF-8, where it is known: counting costs as much as finding the machine's Group. */
   readonly byteLength?: number | undefined;
+  /** Some of it is the request's, and could be more than data to GRUB: a signature would let it be run. */
+  readonly isUnsigned?: true;
 }
 
 /** The same with its length, for what is sent again and again. */

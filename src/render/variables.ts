@@ -7,6 +7,7 @@ import { compareBytes } from "../lib/order.ts";
 import type { Group } from "../model/group.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
+import { isHarmless } from "./request-text.ts";
 import type { Variables } from "./template.ts";
 import { withDefaults } from "./values.ts";
 
@@ -27,23 +28,55 @@ export interface TemplateScope extends BootScope {
   readonly rawQuery: string;
 }
 
+/** What a template has looked at of its request: what it has not looked at, it has not printed. */
+export class RequestReads {
+  /** Anything of it. A result without is every request's. */
+  isAny = false;
+  /** A text that could be more than data to GRUB or a shell. */
+  isHarmful = false;
+}
+
 /**
  * Variables of the configs: metadata, the selector under lower-cased keys, `request` and `davit`.
- * @param asked called when anything looks at `request`: a result for which it was not called is every request's.
+ * @param reads takes note of what is looked at.
  */
 export function templateVariables(
   { group, defaults, labels, rawQuery, davitUrl }: TemplateScope,
-  asked: () => void = () => undefined,
+  reads = new RequestReads(),
 ): Variables {
   const variables = Object.fromEntries([...groupEntries(group, defaults), davitEntry(davitUrl)]);
   let request: JsonObject | undefined;
   const get = () => {
-    asked();
+    reads.isAny = true;
     // Made once: a loop may look at it a hundred thousand times.
-    request ??= { query: Object.fromEntries(labels), raw_query: rawQuery };
+    request ??= watchedRequest(labels, rawQuery, reads);
     return request;
   };
   return Object.defineProperty(variables, "request", { enumerable: true, get });
+}
+
+function watchedRequest(labels: Labels, rawQuery: string, reads: RequestReads): JsonObject {
+  return {
+    query: watchedLabels(labels, reads),
+    get raw_query() {
+      reads.isHarmful ||= !isHarmless(rawQuery);
+      return rawQuery;
+    },
+  };
+}
+
+function watchedLabels(labels: Labels, reads: RequestReads): JsonObject {
+  const query: JsonObject = Object.fromEntries(labels);
+  for (const [name, value] of labels) {
+    // A name can be printed, too: by a loop, or as JSON. Both read its value.
+    if (isHarmless(name) && isHarmless(value)) continue;
+    const get = () => {
+      reads.isHarmful = true;
+      return value;
+    };
+    Object.defineProperty(query, name, { enumerable: true, get });
+  }
+  return query;
 }
 
 /**

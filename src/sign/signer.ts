@@ -26,7 +26,7 @@ export interface SignerOptions {
   readonly passphrase: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Pick<Metrics, "signatures" | "signingKeyExpiry" | "signingKeyProblem">;
+  readonly metrics: Pick<Metrics, "signatures" | "signaturesWithheld" | "signingKeyExpiry" | "signingKeyProblem">;
   /** What the thread of a key runs. */
   readonly worker?: URL;
 }
@@ -89,6 +89,15 @@ export class Signer {
     if (body.length > maxHashedAtOnce) return this.#signLong(body);
     const digest = hash("sha256", body, "base64");
     return this.#find(digest) ?? this.#make(digest, new TextEncoder().encode(body));
+  }
+
+  /**
+   * Counts a text that nobody gets a signature of.
+   * @throws {SigningError} withheld, always.
+   */
+  withhold(): never {
+    this.#options.metrics.signaturesWithheld.inc();
+    throw new SigningError("withheld");
   }
 
   /** What a person should look at, a line each. */

@@ -25,7 +25,7 @@ const documents = [
     displayName: "Debian",
     boot: kernelBoot({ initrd: ["/assets/a.img", "/assets/b.img"], args: ["console=ttyS0", `mac=\${mac:hexhyp}`] }),
     templates: {
-      ignition: template('{"ignition":{"version":"3.4.0"},"note":{{json request.query.note}} }'),
+      ignition: template('{"ignition":{"version":"3.4.0"},"note":{{json request.query.mac}} }'),
       cloudConfig: template("#cloud-config\nhostname: {{name}}\n"),
       generic: template("grüße {{name}}\r\nno newline at the end"),
     },

@@ -19,9 +19,14 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close()));
 });
 
+const withhold = () => {
+  throw new SigningError("withheld");
+};
+
 /** Shows what it was to sign; what begins with `later` takes its time. */
 const showingSigner: BootSigner = {
   publicKey: "the public key\n",
+  withhold,
   sign: (body) => {
     const signature = { binary: Buffer.from(`binary of ${body}`), armored: `armored of ${body}` };
     return body.includes("later") ? systemClock.sleep(1).then(() => signature) : signature;
@@ -30,6 +35,7 @@ const showingSigner: BootSigner = {
 
 const failing = (reason: SigningRefusal): BootSigner => ({
   publicKey: "",
+  withhold,
   sign: () => Promise.reject(new SigningError(reason)),
 });
 
@@ -39,7 +45,9 @@ const showingConfigs: Pick<BootConfigs, "render"> = {
     const subject = { group: "lab/node", profile: "lab/web" };
     if (labels.get("role") === "none") throw new BootError("noMatch");
     if (labels.get("role") === "broken") throw new BootError("broken", subject);
-    return { rendered: { body: `${name} for ${rawQuery}\n`, contentType: "text/plain; charset=utf-8" }, ...subject };
+    const rendered = { body: `${name} for ${rawQuery}\n`, contentType: "text/plain; charset=utf-8" };
+    if (labels.get("role") === "harmful") return { rendered: { ...rendered, isUnsigned: true }, ...subject };
+    return { rendered, ...subject };
   },
 };
 
@@ -113,6 +121,16 @@ describe.each(signable)("the signatures of `/%s`", (name) => {
     expect(shown(await get(`/${name}?${query}.sig`, grub))).toEqual(signature);
     expect(shown(await get(`/${name}.sig?${query}`, grub))).toEqual(signature);
   });
+});
+
+it.each(names)("there is no signature of a `/%s` that may have none, which is answered itself", async (name) => {
+  const { get } = await start(showingSigner);
+  expect(statusOf(await get(`/${name}?role=harmful`))).toBe(200);
+  const body = `${name === "grub" ? "# " : ""}404 not signed, since it repeats what the request says\n`;
+  for (const ending of ["sig", "asc"]) {
+    expect(shown(await get(`/${name}.${ending}?role=harmful`))).toMatchObject({ status: 404, body });
+  }
+  expect(shown(await get(`/${name}?role=harmful.sig`, grub))).toMatchObject({ status: 404, body });
 });
 
 it.each([

@@ -127,9 +127,9 @@ describe("a query", () => {
   });
 
   it.each([
-    ["a NUL by escape", "x=a%00b", 'REQUEST_QUERY_X="a\\x00b"', { x: "a\0b" }],
-    ["bytes that are not UTF-8", "x=%ff%fe", "REQUEST_QUERY_X=\ufffd\ufffd", { x: "\ufffd\ufffd" }],
-    ["a line break", "x=a%0aEVIL=1", 'REQUEST_QUERY_X="a\\nEVIL=1"', { x: "a\nEVIL=1" }],
+    ["a NUL by escape", "x=a%00b", "REQUEST_QUERY_X='a?b'", { x: "a\0b" }],
+    ["bytes that are not UTF-8", "x=%ff%fe", "REQUEST_QUERY_X='\ufffd\ufffd'", { x: "\ufffd\ufffd" }],
+    ["a line break", "x=a%0aEVIL=1", "REQUEST_QUERY_X='a?EVIL=1'", { x: "a\nEVIL=1" }],
     ["a bad escape", "x=%zz&y=1", "REQUEST_QUERY_Y=1", { y: "1" }],
     ["the name __proto__", "__proto__=1", "REQUEST_QUERY___PROTO__=1", JSON.parse('{"__proto__":"1"}')],
     ["the name toString", "toString=1", "REQUEST_QUERY_TOSTRING=1", { toString: "1" }],

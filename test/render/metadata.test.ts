@@ -17,19 +17,18 @@ function linesOf(metadata: string, selector?: Readonly<Record<string, string>>):
   return metadataOf(metadata, selector).split("\n").slice(0, -2);
 }
 
-/** Reads env-file text back, as docs/templates.md describes it. */
+/** Reads env-file text back, as docs/api-boot.md describes it. */
 function parse(body: string): ReadonlyMap<string, string> {
   expect(body.endsWith("\n")).toBe(true);
   const pairs = body
     .slice(0, -1)
     .split("\n")
     .map((line) => /^([A-Z_][A-Z0-9_]*)=(.*)$/su.exec(line) ?? []);
-  return new Map(
-    pairs.map(([, name = "", value = ""]) => [name, name === "REQUEST_RAW_QUERY" ? value : unquote(value)]),
-  );
+  return new Map(pairs.map(([, name = "", value = ""]) => [name, unquote(value)]));
 }
 
 function unquote(text: string): string {
+  if (text.startsWith("'")) return text.slice(1, -1).replaceAll(String.raw`'\''`, "'");
   if (!text.startsWith('"')) return text;
   return text.slice(1, -1).replaceAll(/\\(?:x([0-9a-f]{2})|(.))/gsu, (_escape, hex?: string, character?: string) => {
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16));
@@ -79,7 +78,16 @@ describe("renderMetadata", () => {
       name: "a raw query with quotes",
       metadata: "{}",
       query: '"&\\',
-      body: 'REQUEST_QUERY__=\nREQUEST_RAW_QUERY="&\\\n',
+      body: "REQUEST_QUERY__=\nREQUEST_RAW_QUERY='\"&\\'\n",
+    },
+    {
+      name: "a raw query of values and two flags",
+      metadata: "{}",
+      query: "b=1&c=2=&d&e",
+      body: [
+        ...["REQUEST_QUERY_B=1", "REQUEST_QUERY_C='2='", "REQUEST_QUERY_D=", "REQUEST_QUERY_E="],
+        "REQUEST_RAW_QUERY='b=1&c=2=&d&e'\n",
+      ].join("\n"),
     },
   ])("$name", ({ metadata, query, body }) => {
     expect(metadataOf(metadata, {}, query)).toBe(body);
@@ -111,7 +119,13 @@ describe("renderMetadata", () => {
 
   it.each([
     { value: "two words", written: "two words" },
-    { value: "a$b`c\"d'e#f", written: "a$b`c\"d'e#f" },
+    { value: "a$b;c#d&e|f(g)<h>", written: "a$b;c#d&e|f(g)<h>" },
+    { value: "it's", written: `"it's"` },
+    { value: 'a"b', written: String.raw`"a\"b"` },
+    { value: "a`b", written: '"a\\`b"' },
+    { value: "$(a", written: String.raw`"\$(a"` },
+    { value: "$" + "{a", written: '"\\$' + '{a"' },
+    { value: "<<a", written: '"<<a"' },
     { value: `"x"`, written: String.raw`"\"x\""` },
     { value: "'x'", written: `"'x'"` },
     { value: "#x", written: `"#x"` },
@@ -121,6 +135,38 @@ describe("renderMetadata", () => {
     { value: "a\nb\rc\td\u0000e\u007f", written: String.raw`"a\nb\rc\td\x00e\x7f"` },
   ])("a value is written $written", ({ value, written }) => {
     expect(linesOf(JSON.stringify({ v: value }))).toEqual([`V=${written}`]);
+  });
+
+  it.each([
+    { sent: "a.b_c:d@e%25f%2Bg,h/i-j", written: "a.b_c:d@e%f+g,h/i-j" },
+    { sent: "", written: "" },
+    { sent: "x=1;set check_signatures=no;boot", written: "'x=1;set check_signatures=no;boot'" },
+    { sent: "check_signatures=no", written: "'check_signatures=no'" },
+    { sent: "$(id)", written: "'$(id)'" },
+    { sent: "it's", written: String.raw`'it'\''s'` },
+    { sent: "'", written: String.raw`''\'''` },
+    { sent: "two words", written: "'two words'" },
+    { sent: "a%0aB=1%00%7f%c2%85", written: "'a?B=1???'" },
+    { sent: "%5c", written: String.raw`'\'` },
+    { sent: "%c3%bc", written: "'ü'" },
+    { sent: "%ff", written: "'\ufffd'" },
+    { sent: "%7e", written: "'~'" },
+  ])("a value of the request is written $written", ({ sent, written }) => {
+    expect(metadataOf("{}", {}, `x=${sent}`).split("\n")[0]).toBe(`REQUEST_QUERY_X=${written}`);
+  });
+
+  it.each([
+    { rawQuery: "mac=52-54-00-a1-9c-ae&a=%20+,.:@/_b==&=&&c=", isBare: true },
+    { rawQuery: "flag", isBare: true },
+    { rawQuery: "a=1&reboot", isBare: false },
+    { rawQuery: "a=1;reboot", isBare: false },
+    { rawQuery: "a=$(id)", isBare: false },
+    { rawQuery: "a='b'", isBare: false },
+    { rawQuery: "a=~", isBare: false },
+  ])("a raw query is exact: $rawQuery", ({ rawQuery, isBare }) => {
+    const line = metadataOf("{}", {}, rawQuery).split("\n").at(-2);
+    const quoted = `'${rawQuery.replaceAll("'", String.raw`'\''`)}'`;
+    expect(line).toBe(`REQUEST_RAW_QUERY=${isBare ? rawQuery : quoted}`);
   });
 
   it.each([
@@ -179,7 +225,8 @@ describe("renderMetadata", () => {
         expect(values.size).toBe(body.split("\n").length - 1);
         expect(values.get("REQUEST_RAW_QUERY")).toBe(rawQuery);
         for (const [label, value] of labelsFromQuery(rawQuery)) {
-          if (/^[A-Z]+$/.test(label)) expect(values.get(`REQUEST_QUERY_${label}`)).toBe(value);
+          if (!/^[A-Z]+$/.test(label)) continue;
+          expect(values.get(`REQUEST_QUERY_${label}`)).toBe(value.replaceAll(/\p{Cc}/gu, "?"));
         }
       }),
     );
