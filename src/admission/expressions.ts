@@ -1,4 +1,7 @@
-/** The expressions of a Group's selector: what no rule of a CRD can look at within the API server's budget. */
+/**
+ * The expressions of a Group's selector: what no rule of a CRD can look at within the API server's budget. The CRD refuses
+ * the same by bare schemas, whose words nobody understands; a test holds both against each other.
+ */
 
 import {
   type BadValue,

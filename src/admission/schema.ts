@@ -92,10 +92,15 @@ const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
   "x-kubernetes-list-map-keys": "rewritten",
 };
 
-/** For people, or for how the API server merges: nothing to check. int32 fields carry their own bounds. */
+/**
+ * For people, or for how the API server merges: nothing to check. int32 fields carry their own bounds. What `allOf` and
+ * `not` say to the API server, which has no words for it, davit says in its own (expressions.ts).
+ */
 const ignoredKeywords: ReadonlySet<string> = new Set([
   "description",
   "format",
+  "allOf",
+  "not",
   "x-kubernetes-list-type",
   "x-kubernetes-map-type",
 ]);

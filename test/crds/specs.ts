@@ -218,13 +218,6 @@ export const nulls: readonly (KindSpec & { readonly what: string; readonly meant
     meant: { profileRef, selector, priority: 0 },
   })),
   {
-    // Nobody can refuse it in a rule, so it is kept for davit, which does.
-    what: "expressions of null beside labels",
-    kind: "Group",
-    spec: { profileRef, selector: { ...selector, matchExpressions: null } },
-    meant: { profileRef, selector: { ...selector, matchExpressions: null }, priority: 0 },
-  },
-  {
     what: "null in metadata",
     kind: "Group",
     spec: { profileRef, selector, metadata: { a: null, b: [null] } },
