@@ -188,6 +188,7 @@ export class App {
       random,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),
       onSynced,
+      onComplete: () => this.#boot.index.listed(),
     });
     this.#stops.unshift(() => controller.stop());
     this.#stops.unshift(() => source.stop());

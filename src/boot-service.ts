@@ -65,7 +65,7 @@ export class BootService {
   constructor(options: BootServiceOptions) {
     this.#options = options;
     this.#history = new History({ clock: options.clock, metrics: options.metrics });
-    this.index = new BootIndex({ log: options.log.child({ part: "boot" }) });
+    this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock: options.clock });
   }
 
   /**

@@ -7,8 +7,10 @@
  * knows because of a document it cannot read, and it never waits: no disk, no network, no timer.
  */
 
+import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
+import { isCatchAll } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
 import type { GenericFormat, TemplatePart } from "../model/profile.ts";
@@ -16,6 +18,7 @@ import { SelectorIndex } from "../model/selector-index.ts";
 import { namesMachine } from "../model/specificity.ts";
 import { BootError, type BootRefusal } from "./boot-error.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
+import { Settling } from "./settling.ts";
 
 /** What a machine's labels lead to. */
 export interface Machine {
@@ -36,17 +39,25 @@ export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "
 
 export class BootIndex implements FeedListener {
   readonly #log: Pick<Log, "error">;
+  readonly #settling: Settling;
   #known = new KnownDocuments();
   #selectors = new SelectorIndex<BootGroup>();
   #isOpen = false;
 
-  constructor({ log }: { readonly log: Pick<Log, "error"> }) {
+  /** @param options.clock none where documents are all there at once, and nothing comes later. */
+  constructor({ log, clock }: { readonly log: Pick<Log, "error">; readonly clock?: Pick<Clock, "monotonicMs"> }) {
     this.#log = log;
+    this.#settling = new Settling(clock);
   }
 
   /** From now on the copy may be served: the source was heard in this run, or the grace time is over. */
   open(): void {
     this.#isOpen = true;
+  }
+
+  /** This run's first complete list of the source is in, or about to be. */
+  listed(): void {
+    this.#settling.begin();
   }
 
   /** True when machines are answered. */
@@ -76,6 +87,7 @@ export class BootIndex implements FeedListener {
       known.inherit(path, this.#known);
     }
     this.#selectors = new SelectorIndex(known.groups.values());
+    this.#settling.note(known.synced);
     this.#known = known;
   }
 
@@ -89,6 +101,7 @@ export class BootIndex implements FeedListener {
       if (before !== undefined) this.#selectors.remove(before);
       if (after !== undefined) this.#selectors.add(after);
     }
+    this.#settling.note(this.#known.synced);
   }
 
   /**
@@ -119,7 +132,7 @@ export class BootIndex implements FeedListener {
     if (profile.hasFailed) throw new BootError("failed", subject);
     // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
     if (profile.isInstall && this.isWithholding) throw new BootError("withheld", subject);
-    if (profile.isInstall && isDoubtful(group, profile)) throw new BootError("doubtful", subject);
+    if (profile.isInstall && this.#isDoubtful(group, profile)) throw new BootError("doubtful", subject);
     return { group, profile };
   }
 
@@ -157,6 +170,11 @@ export class BootIndex implements FeedListener {
     return { text, raw: template.raw, ...(template.format && { format: template.format }) };
   }
 
+  /** True when newer versions of the objects, or Groups that are not there yet, may say something else. */
+  #isDoubtful(group: BootGroup, profile: BootProfile): boolean {
+    return group.isOutdated || profile.isOutdated || (this.#settling.isUnderWay() && isCatchAll(group));
+  }
+
   /** What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device. */
   #whyNoProfile({ profileId }: BootGroup): BootRefusal {
     if (this.isWithholding) return "withheld";
@@ -167,9 +185,4 @@ export class BootIndex implements FeedListener {
   #reportUnreadable(path: string): void {
     this.#log.error({ path }, "unreadable document in the store, the last readable one stays");
   }
-}
-
-/** True when newer versions of the objects may say something else than what is served. */
-function isDoubtful(group: BootGroup, profile: BootProfile): boolean {
-  return group.isOutdated || profile.isOutdated;
 }

@@ -53,6 +53,8 @@ export interface ControllerOptions {
   readonly adminNamespace?: string | undefined;
   /** Told once, when this run's first full list is in the store. */
   readonly onSynced: () => void;
+  /** Told before and after the step that takes in the first list that is complete, and before each try of that step. */
+  readonly onComplete?: () => void;
 }
 
 /** One name to look at, or all of them, or the tombstones whose time is to begin anew. */
@@ -88,6 +90,8 @@ export class Controller implements SourceListener {
   #isSynced = false;
   /** Something may be gone that was not removed, since the whole view was not there: no sync saw all of it yet. */
   #awaitsWholeView = true;
+  /** A complete list of this run is in the store. */
+  #wasWhole = false;
   #emptyLists = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -226,9 +230,15 @@ export class Controller implements SourceListener {
       return;
     }
     const isWhole = source.view.complete;
+    const isFirst = isWhole && !this.#wasWhole;
+    if (isFirst) this.#options.onComplete?.();
     const done = (await this.#step(names)).length === 0 && (await this.#markSynced(isWhole));
     if (!done) this.#queue.retryLater([{ kind: "everything" }]);
     else if (isWhole) this.#awaitsWholeView = false;
+    if (isFirst && done) {
+      this.#wasWhole = true;
+      this.#options.onComplete?.();
+    }
     if (!done || this.#isSynced) return;
     this.#isSynced = true;
     this.#options.onSynced();

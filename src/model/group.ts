@@ -96,8 +96,13 @@ export function isSelecting({ selector, expressions = [], matchAll }: GroupSpec)
 }
 
 /** True for a selector that asks for no value of any label: whoever sends a serial number, say, meets it. */
-export function isBroad({ selector, expressions = [], matchAll }: GroupSpec): boolean {
-  if (matchAll || Object.keys(selector).length > 0) return false;
+export function isBroad(spec: GroupSpec): boolean {
+  return !spec.matchAll && isCatchAll(spec);
+}
+
+/** True for a selector that asks for no value of any label, with `matchAll` or without. */
+export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "selector" | "expressions">): boolean {
+  if (Object.keys(selector).length > 0) return false;
   return expressions.every((expression) => !isPositive(expression) || isAnyValue(expression));
 }
 

@@ -1,6 +1,8 @@
-import { describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { BootIndex } from "../../src/boot/boot-index.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
-import { type Documents, openIndex, refusal, selected } from "./open-index.ts";
+import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";
 
 describe("a Profile that installs", () => {
   const install = profileDocument("lab/web", { effect: "Install" });
@@ -27,5 +29,67 @@ describe("a Profile that installs", () => {
       const index = openIndex([outdated(profile), outdated(node), syncedDocument()]);
       expect(selected(index, "serial=1")).toBe("lab/node lab/web");
     }
+  });
+});
+
+describe("a catch-all that installs", () => {
+  const documents = [profileDocument("lab/web", { effect: "Install" }), groupDocument("lab/all", { matchAll: true })];
+  const named = groupDocument("lab/node", { selector: { serial: "1" } });
+  const broad = groupDocument("lab/broad", { expressions: [{ key: "serial", operator: "Exists", values: [] }] });
+  const settledMs = 10_000;
+  let clock: FakeClock;
+  let index: BootIndex;
+
+  beforeEach(() => {
+    clock = new FakeClock();
+    index = new BootIndex({ log, clock });
+    index.open();
+    index.replaced([...documents, named, broad]);
+  });
+
+  /** What machines get by name, by what any value meets, and by nothing. */
+  const answers = () => ["serial=1", "serial=2", "mac=52-54-00-00-00-01"].map((query) => refusal(index, query));
+  const toOneAlone = [undefined, "doubtful", "doubtful"];
+  const toAll = [undefined, undefined, undefined];
+
+  function sync(complete: boolean): void {
+    const [path, text] = syncedDocument({ complete });
+    index.changed([{ path, text }]);
+  }
+
+  it("takes nobody for ten seconds after the first complete sync", async () => {
+    sync(true);
+    expect(answers()).toEqual(toOneAlone);
+    await clock.advance(settledMs - 1);
+    expect(answers()).toEqual(toOneAlone);
+    await clock.advance(1);
+    expect(answers()).toEqual(toAll);
+    sync(true);
+    expect(answers()).toEqual(toAll);
+  });
+
+  it("takes nobody for as long after the first complete list of a run, whatever the store held before", async () => {
+    sync(true);
+    await clock.advance(settledMs);
+    index.listed();
+    expect(answers()).toEqual(toOneAlone);
+    await clock.advance(settledMs);
+    expect(answers()).toEqual(toAll);
+  });
+
+  it("takes nobody for as long once an incomplete sync becomes complete, by a change or by a new copy", async () => {
+    sync(false);
+    await clock.advance(settledMs);
+    sync(true);
+    expect(answers()).toEqual(toOneAlone);
+    await clock.advance(settledMs);
+    index.replaced([...documents, named, broad, syncedDocument()]);
+    expect(answers()).toEqual(toAll);
+  });
+
+  it("boots its machines at once where it only boots", () => {
+    index.replaced([profileDocument("lab/web", { effect: "Boot" }), ...documents.slice(1), named, broad]);
+    sync(true);
+    expect(answers()).toEqual(toAll);
   });
 });

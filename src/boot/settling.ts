@@ -1,0 +1,41 @@
+/**
+ * Whether the objects are still on their way. Whoever fills a cluster or a directory may begin with the catch-all, and the
+ * Groups that name machines come a moment later: until then an Install must take nobody by `matchAll`.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { SyncedDocument } from "../model/documents.ts";
+
+// kubectl creates some 50 objects a second, so that a rack of machines is there by then.
+const settleMs = 10_000;
+
+export class Settling {
+  readonly #clock: Pick<Clock, "monotonicMs"> | undefined;
+  #isComplete = false;
+  /** Monotonic; undefined before the first complete list, and once the time is over. */
+  #sinceMs: number | undefined;
+
+  /** @param clock undefined where nothing comes later. */
+  constructor(clock: Pick<Clock, "monotonicMs"> | undefined) {
+    this.#clock = clock;
+  }
+
+  /** The first complete list is in: the time begins, or begins anew. */
+  begin(): void {
+    this.#sinceMs = this.#clock?.monotonicMs();
+  }
+
+  /** Takes in what the store says of its syncs. */
+  note(synced: SyncedDocument | undefined): void {
+    const isComplete = synced?.complete === true;
+    if (isComplete && !this.#isComplete) this.begin();
+    this.#isComplete ||= isComplete;
+  }
+
+  isUnderWay(): boolean {
+    if (this.#sinceMs === undefined || this.#clock === undefined) return false;
+    if (this.#clock.monotonicMs() - this.#sinceMs < settleMs) return true;
+    this.#sinceMs = undefined;
+    return false;
+  }
+}

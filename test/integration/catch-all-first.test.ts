@@ -1,0 +1,78 @@
+/**
+ * Whoever fills a directory or a cluster may begin with the catch-all that installs; the Groups that name machines come
+ * a moment later. Until then nobody is installed by it.
+ */
+
+import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { Poll } from "../cluster/poll.ts";
+import { freePorts } from "../cluster/ports.ts";
+import { type DavitBootProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
+
+const patience = { timeout: 60_000 };
+const limitMs = 120_000;
+
+const document = (kind: string, name: string, spec: string) =>
+  `apiVersion: davit.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+
+const everybody = [
+  document("Profile", "disk", "{boot: {kernel: /assets/disk}}"),
+  document("Profile", "install", "{effect: Install, boot: {kernel: /assets/install}}"),
+  document("Group", "others", "{profileRef: {name: install}, matchAll: true}"),
+].join("---\n");
+const one = document("Group", "one", "{profileRef: {name: disk}, selector: {matchLabels: {serial: SN-1}}}");
+
+let folder: string;
+const running: DavitBootProcess[] = [];
+const polls: Poll<string>[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "davit-first-"));
+  mkdirSync(join(folder, "manifests"));
+});
+afterEach(async () => {
+  for (const poll of polls.splice(0)) await poll.stop();
+  for (const davit of running.splice(0).toReversed()) await davit.stop();
+  rmSync(folder, { recursive: true });
+});
+
+/** A finished file takes the place of the old one. */
+function write(name: string, text: string): void {
+  writeFileSync(join(folder, name), text);
+  renameSync(join(folder, name), join(folder, "manifests", name));
+}
+
+async function bootOf({ bootUrl }: DavitBootProcess, query: string): Promise<string> {
+  const response = await fetch(`${bootUrl}/ipxe?${query}`);
+  const text = await response.text();
+  return response.status === 200 ? (/assets\/(\w+)/.exec(text)?.[1] ?? "") : text.trim();
+}
+
+const waiting = /^503 /;
+
+it("a catch-all that installs takes nobody in the first seconds, on a follower neither", {
+  timeout: limitMs,
+}, async () => {
+  write("everybody.yaml", everybody);
+  const [port] = await freePorts(1);
+  const address = `127.0.0.1:${port}`;
+  // It listens, and is answered as soon as there is a store.
+  const following = startDavitBoot(["--store", `http://${address}`]);
+  const places = { manifests: join(folder, "manifests"), dataDir: join(folder, "data") };
+  const davit = await startDavit({ ...places, args: ["--store-address", address] });
+  running.push(davit);
+  polls.push(Poll.of(() => bootOf(davit, "serial=SN-1")));
+  write("one.yaml", one);
+  const follower = await following;
+  running.push(follower);
+  polls.push(Poll.of(() => bootOf(follower, "serial=SN-1")));
+  for (const each of [davit, follower]) {
+    await expect.poll(() => bootOf(each, "serial=SN-1"), patience).toBe("disk");
+    await expect.poll(() => bootOf(each, "serial=SN-2"), patience).toBe("install");
+  }
+  for (const poll of polls) {
+    const answers = [...poll.answers()].filter((answer) => !waiting.test(answer));
+    expect(answers).toEqual(["disk"]);
+  }
+});
