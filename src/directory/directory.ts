@@ -11,11 +11,11 @@
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import { compareBytes } from "../lib/order.ts";
-import type { Source, SourceListener, SourceView } from "../model/source.ts";
+import type { ObjectName, Source, SourceListener, SourceView } from "../model/source.ts";
 import { Holdings } from "./holdings.ts";
-import { type ListedFile, type Listing, listFiles } from "./list-files.ts";
-import { type IgnoringFile, LookLog } from "./look-log.ts";
+import { KnownFiles, type Moment, pauseMs } from "./known-files.ts";
+import { type Listing, listFiles } from "./list-files.ts";
+import { type IgnoringFile, LookLog, type UnfinishedFile } from "./look-log.ts";
 import { Parser } from "./parser.ts";
 import { maxFileBytes, type ReadFile } from "./read-file.ts";
 import { Watches } from "./watches.ts";
@@ -33,27 +33,19 @@ export interface DirectorySourceOptions {
 const rescanMs = 30_000;
 // While nothing was found or something is amiss, the next look is worth more.
 const anxiousRescanMs = 5_000;
-// Writers need a moment: looks for one burst of events, and for files that were still changing, come this much later.
-const settleMs = 100;
-// Longer than it takes an editor or a tool to put a file in the place of another.
-const confirmMs = 1_000;
-
-interface KnownFile extends ReadFile {
-  readonly signature: string;
-}
+// Longer than a file has to be at rest: one that never is must not keep davit from starting.
+const maxFirstWaitMs = 15_000;
 
 export class DirectorySource implements Source {
   readonly kind = "directory";
   /** A directory that cannot be read makes the view incomplete, and then nothing goes. */
   readonly isFollowed = true;
   readonly #options: DirectorySourceOptions;
-  readonly #holdings = new Holdings(confirmMs);
+  readonly #holdings = new Holdings();
+  readonly #files = new KnownFiles();
   readonly #watches: Watches;
   readonly #lookLog: LookLog;
   readonly #ended = new AbortController();
-  #files = new Map<string, KnownFile>();
-  /** Signatures at the last listing: a file is at rest when it has the same one again. */
-  #lastSignatures: ReadonlyMap<string, string> = new Map();
   #looks = 0;
   #isStirred = false;
   #pause = new AbortController();
@@ -86,12 +78,15 @@ export class DirectorySource implements Source {
   }
 
   async #run(parser: Parser, listener: SourceListener): Promise<void> {
+    const { clock, directories } = this.#options;
     // A file may be half written when davit starts: the first look needs something to compare with, too.
-    this.#sift(await listFiles(this.#options.directories));
-    await this.#options.clock.sleep(settleMs, this.#ended.signal);
+    this.#files.see(await listFiles(directories), this.#moment());
+    const startedMs = clock.monotonicMs();
+    await clock.sleep(pauseMs, this.#ended.signal);
     while (!this.#ended.signal.aborted) {
       this.#isStirred = false;
-      const nextMs = await this.#look(parser, listener);
+      const mayWait = this.#looks === 0 && clock.monotonicMs() - startedMs < maxFirstWaitMs;
+      const nextMs = await this.#look(parser, listener, mayWait);
       await this.#wait(nextMs);
     }
   }
@@ -100,7 +95,7 @@ export class DirectorySource implements Source {
   async #wait(durationMs: number): Promise<void> {
     const { clock } = this.#options;
     if (!this.#isStirred) await clock.sleep(durationMs, this.#pause.signal);
-    if (this.#isStirred) await clock.sleep(settleMs, this.#ended.signal);
+    if (this.#isStirred) await clock.sleep(pauseMs, this.#ended.signal);
     if (!this.#ended.signal.aborted) this.#pause = new AbortController();
   }
 
@@ -109,68 +104,61 @@ export class DirectorySource implements Source {
     this.#pause.abort();
   }
 
-  /** One look at everything; returns after how many milliseconds the next one is due. */
-  async #look(parser: Parser, listener: SourceListener): Promise<number> {
-    const { clock, directories, log } = this.#options;
-    const listing = await listFiles(directories);
-    const { resting, restlessCount } = this.#sift(listing);
-    const { parsedCount, missedCount } = await this.#read(resting, parser);
+  #moment(): Moment {
+    const { clock } = this.#options;
+    return { nowMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
+  }
+
+  /**
+   * One look at everything.
+   * @param mayWait whether to hold the first list back until every file is at rest.
+   * @returns after how many milliseconds the next one is due.
+   */
+  async #look(parser: Parser, listener: SourceListener, mayWait: boolean): Promise<number> {
+    const listing = await listFiles(this.#options.directories);
+    this.#files.see(listing, this.#moment());
+    const parsedCount = await this.#read(parser);
     if (this.#ended.signal.aborted) return 0;
     this.#watches.follow(listing.directories);
-    this.#dropGone(listing);
-    const files = [...this.#files.keys()].toSorted(compareBytes).flatMap((path) => this.#files.get(path) ?? []);
+    const waitMs = this.#files.waitMs(this.#moment());
+    const isHeldBack = mayWait && waitMs !== undefined;
+    const changed = isHeldBack ? [] : this.#take(listing.problems, waitMs === undefined, listener);
+    const { length: files } = listing.files;
+    this.#options.log.debug({ files, parsed: parsedCount, changed: changed.length }, "directories read");
+    if (waitMs !== undefined) return waitMs;
+    return this.#holdings.size === 0 || !this.#holdings.complete ? anxiousRescanMs : rescanMs;
+  }
+
+  /** Reads files that changed; returns how many were parsed. */
+  async #read(parser: Parser): Promise<number> {
+    const requests = this.#files.due(this.#moment());
+    const parsed = await parser.parse(requests);
+    const ignoring: IgnoringFile[] = [];
+    const unfinished: UnfinishedFile[] = [];
+    for (const [position, file] of parsed.entries()) {
+      const request = requests[position];
+      if (request === undefined) continue;
+      const taken = this.#files.take(request, file, this.#moment());
+      if (taken === "missed" || taken === "unchanged") continue;
+      const { label } = request;
+      if (ignoresOthers(file, taken.before)) ignoring.push({ label, ignored: file.ignored });
+      if (taken.unfinished !== undefined) unfinished.push({ label, why: taken.unfinished });
+    }
+    this.#lookLog.ignored(ignoring);
+    this.#lookLog.unfinished(unfinished);
+    return requests.filter(({ sizeBytes, knownDigest }) => sizeBytes <= maxFileBytes && !knownDigest).length;
+  }
+
+  /** Takes over what the files hold, and tells it; returns the names of what changed. */
+  #take(problems: Listing["problems"], isAtRest: boolean, listener: SourceListener): readonly ObjectName[] {
     const before = this.#holdings.problems;
-    const isAtRest = restlessCount + missedCount === 0;
-    const { problems } = listing;
-    const change = this.#holdings.take({ files, problems, isAtRest, atMs: clock.monotonicMs() });
+    const change = this.#holdings.take({ files: this.#files.looked, problems, isAtRest });
     this.#looks++;
     this.#lookLog.problems(before, this.#holdings.problems);
     this.#lookLog.removed(change.removed);
-    const isEmpty = this.#holdings.size === 0;
-    log.debug({ files: listing.files.length, parsed: parsedCount, changed: change.names.length }, "directories read");
     if (change.names.length > 0) listener.changed(change.names);
-    if (change.differs || this.#looks <= 2 || isEmpty) listener.listed();
-    if (!isAtRest) return settleMs;
-    if (this.#holdings.isUnconfirmed) return confirmMs + settleMs;
-    return isEmpty || !this.#holdings.complete ? anxiousRescanMs : rescanMs;
-  }
-
-  /** The files that have to be read. One that changed since the last listing is still being written, perhaps. */
-  #sift(listing: Listing): { readonly resting: readonly ListedFile[]; readonly restlessCount: number } {
-    const last = this.#lastSignatures;
-    this.#lastSignatures = new Map(listing.files.map(({ path, signature }) => [path, signature]));
-    const changed = listing.files.filter(({ path, signature }) => this.#files.get(path)?.signature !== signature);
-    const resting = changed.filter(({ path, signature }) => last.get(path) === signature);
-    return { resting, restlessCount: changed.length - resting.length };
-  }
-
-  /** Reads files and keeps what they hold; returns how many were parsed, and how many of those in vain. */
-  async #read(listed: readonly ListedFile[], parser: Parser): Promise<{ parsedCount: number; missedCount: number }> {
-    const parsed = await parser.parse(listed);
-    const ignoring: IgnoringFile[] = [];
-    let missedCount = 0;
-    for (const [position, { signature: readSignature, ...file }] of parsed.entries()) {
-      const request = listed[position];
-      if (request === undefined) continue;
-      // Bytes of another version than the one listed: the next look sees that version, too, and reads it at rest.
-      if (readSignature !== undefined && readSignature !== request.signature) {
-        missedCount++;
-        continue;
-      }
-      const { path, label } = request;
-      if (ignoresOthers(file, this.#files.get(path))) ignoring.push({ label, ignored: file.ignored });
-      this.#files.set(path, { ...file, signature: readSignature ?? "" });
-    }
-    this.#lookLog.ignored(ignoring);
-    return { parsedCount: listed.filter(({ sizeBytes }) => sizeBytes <= maxFileBytes).length, missedCount };
-  }
-
-  /** Forgets files that are gone; what cannot be looked at keeps all that was known below it. */
-  #dropGone(listing: Listing): void {
-    const listed = new Set(listing.files.map(({ path }) => path));
-    const isKept = (path: string) =>
-      listed.has(path) || listing.unreadable.some((lost) => path === lost || path.startsWith(`${lost}/`));
-    this.#files = new Map([...this.#files].filter(([path]) => isKept(path)));
+    if (change.differs || this.#looks <= 2 || this.#holdings.size === 0) listener.listed();
+    return change.names;
   }
 }
 

@@ -4,8 +4,7 @@
  *   - An object whose new version is refused keeps its last accepted one.
  *   - While anything cannot be read or is refused, the view is not complete and nothing leaves it. It becomes complete
  *     again only at a look that read every file: what comes back, such as a volume, has to be known first.
- *   - An object leaves only when two complete looks, apart in time, did not find it: a file that is being replaced is
- *     gone for a moment.
+ *   - Of a file that may be half written only what holds machines counts (at-once.ts), and nothing leaves meanwhile.
  *   - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
  *   - A refused Group without an accepted version is held with its refusal as long as its selector parses.
  *
@@ -23,19 +22,24 @@ import {
   type SourceObject,
   type SourceView,
 } from "../model/source.ts";
+import { countingAtOnce } from "./at-once.ts";
 import type { FileProblem } from "./file-problem.ts";
 import type { Definition, ReadFile } from "./read-file.ts";
+
+/** A file as a look found it. */
+export interface LookedFile extends ReadFile {
+  /** Set while the file may be half written: what its last version defines that counted in full. */
+  readonly before?: readonly Definition[];
+}
 
 /** What one look at the directories found. */
 export interface Look {
   /** Every file that counts, in byte order of its path. */
-  readonly files: Iterable<ReadFile>;
+  readonly files: Iterable<LookedFile>;
   /** What is wrong beyond the files. */
   readonly problems: readonly FileProblem[];
   /** False while a file is still being written or was not read: what is missing may be in it. */
   readonly isAtRest: boolean;
-  /** Monotonic time of the look. */
-  readonly atMs: number;
 }
 
 export interface Change {
@@ -50,19 +54,11 @@ export interface Change {
 type Objects = { readonly [Kind in ObjectKind]: Map<string, Extract<SourceObject, { kind: Kind }>> };
 
 export class Holdings implements SourceView {
-  readonly #confirmMs: number;
   readonly #objects: Objects = { Profile: new Map(), Group: new Map(), ConfigMap: new Map(), Secret: new Map() };
-  /** Objects that the last complete looks did not find, with the time of the first such look. */
-  #missingSinceMs = new Map<string, number>();
   #problems: readonly FileProblem[] = [];
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
   #withheld: readonly ObjectName[] = [];
-
-  /** @param confirmMs how long an object has to be missing before it leaves. */
-  constructor(confirmMs: number) {
-    this.#confirmMs = confirmMs;
-  }
 
   get complete(): boolean {
     return this.#isComplete;
@@ -88,11 +84,6 @@ export class Holdings implements SourceView {
     return this.#withheld;
   }
 
-  /** True while an object that was not found waits for a second look. */
-  get isUnconfirmed(): boolean {
-    return this.#missingSinceMs.size > 0;
-  }
-
   get size(): number {
     return Object.values(this.#objects).reduce((sum, objects) => sum + objects.size, 0);
   }
@@ -113,7 +104,8 @@ export class Holdings implements SourceView {
   take(look: Look): Change {
     const files = [...look.files];
     const definitions = groupByName(files.flatMap((file) => file.definitions));
-    const resolved = [...definitions.values()].map((same) => this.#resolve(same));
+    const unsettled = unsettledKeys(files);
+    const resolved = [...definitions].map(([key, same]) => this.#resolve(same, unsettled.has(key)));
     const problems = [
       ...look.problems,
       ...files.flatMap((file) => file.problems),
@@ -144,10 +136,10 @@ export class Holdings implements SourceView {
   }
 
   /** What to hold under a name, from everything that defines it. */
-  #resolve(same: readonly Definition[]): Resolved {
+  #resolve(same: readonly Definition[], isUnsettled: boolean): Resolved {
     const [first, second] = same;
     if (first === undefined) return {};
-    if (second === undefined && first.kind === "accepted") return { object: first.object };
+    if (second === undefined && first.kind === "accepted") return this.#accept(first.object, isUnsettled);
     const name = nameOfDefinition(first);
     const held = this.#held(name);
     const problem = second === undefined ? undefined : duplicateProblem(first, second);
@@ -160,6 +152,11 @@ export class Holdings implements SourceView {
   #notIn(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
     const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
     return names.filter((name) => !found.has(objectKey(name)));
+  }
+
+  #accept(object: SourceObject, isUnsettled: boolean): Resolved {
+    const counting = isUnsettled ? countingAtOnce(this.#held(nameOf(object)), object) : object;
+    return counting === undefined ? {} : { object: counting };
   }
 
   #held({ kind, namespace, name }: ObjectName): SourceObject | undefined {
@@ -190,21 +187,13 @@ export class Holdings implements SourceView {
     return true;
   }
 
-  /** Removes what was missing for long enough; on a half view, nothing. */
-  #removeMissing(found: ReadonlyMap<string, unknown>, { atMs, isAtRest }: Look): readonly SourceObject[] {
-    const before = this.#missingSinceMs;
-    this.#missingSinceMs = new Map();
+  /** Removes what no file defines any more; on a half view, nothing. */
+  #removeMissing(found: ReadonlyMap<string, unknown>, { isAtRest }: Look): readonly SourceObject[] {
     if (!this.complete || !isAtRest) return [];
     const removed: SourceObject[] = [];
     for (const objects of Object.values(this.#objects)) {
       for (const [id, object] of objects) {
-        const key = objectKey(nameOf(object));
-        if (found.has(key)) continue;
-        const sinceMs = before.get(key) ?? atMs;
-        if (atMs - sinceMs < this.#confirmMs) {
-          this.#missingSinceMs.set(key, sinceMs);
-          continue;
-        }
+        if (found.has(objectKey(nameOf(object)))) continue;
         objects.delete(id);
         removed.push(object);
       }
@@ -232,6 +221,12 @@ function hidesMachines(definition: Definition): boolean {
 
 function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {
   return Map.groupBy(definitions, (definition) => objectKey(nameOfDefinition(definition)));
+}
+
+/** Whatever a file that may be half written defines, or did when it was whole. */
+function unsettledKeys(files: readonly LookedFile[]): ReadonlySet<string> {
+  const definitions = files.flatMap((file) => (file.before === undefined ? [] : [...file.definitions, ...file.before]));
+  return new Set(definitions.map((definition) => objectKey(nameOfDefinition(definition))));
 }
 
 function duplicateProblem(first: Definition, second: Definition): FileProblem {

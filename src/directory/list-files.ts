@@ -22,6 +22,8 @@ export interface ListedFile {
   /** How people call it: relative to its directory, which comes first when there are several. */
   readonly label: string;
   readonly sizeBytes: number;
+  /** When it was written last, by the wall clock of who keeps it: Unix milliseconds. */
+  readonly modifiedMs: number;
   /** Changes whenever the bytes may have changed. */
   readonly signature: string;
 }
@@ -53,6 +55,15 @@ export async function listFiles(directories: readonly string[]): Promise<Listing
 /** Tells versions of a file apart: size, times in nanoseconds, and which file it is. */
 export function signatureOf({ size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): string {
   return [size, mtimeNs, ctimeNs, ino, dev].join(":");
+}
+
+/** True for two versions of what may be one file, written in place. */
+export function isSameFile(a: ListedFile, b: ListedFile): boolean {
+  return fileIn(a) === fileIn(b);
+}
+
+function fileIn({ signature }: ListedFile): string {
+  return signature.split(":").slice(-2).join(":");
 }
 
 class Walk implements Listing {
@@ -139,7 +150,13 @@ class Walk implements Listing {
       this.#report(directory, wholeProblem(label || directory, "too-large", message));
     }
     if (this.files.length >= maxFiles) return true;
-    this.files.push({ path, label: own, sizeBytes: Number(stats.size), signature: signatureOf(stats) });
+    this.files.push({
+      path,
+      label: own,
+      sizeBytes: Number(stats.size),
+      modifiedMs: Number(stats.mtimeMs),
+      signature: signatureOf(stats),
+    });
     return true;
   }
 

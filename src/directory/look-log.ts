@@ -5,7 +5,9 @@
  */
 
 import type { Log } from "../lib/log.ts";
+import type { FindingCode } from "../model/findings.ts";
 import type { SourceObject, SourceProblem } from "../model/source.ts";
+import type { Unfinished } from "./known-files.ts";
 import type { IgnoredDocument } from "./read-file.ts";
 
 /** A file whose ignored documents are other ones than before. */
@@ -14,6 +16,17 @@ export interface IgnoringFile {
   readonly label: string;
   readonly ignored: readonly IgnoredDocument[];
 }
+
+/** A file that has to be at rest for longer than others before all of it counts. */
+export interface UnfinishedFile {
+  readonly label: string;
+  readonly why: Unfinished;
+}
+
+const unfinishedTexts: Readonly<Record<Unfinished, string>> = {
+  shrank: "it became smaller, as a file that is being rewritten: replace it with mv",
+  unended: "it lacks its final newline, as a file that is half written: end it with a line break",
+};
 
 // Enough to see what happened; the view has all problems.
 const maxLines = 20;
@@ -42,6 +55,16 @@ export class LookLog {
       this.#log.info({ kind, namespace, name, origin }, "object left the manifests");
     }
     if (objects.length > maxLines) this.#log.info({ count: objects.length }, "many objects left the manifests");
+  }
+
+  /** Tells which files count late. */
+  unfinished(files: readonly UnfinishedFile[]): void {
+    for (const { label, why } of files.slice(0, maxLines)) {
+      const finding: FindingCode = "unfinished-file";
+      this.#log.warn({ path: label, finding, problem: unfinishedTexts[why] }, "file counts 10 s after its last change");
+    }
+    if (files.length > maxLines)
+      this.#log.warn({ count: files.length }, "many files count 10 s after their last change");
   }
 
   /** Tells which documents are of other projects: an object that is missing may have become one of them. */

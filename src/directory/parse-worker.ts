@@ -3,6 +3,7 @@
  * the thread that answers machines. It gets the texts of the CRDs as its data and answers each request in order.
  */
 
+import { hash } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { Admission } from "../admission/admission.ts";
@@ -10,9 +11,19 @@ import { assert, codeOf } from "../lib/errors.ts";
 import { type ListedFile, noFileProblem, signatureOf } from "./list-files.ts";
 import { maxFileBytes, type ReadFile, readFileBytes, unusableFile, withProblem } from "./read-file.ts";
 
+/** A file to read. */
+export interface ParseRequest extends ListedFile {
+  /** Of bytes that are known: a file that has them still is not parsed again. */
+  readonly knownDigest?: string;
+}
+
 export interface ParsedFile extends ReadFile {
   /** The version that was read; undefined when it could not be, so that it is tried again. */
   readonly signature: string | undefined;
+  /** Of its bytes; empty where they were not read. */
+  readonly digest: string;
+  /** It has the bytes of the request's digest: what it holds is not told again. */
+  readonly isUnchanged?: true;
 }
 
 /** Sent once, when requests can be answered, and for each request. */
@@ -20,10 +31,11 @@ export type WorkerAnswer =
   | { readonly kind: "ready" }
   | { readonly kind: "parsed"; readonly files: readonly ParsedFile[] };
 
+const nothing: ReadFile = { definitions: [], problems: [], ignored: [] };
 const port = parentPort;
 assert(port !== null, "The parser runs in a worker thread");
 const admission = new Admission(workerData);
-port.on("message", (files: readonly ListedFile[]) => {
+port.on("message", (files: readonly ParseRequest[]) => {
   answer({ kind: "parsed", files: files.map(parseFile) });
 });
 answer({ kind: "ready" });
@@ -32,18 +44,19 @@ function answer(message: WorkerAnswer): void {
   port?.postMessage(message);
 }
 
-function parseFile({ path, label, sizeBytes, signature: listed }: ListedFile): ParsedFile {
+function parseFile(request: ParseRequest): ParsedFile {
+  const { label, sizeBytes, signature: listed } = request;
   if (sizeBytes > maxFileBytes) {
     const text = `The file is larger than ${maxFileBytes / 2 ** 20} MiB: split it`;
-    return { ...unusableFile(label, "too-large", text), signature: listed };
+    return { ...unusableFile(label, "too-large", text), signature: listed, digest: "" };
   }
   try {
-    return readListed(path, label);
+    return readListed(request);
   } catch (error) {
     const code = codeOf(error);
     if (code === undefined) throw error;
     const message = `The file cannot be read (${code}): check its permissions and its disk`;
-    return { ...unusableFile(label, "unreadable-file", message), signature: undefined };
+    return { ...unusableFile(label, "unreadable-file", message), signature: undefined, digest: "" };
   }
 }
 
@@ -52,14 +65,18 @@ function parseFile({ path, label, sizeBytes, signature: listed }: ListedFile): P
  * every file is opened without waiting. The signature is taken after the bytes, so that it tells whether they are those
  * that the listing saw.
  */
-function readListed(path: string, label: string): ParsedFile {
+function readListed({ path, label, knownDigest }: ParseRequest): ParsedFile {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(descriptor, { bigint: true });
-    if (!stats.isFile()) return { ...withProblem(noFileProblem(label, stats)), signature: signatureOf(stats) };
+    if (!stats.isFile())
+      return { ...withProblem(noFileProblem(label, stats)), signature: signatureOf(stats), digest: "" };
     const bytes = readFileSync(descriptor);
     const signature = signatureOf(fstatSync(descriptor, { bigint: true }));
-    return { ...readFileBytes(label, bytes, admission), signature };
+    const digest = hash("sha256", bytes);
+    const isUnchanged = digest === knownDigest;
+    const read = isUnchanged ? { ...nothing, isUnchanged } : readFileBytes(label, bytes, admission);
+    return { ...read, signature, digest };
   } finally {
     closeSync(descriptor);
   }

@@ -4,8 +4,7 @@
  */
 
 import { Worker } from "node:worker_threads";
-import type { ListedFile } from "./list-files.ts";
-import type { ParsedFile, WorkerAnswer } from "./parse-worker.ts";
+import type { ParsedFile, ParseRequest, WorkerAnswer } from "./parse-worker.ts";
 import { unusableFile } from "./read-file.ts";
 
 // Few enough that one message stays small, enough that 10,000 files cost few of them.
@@ -38,7 +37,7 @@ export class Parser {
    * @param told called now and then with how many are done.
    * @throws {Error} when the worker thread cannot be started at all.
    */
-  async parse(files: readonly ListedFile[], told?: (count: number) => void): Promise<readonly ParsedFile[]> {
+  async parse(files: readonly ParseRequest[], told?: (count: number) => void): Promise<readonly ParsedFile[]> {
     const parsed: ParsedFile[] = [];
     for (let at = 0; at < files.length; at += maxFilesPerBatch) {
       parsed.push(...(await this.#parseBatch(files.slice(at, at + maxFilesPerBatch))));
@@ -53,7 +52,7 @@ export class Parser {
     await this.#worker?.terminate();
   }
 
-  async #parseBatch(batch: readonly ListedFile[]): Promise<readonly ParsedFile[]> {
+  async #parseBatch(batch: readonly ParseRequest[]): Promise<readonly ParsedFile[]> {
     if (this.#isStopped) return batch.map(unparsable);
     this.#worker ??= await this.#startWorker();
     const answer = await ask(this.#worker, batch);
@@ -74,9 +73,9 @@ export class Parser {
   }
 }
 
-function unparsable({ label, signature }: ListedFile): ParsedFile {
+function unparsable({ label, signature }: ParseRequest): ParsedFile {
   const text = "The file cannot be parsed: it needs more memory than a manifest may, split it";
-  return { ...unusableFile(label, "too-large", text), signature };
+  return { ...unusableFile(label, "too-large", text), signature, digest: "" };
 }
 
 function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {
@@ -100,7 +99,7 @@ function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {
 }
 
 /** One request's answer; undefined when the thread died over it. */
-function ask(worker: Worker, batch: readonly ListedFile[]): Promise<readonly ParsedFile[] | undefined> {
+function ask(worker: Worker, batch: readonly ParseRequest[]): Promise<readonly ParsedFile[] | undefined> {
   return new Promise((resolve) => {
     const died = () => resolve(undefined);
     worker.once("exit", died);

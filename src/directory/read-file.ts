@@ -48,6 +48,8 @@ export interface ReadFile {
   readonly problems: readonly FileProblem[];
   /** Documents of groups that davit does not read. */
   readonly ignored: readonly IgnoredDocument[];
+  /** What is worth a look, though all of the file can be used. */
+  readonly advice?: readonly FileProblem[];
 }
 
 export interface IgnoredDocument {
@@ -100,7 +102,20 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
   }
   const read = readText({ path, text, start: textBegin }, admission);
   // A redirection or an editor that failed halfway leaves such a file; kubectl refuses it, too.
-  return read ?? unusableFile(path, "no-document", "The file holds no document: remove the file if that is meant");
+  if (read === undefined) {
+    return unusableFile(path, "no-document", "The file holds no document: remove the file if that is meant");
+  }
+  return text.endsWith("\n") ? read : { ...read, advice: [unendedProblem(path)] };
+}
+
+/** As a file that is still being written may be, which nobody can tell from one that always lacked it. */
+function unendedProblem(file: string): FileProblem {
+  return wholeProblem(
+    file,
+    "unfinished-file",
+    "The file lacks its final newline, as one that is half written: until it is 10 s old, and not 2 s, nothing of it " +
+      "counts but what holds machines: end it with a line break",
+  );
 }
 
 /** A text, or a part of one that begins with a document. */

@@ -39,7 +39,7 @@ export async function lint(manifests: Manifests, options: LintOptions): Promise<
   // A trial meets what a status has told already: an argument of a Group that cannot be parsed.
   const known = new Set(told.map(placeText));
   const found = [
-    ...manifests.view.problems.map(problemFinding),
+    ...[...manifests.view.problems, ...manifests.advice].map(problemFinding),
     ...told,
     ...tried.filter((finding) => !known.has(placeText(finding))),
     ...(hasAsset === undefined ? [] : await assetFindings(manifests, { davitUrl, hasAsset })),

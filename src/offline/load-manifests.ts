@@ -51,6 +51,8 @@ export interface LoadOptions {
 export interface Manifests {
   /** The accepted objects, what is refused, and every problem on the way. */
   readonly view: SourceView & { readonly problems: readonly FileProblem[] };
+  /** What is worth a look in files that can be used. */
+  readonly advice: readonly FileProblem[];
   readonly places: ObjectPlaces;
   /** What became of each Profile and Group, with its status. */
   readonly planned: readonly Planned[];
@@ -75,11 +77,12 @@ export async function loadManifests(options: LoadOptions): Promise<Manifests> {
     await parser.stop();
   }
   if (input !== undefined) parts.push(...readInput(input, new Admission(crds), progress));
-  const view = new Holdings(0);
+  const view = new Holdings();
   const places = new ObjectPlaces();
   for (const { text, file } of parts) places.add(text, file);
-  view.take({ files: parts.map(({ file }) => file), problems: listing.problems, isAtRest: true, atMs: 0 });
-  return { view, places, ...plan(view, options) };
+  view.take({ files: parts.map(({ file }) => file), problems: listing.problems, isAtRest: true });
+  const advice = parts.flatMap(({ file }) => (file.problems.length === 0 ? (file.advice ?? []) : []));
+  return { view, advice, places, ...plan(view, options) };
 }
 
 function partOf(listed: ListedFile | undefined, file: ReadFile): readonly ReadPart[] {

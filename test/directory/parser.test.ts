@@ -39,7 +39,7 @@ it("answers are in the order of the files, over several batches", async () => {
 
 it("a file that cannot be read is a problem without a version, so that it is tried again", async () => {
   const { root } = await listed({});
-  const gone = { path: join(root, "gone.yaml"), label: "gone.yaml", sizeBytes: 1, signature: "1" };
+  const gone = { path: join(root, "gone.yaml"), label: "gone.yaml", sizeBytes: 1, modifiedMs: 0, signature: "1" };
   expect(await startParser().parse([gone])).toEqual([
     {
       definitions: [],
@@ -52,6 +52,7 @@ it("a file that cannot be read is a problem without a version, so that it is tri
       ],
       ignored: [],
       signature: undefined,
+      digest: "",
     },
   ]);
 });

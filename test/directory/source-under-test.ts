@@ -24,13 +24,25 @@ export async function writeFiles(root: string, files: Readonly<Record<string, st
 
 interface StartOptions {
   readonly directories: readonly string[];
+  /** Which a test moves itself, from the first look on. */
   readonly clock?: Clock;
+  /** See `StepClock`. */
+  readonly aheadMs?: number;
   readonly crdsDirectory?: string;
 }
 
-/** A clock whose sleepers wake when a test says so; the time moves by as much as they wanted. */
+/**
+ * A clock whose sleepers wake when a test says so; the time moves by as much as they wanted.
+ * Its wall clock is an hour ahead of that of files, unless a test says by how much: what a test writes was finished long
+ * ago and counts at once.
+ */
 export class StepClock implements Clock {
+  readonly #startMs: number;
   #nowMs = 0;
+
+  constructor(aheadMs = 3_600_000) {
+    this.#startMs = Date.now() + aheadMs;
+  }
   #sleepers: { readonly durationMs: number; readonly wake: () => void }[] = [];
 
   /** How long whoever sleeps now wants to sleep. */
@@ -39,7 +51,7 @@ export class StepClock implements Clock {
   }
 
   nowMs(): number {
-    return this.#nowMs;
+    return this.#startMs + this.#nowMs;
   }
 
   monotonicMs(): number {
@@ -77,7 +89,7 @@ export class StepClock implements Clock {
 export class SourceUnderTest {
   readonly source: DirectorySource;
   /** The source's clock unless the test gave another. */
-  readonly clock = new StepClock();
+  readonly clock: StepClock;
   readonly logLines: string[] = [];
   /** Each call of `changed`, as sorted `Kind/namespace/name`. */
   readonly changes: string[][] = [];
@@ -97,16 +109,14 @@ export class SourceUnderTest {
         started.#wake();
       },
     });
-    // The first look waits, too, until files were seen twice alike.
-    if (options.clock === undefined) {
-      await started.clock.someoneSleeps();
-      started.clock.step();
-    }
-    await looked;
+    if (options.clock !== undefined) await looked;
+    // The first look waits, too, until files were seen twice alike, and the first list until they are at rest.
+    else while (started.listedCount === 0) await started.look();
     return started;
   }
 
-  private constructor({ directories, clock, crdsDirectory }: StartOptions) {
+  private constructor({ directories, clock, aheadMs, crdsDirectory }: StartOptions) {
+    this.clock = new StepClock(aheadMs);
     const write = (line: string) => {
       this.logLines.push(line);
       this.#wake();

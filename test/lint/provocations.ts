@@ -104,6 +104,11 @@ export const provocations: readonly Provocation[] = [
     what: "a file of more than 8 MiB",
     directory: () => directoryOf((path) => writeFile(join(path, "a.yaml"), `# ${"x".repeat(8 * 2 ** 20)}`)),
   },
+  {
+    code: "unfinished-file",
+    what: "a file without its final newline",
+    directory: () => directoryOf((path) => writeFile(join(path, "a.yaml"), inline("text").trimEnd())),
+  },
   { code: "too-large", what: "a million lines in one document", input: "- a\n".repeat(1_000_000) },
   { code: "too-deep", what: "ten thousand brackets", input: "[".repeat(10_000) },
   { code: "too-deep", what: "a template of 101 blocks in each other", input: inline("{{#if a}}".repeat(101)) },

@@ -1,0 +1,232 @@
+import { describe, expect, it } from "vitest";
+import { KnownFiles } from "../../src/directory/known-files.ts";
+import type { ListedFile } from "../../src/directory/list-files.ts";
+import type { ReadFile } from "../../src/directory/read-file.ts";
+
+const read: ReadFile = { definitions: [], problems: [], ignored: [] };
+const unended: ReadFile = {
+  ...read,
+  advice: [{ origin: "a.yaml", file: "a.yaml", message: "", text: "", code: "unfinished-file" }],
+};
+
+interface Version {
+  readonly path?: string;
+  readonly sizeBytes?: number;
+  /** Wall clock; the run begins at 1,000,000. */
+  readonly modifiedMs: number;
+  readonly inode?: number;
+}
+
+/** Files as a run of davit sees them: both clocks begin at its start, and a test moves them. */
+class Run {
+  readonly files = new KnownFiles();
+  nowMs = 1_000_000;
+  monotonicMs = 0;
+  #listed: readonly ListedFile[] = [];
+  /** What the disk has. */
+  digest = "1";
+  read = read;
+
+  pass(ms: number): void {
+    this.nowMs += ms;
+    this.monotonicMs += ms;
+  }
+
+  list(...versions: readonly Version[]): void {
+    this.#listed = versions.map(({ path = "a.yaml", sizeBytes = 100, modifiedMs, inode = 1 }) => {
+      const signature = [sizeBytes, modifiedMs, modifiedMs, inode, 1].join(":");
+      return { path, label: path, sizeBytes, modifiedMs, signature };
+    });
+    this.look();
+  }
+
+  /** A look as the source does it; returns the paths that were read. */
+  look(): readonly string[] {
+    this.files.see(
+      { files: this.#listed, directories: new Map(), unreadable: [], problems: [] },
+      { nowMs: this.nowMs, monotonicMs: this.monotonicMs },
+    );
+    const requests = this.files.due(this);
+    for (const request of requests) {
+      const isUnchanged = request.knownDigest === this.digest;
+      const version = { signature: request.signature, digest: this.digest, ...(isUnchanged && { isUnchanged }) };
+      this.files.take(request, { ...this.read, ...version }, this);
+    }
+    return requests.map(({ path }) => path);
+  }
+
+  /** How many files there are whose newest version does not count in full. */
+  get unsettledCount(): number {
+    return this.files.looked.filter(({ before }) => before !== undefined).length;
+  }
+
+  /** Looks whenever a look is due until everything counts; returns after how long it does. */
+  rest(): number {
+    const startMs = this.monotonicMs;
+    for (let waitMs = this.files.waitMs(this); waitMs !== undefined; waitMs = this.files.waitMs(this)) {
+      this.pass(waitMs);
+      this.look();
+    }
+    return this.monotonicMs - startMs;
+  }
+}
+
+/** A run that knows a file of 100 bytes since long. */
+function knowing(): Run {
+  const run = new Run();
+  run.list({ modifiedMs: 0 });
+  run.rest();
+  run.pass(60_000);
+  run.look();
+  return run;
+}
+
+describe("a version counts", () => {
+  it("at once when it is 2 s old at first sight, as a finished file that is moved in", () => {
+    const run = knowing();
+    run.list({ modifiedMs: run.nowMs - 2_000, inode: 2 });
+    expect(run.rest()).toBe(100);
+  });
+
+  it("after 2 s when it was just written, and is read a second time then", () => {
+    const run = knowing();
+    run.digest = "2";
+    run.list({ modifiedMs: run.nowMs });
+    run.pass(100);
+    expect([run.look(), run.unsettledCount]).toEqual([["a.yaml"], 1]);
+    run.pass(1_899);
+    expect([run.look(), run.unsettledCount]).toEqual([[], 1]);
+    run.pass(1);
+    expect([run.look(), run.unsettledCount]).toEqual([["a.yaml"], 0]);
+    expect(run.files.waitMs(run)).toBeUndefined();
+  });
+
+  it("2 s after the last of several writes", () => {
+    const run = knowing();
+    for (let write = 0; write < 8; write++) {
+      run.digest = `piece ${write}`;
+      run.list({ modifiedMs: run.nowMs, sizeBytes: 100 + write });
+      run.pass(250);
+      run.look();
+      expect(run.unsettledCount).toBe(1);
+    }
+    expect(run.rest()).toBe(1_750);
+  });
+
+  it("2 s after it was seen, not sooner, when its time is almost 2 s ago", () => {
+    const run = knowing();
+    run.list({ modifiedMs: run.nowMs - 1_999 });
+    expect(run.rest()).toBe(2_000);
+  });
+
+  it("2 s after it was seen when its time is in the future, which another machine's clock may say", () => {
+    const run = knowing();
+    run.list({ modifiedMs: run.nowMs + 3_600_000 });
+    expect(run.rest()).toBe(2_000);
+  });
+
+  it("2 s after it was seen when the wall clock was set meanwhile, so that it only seems to be old", () => {
+    const run = knowing();
+    run.nowMs += 3_600_000;
+    run.list({ modifiedMs: run.nowMs - 3_600_000 });
+    expect(run.rest()).toBe(2_000);
+  });
+
+  it("only once its time is 2 s ago when the wall clock was set back meanwhile", () => {
+    const run = knowing();
+    run.list({ modifiedMs: run.nowMs });
+    run.pass(1_500);
+    run.nowMs -= 1_000;
+    run.look();
+    expect(run.rest()).toBe(1_500);
+  });
+
+  it("2 s later when its bytes became others under the same times", () => {
+    const run = knowing();
+    run.digest = "2";
+    run.list({ modifiedMs: run.nowMs });
+    run.pass(100);
+    run.look();
+    run.digest = "3";
+    expect(run.rest()).toBe(1_900 + 2_000);
+  });
+});
+
+describe("10 s instead of 2", () => {
+  it("count for a file that became smaller", () => {
+    const run = knowing();
+    run.list({ modifiedMs: run.nowMs, sizeBytes: 99 });
+    expect(run.rest()).toBe(10_000);
+  });
+
+  it("count for one that became smaller in place a moment ago, unseen", () => {
+    const run = knowing();
+    run.list({ modifiedMs: run.nowMs - 5_000, sizeBytes: 99 });
+    expect(run.rest()).toBe(10_000);
+  });
+
+  it("count for one without its final newline, and its age, too", () => {
+    const run = knowing();
+    run.read = unended;
+    run.list({ modifiedMs: run.nowMs - 9_999, inode: 2 });
+    expect(run.rest()).toBe(10_000);
+    run.list({ modifiedMs: run.nowMs - 10_000, inode: 3 });
+    expect(run.rest()).toBe(100);
+  });
+
+  it("do not count for a smaller file that was finished elsewhere", () => {
+    const run = knowing();
+    run.list({ modifiedMs: run.nowMs - 2_000, sizeBytes: 99, inode: 2 });
+    expect(run.rest()).toBe(100);
+  });
+});
+
+describe("a file that is gone", () => {
+  it("is kept for 2 s, for it may be about to be replaced", () => {
+    const run = knowing();
+    run.list();
+    expect([run.files.looked.length, run.unsettledCount]).toEqual([1, 1]);
+    expect(run.rest()).toBe(2_000);
+    expect(run.files.looked).toEqual([]);
+  });
+
+  it("and comes back counts as a change of what it was", () => {
+    const run = knowing();
+    run.list();
+    run.pass(100);
+    run.list({ modifiedMs: run.nowMs, sizeBytes: 99, inode: 2 });
+    expect(run.rest()).toBe(10_000);
+  });
+});
+
+describe("files that were written one after the other", () => {
+  /** Writes a file every so often, looks, and returns how many count at the end. */
+  function write(count: number, everyMs: number): { readonly run: Run; readonly counting: number } {
+    const run = knowing();
+    const written = Array.from({ length: count }, (_, at) => ({
+      path: `${at}.yaml`,
+      modifiedMs: run.nowMs + at * everyMs,
+    }));
+    for (let at = 1; at <= count; at++) {
+      run.list({ modifiedMs: 0 }, ...written.slice(0, at));
+      run.pass(everyMs);
+    }
+    run.look();
+    return { run, counting: count - run.unsettledCount };
+  }
+
+  it("count together", () => {
+    const { run } = write(5, 400);
+    const counting = [run.unsettledCount];
+    for (let step = 0; step < 5; step++) {
+      run.pass(400);
+      run.look();
+      counting.push(run.unsettledCount);
+    }
+    expect(counting).toEqual([5, 5, 5, 5, 0, 0]);
+  });
+
+  it("do not wait for each other for ever", () => {
+    expect(write(40, 200).counting).toBeGreaterThan(10);
+  });
+});
