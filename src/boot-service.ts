@@ -210,9 +210,10 @@ export class BootService {
 
   /** @throws {BootError} notReady, before it is known what machines reach davit by. */
   #configsOver(index: BootView): BootConfigs {
-    const { grubSeparator: separator, grubCommands: commands } = this.#options.config;
+    const { grubSeparator: separator, grubCommands: commands, signingKey } = this.#options.config;
+    const isSigned = signingKey !== undefined;
     if (this.#advertised === undefined) throw new BootError("notReady");
-    return new BootConfigs({ index, authority: this.#advertised, grub: { separator, commands } });
+    return new BootConfigs({ index, authority: this.#advertised, grub: { separator, commands }, isSigned });
   }
 
   #bootConfigs(): BootConfigs {

@@ -8,6 +8,7 @@ import type { Labels } from "../model/labels.ts";
 import { type Boot, withArguments } from "../model/profile.ts";
 import { type FilledBoot, renderBoot } from "../render/boot.ts";
 import { type GrubCommands, type GrubSeparator, renderGrub } from "../render/grub.ts";
+import { type GrubGuard, guardedScript, guardOf } from "../render/grub-guard.ts";
 import { renderIpxe } from "../render/ipxe.ts";
 import { type GrubSource, renderGrubScript, renderIpxeScript } from "../render/own-scripts.ts";
 import { counted, type Rendered } from "../render/rendered.ts";
@@ -21,6 +22,8 @@ export interface BootScriptsOptions {
   /** `host:port` that machines reach the boot service by: from the configuration, never from a request. */
   readonly authority: string;
   readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
+  /** True where GRUB's configs are signed: then that of an Install is for the machine that asked, and no other. */
+  readonly isSigned?: boolean;
   readonly compile: (text: string) => Template;
 }
 
@@ -63,11 +66,18 @@ export class BootScripts {
     const { group, profile } = machine;
     if (group.boot?.profile !== profile) group.boot = { profile, boot: this.#makeGrubSource(machine) };
     const { boot } = group.boot;
-    if (boot.kind === "config") return boot.config;
+    const guard = this.#guard(machine, labels);
+    if (boot.kind === "config") return guard === undefined ? boot.config : guardedConfig(boot.config, guard);
     const title = profile.content.displayName;
     const isGrubClient = userAgent.startsWith("GRUB ");
     const { authority, grub } = this.#options;
-    return renderGrub({ title, boot, labels, authority, isGrubClient, ...grub });
+    return renderGrub({ title, boot, labels, authority, isGrubClient, guard, ...grub });
+  }
+
+  #guard({ group, profile }: Machine, labels: Labels): GrubGuard | undefined {
+    if (this.#options.isSigned !== true || !profile.isInstall) return undefined;
+    const { selector, expressions } = group;
+    return guardOf(labels, (name) => Object.hasOwn(selector, name) || expressions.some(({ key }) => key === name));
   }
 
   /**
@@ -113,6 +123,10 @@ export class BootScripts {
   #variables({ group, profile }: Machine) {
     return bootVariables({ group, defaults: profile.content.metadata, davitUrl: this.#davitUrl });
   }
+}
+
+function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rendered {
+  return { body: guardedScript(body, guard), contentType };
 }
 
 /** Every member by name: with a copy's the last one would have a second object beside the first. */

@@ -10,6 +10,7 @@ import { unreachable } from "../lib/errors.ts";
 import type { Labels } from "../model/labels.ts";
 import type { LocalBoot } from "../model/profile.ts";
 import type { FilledBoot, FilledKernel } from "./boot.ts";
+import { type GrubGuard, guardedLines } from "./grub-guard.ts";
 import { fillTokens, kernelWord, quote } from "./grub-words.ts";
 import { parseInitrd } from "./initrd.ts";
 import { wordsOf } from "./kernel-words.ts";
@@ -32,6 +33,8 @@ export interface GrubInput {
   readonly commands: GrubCommands;
   /** The User-Agent begins with `GRUB `. */
   readonly isGrubClient: boolean;
+  /** Which machine may boot it; undefined for every one that gets it. */
+  readonly guard?: GrubGuard | undefined;
 }
 
 /**
@@ -40,10 +43,10 @@ export interface GrubInput {
  * @throws {RenderError} for a value in an argument that GRUB cannot hand to the kernel as it is.
  */
 export function renderGrub(input: GrubInput): Rendered | undefined {
-  const { boot, title } = input;
-  if (boot.kind === "kernel") return rendered([...entry(title, kernelLines(boot, input)), ...recipe(input)]);
+  const { boot } = input;
+  if (boot.kind === "kernel") return rendered([...entry(kernelLines(boot, input), input), ...recipe(input)]);
   const lines = localLines(boot.local);
-  return lines && rendered(entry(title, lines));
+  return lines && rendered(entry(lines, input));
 }
 
 /** Without a word for sanboot GRUB does what it stands for: it starts the disk itself where the firmware would not. */
@@ -79,8 +82,9 @@ function rendered(lines: readonly string[]): Rendered {
   return { body: `${lines.join("\n")}\n`, contentType: plainText };
 }
 
-function entry(title: string, lines: readonly string[]): readonly string[] {
-  return ["default=0", "timeout=1", `menuentry ${quote(title)} {`, ...lines, "}"];
+function entry(lines: readonly string[], { title, guard }: GrubInput): readonly string[] {
+  const whole = [`menuentry ${quote(title)} {`, ...lines, "}"];
+  return ["default=0", "timeout=1", ...(guard === undefined ? whole : guardedLines(whole, guard))];
 }
 
 function kernelLines({ kernel, initrd, args }: FilledKernel, input: GrubInput): readonly string[] {

@@ -10,7 +10,7 @@ import type { Firmware, Loader } from "./machine.ts";
 
 /** All modules are in the image: one that GRUB fetched would have to be signed itself. */
 export const signedGrubModules =
-  "tftp http normal configfile regexp smbios linux echo cat sleep reboot pgp gcry_rsa gcry_sha256 gcry_sha512";
+  "tftp http normal configfile regexp test smbios linux echo cat sleep reboot pgp gcry_rsa gcry_sha256 gcry_sha512";
 
 /**
  * The config in the image. GRUB does not say why it refuses a config, but why it does not show one: hence `cat`. Then the

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import type { Labels } from "../../src/model/labels.ts";
 import type { FilledBoot, FilledKernel } from "../../src/render/boot.ts";
 import { type GrubInput, renderGrub } from "../../src/render/grub.ts";
+import { guardOf } from "../../src/render/grub-guard.ts";
 import { fillTokens, quote } from "../../src/render/grub-words.ts";
 import { textOf } from "../../src/render/pieces.ts";
 import { missing } from "../helpers/requirements.ts";
@@ -68,6 +69,9 @@ const cases: readonly { name: string; part: Partial<GrubInput> }[] = [
     },
   },
   { name: "title-quoted", part: { title: `Rack "A" $5 \\ \n} é` } },
+  { name: "guarded", part: { guard: guardOf(labels, (label) => label === "mac") } },
+  { name: "guarded-by-all", part: { guard: guardOf(labels, () => true) } },
+  { name: "guarded-without-mac", part: { guard: guardOf(new Map(), () => true) } },
   { name: "local-exit", part: { boot: { kind: "local", local: "exit" } } },
   { name: "local-sanboot", part: { boot: { kind: "local", local: "sanboot" } } },
 ];
