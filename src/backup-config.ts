@@ -1,7 +1,15 @@
 /** The options of the commands that take backups and bring them back, see `config.ts`. */
 
 import { dirname } from "node:path";
-import { fileProblems, helpOf, type Paths, pairProblems, storeTlsProblems } from "./config.ts";
+import {
+  fileProblems,
+  helpOf,
+  type Paths,
+  pairProblems,
+  shownTokenFile,
+  storeTlsProblems,
+  storeTokenProblems,
+} from "./config.ts";
 import { fileOption } from "./option-tables.ts";
 import {
   ConfigError,
@@ -25,7 +33,7 @@ const backupOptions = {
   dataDir: {
     flag: "data-dir",
     value: "DIR",
-    help: "take the backup from this data directory, whose davit does not run",
+    help: "take the backup from this data directory, whose davit does not run; with --store, show its local token",
     read: one(readText),
   } satisfies Option<string>,
   output: {
@@ -67,6 +75,8 @@ export type BackupSource =
 export type BackupConfig = Omit<BackupValues, "store" | "dataDir" | "output"> & {
   readonly source: BackupSource;
   readonly output: string;
+  /** Whose token is shown to the store. */
+  readonly tokenFile: string | undefined;
 };
 
 /** The options of `davit restore`, parsed. */
@@ -81,15 +91,16 @@ export function readBackupConfig(args: readonly string[], environment: Environme
   const { store, dataDir, output, ...rest } = values;
   const source = sourceOf(values);
   if (source === undefined && problems.length === 0) {
-    problems.push("No single source of the backup: give either --store URL or --data-dir DIR");
+    problems.push("No source of the backup: give --store URL or --data-dir DIR");
   }
-  if (dataDir !== undefined && !paths.isDirectory(dataDir)) {
+  if (store !== undefined) problems.push(...storeTokenProblems(values, paths));
+  else if (dataDir !== undefined && !paths.isDirectory(dataDir)) {
     problems.push(`No directory "${dataDir}": --data-dir needs one that exists`);
   }
   problems.push(...outputProblems(values, paths));
   problems.push(...fileProblems(backupOptions, values, paths), ...pairProblems(values), ...storeTlsProblems(values));
   if (problems.length > 0 || source === undefined || output === undefined) throw new ConfigError(problems);
-  return Object.freeze({ ...rest, source, output });
+  return Object.freeze({ ...rest, source, output, tokenFile: shownTokenFile(values) });
 }
 
 /**
@@ -120,12 +131,12 @@ export function restoreHelp(): string {
 /** A source that a flag names beats one that a variable names, such as that of a davit serve in the same container. */
 function withoutOtherSources(args: readonly string[], environment: Environment): Environment {
   const flags = readTable({ store: backupOptions.store, dataDir: backupOptions.dataDir }, args, {}).values;
-  if ((flags.store ?? flags.dataDir) === undefined) return environment;
-  return { ...environment, DAVIT_STORE: undefined, DAVIT_DATA_DIR: undefined };
+  if (flags.dataDir !== undefined) return { ...environment, DAVIT_STORE: undefined };
+  return flags.store === undefined ? environment : { ...environment, DAVIT_DATA_DIR: undefined };
 }
 
 function sourceOf({ store, dataDir }: BackupValues): BackupSource | undefined {
-  if (store !== undefined) return dataDir === undefined ? { kind: "store", url: store } : undefined;
+  if (store !== undefined) return { kind: "store", url: store };
   return dataDir === undefined ? undefined : { kind: "directory", path: dataDir };
 }
 

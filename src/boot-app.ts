@@ -6,7 +6,7 @@
 import { randomInt } from "node:crypto";
 import type { Address } from "./address.ts";
 import { BootService } from "./boot-service.ts";
-import type { BootConfig } from "./config.ts";
+import { type BootConfig, shownTokenFile } from "./config.ts";
 import { CopyFile } from "./follow/copy-file.ts";
 import { type CredentialFiles, readCredentials } from "./follow/credentials.ts";
 import { StoreFollower } from "./follow/follow.ts";
@@ -50,7 +50,7 @@ export class BootApp {
     this.#metrics = createMetrics(version);
     this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
     this.#credentialFiles = {
-      tokenFile: config.storeTokenFile,
+      tokenFile: shownTokenFile(config),
       caFile: config.storeCaFile,
       certFile: config.storeCertFile,
       keyFile: config.storeKeyFile,

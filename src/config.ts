@@ -4,6 +4,7 @@
  */
 
 import { authority, isLoopback } from "./address.ts";
+import { localTokenFile } from "./lib/token-file.ts";
 import { bootOptions, serveOptions, type serviceOptions } from "./option-tables.ts";
 import { ConfigError, type Environment, type Option, readTable, tableHelp, type Values } from "./options.ts";
 
@@ -24,6 +25,7 @@ export type ServeConfig = Values<typeof serveOptions> &
     /** None for that of the pod or of the context. */
     readonly namespaces: readonly string[];
     readonly storeCertificateNames: readonly string[];
+    readonly allowedHosts: readonly string[];
     /** Who may show a token of the cluster: `NAMESPACE/NAME` each. */
     readonly storeServiceAccounts: readonly string[];
     /** The same, and they may only read. */
@@ -45,11 +47,18 @@ export interface Paths {
  */
 export function readServeConfig(args: readonly string[], environment: Environment, paths: Paths): ServeConfig {
   const { values, problems } = readTable(serveOptions, args, environment);
-  const { manifests = [], namespaces = [], storeCertificateNames = [] } = values;
+  const { manifests = [], namespaces = [], storeCertificateNames = [], allowedHosts = [] } = values;
   const { storeServiceAccounts = [], storeReadingAccounts = [] } = values;
   const isInPod = (environment.KUBERNETES_SERVICE_HOST ?? "") !== "";
   const kubernetes = values.kubernetes ?? (isInPod && manifests.length === 0);
-  const lists = { manifests, namespaces, storeCertificateNames, storeServiceAccounts, storeReadingAccounts };
+  const lists = {
+    manifests,
+    namespaces,
+    storeCertificateNames,
+    allowedHosts,
+    storeServiceAccounts,
+    storeReadingAccounts,
+  };
   const config: ServeConfig = { ...values, ...lists, kubernetes, ...signingPassphrase(environment) };
   problems.push(
     ...sourceProblems(config, paths),
@@ -68,7 +77,8 @@ export function readServeConfig(args: readonly string[], environment: Environmen
  * @throws {ConfigError} with every problem.
  */
 export function readBootConfig(args: readonly string[], environment: Environment, paths: Paths): BootConfig {
-  const { values, problems } = readTable(bootOptions, args, environment);
+  // Of the variable a container's davit serve may be meant: only the flag names another one's directory.
+  const { values, problems } = readTable(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined });
   const { store } = values;
   const passphrase = signingPassphrase(environment);
   problems.push(
@@ -77,6 +87,7 @@ export function readBootConfig(args: readonly string[], environment: Environment
     ...fileProblems(bootOptions, values, paths),
     ...pairProblems(values),
     ...storeTlsProblems(values),
+    ...storeTokenProblems(values, paths),
   );
   if (store === undefined && !problems.some((problem) => / (--store|DAVIT_STORE):/.test(problem))) {
     problems.push("No store to follow: give --store URL");
@@ -208,6 +219,34 @@ export function storeTlsProblems({
 }: GivenFiles & { readonly store: URL | undefined }) {
   if (store?.protocol !== "http:" || (storeCaFile ?? storeCertFile) === undefined) return [];
   return [`No TLS with "${store.origin}": certificates need a URL that begins with https://`];
+}
+
+/** Two tokens for a store, one that is nowhere, or one that others on the network could read. */
+export function storeTokenProblems(
+  { store, storeTokenFile, dataDir }: GivenStore,
+  { isFile, isDirectory }: Paths,
+): string[] {
+  if (storeTokenFile !== undefined && dataDir !== undefined) {
+    return ["Two tokens for the store: give --store-token-file or --data-dir, not both"];
+  }
+  const isShown = (storeTokenFile ?? dataDir) !== undefined;
+  if (isShown && store?.protocol === "http:" && !isLoopback(store.hostname.replace(/^\[|\]$/g, ""))) {
+    return [`No TLS with "${store.origin}": a token needs a URL that begins with https://, or a loopback address`];
+  }
+  if (dataDir === undefined) return [];
+  if (!isDirectory(dataDir)) return [`No directory "${dataDir}": --data-dir needs one that exists`];
+  if (isFile(localTokenFile(dataDir))) return [];
+  return [`No local token in "${dataDir}": start davit serve with it first, of this version or later`];
+}
+
+type GivenStore = Pick<GivenFiles, "storeTokenFile"> & {
+  readonly store: URL | undefined;
+  readonly dataDir?: string | undefined;
+};
+
+/** The file whose token is shown to a store; undefined for none. */
+export function shownTokenFile({ storeTokenFile, dataDir }: Omit<GivenStore, "store">): string | undefined {
+  return storeTokenFile ?? (dataDir === undefined ? undefined : localTokenFile(dataDir));
 }
 
 function storeDoorProblems(config: ServeConfig): string[] {

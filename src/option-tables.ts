@@ -240,6 +240,15 @@ export const serveOptions = {
     help: "what such tokens must be made for",
     read: one(readText),
   } satisfies Option<string>,
+  allowedHosts: {
+    flag: "allowed-host",
+    value: "HOST",
+    repeatable: true,
+    help:
+      "name by which clients may come to a store that asks for no credentials, beside IP addresses, localhost and the " +
+      "host of --store-advertise-url",
+    read: each(readHost),
+  } satisfies Option<readonly string[]>,
   storeMaxValueBytes: {
     flag: "store-max-value-bytes",
     value: "BYTES",
@@ -281,6 +290,12 @@ export const bootOptions = {
     read: one(readServerUrl),
   } satisfies Option<URL>,
   storeTokenFile: fileOption("store-token-file", "token to show to the store; the first one of the file counts"),
+  dataDir: {
+    flag: "data-dir",
+    value: "DIR",
+    help: "data directory of a davit serve on this computer, whose local token the store is shown; only by the flag",
+    read: one(readText),
+  } satisfies Option<string>,
   storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
   storeCertFile: fileOption("store-cert-file", "certificate to show to the store, PEM"),
   storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),

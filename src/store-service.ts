@@ -12,11 +12,17 @@ import { keysErrors } from "./http/keys-errors.ts";
 import { keysFastPath } from "./http/keys-fast-path.ts";
 import { keysLimits, keysRoutes } from "./http/keys-routes.ts";
 import { keysRewriteUrl } from "./http/keys-target.ts";
+import { secretsGuard } from "./http/secrets-guard.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
 import { addStoreDoor, StoreDoor } from "./http/store-door.ts";
 import type { Clock } from "./lib/clock.ts";
+import { codeOf } from "./lib/errors.ts";
+import { diskFiles } from "./lib/files.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
+import { StartError } from "./lib/start-error.ts";
+import { localTokenFile, openLocalToken } from "./lib/token-file.ts";
+import { FileProblem } from "./lib/watched-files.ts";
 import type { ClusterTrust } from "./model/cluster-trust.ts";
 import type { Store } from "./store/store.ts";
 import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
@@ -72,9 +78,13 @@ export class StoreService {
       fastPath: keysFastPath({ answers, admits: (request) => door.admits(request) }),
     });
     addStoreDoor(server.app, { door, store, metrics });
-    const isGuarded = door.asksForCredentials || isLoopback(config.storeAddress.host);
-    await server.app.register(followRoutes, { store, streams: this.#streams, log, isGuarded, isReady });
-    await server.app.register(backupRoutes, { store, streams: this.#backups, isGuarded });
+    const guard = secretsGuard({
+      doorAsks: door.asksForCredentials,
+      isLoopback: isLoopback(config.storeAddress.host),
+      localToken: await this.#localToken(),
+    });
+    await server.app.register(followRoutes, { store, streams: this.#streams, log, guard, isReady });
+    await server.app.register(backupRoutes, { store, streams: this.#backups, guard });
     await server.app.register(keysRoutes, {
       store,
       answers,
@@ -86,6 +96,17 @@ export class StoreService {
     const own = `${this.hasTls ? "https" : "http"}://${advertisedAuthority(undefined, { host, port })}`;
     this.#url = config.storeAdvertiseUrl?.origin ?? own;
     return { host, port };
+  }
+
+  /** @throws {StartError} */
+  async #localToken(): Promise<string> {
+    const { dataDir } = this.#options.config;
+    try {
+      return await openLocalToken(diskFiles, dataDir);
+    } catch (error) {
+      const problem = error instanceof FileProblem ? error.message : `it cannot be read or written (${codeOf(error)})`;
+      throw new StartError(`Cannot use "${localTokenFile(dataDir)}": ${problem}`, { cause: error });
+    }
   }
 
   async #openDoor(log: Log): Promise<StoreDoor> {
@@ -100,12 +121,8 @@ export class StoreService {
       clientCaFile: config.storeClientCaFile,
       tokenFile: config.storeTokenFile,
       host: advertisedHost(config.storeAdvertiseUrl),
+      allowedHosts: config.allowedHosts,
       serviceAccounts,
-      // Whoever came by a token that was taken away shall not hear a secret more.
-      tokensChanged: () => {
-        this.#streams.endAll();
-        this.#backups.endAll();
-      },
       clock,
       log,
       metrics,

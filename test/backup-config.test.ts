@@ -8,7 +8,7 @@ function pathsOf(...there: readonly string[]): Paths {
   return { isDirectory: (path) => there.includes(`${path}/`), isFile: (path) => there.includes(path) };
 }
 
-const usual = pathsOf("./", "data/", "older", "tokens", "ca", "cert", "key");
+const usual = pathsOf("./", "data/", "data/local-token", "older", "tokens", "ca", "cert", "key");
 
 function problemsOf(read: () => unknown): readonly string[] {
   try {
@@ -31,12 +31,20 @@ describe("the options of davit backup", () => {
       force: false,
       storeTokenFile: "tokens",
       storeCaFile: "ca",
+      tokenFile: "tokens",
     });
   });
 
   it("name a data directory instead", () => {
     const { source } = backup(["--data-dir", "data", "--output", "file"]);
     expect(source).toEqual({ kind: "directory", path: "data" });
+  });
+
+  it("show the local token of a data directory to its store", () => {
+    const args = ["--store", "http://127.0.0.1:2379", "--data-dir", "data", "--output", "file"];
+    const { source, tokenFile } = backup(args);
+    expect(source).toMatchObject({ kind: "store" });
+    expect(tokenFile).toBe("data/local-token");
   });
 
   it("take a source that a flag names before one of a variable, such as that of a serve beside", () => {
@@ -52,10 +60,14 @@ describe("the options of davit backup", () => {
     expect(backup([...onto, "--force"]).force).toBe(true);
   });
 
-  const noSource = "No single source of the backup: give either --store URL or --data-dir DIR";
+  const noSource = "No source of the backup: give --store URL or --data-dir DIR";
   it.each([
     { args: ["--output", "file"], problem: noSource },
-    { args: [...fromStore, "--data-dir", "data"], problem: noSource },
+    {
+      args: ["--store", "http://store.example:1", "--output", "file", "--store-token-file", "tokens"],
+      problem:
+        'No TLS with "http://store.example:1": a token needs a URL that begins with https://, or a loopback address',
+    },
     { args: ["--store", "http://store.example:1"], problem: "No place for the backup: give --output FILE" },
     {
       args: ["--data-dir", "gone", "--output", "file"],

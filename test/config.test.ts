@@ -218,12 +218,32 @@ describe("the options of davit boot", () => {
     [["--store", "https://a:b@store"], "without path or password"],
     [["--store", "https://store/v2"], "without path or password"],
     [["--store", "http://s", "--store-ca-file", "ca"], 'No TLS with "http://s"'],
+    [["--store", "http://s", "--store-token-file", "t"], 'No TLS with "http://s": a token needs a URL that begins'],
+    [["--store", "http://192.0.2.1", "--data-dir", "d"], 'No TLS with "http://192.0.2.1": a token needs a URL'],
+    [["--store", "https://s", "--data-dir", "d", "--store-token-file", "t"], "Two tokens for the store: give"],
     [["--store", "https://s", "--store-cert-file", "c"], "Missing --store-key-file"],
     [["--store", "http://s", "--manifests=objects"], 'Unknown option "--manifests"'],
   ])("%j is refused with what to do", (args, message) => {
     const problems = problemsOf(() => readBoot(args));
     expect(problems).toHaveLength(1);
     expect(problems[0]).toContain(message);
+  });
+
+  it.each(["http://127.0.0.1:2379", "http://[::1]:2379", "http://localhost"])("let a token go to %s", (store) => {
+    expect(readBoot(["--store", store, "--data-dir", "d"]).dataDir).toBe("d");
+    expect(readBoot(["--store", store, "--store-token-file", "t"]).storeTokenFile).toBe("t");
+  });
+
+  it("take a data directory from the flag alone: the variable is that of a davit serve", () => {
+    const config = readBootConfig(["--store", "https://s"], { DAVIT_DATA_DIR: "/var/lib/davit" }, nothing);
+    expect(config.dataDir).toBeUndefined();
+  });
+
+  it("name a data directory that has no local token", () => {
+    const paths = { ...everything, isFile: () => false };
+    expect(problemsOf(() => readBoot(["--store", "http://127.0.0.1", "--data-dir", "d"], paths))).toEqual([
+      'No local token in "d": start davit serve with it first, of this version or later',
+    ]);
   });
 
   it("never tell a password that stood in the URL's place", () => {
@@ -240,7 +260,6 @@ describe("the options of davit boot", () => {
 
   it("are told by the help", () => {
     expect(bootHelp()).toContain("  --store URL\n");
-    expect(bootHelp()).not.toContain("--data-dir");
   });
 });
 

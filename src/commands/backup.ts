@@ -56,7 +56,7 @@ async function takeBackup(config: BackupConfig, host: Host, progress: Progress):
 
 async function* fromStore(url: URL, config: BackupConfig, host: Host): AsyncIterable<Uint8Array> {
   const credentials = await readCredentials({
-    tokenFile: config.storeTokenFile,
+    tokenFile: config.tokenFile,
     caFile: config.storeCaFile,
     certFile: config.storeCertFile,
     keyFile: config.storeKeyFile,
@@ -80,7 +80,7 @@ const reasons: Readonly<Record<Exclude<FollowFailure, "refused">, string>> = {
 
 /** By status: what the operator can do. */
 const refusals: Readonly<Record<string, string>> = {
-  "status 401": "the store asks for a token: give --store-token-file with one of its own",
+  "status 401": "the store asks for a token: give --store-token-file, or on its own computer --data-dir",
   "status 403": "the store is open to everyone, and so gives no backups: give it --store-token-file",
   "status 404": "nothing there gives backups; is it the store of a davit?",
   "status 503": "it gives as many backups as it can: try again later",

@@ -37,8 +37,7 @@ export async function get(url: URL, options: GetOptions): Promise<IncomingMessag
 
 function ask(url: URL, options: GetOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const own = { ...options, agent: false };
-    const sent = url.protocol === "https:" ? getByHttps(url, own, resolve) : getByHttp(url, own, resolve);
+    const sent = url.protocol === "https:" ? getByHttps(url, options, resolve) : getByHttp(url, options, resolve);
     sent.on("error", reject);
   });
 }

@@ -14,7 +14,7 @@ export const tokenChallenge = 'Bearer realm="davit", Basic realm="davit"';
  * @throws {FileProblem} for a line that is no token.
  */
 export function readTokenDigests(text: string): readonly TokenDigest[] {
-  return readTokens(text).map(digestOf);
+  return readTokens(text).map(tokenDigest);
 }
 
 /** The token of an `Authorization` header: that of Bearer, or the password of Basic with any user. */
@@ -29,10 +29,11 @@ export function tokenOf(authorization = ""): string | undefined {
 
 /** True for one of these tokens. Looks at every one of them, however early one fits. */
 export function holdsToken(tokens: readonly TokenDigest[], token: string): boolean {
-  const digest = digestOf(token);
+  const digest = tokenDigest(token);
   return tokens.reduce((isHeld, known) => timingSafeEqual(known, digest) || isHeld, false);
 }
 
-function digestOf(token: string): TokenDigest {
+/** What a token is compared by. */
+export function tokenDigest(token: string): TokenDigest {
   return hash("sha256", token, "buffer");
 }

@@ -1,16 +1,15 @@
 /**
  * `GET /davit/v1/follow`, on the store's listener: the documents below `/davit` for a boot service in another process,
- * the texts of Secrets among them. What is sent is told in `model/follow-line.ts`. The listener's door has looked at the
- * credentials; off loopback the route is closed where there is no door that asks for any.
+ * the texts of Secrets among them. What is sent is told in `model/follow-line.ts`. Who may ask is the guard's matter.
  */
 
 import type { FastifyPluginAsync, FastifyReply } from "fastify";
 import type { Log } from "../lib/log.ts";
 import { followPath } from "../model/follow-line.ts";
-import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
 import type { FollowRequest, FollowStreams } from "./follow-streams.ts";
-import { corsHeaders, sendPlain, sendRefusal } from "./keys-reply.ts";
+import { sendPlain, sendUnauthorized } from "./keys-reply.ts";
+import type { SecretsGuard } from "./secrets-guard.ts";
 import { rawQueryOf } from "./server.ts";
 
 export interface FollowRoutesOptions {
@@ -18,8 +17,7 @@ export interface FollowRoutesOptions {
   /** Stopped with the listener. */
   readonly streams: FollowStreams;
   readonly log: Log;
-  /** False where anyone could follow who reaches the listener. */
-  readonly isGuarded: boolean;
+  readonly guard: SecretsGuard;
   /**
    * True once this davit would answer machines from its store by itself. Until then a store that was just started may
    * hold what its source said long ago; whoever followed it before goes on with the same.
@@ -31,13 +29,11 @@ const fullRetrySeconds = 30;
 const notReadyRetrySeconds = 5;
 
 export const followRoutes: FastifyPluginAsync<FollowRoutesOptions> = async (app, options) => {
-  const { store, streams, log, isGuarded, isReady } = options;
+  const { store, streams, log, guard, isReady } = options;
   app.addHook("preClose", async () => streams.stop());
   app.get(followPath, (request, reply) => {
-    if (!isGuarded) {
-      const cause = "following needs --store-token-file or --store-client-ca-file";
-      return sendRefusal(reply.headers(corsHeaders), store, new StoreError("forbidden", cause, 0));
-    }
+    const refusal = guard(request.raw);
+    if (refusal !== undefined) return sendUnauthorized(reply, store, refusal);
     if (!isReady()) return sendBusy(reply, notReadyRetrySeconds, "Not ready\n");
     if (streams.isFull) return sendBusy(reply, fullRetrySeconds, "Too many followers\n");
     const asked = readFollowRequest(rawQueryOf(request));

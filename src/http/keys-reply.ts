@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
+import { tokenChallenge } from "./bearer-tokens.ts";
 import { type KeyAnswer, refusalAnswer } from "./keys-answers.ts";
 
 /** On every answer of the listener, so that pages of other origins can read. */
@@ -49,6 +50,12 @@ function withHeaders(reply: FastifyReply, headers: readonly string[]): FastifyRe
 /** Answers with a refusal. */
 export function sendRefusal(reply: FastifyReply, store: Store, error: StoreError): FastifyReply {
   return sendAnswer(reply, refusalAnswer(store, error));
+}
+
+/** Answers who may not come in; with a challenge where a token would do. */
+export function sendUnauthorized(reply: FastifyReply, store: Store, error: StoreError): FastifyReply {
+  const challenge = error.refusal === "unauthorized" ? { "www-authenticate": tokenChallenge } : {};
+  return sendRefusal(reply.headers({ ...corsHeaders, ...challenge }), store, error);
 }
 
 /** Answers outside the API, as Go's net/http does. */

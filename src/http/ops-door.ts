@@ -15,6 +15,7 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { StartError } from "../lib/start-error.ts";
 import { WatchedFiles } from "../lib/watched-files.ts";
+import { hostOf } from "./allowed-hosts.ts";
 import { holdsToken, readTokenDigests, type TokenDigest, tokenChallenge, tokenOf } from "./bearer-tokens.ts";
 import { RequestError } from "./errors.ts";
 
@@ -121,10 +122,4 @@ const proxyHeaders: ReadonlySet<string> = new Set([
 /** True for a request that a proxy passed on, perhaps from another machine. */
 function isForwarded(headers: IncomingMessage["headers"]): boolean {
   return Object.keys(headers).some((name) => proxyHeaders.has(name) || name.startsWith("x-forwarded"));
-}
-
-/** The host of a `Host` header, without port and brackets; empty for what is none. */
-function hostOf(header = ""): string {
-  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(header) ?? [];
-  return (bracketed ?? plain ?? "").toLowerCase();
 }

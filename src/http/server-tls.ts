@@ -19,6 +19,16 @@ export interface TlsMaterial {
   readonly expiresAtMs: number;
 }
 
+// Whoever records connections and gets the key later reads nothing: every cipher has forward secrecy.
+const secrecy = {
+  minVersion: "TLSv1.2",
+  ciphers: [
+    ...["TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256"],
+    ...["ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-CHACHA20-POLY1305"],
+    ...["ECDHE-RSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"],
+  ].join(":"),
+} as const;
+
 // A client that dribbles its handshake would hold up the end of the process.
 const handshakeTimeoutMs = 10_000;
 
@@ -59,7 +69,7 @@ export class ServerTls {
     const { cert, key, ca } = this.#material;
     const isAsking = ca !== undefined;
     const handshakeTimeout = handshakeTimeoutMs;
-    const tls = { cert, key, ca, requestCert: isAsking, rejectUnauthorized: isAsking, handshakeTimeout };
+    const tls = { ...secrecy, cert, key, ca, requestCert: isAsking, rejectUnauthorized: isAsking, handshakeTimeout };
     const server = createServer({ ...options, ...tls }, listener);
     this.#servers.add(server);
     server.on("close", () => this.#servers.delete(server));
@@ -70,7 +80,7 @@ export class ServerTls {
   renew(material: TlsMaterial): void {
     this.#material = material;
     const { cert, key, ca } = material;
-    for (const server of this.#servers) server.setSecureContext({ cert, key, ca });
+    for (const server of this.#servers) server.setSecureContext({ ...secrecy, cert, key, ca });
   }
 }
 

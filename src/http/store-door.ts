@@ -6,7 +6,7 @@
  * It never says which part of the credentials was wrong, and compares in constant time.
  */
 
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
@@ -15,8 +15,9 @@ import { StartError } from "../lib/start-error.ts";
 import { WatchedFiles } from "../lib/watched-files.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
-import { holdsToken, readTokenDigests, type TokenDigest, tokenChallenge, tokenOf } from "./bearer-tokens.ts";
-import { corsHeaders, sendRefusal } from "./keys-reply.ts";
+import { AllowedHosts } from "./allowed-hosts.ts";
+import { holdsToken, readTokenDigests, type TokenDigest, tokenOf } from "./bearer-tokens.ts";
+import { sendUnauthorized } from "./keys-reply.ts";
 import { isForHost, namesOf, readTlsMaterial, ServerTls, type TlsMaterial } from "./server-tls.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
 
@@ -27,10 +28,10 @@ export interface StoreDoorOptions {
   readonly tokenFile?: string | undefined;
   /** The name or address by which clients are told to come; undefined when nobody said it. */
   readonly host?: string | undefined;
+  /** Further names by which clients may come where no credentials are asked for. */
+  readonly allowedHosts?: readonly string[];
   /** Judges tokens of a cluster's ServiceAccounts: some are as good as those of the file, others are to read by. */
   readonly serviceAccounts?: Pick<ServiceAccountTokens, "known" | "accessOf"> | undefined;
-  /** Called when the tokens have changed: who got in by an old one may have to come again. */
-  readonly tokensChanged: () => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "storeUnauthorized">;
@@ -40,17 +41,25 @@ export interface StoreDoorOptions {
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
 
+const expiryCheckMs = 1_000;
+
 /** What becomes of a request: it goes on, nobody knows who sent it, or who sent it may not do this. */
-type Verdict = "admitted" | "unauthorized" | "forbidden";
+type Verdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
 
 export class StoreDoor {
   readonly #options: StoreDoorOptions;
+  readonly #hosts: AllowedHosts;
+  /** What is being answered, by the token that let it in: a watch may go on for days. */
+  readonly #open = new Map<string, Set<ServerResponse>>();
+  readonly #stopping = new AbortController();
   #tls: ServerTls | undefined;
   #tokens: readonly TokenDigest[] | undefined;
   #watched: readonly { stop(): void }[] = [];
 
   private constructor(options: StoreDoorOptions) {
     this.#options = options;
+    const { host, allowedHosts = [] } = options;
+    this.#hosts = new AllowedHosts(host === undefined ? allowedHosts : [host, ...allowedHosts]);
   }
 
   /**
@@ -88,7 +97,7 @@ export class StoreDoor {
    * without one there is no connection.
    */
   admits({ method, url = "", headers }: IncomingMessage): boolean {
-    if (!this.#asksForToken) return true;
+    if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
     // A browser asks what it may send before it sends credentials.
     if (method === "OPTIONS" || openPaths.has(url.split("?")[0] ?? "")) return true;
     const token = tokenOf(headers.authorization);
@@ -98,15 +107,48 @@ export class StoreDoor {
 
   /** What becomes of a request that was not admitted at once. */
   async judge({ method, headers }: IncomingMessage): Promise<Verdict> {
+    if (!this.#asksForToken) return "wrongHost";
     const token = tokenOf(headers.authorization);
     const access = token === undefined ? undefined : await this.#options.serviceAccounts?.accessOf(token);
     if (access === undefined) return "unauthorized";
     return isEnough(access, method) ? "admitted" : "forbidden";
   }
 
+  /** Cuts this answer when the token of its request is taken away, or has expired, while it goes on. */
+  follow({ headers }: IncomingMessage, response: ServerResponse): void {
+    const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
+    if (token === undefined) return;
+    const open = this.#open.get(token) ?? new Set();
+    this.#open.set(token, open.add(response));
+    response.once("close", () => {
+      open.delete(response);
+      if (open.size === 0) this.#open.delete(token);
+    });
+  }
+
   /** Follows its files no longer; idempotent. */
   stop(): void {
+    this.#stopping.abort();
     for (const files of this.#watched) files.stop();
+  }
+
+  /** Each token is looked at once, however many answers go on by it. */
+  #cutRevoked(): void {
+    const { serviceAccounts } = this.#options;
+    for (const [token, open] of this.#open) {
+      if (holdsToken(this.#tokens ?? [], token) || serviceAccounts?.known(token) !== undefined) continue;
+      for (const response of open) response.destroy();
+    }
+  }
+
+  /** Tokens of ServiceAccounts end by time, which nobody reports. */
+  async #watchExpiry(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await clock.sleep(expiryCheckMs, signal);
+      this.#cutRevoked();
+    }
   }
 
   async #openTls(): Promise<void> {
@@ -122,14 +164,15 @@ export class StoreDoor {
   }
 
   async #openTokens(): Promise<void> {
-    const { tokenFile, log, tokensChanged } = this.#options;
+    const { tokenFile, log, serviceAccounts } = this.#options;
+    if (serviceAccounts !== undefined) void this.#watchExpiry();
     if (tokenFile === undefined) return;
     const read = ([text = ""]: readonly string[]) => readTokenDigests(text);
     this.#tokens = await this.#follow([tokenFile], read, (tokens) => {
       this.#tokens = tokens;
       // Whoever empties the file wants nobody to get in.
       if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, every client is refused");
-      tokensChanged();
+      this.#cutRevoked();
     });
     if (this.#tokens.length === 0) throw new StartError(`Cannot use "${tokenFile}": it has no token`);
   }
@@ -162,19 +205,24 @@ export function addStoreDoor(
 ): void {
   const refuse = (reply: FastifyReply, verdict: Exclude<Verdict, "admitted">) => {
     metrics.storeUnauthorized.inc();
-    reply.headers({ ...corsHeaders, ...(verdict === "unauthorized" && { "www-authenticate": tokenChallenge }) });
-    sendRefusal(reply, store, new StoreError(verdict, causes[verdict], 0));
+    const reason = verdict === "unauthorized" ? "unauthorized" : "forbidden";
+    sendUnauthorized(reply, store, new StoreError(reason, causes[verdict], 0));
   };
   app.addHook("onRequest", (request, reply, done) => {
+    const admit = () => {
+      door.follow(request.raw, reply.raw);
+      done();
+    };
     // Most are known at once, and wait for nothing.
-    if (door.admits(request.raw)) return done();
-    void door.judge(request.raw).then((verdict) => (verdict === "admitted" ? done() : refuse(reply, verdict)));
+    if (door.admits(request.raw)) return admit();
+    void door.judge(request.raw).then((verdict) => (verdict === "admitted" ? admit() : refuse(reply, verdict)));
   });
 }
 
 const causes = {
   unauthorized: "Insufficient credentials",
   forbidden: "this ServiceAccount may only read (--store-read-service-account)",
+  wrongHost: "the request names a host that is not davit's: ask by an IP address, or give --allowed-host",
 } as const;
 
 /** True when this access is enough for a request by this method; whatever does not only read is a write. */

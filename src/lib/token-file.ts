@@ -3,7 +3,12 @@
  * store's door read them, the listener and those who follow it.
  */
 
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { codeOf } from "./errors.ts";
+import type { Files } from "./files.ts";
 import { FileProblem } from "./watched-files.ts";
+import { writeWholeFile } from "./whole-file.ts";
 
 // Shorter ones can be guessed over the network; longer ones, beyond a cluster's with many claims, do not fit a request.
 const minTokenLength = 16;
@@ -25,4 +30,37 @@ export function readTokens(text: string): readonly string[] {
     }
   }
   return given.map(({ token }) => token);
+}
+
+const localTokenName = "local-token";
+const localTokenBytes = 32;
+
+/** Where a data directory has its local token. */
+export function localTokenFile(dataDir: string): string {
+  return join(dataDir, localTokenName);
+}
+
+/**
+ * The token by which other programs of the same user may ask a store for everything; made at the first start, mode 0600.
+ * @throws {FileProblem} when the file has no token; a system error when it cannot be read or written.
+ */
+export async function openLocalToken(files: Files, dataDir: string): Promise<string> {
+  const text = await readIfThere(files, localTokenFile(dataDir));
+  if (text === undefined) {
+    const made = randomBytes(localTokenBytes).toString("base64url");
+    await writeWholeFile(files, dataDir, localTokenName, [Buffer.from(`${made}\n`)]);
+    return made;
+  }
+  const [token] = readTokens(text);
+  if (token === undefined) throw new FileProblem("it has no token: remove it, and the next start makes another one");
+  return token;
+}
+
+async function readIfThere(files: Files, path: string): Promise<string | undefined> {
+  try {
+    return (await files.read(path)).toString("utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
 }

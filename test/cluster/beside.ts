@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeFollowLine, followPath } from "../../src/model/follow-line.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type DavitOptions, type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitOptions, type DavitProcess, localAuthorization, startDavit } from "../helpers/davit-process.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Labels, sumOf } from "./metric.ts";
 
@@ -107,7 +107,9 @@ export class Beside {
 
   /** Every document of the store by its path, secrets included: what a follower is told first. */
   async stored(davit = this.davit): Promise<ReadonlyMap<string, string>> {
-    const response = await fetch(`${davit.storeUrl}${followPath}`);
+    const response = await fetch(`${davit.storeUrl}${followPath}`, {
+      headers: await localAuthorization(davit.dataDir),
+    });
     const documents = new Map<string, string>();
     for (const line of (await untilCommit(response)).split("\n")) {
       const told = decodeFollowLine(line);

@@ -2,9 +2,11 @@
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { localTokenFile } from "../../src/lib/token-file.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 
 export interface DavitOptions {
@@ -46,6 +48,7 @@ export interface DavitBootProcess {
 
 export interface DavitProcess extends DavitBootProcess {
   readonly storeUrl: string;
+  readonly dataDir: string;
 }
 
 const main = join(import.meta.dirname, "../../src/main.ts");
@@ -64,7 +67,7 @@ export async function startDavit(options: DavitOptions): Promise<DavitProcess> {
   const places = [...source, ...files, "--data-dir", dataDir];
   const { served, ...davit } = await launch("serve", [...places, ...addresses(["boot", "store", "ops"], args)], how);
   const scheme = served.storeTls === true ? "https" : "http";
-  return { ...davit, storeUrl: loopbackUrl(served.storeAddress, scheme) };
+  return { ...davit, dataDir, storeUrl: loopbackUrl(served.storeAddress, scheme) };
 }
 
 /**
@@ -77,6 +80,16 @@ export async function startDavitBoot(
   how: Pick<DavitOptions, "variables"> = {},
 ): Promise<DavitBootProcess> {
   return await launch("boot", addresses(["boot", "ops"], args), how);
+}
+
+/** How `davit boot` and `davit backup` reach the store of a davit on this machine. */
+export function storeOf({ storeUrl, dataDir }: Pick<DavitProcess, "storeUrl" | "dataDir">): readonly string[] {
+  return ["--store", storeUrl, "--data-dir", dataDir];
+}
+
+/** The header by which anything may be asked of a davit's store on this machine. */
+export async function localAuthorization(dataDir: string): Promise<Record<string, string>> {
+  return { authorization: `Bearer ${(await readFile(localTokenFile(dataDir), "utf8")).trim()}` };
 }
 
 /** A free port for each listener that is given none. */

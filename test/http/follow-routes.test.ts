@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { followRoutes } from "../../src/http/follow-routes.ts";
 import { FollowStreams, type FollowStreamsOptions } from "../../src/http/follow-streams.ts";
+import { type SecretsGuard, secretsGuard } from "../../src/http/secrets-guard.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { encodeFollowLine, type FollowLine } from "../../src/model/follow-line.ts";
@@ -29,6 +30,9 @@ beforeEach(async () => {
   await write("/users/note", "not davit's");
 });
 
+/** As it is off loopback, without credentials. */
+const closed = secretsGuard({ doorAsks: false, isLoopback: false, localToken: "unused-0123456789" });
+
 afterEach(async () => {
   for (const end of ends.splice(0)) end();
   await server?.close();
@@ -38,10 +42,13 @@ afterEach(async () => {
 
 let isReady = true;
 
-async function start(options: Partial<FollowStreamsOptions> = {}, isGuarded = true): Promise<void> {
+async function start(
+  options: Partial<FollowStreamsOptions> = {},
+  guard: SecretsGuard = () => undefined,
+): Promise<void> {
   streams = new FollowStreams({ store, clock, ...options });
   server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: false });
-  await server.app.register(followRoutes, { store, streams, log: silentLog, isGuarded, isReady: () => isReady });
+  await server.app.register(followRoutes, { store, streams, log: silentLog, guard, isReady: () => isReady });
   port = (await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" })).port;
 }
 
@@ -187,12 +194,12 @@ describe("`GET /davit/v1/follow`", () => {
   });
 
   it("is closed where anyone could ask and secrets would leave the machine", async () => {
-    await start({}, false);
+    await start({}, closed);
     const refused = await fetch(url());
     expect(refused.status).toBe(403);
     expect(await refused.text()).toBe(
       '{"errorCode":110,"message":"The request requires user authentication",' +
-        '"cause":"following needs --store-token-file or --store-client-ca-file","index":0}\n',
+        '"cause":"this needs --store-token-file or --store-client-ca-file","index":0}\n',
     );
   });
 });

@@ -1,7 +1,9 @@
 /** The store's listener as its clients meet it: over real sockets, with real certificates. */
 
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { request as requestPlain } from "node:http";
 import { Agent, request } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -49,7 +51,11 @@ async function start(options: readonly string[], said: string[] = []) {
   const say = (data: object, message: string) => said.push(`${message} ${JSON.stringify(data)}`);
   const log = { ...silentLog, warn: say, error: say, child: () => log };
   const paths = { isDirectory: () => true, isFile: () => true };
-  const config = readServeConfig(["--manifests", "m", "--store-address", "127.0.0.1:0", ...options], {}, paths);
+  const config = readServeConfig(
+    ["--manifests", "m", "--store-address", "127.0.0.1:0", "--data-dir", folder, ...options],
+    {},
+    paths,
+  );
   service = new StoreService({
     config,
     store,
@@ -156,13 +162,22 @@ describe("a store with tokens", () => {
     await expect.poll(statuses, soon).toEqual([401, 401]);
   });
 
-  it("ends followers when the tokens change: they come again with theirs", async () => {
-    const port = await start(["--store-token-file", await writeTokens(token)]);
-    const following = await ask(port, `Bearer ${token}`, "/davit/v1/follow");
-    expect(following.status).toBe(200);
-    const text = following.text();
+  it("cuts followers and watches whose token is taken away, and no others", async () => {
+    const port = await start(["--store-token-file", await writeTokens(token, otherToken)]);
+    const paths = ["/davit/v1/follow", "/v2/keys/a?wait=true", "/v2/keys/a?wait=true&stream=true"];
+    const readers = async (shown: string) =>
+      await Promise.all(paths.map(async (path) => (await ask(port, `Bearer ${shown}`, path)).body?.getReader()));
+    const [cut, kept] = [await readers(token), await readers(otherToken)];
+    await cut[0]?.read();
+    await kept[0]?.read();
     await writeTokens(otherToken);
-    expect(await text).toContain('{"kind":"commit","index":0}\n');
+    for (const reader of cut) await expect(reader?.read()).rejects.toThrow("terminated");
+    const body = new URLSearchParams({ value: "x" });
+    await ask(port, `Bearer ${otherToken}`, "/v2/keys/a", { method: "PUT", body });
+    for (const reader of kept.slice(1)) {
+      expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toContain('"value":"x"');
+    }
+    for (const reader of kept) await reader?.cancel();
   });
 
   it("cuts backups when the tokens change", async () => {
@@ -187,6 +202,61 @@ describe("a store with tokens", () => {
     await expect(started).rejects.toThrow(/^Cannot use ".*tokens": it has no token$/);
     await expect(started).rejects.toThrow(StartError);
   });
+});
+
+describe("a store that asks for no credentials", () => {
+  const guarded = ["/davit/v1/follow", "/davit/v1/backup"];
+
+  /** The status of a request, whatever its headers say. */
+  async function statusOf(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
+    const sent = requestPlain({ host: "127.0.0.1", port, path, headers }).end();
+    const [response] = await once(sent, "response");
+    response.destroy();
+    return response.statusCode;
+  }
+
+  const local = async () => (await readFile(join(folder, "local-token"), "utf8")).trim();
+
+  it.each(guarded)("gives %s to who shows the local token, which only its own user can read", async (path) => {
+    const port = await start([]);
+    expect((await stat(join(folder, "local-token"))).mode & 0o777).toBe(0o600);
+    expect(await statusOf(port, path, {})).toBe(401);
+    expect(await statusOf(port, path, { authorization: `Bearer ${token}` })).toBe(401);
+    expect(await statusOf(port, path, { authorization: `Bearer ${await local()}` })).toBe(200);
+  });
+
+  it("keeps its local token over a restart, and refuses to start where it is spoilt", async () => {
+    await start([]);
+    const first = await local();
+    await service?.stop();
+    await start([]);
+    expect(await local()).toBe(first);
+    await service?.stop();
+    await writeFile(join(folder, "local-token"), "\n");
+    await expect(start([])).rejects.toThrow(/^Cannot use ".*local-token": it has no token: remove it/);
+  });
+
+  it.each(["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:1", "a b"])(
+    "refuses a request that names %s, by either way to a key",
+    async (host) => {
+      const port = await start([]);
+      await store.submit({ kind: "set", path: storePath("/a"), value: "x" });
+      for (const path of ["/v2/keys/a", "/v2/keys/?recursive=true", "/v2/stats/self"]) {
+        expect(await statusOf(port, path, { host })).toBe(403);
+      }
+      const authorization = `Bearer ${await local()}`;
+      for (const path of guarded) expect(await statusOf(port, path, { host, authorization })).toBe(403);
+      expect(store.indexes.storeIndex).toBe(1);
+    },
+  );
+
+  it.each(["127.0.0.1", "[::1]:2379", "192.0.2.7:80", "localhost:2379", "LOCALHOST", "store.lab", "keys.lab:1"])(
+    "answers a request that names %s",
+    async (host) => {
+      const port = await start(["--store-advertise-url", "http://keys.lab:2379", "--allowed-host", "store.lab"]);
+      for (const path of ["/v2/keys/", "/version"]) expect(await statusOf(port, path, { host })).toBe(200);
+    },
+  );
 });
 
 describe.skipIf(missing("openssl"))("a store with TLS", () => {
@@ -247,6 +317,35 @@ describe.skipIf(missing("openssl"))("a store with TLS", () => {
     const socket = connect(await start(pair(server)), "127.0.0.1");
     socket.write("GET /v2/keys/ HTTP/1.1\r\nHost: x\r\n\r\n");
     expect((await readToEnd(socket)).toString("latin1")).not.toContain("HTTP");
+  });
+
+  it.each([
+    { ciphers: "AES128-GCM-SHA256:AES256-GCM-SHA384:AES128-SHA", isTaken: false },
+    { ciphers: "ECDHE-RSA-AES128-GCM-SHA256", isTaken: true },
+  ])("with a key of RSA takes $ciphers in TLS 1.2: $isTaken", async ({ ciphers, isTaken }) => {
+    const [cert, key] = [join(home, "rsa.crt"), join(home, "rsa.key")];
+    const words = [
+      "req",
+      "-x509",
+      "-newkey",
+      "rsa:2048",
+      "-nodes",
+      "-subj",
+      "/CN=localhost",
+      "-keyout",
+      key,
+      "-out",
+      cert,
+    ];
+    execFileSync("openssl", words, { stdio: "ignore" });
+    const port = await start(["--store-cert-file", cert, "--store-key-file", key]);
+    const socket = connectTls({ port, host: "127.0.0.1", rejectUnauthorized: false, ciphers, maxVersion: "TLSv1.2" });
+    const isConnected = once(socket, "secureConnect").then(
+      () => true,
+      () => false,
+    );
+    expect(await isConnected).toBe(isTaken);
+    socket.destroy();
   });
 
   it("refuses what cannot be a request with 400, as without TLS", async () => {

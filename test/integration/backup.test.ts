@@ -2,7 +2,7 @@
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,13 @@ import { diskFiles } from "../../src/lib/files.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
 import { readBackup } from "../../src/store/backup.ts";
 import { storePath } from "../../src/store/node.ts";
-import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
+import {
+  type DavitBootProcess,
+  type DavitProcess,
+  startDavit,
+  startDavitBoot,
+  storeOf,
+} from "../helpers/davit-process.ts";
 
 const main = join(import.meta.dirname, "../../src/main.ts");
 const mac = "52:54:00:a1:9c:ae";
@@ -133,7 +139,11 @@ async function startBrake(server: DavitProcess) {
 
 /** Takes a backup, without waiting for it. */
 function take(storeUrl: string) {
-  const taking = spawn(process.execPath, [main, "backup", "--store", storeUrl, "--output", at("backup")], { env: {} });
+  const taking = spawn(
+    process.execPath,
+    [main, "backup", ...storeOf({ storeUrl, dataDir: at("data") }), "--output", at("backup")],
+    { env: {} },
+  );
   let text = "";
   taking.stderr.setEncoding("utf8").on("data", (more: string) => {
     text += more;
@@ -145,12 +155,12 @@ const backupFiles = async () => (await readdir(folder)).filter((name) => name.st
 
 it("a store that is lost comes back from a backup of its running server, as another one from a later index on", async () => {
   const server = await serve("data");
-  const follower = await startDavitBoot(["--store", server.storeUrl]);
+  const follower = await startDavitBoot(storeOf(server));
   running.push(follower);
   await put(server, "/users/note", "kept");
   const writing = writeOn(server);
   await expect.poll(async () => (await get(server, "/counter")).status, soon).toBe(200);
-  const taken = await davit("backup", "--store", server.storeUrl, "--output", at("backup"));
+  const taken = await davit("backup", ...storeOf(server), "--output", at("backup"));
   expect(taken).toMatchObject({ code: 0, complaints: "" });
   const last = await writing.stop();
   expect((await stat(at("backup"))).mode & 0o777).toBe(0o600);
@@ -166,6 +176,8 @@ it("a store that is lost comes back from a backup of its running server, as anot
   expect(restored).toMatchObject({ code: 0, complaints: "" });
   // Nothing that machines boot from is in it before the source was heard.
   expect((await davit("inspect", at("restored"))).output).toMatch(/\n {2}keys +2\n/);
+  // It is in the place of the old one for the follower, too.
+  await copyFile(at("data/local-token"), at("restored/local-token"));
   const again = await serve("restored", ["--store-address", new URL(server.storeUrl).host]);
   expect(await get(again, "/users/note")).toMatchObject({ status: 200, body: { node: { value: "kept" } } });
   expect(await get(again, "/counter")).toMatchObject({ body: { node: { value: `${counter}` } } });
@@ -189,7 +201,7 @@ it("a backup of a stopped store is the same, and one of a running store's direct
   const refused = await davit("backup", "--data-dir", at("data"), "--output", at("backup"));
   expect(refused).toMatchObject({ code: 1, complaints: expect.stringMatching(/^Locking ".*": another davit uses it/) });
   expect(await davit("inspect", at("data"))).toMatchObject({ code: 2 });
-  await davit("backup", "--store", server.storeUrl, "--output", at("running"));
+  await davit("backup", ...storeOf(server), "--output", at("running"));
   await server.stop();
   const names = await readdir(at("data"));
   expect(await davit("backup", "--data-dir", at("data"), "--output", at("stopped"))).toMatchObject({ code: 0 });
@@ -205,7 +217,7 @@ it("a backup of a stopped store is the same, and one of a running store's direct
 describe("davit inspect", () => {
   it("tells of a backup, and exits by whether it is sound", async () => {
     const server = await serve("data");
-    await davit("backup", "--store", server.storeUrl, "--output", at("backup"));
+    await davit("backup", ...storeOf(server), "--output", at("backup"));
     const sound = await davit("inspect", at("backup"));
     expect(sound.code).toBe(0);
     expect(sound.output).toMatch(
@@ -279,7 +291,7 @@ describe("a backup that does not come to its end", () => {
     const server = await serve("data", ["--store-token-file", at("tokens")]);
     const args = ["backup", "--store", server.storeUrl, "--output", at("backup")];
     const refused = await davit(...args);
-    expect(refused).toMatchObject({ code: 1, complaints: expect.stringMatching(/give --store-token-file with one/) });
+    expect(refused).toMatchObject({ code: 1, complaints: expect.stringMatching(/give --store-token-file, or/) });
     expect(await davit(...args, "--store-token-file", at("tokens"))).toMatchObject({ code: 0 });
     expect(await davit(...args, "--store-token-file", at("tokens"))).toMatchObject({ code: 2 });
   });

@@ -1,11 +1,17 @@
 /** `davit boot` as its users run it: processes that follow the store of another one, and what machines get of them. */
 
-import { chmod, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeAuthority } from "../helpers/certificates.ts";
-import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
+import {
+  type DavitBootProcess,
+  type DavitProcess,
+  startDavit,
+  startDavitBoot,
+  storeOf,
+} from "../helpers/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const mac = "52:54:00:a1:9c:ae";
@@ -83,7 +89,7 @@ function storeAddress({ storeUrl }: DavitProcess): readonly string[] {
 describe("davit boot", () => {
   it("answers machines as the store's own davit does, templates of Secrets and changes too", async () => {
     const davit = await serve();
-    const follower = await boot("--store", davit.storeUrl);
+    const follower = await boot(...storeOf(davit));
     expect(await script(follower)).toEqual(scriptWith("quiet"));
     expect((await get(`${follower.bootUrl}/generic?mac=${mac}`)).body).toContain("from a secret");
     expect(await get(`${follower.opsUrl}/readyz`)).toEqual({ status: 200, body: "ok\n" });
@@ -95,7 +101,7 @@ describe("davit boot", () => {
 
   it("lets the machine of a removed Group wait until its tombstone ends in the store", async () => {
     const davit = await serve(["--tombstone-ttl", "2s"]);
-    const follower = await boot("--store", davit.storeUrl);
+    const follower = await boot(...storeOf(davit));
     const statuses: number[] = [];
     const status = async () => {
       const last = (await script(follower)).status;
@@ -110,7 +116,7 @@ describe("davit boot", () => {
 
   it("goes on answering while the store is gone, and follows it again after a crash and a restart", async () => {
     const davit = await serve();
-    const follower = await boot("--store", davit.storeUrl);
+    const follower = await boot(...storeOf(davit));
     await davit.stop("SIGKILL");
     await expect.poll(() => metric(follower, "davit_follow_connected"), soon).toBe(0);
     expect(await script(follower)).toEqual(scriptWith("quiet"));
@@ -123,9 +129,12 @@ describe("davit boot", () => {
 
   it("takes over another store at the same address, once that has a finished sync", async () => {
     const davit = await serve();
-    const follower = await boot("--store", davit.storeUrl);
+    const follower = await boot(...storeOf(davit));
     await davit.stop();
     await writeObjects(objects.replace("quiet", "anew"));
+    // It shows the same token: that of the place where the follower looks.
+    await mkdir(join(folder, "other-data"), { mode: 0o700 });
+    await copyFile(join(davit.dataDir, "local-token"), join(folder, "other-data/local-token"));
     await serve(storeAddress(davit), "other-data");
     await expect.poll(() => script(follower), soon).toEqual(scriptWith("anew"));
   });
@@ -133,7 +142,7 @@ describe("davit boot", () => {
   it("answers after a restart without the store, from its copy on disk, which is its owner's alone", async () => {
     const copyFile = join(folder, "copy");
     const davit = await serve();
-    const args = ["--store", davit.storeUrl, "--copy-file", copyFile, "--source-grace", "100ms"];
+    const args = [...storeOf(davit), "--copy-file", copyFile, "--source-grace", "100ms"];
     const follower = await boot(...args);
     await expect.poll(() => stat(copyFile).then(({ mode }) => mode & 0o777), soon).toBe(0o600);
     await davit.stop();
@@ -148,7 +157,7 @@ describe("davit boot", () => {
   });
 
   it("stops on SIGTERM with exit code 0", async () => {
-    const follower = await boot("--store", (await serve()).storeUrl);
+    const follower = await boot(...storeOf(await serve()));
     expect(await follower.stop()).toBe(0);
   });
 

@@ -5,7 +5,13 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
+import {
+  type DavitBootProcess,
+  type DavitProcess,
+  startDavit,
+  startDavitBoot,
+  storeOf,
+} from "../helpers/davit-process.ts";
 import { Gpg } from "../helpers/gpg.ts";
 import { missing } from "../helpers/requirements.ts";
 
@@ -88,7 +94,7 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
       writeFileSync(keyFile, gpg.exportSecret(of("rack"), { passphrase, armor: true }));
       const key = ["--signing-key", keyFile];
       const served = await serve(...key, "--signing-passphrase-file", writePassphrase(`${passphrase}\n`));
-      const followed = await boot(["--store", served.storeUrl, ...key], { DAVIT_SIGNING_PASSPHRASE: passphrase });
+      const followed = await boot([...storeOf(served), ...key], { DAVIT_SIGNING_PASSPHRASE: passphrase });
       for (const davit of [served, followed]) {
         expect(await signerOf(davit)).toBe(of("rack"));
         expect(await signerOf(davit, "metadata")).toBe(of("rack"));

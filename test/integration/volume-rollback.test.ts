@@ -4,7 +4,13 @@ import { cp, mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
+import {
+  type DavitBootProcess,
+  type DavitProcess,
+  startDavit,
+  startDavitBoot,
+  storeOf,
+} from "../helpers/davit-process.ts";
 
 const mac = "52:54:00:a1:9c:ae";
 const soon = { timeout: 30_000 };
@@ -75,7 +81,7 @@ it("leaves no document of the lost history in a follower, once other writes are 
   await cp(join(folder, "data"), join(folder, "snapshot"), { recursive: true });
 
   const lost = await serve(address);
-  const follower = await startDavitBoot(["--store", lost.storeUrl]);
+  const follower = await startDavitBoot(storeOf(lost));
   running.push(follower);
   expect(await bootOf(follower)).toBe("disk");
   await writeObjects("install");

@@ -1,0 +1,32 @@
+/**
+ * Which hosts a request may name where the listener asks for no credentials: a web page can have its own name lead to
+ * this address, and its visitor's browser then asks under that name. IP addresses and `localhost` are nobody's own.
+ */
+
+import { isIP } from "node:net";
+
+export class AllowedHosts {
+  readonly #names: ReadonlySet<string>;
+  /** The last `Host` that was admitted: most clients send one and the same. */
+  #admitted: string | undefined;
+
+  /** @param names beside IP addresses and `localhost`, in any letter case. */
+  constructor(names: Iterable<string>) {
+    this.#names = new Set(["localhost", ...[...names].map((name) => name.toLowerCase())]);
+  }
+
+  /** True for a `Host` header that may be served. Only programs leave it out: browsers never do. */
+  admits(header: string | undefined): boolean {
+    if (header === undefined || header === this.#admitted) return true;
+    const host = hostOf(header);
+    const isAllowed = isIP(host) !== 0 || this.#names.has(host);
+    if (isAllowed) this.#admitted = header;
+    return isAllowed;
+  }
+}
+
+/** The host of a `Host` header in lower case, without port and brackets; empty for what is none. */
+export function hostOf(header = ""): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(header) ?? [];
+  return (bracketed ?? plain ?? "").toLowerCase();
+}

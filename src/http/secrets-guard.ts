@@ -1,0 +1,34 @@
+/**
+ * Who may have everything from the store's listener, the texts of Secrets among it: followers and backups. A door that
+ * asks for credentials has looked at them already. Without one, the listener has to be on loopback, and who asks shows
+ * the local token of the data directory: other users of the computer reach loopback, too
+ * (docs/decisions/0003-who-may-follow-a-store-and-when.md).
+ */
+
+import type { IncomingMessage } from "node:http";
+import { StoreError } from "../store/refusal.ts";
+import { holdsToken, tokenDigest, tokenOf } from "./bearer-tokens.ts";
+
+export interface SecretsGuardOptions {
+  /** True when the listener's door lets nobody in without credentials. */
+  readonly doorAsks: boolean;
+  readonly isLoopback: boolean;
+  /** That of the data directory. */
+  readonly localToken: string;
+}
+
+/** Why a request gets nothing; undefined for one that may go on. */
+export type SecretsGuard = (request: IncomingMessage) => StoreError | undefined;
+
+/** Makes the guard of a listener. */
+export function secretsGuard({ doorAsks, isLoopback, localToken }: SecretsGuardOptions): SecretsGuard {
+  if (doorAsks) return () => undefined;
+  const closed = "this needs --store-token-file or --store-client-ca-file";
+  if (!isLoopback) return () => new StoreError("forbidden", closed, 0);
+  const digests = [tokenDigest(localToken)];
+  return ({ headers }) => {
+    const token = tokenOf(headers.authorization);
+    if (token !== undefined && holdsToken(digests, token)) return undefined;
+    return new StoreError("unauthorized", "this needs the local token of the data directory (--data-dir)", 0);
+  };
+}
