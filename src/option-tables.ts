@@ -245,8 +245,8 @@ export const serveOptions = {
     value: "HOST",
     repeatable: true,
     help:
-      "name by which clients may come to a store that asks for no credentials, beside IP addresses, localhost and the " +
-      "host of --store-advertise-url",
+      "name by which clients may come to a store that asks for no credentials, beside IP addresses, localhost and " +
+      "the host of --store-advertise-url",
     read: each(readHost),
   } satisfies Option<readonly string[]>,
   storeMaxValueBytes: {
