@@ -5,6 +5,7 @@
 
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
 import { LabelError } from "../model/labels.ts";
+import { waitingConfig } from "../render/grub-waiting.ts";
 import { RenderError } from "../render/render-error.ts";
 import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
 
@@ -77,7 +78,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   broken: 500,
 };
 
-// iPXE waits that long and asks again, as often as it is told: a brake, and soon enough for a person who watches.
+// iPXE and GRUB wait that long and ask again, as often as they are told: a brake, and soon enough for who watches.
 const retryAfterSeconds = 5;
 
 // Whoever wants a signature can do nothing without it, and may have it later: but what is withheld stays so.
@@ -114,14 +115,19 @@ export const answerError: AnswerError = (thrown, path) => {
 };
 
 function plainAnswer(status: number, text: string, path: string, report?: object): ErrorAnswer {
-  // GRUB runs the body of an error as a script: on its own path the line is a comment, and its signature's is the same.
-  const body = `${/^\/grub(\.(sig|asc))?$/.test(path) ? "# " : ""}${status} ${text}\n`;
+  const body = bodyOf(status, `${status} ${text}`, path);
   const headers = {
     "content-type": "text/plain; charset=utf-8",
     "cache-control": "no-store",
     ...(status === 503 && { "retry-after": String(retryAfterSeconds) }),
   };
   return { status, headers, body, ...(report && { report }) };
+}
+
+/** GRUB runs the body of an error as a script: on its own path the line is a comment, and its signature's is the same. */
+function bodyOf(status: number, words: string, path: string): string {
+  if (status === 503 && path === "/grub") return waitingConfig(words, retryAfterSeconds);
+  return `${/^\/grub(\.(sig|asc))?$/.test(path) ? "# " : ""}${words}\n`;
 }
 
 // All that is told without a problem of its own.

@@ -1,8 +1,10 @@
 /** Refusals as machines meet them: never a status that makes one give up, never a body that does something. */
 
+import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { configNames } from "../../src/boot/boot-configs.ts";
 import { groupDocument, profileDocument } from "../boot/feed-documents.ts";
+import { missing } from "../helpers/requirements.ts";
 import { headerOf, statusOf } from "../http/wire.ts";
 import { type BootServer, kernelBoot, startBootServer, template } from "./boot-server.ts";
 
@@ -76,11 +78,17 @@ describe("an error of `/grub`", () => {
     ["another method", "PUT", "/grub?role=good", 405],
     ["a target of more than 8 KiB", "GET", `/grub?${"x".repeat(8192)}`, 414],
     ["a broken config", "GET", "/grub?role=syntax", 500],
-    ["a held group", "GET", "/grub?role=held", 503],
   ])("is a comment for GRUB, which runs it: %s", async (_name, method, target, status) => {
     const answer = await server.get(target, { method });
     expect(statusOf(answer)).toBe(status);
     expect(answer.body.toString()).toMatch(/^# [1-9]\d\d [a-z ]+\n$/);
+  });
+
+  it("is a script that waits where it would mean so to others, and GRUB's parser takes it", async () => {
+    const held = await server.read("/grub?role=held");
+    expect(held.status).toBe(503);
+    await expect(held.body).toMatchFileSnapshot("../golden/grub/waiting.cfg");
+    if (!missing("grub")) execFileSync("grub-script-check", { input: held.body, stdio: "pipe" });
   });
 
   it("that is no HTTP is one harmless line: GRUB knows no command of three digits", async () => {

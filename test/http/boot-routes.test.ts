@@ -227,7 +227,7 @@ describe.each(names)("`/%s`", (name) => {
     const answer = await ask(port, `/${name}?role=${role}`);
     expect(statusOf(answer)).toBe(503);
     expect(headerOf(answer, "Retry-After")).toBe("5");
-    expect(answer.body.toString()).toMatch(name === "grub" ? /^# 503 .*\n$/ : /^503 .*\n$/);
+    expect(answer.body.toString()).toMatch(name === "grub" ? /^# 503 .*\nset davit_wait="503 / : /^503 .*\n$/);
   });
 
   it("answers 503 with Retry-After before the first sync", async () => {
