@@ -10,7 +10,7 @@ import { assert, unreachable } from "../lib/errors.ts";
 import { isUnmet, normalizeExpressions } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { ObjectKind, ObjectName, SourceObject } from "../model/source.ts";
+import { fileUid, type ObjectKind, type ObjectName, type SourceObject } from "../model/source.ts";
 import { type Check, compileCheck, type Finding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, writtenExpressions } from "./expressions.ts";
@@ -161,7 +161,7 @@ type Refusal = { readonly findings: readonly Finding[] };
 
 function makeObject(name: ObjectName, place: Place, document: JsonObject): SourceObject | Refusal {
   const { kind, namespace } = name;
-  const { uid, generation } = place.meta ?? { uid: `directory/${kind}/${namespace}/${name.name}`, generation: 1 };
+  const { uid, generation } = place.meta ?? { uid: fileUid(name), generation: 1 };
   const meta = { namespace, name: name.name, uid, generation, origin: place.origin };
   const spec = isJsonObject(document.spec) ? document.spec : {};
   switch (kind) {

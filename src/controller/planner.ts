@@ -14,9 +14,17 @@ import { Dependents } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
 import { Faults } from "./faults.ts";
 import { HiddenMachines } from "./hidden-machines.ts";
+import { profileOutcome } from "./profile-outcome.ts";
 import { Ranking } from "./ranking.ts";
-import { draftGroup, type GroupDraft, groupChanges, groupStandIn, reconcileGroup, withTie } from "./reconcile-group.ts";
-import { failProfile, reconcileProfile, removeProfile } from "./reconcile-profile.ts";
+import {
+  barred,
+  draftGroup,
+  type GroupDraft,
+  groupChanges,
+  groupStandIn,
+  reconcileGroup,
+  withTie,
+} from "./reconcile-group.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import { type Passing, profileTombstoneWrites, type TombstoneOptions, tombstoneWrites } from "./tombstones.ts";
 import { Withheld } from "./withheld.ts";
@@ -217,7 +225,9 @@ export class Planner {
     this.#noteWithheld(id, isOutOfView && stored !== undefined);
     if (!isOutOfView) for (const profile of this.#dependents.update(id, object)) addTo(draft.recount, profile);
     const drafted = object && draftGroup(object, stored, adminNamespace);
-    const document = isOutOfView ? stored : drafted?.document;
+    const isUnreadable = object === undefined && source.view.refusalOf(id) !== undefined;
+    const kept = isUnreadable ? stored && barred(stored) : stored;
+    const document = isOutOfView ? kept : drafted?.document;
     this.#ranking.update(`${namespace}/${name}`, document && groupOf(id, document));
     return { id, stored, draft: drafted, document };
   }
@@ -265,7 +275,8 @@ export class Planner {
           checkTemplate: this.#world.checkTemplate,
         });
     // A stand-in tells of the refusal itself.
-    const told = drafted?.object.refusal === undefined ? this.#asTold(id, status, document !== undefined) : status;
+    const isServed = document !== undefined && document.refused !== true;
+    const told = drafted?.object.refusal === undefined ? this.#asTold(id, status, isServed) : status;
     return { changes, told, findings, document };
   }
 
@@ -273,46 +284,30 @@ export class Planner {
     const { source, documents } = this.#options;
     const { namespace, name } = id;
     const object = source.view.get("Profile", namespace, name);
+    const newest = object ?? source.view.refusalOf(id);
     const stored = documents.profile(namespace, name);
     const isStored = stored.document !== undefined;
-    const comesOrGoes = (object === undefined) === isStored;
-    if (this.#hasNewVerdict(id) || comesOrGoes) {
-      for (const reader of this.dependentsOf(id)) addTo(draft.alsoLookAt, reader);
-    }
+    const comesOrGoes = (newest === undefined) === isStored;
+    const readers = this.#hasNewVerdict(id) || comesOrGoes ? this.dependentsOf(id) : [];
+    for (const reader of readers) addTo(draft.alsoLookAt, reader);
     const groupCount = this.#dependents.countOf(id);
-    const isOutOfView = object === undefined && !source.view.isGone(id);
+    const isGone = newest === undefined && source.view.isGone(id);
+    const isOutOfView = newest === undefined && !isGone;
     this.#noteWithheld(id, isOutOfView && isStored);
-    if (isOutOfView) {
-      const told = this.#asTold(id, undefined, isStored);
-      draft.planned.push({ name: id, status: told && { ...told, groupCount }, isRemoved: false });
-      return;
-    }
-    this.#dependents.update(id, object);
-    const outcome: Outcome =
-      object === undefined
-        ? removeProfile(namespace, name, stored)
-        : this.#faults.guard(
-            id,
-            () => reconcileProfile(object, stored, this.#world),
-            () => failProfile(object, stored, this.#world),
-            () => ({ changes: [], status: failedStatus(object.generation, isStored) }),
-          );
-    const { changes, status } = outcome;
+    if (isGone || object !== undefined) this.#dependents.update(id, object);
+    const around = { view: source.view, world: this.#world, faults: this.#faults };
+    const { changes, status, told } = profileOutcome(id, stored, around);
     draft.changes.push(...changes);
-    const passing = { name: id, before: isStored, after: object !== undefined };
-    draft.tombstones.push(...profileTombstoneWrites(passing, this.#tombstoneOptions));
-    const told = this.#asTold(id, status, isStored);
-    draft.planned.push({
-      name: id,
-      status: told && { ...told, groupCount },
-      isRemoved: object === undefined && changes.length > 0,
-      told: outcome.told,
-    });
+    const passing = { name: id, before: isStored, after: newest !== undefined };
+    if (!isOutOfView) draft.tombstones.push(...profileTombstoneWrites(passing, this.#tombstoneOptions));
+    const isRemoved = isGone && changes.length > 0;
+    draft.planned.push({ name: id, status: status && { ...status, groupCount }, isRemoved, told });
   }
 
-  /** A refused object is there: nothing of it waits for a deletion. */
+  /** An object that is refused, or not known as a whole yet, is there: nothing of it waits for a deletion. */
   #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
-    this.withheld.note(id, isOutOfView && this.#options.source.view.refusalOf(id) === undefined);
+    const { view } = this.#options.source;
+    this.withheld.note(id, isOutOfView && (view.refusalOf(id) ?? view.pendingOf?.(id)) === undefined);
   }
 
   /** True when the newest version of a Profile is refused and was not, or the other way round, when last planned. */
@@ -331,12 +326,14 @@ export class Planner {
     return status === undefined ? refusedStatus(refusal, isServed) : asRefused(status, refusal);
   }
 
-  /** There is in view, or out of view for now and still served from the store. */
+  /** There is in view, or refused or out of view for now and still served from the store. */
   #profile(namespace: string, name: string): "there" | "refused" | "missing" {
     const { source, documents } = this.#options;
-    if (source.view.get("Profile", namespace, name) !== undefined) return "there";
     const id = { kind: "Profile", namespace, name } as const;
-    if (!source.view.isGone(id) && documents.profile(namespace, name).document !== undefined) return "there";
+    if (source.view.get("Profile", namespace, name) ?? source.view.pendingOf?.(id)) return "there";
+    const { document } = documents.profile(namespace, name);
+    const isServed = document !== undefined && document.failed !== true;
+    if (isServed && !source.view.isGone(id)) return "there";
     return source.view.refusalOf(id) === undefined ? "missing" : "refused";
   }
 }

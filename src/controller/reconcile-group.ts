@@ -31,8 +31,9 @@ export function draftGroup(
   adminNamespace: string | undefined,
 ): GroupDraft {
   // A refused object replaces nothing that was accepted before.
-  const keepsLastGood = object.refusal !== undefined && stored !== undefined && stored.refused !== true;
-  const wanted: GroupDocument = keepsLastGood ? { ...stored, outdated: true } : toDocument(object);
+  const lastGood = object.refusal === undefined ? undefined : lastGoodOf(stored, object.uid);
+  const keepsLastGood = lastGood !== undefined;
+  const wanted: GroupDocument = keepsLastGood ? { ...lastGood, outdated: true } : toDocument(object);
   const { spec, findings } = permitted(wanted.spec, object.namespace, adminNamespace);
   if (spec === undefined) return { object, document: undefined, sync: "notServed", findings };
   return { object, document: { ...wanted, spec }, sync: keepsLastGood ? "servingLastGood" : "synced", findings };
@@ -102,15 +103,25 @@ export function groupStandIn(
 ): GroupDocument | undefined {
   const { spec } = permitted(object.spec, object.namespace, adminNamespace);
   if (spec === undefined) return undefined;
-  const isAccepted = stored !== undefined && stored.refused !== true;
-  // A refused object replaces nothing that was accepted before.
-  if (isAccepted && object.refusal !== undefined) return { ...stored, outdated: true };
-  if (stored !== undefined && leadingText(stored.spec) === leadingText(spec)) return { ...stored, outdated: true };
+  const lastGood = lastGoodOf(stored, object.uid);
+  const keepsLastGood = object.refusal !== undefined || leadingText(lastGood?.spec) === leadingText(spec);
+  if (lastGood !== undefined && keepsLastGood) return { ...lastGood, outdated: true };
   return { ...toDocument({ ...object, spec: { ...spec, metadata: {} } }), refused: true };
 }
 
+/** What is stored of a Group whose newest version does not even say which machines are its own: those wait. */
+export function barred(stored: GroupDocument): GroupDocument {
+  return { ...stored, refused: true, outdated: true };
+}
+
+/** The accepted version of the Group with this uid: one under the same name that is gone has nothing to say any more. */
+function lastGoodOf(stored: GroupDocument | undefined, uid: string): GroupDocument | undefined {
+  return stored?.uid === uid && stored.refused !== true ? stored : undefined;
+}
+
 /** Who is selected, and whither, by which arguments: all of a Group but its metadata. */
-function leadingText(spec: GroupSpec): string {
+function leadingText(spec: GroupSpec | undefined): string {
+  if (spec === undefined) return "";
   const { profile, selector, expressions = [], matchAll, priority, hold, args = [] } = spec;
   return JSON.stringify([profile, Object.entries(selector).toSorted(), expressions, matchAll, priority, hold, args]);
 }
@@ -136,8 +147,11 @@ function argumentFindings({ args = [] }: GroupSpec, { checkTemplate }: GroupWorl
 function profileFindings(namespace: string, spec: GroupSpec, { profile }: GroupWorld): readonly Finding[] {
   const found = profile(namespace, spec.profile);
   if (found === "there") return [];
-  const state = found === "refused" ? "is refused, see its status" : `does not exist in namespace "${namespace}"`;
-  const message = `Profile "${spec.profile}" ${state}: its machines are answered 404`;
+  const state =
+    found === "refused"
+      ? "is refused, see its status: its machines are answered 503"
+      : `does not exist in namespace "${namespace}": its machines are answered 404`;
+  const message = `Profile "${spec.profile}" ${state}`;
   const place = { field: "spec.profileRef.name" };
   const finding = { type: "ResolvedRefs", reason: "ProfileNotFound", message, place } as const;
   return [found === "refused" ? finding : { ...finding, code: "missing-profile" }];

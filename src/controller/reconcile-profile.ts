@@ -13,9 +13,9 @@ import {
   type SecretTemplate,
   templateParts,
 } from "../model/profile.ts";
-import type { ProfileObject } from "../model/source.ts";
+import type { ObjectMeta, ProfileObject, Refusal } from "../model/source.ts";
 import { profileAdvice } from "./advice.ts";
-import { conditionsFor, type Findings, failedStatus, type Outcome } from "./conditions.ts";
+import { conditionsFor, type Findings, failedStatus, type Outcome, refusedStatus } from "./conditions.ts";
 import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
 
 /** What the store holds of a Profile now. */
@@ -25,15 +25,24 @@ export interface StoredProfile {
   readonly secrets: readonly string[];
 }
 
-/** Brings a Profile's documents in line with its object. */
-export function reconcileProfile(object: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
+/**
+ * Brings a Profile's documents in line with its object.
+ * @param isRefused its newest version is refused, and the object is the one before.
+ */
+export function reconcileProfile(
+  object: ProfileObject,
+  stored: StoredProfile,
+  world: ProfileWorld,
+  isRefused = false,
+): Outcome {
   const { content, findings, secretTexts } = resolveProfile(object, world);
   const { origin, uid, generation, namespace } = object;
-  const lastGood = lastGoodOf(stored);
+  const lastGood = lastGoodOf(stored, uid);
   const keepsLastGood = findings.length > 0 && lastGood !== undefined;
-  const document = keepsLastGood
-    ? asOutdated(withoutWithdrawn(lastGood, namespace, world))
+  const known = keepsLastGood
+    ? withoutWithdrawn(lastGood, namespace, world)
     : { origin, uid, generation, revision: world.sha256(JSON.stringify([object.spec, content])), content };
+  const document = isRefused || findings.length > 0 ? asOutdated(known) : known;
   const sync = keepsLastGood ? "servingLastGood" : "synced";
   const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
   return {
@@ -43,17 +52,37 @@ export function reconcileProfile(object: ProfileObject, stored: StoredProfile, w
   };
 }
 
+/** Keeps what is stored of a Profile whose newest version is refused, or has its machines wait. */
+export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
+  const { uid, namespace } = refusal;
+  const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
+  const document = before === undefined ? standIn(refusal) : asOutdated(withoutWithdrawn(before, namespace, world));
+  return {
+    changes: documentChanges(refusal, document, stored, new Map()),
+    status: refusedStatus(refusal, before !== undefined),
+  };
+}
+
 /**
  * What a Profile comes to whose reconcile ended in an exception: its last good content, or a stand-in that has its
  * machines wait. What is kept of an older version that never was good as a whole is no reason to let them boot it.
  */
-export function failProfile(object: ProfileObject, stored: StoredProfile, world: ProfileWorld): Outcome {
-  const { namespace, generation } = object;
-  const lastGood = lastGoodOf(stored);
+export function failProfile(object: ObjectMeta, stored: StoredProfile, world: ProfileWorld): Outcome {
+  const { namespace, uid, generation } = object;
+  const lastGood = lastGoodOf(stored, uid);
   const document = lastGood === undefined ? standIn(object) : asOutdated(withoutWithdrawn(lastGood, namespace, world));
   return {
     changes: documentChanges(object, document, stored, new Map()),
     status: failedStatus(generation, lastGood !== undefined),
+  };
+}
+
+/** The same where even that ended in an exception: what is stored of this Profile stays, and of another one nothing. */
+export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outcome {
+  const isStored = stored.document?.uid === object.uid;
+  return {
+    changes: isStored ? [] : documentChanges(object, standIn(object), stored, new Map()),
+    status: failedStatus(object.generation, isStored),
   };
 }
 
@@ -62,7 +91,7 @@ function asOutdated(document: ProfileDocument): ProfileDocument {
 }
 
 /** Broken in every part, for a boot service that does not know `failed` yet. */
-function standIn({ origin, uid, generation, name }: ProfileObject): ProfileDocument {
+function standIn({ origin, uid, generation, name }: ObjectMeta): ProfileDocument {
   const broken = { kind: "broken" } as const;
   const templates = Object.fromEntries(templateParts.map((part) => [part, broken]));
   const content: ProfileContent = { displayName: name, boot: broken, templates };
@@ -78,7 +107,7 @@ export function removeProfile(namespace: string, name: string, stored: StoredPro
 
 /** A secret's text is written before the document that names it, and removed after no document names it any more. */
 function documentChanges(
-  { namespace, name }: ProfileObject,
+  { namespace, name }: ObjectMeta,
   document: ProfileDocument,
   stored: StoredProfile,
   secretTexts: ReadonlyMap<string, string>,
@@ -120,8 +149,9 @@ function isWithdrawn(template: SecretTemplate, namespace: string, world: Profile
   return isKnown && "fault" in readSecret(template, namespace, world);
 }
 
-function lastGoodOf({ document }: StoredProfile): ProfileDocument | undefined {
-  return document !== undefined && isWhole(document.content) ? document : undefined;
+/** Of the object with this uid: one under the same name that is gone has nothing to say any more. */
+function lastGoodOf({ document }: StoredProfile, uid: string): ProfileDocument | undefined {
+  return document?.uid === uid && isWhole(document.content) ? document : undefined;
 }
 
 /** True for content that was valid when it was written. */

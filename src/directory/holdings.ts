@@ -14,6 +14,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
 import {
+  fileUid,
   type GroupObject,
   type ObjectKind,
   type ObjectName,
@@ -145,7 +146,7 @@ export class Holdings implements SourceView {
     const problem = second === undefined ? undefined : duplicateProblem(first, second);
     const message = problem?.message ?? (first.kind === "refused" ? first.text : "");
     const object = held !== undefined && !isRefused(held) ? held : refusedGroup([...same.map(objectIn), held], message);
-    const refusal = toRefusal(name, message, second !== undefined || hidesMachines(first));
+    const refusal = toRefusal(name, { origin: originOf(first), message }, second !== undefined || hidesMachines(first));
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
@@ -210,9 +211,10 @@ interface Resolved {
 }
 
 /** Files have no generations. ConfigMaps and Secrets have no status to tell it in. */
-function toRefusal({ kind, namespace, name }: ObjectName, message: string, isVague: boolean): Refusal | undefined {
+function toRefusal(id: ObjectName, told: Pick<Refusal, "origin" | "message">, isVague: boolean): Refusal | undefined {
+  const { kind, namespace, name } = id;
   if (kind !== "Profile" && kind !== "Group") return undefined;
-  return { kind, namespace, name, generation: 1, message, ...(isVague && { hidesMachines: true }) };
+  return { kind, namespace, name, uid: fileUid(id), generation: 1, ...told, ...(isVague && { hidesMachines: true }) };
 }
 
 function hidesMachines(definition: Definition): boolean {

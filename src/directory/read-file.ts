@@ -11,7 +11,7 @@ import { decodeUtf8 } from "../admission/secret-data.ts";
 import type { Position } from "../lib/position.ts";
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
-import type { GroupObject, ObjectName, SourceObject } from "../model/source.ts";
+import { fileUid, type GroupObject, type ObjectName, type SourceObject } from "../model/source.ts";
 import { type FileProblem, wholeProblem } from "./file-problem.ts";
 import { readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
 
@@ -265,7 +265,6 @@ function toDefinition(
   if (name === undefined) return undefined;
   const refused = { kind: "refused", name, origin, text, place, ...(hidesMachines && { hidesMachines }) } as const;
   if (standIn === undefined) return refused;
-  const uid = `directory/Group/${name.namespace}/${name.name}`;
-  const meta = { namespace: name.namespace, name: name.name, uid, generation: 1, origin };
+  const meta = { namespace: name.namespace, name: name.name, uid: fileUid(name), generation: 1, origin };
   return { ...refused, standIn: { kind: "Group", ...meta, spec: standIn, refusal: text } };
 }

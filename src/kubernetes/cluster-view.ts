@@ -3,7 +3,7 @@
  *
  * A Profile is shown only once it is known what its ConfigMaps and Secrets are; until then its version before stays, so
  * that nobody takes a reference that is still being read for one that leads nowhere. An object that davit cannot
- * understand keeps its last version, too.
+ * understand keeps its last version, too. One of another uid is no version before.
  *
  * What is gone is known by kind and namespace: from a list that was read whole, of a namespace that is there. A refused
  * object keeps itself and nothing else, since a list has every object, be it good or bad.
@@ -13,6 +13,7 @@ import { isDeepStrictEqual } from "node:util";
 import type {
   GroupObject,
   ObjectKind,
+  ObjectMeta,
   ObjectName,
   OwnName,
   ProfileObject,
@@ -116,6 +117,11 @@ export class ClusterView implements SourceView {
     return this.#stores()[kind].all();
   }
 
+  pendingOf({ kind, namespace, name }: ObjectName): ObjectMeta | undefined {
+    const id = `${namespace}/${name}`;
+    return kind === "Profile" && !this.#profiles.has(id) ? this.#pending.get(id) : undefined;
+  }
+
   isForbidden({ kind, namespace, name }: ObjectName): boolean {
     if (kind === "Profile" || kind === "Group") return false;
     return this.#caches[kind].isForbidden({ kind, namespace, name });
@@ -133,9 +139,10 @@ export class ClusterView implements SourceView {
     this.#noteRefusal(name, judgement);
     const isRefused = this.refusalOf(name);
     const isNews = !isDeepStrictEqual(wasRefused, isRefused);
-    // What cannot be understood is not gone.
-    if (isRefused !== undefined && judgement?.object === undefined) return isNews;
-    return this.#put(name.kind, `${name.namespace}/${name.name}`, judgement?.object) || isNews;
+    const id = `${name.namespace}/${name.name}`;
+    // What cannot be understood is not gone; one of another uid is.
+    const isKept = isRefused !== undefined && judgement?.object === undefined && this.#uidOf(name) === isRefused.uid;
+    return isKept ? isNews : this.#put(name.kind, id, judgement?.object) || isNews;
   }
 
   /** Tells that it is now known what a reference leads to, or that this has changed. @returns what shows it. */
@@ -153,10 +160,16 @@ export class ClusterView implements SourceView {
     const key = referenceKey({ kind, namespace, name });
     if (judgement?.refusal === undefined) this.#refusals.delete(key);
     else {
-      const { generation, refusal: message, hidesMachines } = judgement;
-      const refusal = { kind, namespace, name, generation, message, ...(hidesMachines && { hidesMachines }) };
-      this.#refusals.set(key, refusal);
+      const { uid, generation, refusal: message, hidesMachines } = judgement;
+      const refused = { kind, namespace, name, uid, generation, origin, message };
+      this.#refusals.set(key, { ...refused, ...(hidesMachines && { hidesMachines }) });
     }
+  }
+
+  /** Of the newest version that was accepted. */
+  #uidOf({ kind, namespace, name }: OwnName): string | undefined {
+    const id = `${namespace}/${name}`;
+    return kind === "Group" ? this.#groups.get(id)?.uid : (this.#pending.get(id) ?? this.#profiles.get(id))?.uid;
   }
 
   #put(kind: OwnName["kind"], id: string, object: SourceObject | undefined): boolean {
@@ -174,12 +187,15 @@ export class ClusterView implements SourceView {
       this.#noteWhole();
       return this.#profiles.delete(id);
     }
-    const shown = this.#profiles.get(id);
-    if (shown === object || this.#pending.get(id) === object) return false;
-    this.#refer(id, shown === undefined ? [object] : [object, shown]);
+    const before = this.#profiles.get(id);
+    if (before === object || this.#pending.get(id) === object) return false;
+    const isOther = before !== undefined && before.uid !== object.uid;
+    // Another object under the same name has no version before.
+    if (isOther) this.#profiles.delete(id);
+    this.#refer(id, before === undefined || isOther ? [object] : [object, before]);
     if (this.#showIfKnown(id, object)) return true;
     this.#pending.set(id, object);
-    return false;
+    return isOther;
   }
 
   /** The version before stays complete as long as it is shown: its references are wanted, too. */

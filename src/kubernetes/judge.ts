@@ -15,6 +15,7 @@ import type { SharedConditions } from "./shared-conditions.ts";
 
 /** What an object is to davit, and what its status says now. */
 export interface Judgement {
+  readonly uid: string;
   readonly generation: number;
   /** The object, also a Group that is refused and at least says which machines are its own. */
   readonly object?: SourceObject;
@@ -53,7 +54,7 @@ export function judge(
     findings: findingsOf(dropped),
     meta: { uid: meta.uid, generation: Math.max(generation, 1) },
   });
-  const base = { generation, status, dropped };
+  const base = { uid: meta.uid, generation, status, dropped };
   if (verdict.kind === "accepted") return { ...base, object: verdict.object };
   const refusal = verdict.kind === "refused" ? describe(verdict) : "it is of another group";
   const standIn = verdict.kind === "refused" ? toStandIn(verdict, meta, { generation, refusal }) : undefined;

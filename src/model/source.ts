@@ -23,7 +23,12 @@ export function objectKey({ kind, namespace, name }: ObjectName): string {
   return [kind, namespace, name].join("/");
 }
 
-interface ObjectMeta {
+/** The uid of an object in a file, which has none: one that is written anew under its name is the same object. */
+export function fileUid(name: ObjectName): string {
+  return `directory/${objectKey(name)}`;
+}
+
+export interface ObjectMeta {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
@@ -78,11 +83,9 @@ export interface OwnName extends ObjectName {
 
 /**
  * An object whose newest version is refused, which its user shall read in its status. What is in view of it is the
- * version before, a stand-in, or nothing.
+ * version before, a stand-in, or nothing; never a version of another uid.
  */
-export interface Refusal extends OwnName {
-  /** Of the version that is refused. */
-  readonly generation: number;
+export interface Refusal extends ObjectMeta, OwnName {
   /** As `SourceProblem.message`. */
   readonly message: string;
   /** Of a Group: its selector cannot be read whole, so nobody knows every machine that it names. */
@@ -109,6 +112,11 @@ export interface SourceView {
     name: string,
   ): Extract<SourceObject, { kind: Kind }> | undefined;
   all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>>;
+  /**
+   * A Profile that is not in view yet, since it is not known what it refers to; undefined as well where the version
+   * before, of the same uid, is in view meanwhile. Absent where everything is known at once.
+   */
+  pendingOf?(name: ObjectName): ObjectMeta | undefined;
   /** True for one that is not in view since davit may not read it: it may be there. Absent where everything is read. */
   isForbidden?(name: ObjectName): boolean;
 }

@@ -81,6 +81,29 @@ export class ControllerUnderTest {
     return this.#index.groupCount;
   }
 
+  /** What a machine with these labels boots, such as `kernel /assets/vmlinuz`, or why it gets nothing. */
+  boots(labels: Readonly<Record<string, string>>): string {
+    try {
+      const { boot } = this.#index.select(new Map(Object.entries(labels))).profile.content;
+      if (boot?.kind === "kernel") return `kernel ${boot.kernel}`;
+      return boot?.kind === "local" ? `local ${boot.local}` : (boot?.kind ?? "nothing");
+    } catch (error) {
+      if (error instanceof BootError) return error.reason;
+      throw error;
+    }
+  }
+
+  /** The same after each change of the store from now on: every answer that the machine can get meanwhile. */
+  watchBoots(labels: Readonly<Record<string, string>>): readonly string[] {
+    const seen: string[] = [];
+    const look = () => {
+      const boots = this.boots(labels);
+      if (seen.at(-1) !== boots) seen.push(boots);
+    };
+    this.store.follow("/davit", { replaced: look, changed: look });
+    return seen;
+  }
+
   /** `group profile` for a machine with these labels, or why it gets none. */
   answer(labels: Readonly<Record<string, string>>): string {
     try {

@@ -1,5 +1,6 @@
 import type {
   ObjectKind,
+  ObjectMeta,
   ObjectName,
   OwnName,
   Refusal,
@@ -18,6 +19,8 @@ export class FakeSource implements Source, SourceView {
   complete = true;
   isFollowed = true;
   withheld: readonly ObjectName[] = [];
+  /** The only Profile that is not in view yet. */
+  pending: ObjectMeta | undefined;
   readonly #objects = new Map<string, SourceObject>();
   readonly #refusals = new Map<string, Refusal>();
   #listener: SourceListener | undefined;
@@ -36,6 +39,10 @@ export class FakeSource implements Source, SourceView {
     return object !== undefined && isOf(kind, object) ? object : undefined;
   }
 
+  pendingOf({ kind, name }: ObjectName): ObjectMeta | undefined {
+    return kind === "Profile" && this.pending?.name === name ? this.pending : undefined;
+  }
+
   *all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
     for (const object of this.#objects.values()) if (isOf(kind, object)) yield object;
   }
@@ -49,15 +56,30 @@ export class FakeSource implements Source, SourceView {
   }
 
   isGone(name: ObjectName): boolean {
-    const isKnown = this.complete && this.refusalOf(name) === undefined;
+    const isThere = this.refusalOf(name) ?? this.pendingOf(name);
+    const isKnown = this.complete && isThere === undefined;
     return isKnown && this.get(name.kind, name.namespace, name.name) === undefined;
   }
 
   /** Refuses the newest version of an object, or no more, without telling. */
-  refuse({ kind, namespace, name }: OwnName, message: string | undefined): this {
+  refuse(
+    { kind, namespace, name }: OwnName,
+    message: string | undefined,
+    read: Partial<Omit<Refusal, keyof OwnName>> = {},
+  ): this {
     const key = `${kind}/${namespace}/${name}`;
     if (message === undefined) this.#refusals.delete(key);
-    else this.#refusals.set(key, { kind, namespace, name, generation: 7, message });
+    else
+      this.#refusals.set(key, {
+        kind,
+        namespace,
+        name,
+        uid: "uid-1",
+        generation: 7,
+        origin: "web.yaml",
+        message,
+        ...read,
+      });
     return this;
   }
 

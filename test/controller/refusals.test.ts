@@ -62,42 +62,64 @@ const servingLastGood = {
 };
 const neverAccepted = { ...servingLastGood, ResolvedRefs: "Unknown NotAccepted", Synced: "False NotServed" };
 
+/** What the document of a Profile has, if that is what is refused. */
+function isOutdated({ kind }: OwnName, ofKind: OwnName["kind"]) {
+  return kind === ofKind ? { outdated: true } : { generation: 1 };
+}
+
 describe("a refused version", () => {
   it.each([profile, group])("of a $kind shows, while the version before stays", async (name) => {
     source.put(profileObject(), groupObject());
     await step();
     source.refuse(name, message);
-    const { told, writes } = await step();
+    const { told } = await step();
     expect(told[name.kind]).toMatchObject(servingLastGood);
-    expect(writes).toEqual([]);
+    expect(documents.profile("default", "web").document).toMatchObject(isOutdated(name, "Profile"));
     source.refuse(name, undefined);
     expect((await step()).told[name.kind]).toMatchObject({ observedGeneration: 1, Ready: "True Ready" });
   });
 
-  it.each([profile, group])(
-    "of a $kind shows after a restart, when the store alone knows the one before",
-    async (name) => {
-      source.put(profileObject(), groupObject());
-      await step();
-      restart();
-      source.drop(name).refuse(name, message);
-      const { told, writes } = await step();
-      expect(told[name.kind]).toMatchObject({ ...servingLastGood, ResolvedRefs: "Unknown NotAccepted" });
-      expect(writes).toEqual([]);
-    },
-  );
+  it("of a Profile shows after a restart, when the store alone knows the one before", async () => {
+    source.put(profileObject(), groupObject());
+    await step();
+    restart();
+    source.drop(profile).refuse(profile, message);
+    const { told } = await step();
+    expect(told.Profile).toMatchObject({ ...servingLastGood, ResolvedRefs: "Unknown NotAccepted" });
+    expect(documents.profile("default", "web").document).toMatchObject({ outdated: true });
+    expect((await step()).writes).toEqual([]);
+  });
 
-  it.each([profile, group])("of a $kind that never was accepted shows, and nothing is stored", async (name) => {
-    source.refuse(name, message);
+  it("of a Group of which not even the selector can be read has the machines of the one before wait", async () => {
+    source.put(profileObject(), groupObject());
+    await step();
+    restart();
+    source.drop(group).refuse(group, message);
+    expect((await step()).told.Group).toMatchObject(neverAccepted);
+    expect(documents.group("default", "node1")).toMatchObject({ refused: true });
+    expect((await step()).writes).toEqual([]);
+  });
+
+  it("of a Profile that never was accepted shows, and its machines wait", async () => {
+    source.refuse(profile, message);
+    expect((await step()).told).toMatchObject({ Profile: neverAccepted });
+    expect(documents.profile("default", "web").document).toMatchObject({ failed: true });
+    source.refuse(profile, undefined);
+    await step();
+    expect(documents.profile("default", "web").document).toBeUndefined();
+  });
+
+  it("of a Group that never was accepted and has no selector shows, and nothing is stored", async () => {
+    source.refuse(group, message);
     const { told, writes } = await step();
-    expect(told).toMatchObject({ [name.kind]: neverAccepted });
+    expect(told).toMatchObject({ Group: neverAccepted });
     expect(writes).toEqual([]);
   });
 
   it("of a Profile is what its Groups say, and they are looked at again when it comes and goes", async () => {
     source.put(groupObject()).refuse(profile, message);
     const { told } = await step();
-    expect(told.Group?.message).toBe('Profile "web" is refused, see its status: its machines are answered 404');
+    expect(told.Group?.message).toBe('Profile "web" is refused, see its status: its machines are answered 503');
     source.refuse(profile, undefined);
     expect((await step([profile])).alsoLookAt).toEqual([group]);
     expect((await step([group])).told.Group?.message).toContain('Profile "web" does not exist');

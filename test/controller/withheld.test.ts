@@ -39,7 +39,7 @@ it("A deletion that waits is counted, named and logged once, and is done when mo
 it("An object that is refused keeps itself alone: no deletion of it waits, and of another one neither", async () => {
   under.source.drop(node1, node2).refuse(node1, "spec.priority: must be 1000 or less").tellChanged(node1, node2);
   await expect.poll(() => under.answer({ role: "b" })).toBe("noMatch");
-  expect(under.answer({ mac: "52:54:00:a1:9c:ae" })).toBe("default/node1 web");
+  expect(under.answer({ mac: "52:54:00:a1:9c:ae" })).toBe("refused");
   expect(await counted()).toBe(0);
 });
 

@@ -76,6 +76,25 @@ describe("what Profiles refer to", () => {
     expect(under.listed).toEqual([true]);
   });
 
+  it("leaves nothing in view of a Profile that went, while the new one of that name is not known", async () => {
+    suite.server.put(profileOf("web", { displayName: "old" }));
+    const under = sourceOf();
+    await under.list();
+    const name = { kind: "Profile", namespace: "default", name: "web" } as const;
+    const old = under.source.view.get("Profile", "default", "web");
+    expect(under.source.view.pendingOf?.(name)).toBeUndefined();
+    suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });
+    const held = suite.server.always(/configmaps\/texts/, (_, response) => sendStatus(response, 503, "Unavailable"));
+    suite.server.delete("Profile", "web");
+    suite.server.put(profileOf("web", { displayName: "new", ignition: fromConfigMap("texts") }));
+    await until(() => under.source.view.pendingOf?.(name) !== undefined);
+    expect(under.source.view.get("Profile", "default", "web")).toBeUndefined();
+    expect(under.source.view.pendingOf?.(name)?.uid).not.toBe(old?.uid);
+    held();
+    await until(() => under.source.view.get("Profile", "default", "web")?.spec.displayName === "new");
+    expect(under.source.view.pendingOf?.(name)).toBeUndefined();
+  });
+
   it("is let go when nobody refers to it any more", async () => {
     suite.server.put(profileOf("web", { generic: fromSecret("keys"), ignition: fromConfigMap("texts") }));
     suite.server.put({ kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } });

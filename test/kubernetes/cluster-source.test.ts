@@ -114,7 +114,9 @@ describe("an object that davit does not understand", () => {
       kind: "Profile",
       namespace: "default",
       name: "web",
+      uid: expect.any(String),
       generation: 2,
+      origin: "cluster",
       message: expect.stringMatching(/^spec: has a field that does not exist: .*; is the CRD in the cluster of this/),
     });
     expect(under.source.view.get("Profile", "default", "web")?.spec.displayName).toBe("good");
@@ -279,7 +281,7 @@ describe("the first list", () => {
     await until(() => under.source.view.get("Profile", "default", "web") !== undefined);
     await until(() => suite.server.seen("list", groupsPath).length === 1);
     expect(under.listed).toEqual([]);
-    expect(under.source.view.complete).toBe(true);
+    expect(under.source.view.complete).toBe(false);
     off();
     await until(() => under.bed.told("not following the cluster, what is known stays").length > 0);
     await under.bed.clock.advance(800);

@@ -1,0 +1,45 @@
+/** What a Profile comes to, whatever is known of its newest version: accepted, refused, not read whole, or gone. */
+
+import type { ObjectName, ProfileObject, Refusal, SourceView } from "../model/source.ts";
+import { asRefused, type Outcome } from "./conditions.ts";
+import type { Faults } from "./faults.ts";
+import {
+  abandonProfile,
+  failProfile,
+  reconcileProfile,
+  refuseProfile,
+  removeProfile,
+  type StoredProfile,
+} from "./reconcile-profile.ts";
+import type { ProfileWorld } from "./resolve-profile.ts";
+
+interface Around {
+  readonly view: Pick<SourceView, "get" | "refusalOf" | "pendingOf" | "isGone">;
+  readonly world: ProfileWorld;
+  readonly faults: Faults;
+}
+
+/** Plans a Profile. Of one that is out of view everything stays. */
+export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
+  const { view, world, faults } = around;
+  const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);
+  if (newest === undefined) {
+    if (view.isGone(id)) return removeProfile(id.namespace, id.name, stored);
+    const pending = view.pendingOf?.(id);
+    return { changes: pending === undefined ? [] : abandonProfile(pending, stored).changes, status: undefined };
+  }
+  return faults.guard(
+    id,
+    () => outcomeOf(newest, stored, around),
+    () => failProfile(newest, stored, world),
+    () => abandonProfile(newest, stored),
+  );
+}
+
+function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { view, world }: Around): Outcome {
+  if (!("spec" in newest)) return refuseProfile(newest, stored, world);
+  const refusal = view.refusalOf(newest);
+  const outcome = reconcileProfile(newest, stored, world, refusal !== undefined);
+  const { status } = outcome;
+  return refusal === undefined || status === undefined ? outcome : { ...outcome, status: asRefused(status, refusal) };
+}
