@@ -20,6 +20,10 @@ export const bootRefusals = {
   failed: "profile could not be prepared",
   /** Groups of several namespaces claim the machine alike, and it is not for davit to pick one. */
   tied: "groups tie",
+  /** A label that names the machine is there, cannot be read, and Groups select by it. */
+  unreadable: "identity not readable",
+  /** A label that names the machine is there twice, with different values. */
+  ambiguous: "identity ambiguous",
   /** The Profile overwrites disks, and it is not certain that the objects say so now. */
   doubtful: "install not certain",
   /** Part of the source is unreadable, and the answer could be one that the unreadable part overrides. */

@@ -12,7 +12,7 @@ import type { Log } from "../lib/log.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import { isCatchAll } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { Labels } from "../model/labels.ts";
+import type { LabelFlaws, Labels } from "../model/labels.ts";
 import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { namesMachine } from "../model/specificity.ts";
@@ -106,12 +106,13 @@ export class BootIndex implements FeedListener {
 
   /**
    * The group that a machine with these labels gets.
-   * @throws {BootError} notReady, withheld, bereft, noMatch, tied, refused or held.
+   * @throws {BootError} notReady, ambiguous, unreadable, withheld, bereft, noMatch, tied, refused or held.
    */
   selectGroup(labels: Labels): BootGroup {
     const { synced } = this.#known;
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
     const group = this.#selectors.find(labels);
+    if (labels.flaws !== undefined) this.#assertIdentity(labels.flaws, group);
     // What cannot be read yet may hold this machine's own group.
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
     if (this.#known.isBereft(labels, group)) throw new BootError("bereft", group && { group: group.id });
@@ -132,7 +133,7 @@ export class BootIndex implements FeedListener {
     if (profile.hasFailed) throw new BootError("failed", subject);
     // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
     if (profile.isInstall && this.isWithholding) throw new BootError("withheld", subject);
-    if (profile.isInstall && this.#isDoubtful(group, profile)) throw new BootError("doubtful", subject);
+    if (profile.isInstall && this.#isDoubtful({ group, profile }, labels)) throw new BootError("doubtful", subject);
     return { group, profile };
   }
 
@@ -170,15 +171,29 @@ export class BootIndex implements FeedListener {
     return { text, raw: template.raw, ...(template.format && { format: template.format }) };
   }
 
-  /** True when newer versions of the objects, or Groups that are not there yet, may say something else. */
-  #isDoubtful(group: BootGroup, profile: BootProfile): boolean {
-    return group.isOutdated || profile.isOutdated || (this.#settling.isUnderWay() && isCatchAll(group));
-  }
-
   /** What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device. */
   #whyNoProfile({ profileId }: BootGroup): BootRefusal {
     if (this.isWithholding) return "withheld";
     return this.#known.goneProfiles.has(profileId) ? "vanished" : "noProfile";
+  }
+
+  /** @throws {BootError} ambiguous or unreadable: who says who it is, never boots as one that says nothing. */
+  #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined): void {
+    const subject = group && { group: group.id };
+    if (flaws.repeated.size > 0) throw new BootError("ambiguous", subject);
+    if (!namesMachine(group) && this.#mayMatter(flaws)) throw new BootError("unreadable", subject);
+  }
+
+  /** True when some Group selects, or did a moment ago, by a label that cannot be read. */
+  #mayMatter({ unreadable }: LabelFlaws): boolean {
+    return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
+  }
+
+  /** True when newer versions, Groups that are not there yet, or a label that cannot be read may say something else. */
+  #isDoubtful({ group, profile }: Machine, { flaws }: Labels): boolean {
+    if (group.isOutdated || profile.isOutdated) return true;
+    if (flaws !== undefined && this.#mayMatter(flaws)) return true;
+    return this.#settling.isUnderWay() && isCatchAll(group);
   }
 
   /** The path alone: a document holds what its user wrote. */

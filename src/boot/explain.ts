@@ -85,6 +85,8 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   refused: "the Group was refused when it was applied, and no older version was accepted: its machines wait",
   failed: "davit could not prepare the Profile, and has no older version of it: its machines wait",
   tied: "Groups of several namespaces have this selector and priority, and none of them is picked",
+  unreadable: "a label that names the machine cannot be read, and Groups select by it: the machine waits",
+  ambiguous: "a label that names the machine comes twice with different values: the machine waits",
   doubtful: "the Profile installs, and davit cannot be certain that the objects say so now: the machine waits",
   withheld: "part of the source cannot be read and may hold this machine's own Group or its Profile: it waits",
   broken: "a template, or what it yields, cannot be used",

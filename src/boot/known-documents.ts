@@ -144,6 +144,11 @@ export class KnownDocuments {
     return this.#tombstones.isBereft(labels, group);
   }
 
+  /** True when a Group that selected by this label went a moment ago. */
+  hasTombstones(label: string): boolean {
+    return this.#tombstones.has(label);
+  }
+
   /** The group whose document lies at a path; undefined too for a path that is no group's. */
   groupAt(path: string): BootGroup | undefined {
     const address = documentAddress(path);

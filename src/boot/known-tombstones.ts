@@ -37,6 +37,11 @@ export class KnownTombstones {
     this.#selectors.get(label)?.delete(value);
   }
 
+  /** True while there is one for any value of a label. */
+  has(label: string): boolean {
+    return (this.#selectors.get(label)?.size ?? 0) > 0;
+  }
+
   /** True when a Group that selected this machine went a moment ago, and this one says less of its labels. */
   isBereft(labels: Labels, group: Group | undefined): boolean {
     for (const [label, tombstones] of this.#selectors) {

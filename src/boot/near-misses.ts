@@ -12,7 +12,7 @@ import type { Log } from "../lib/log.ts";
 import { inSlices, nextTurn } from "../lib/slices.ts";
 import { shown } from "../lib/visible.ts";
 import { selectorText } from "../model/group.ts";
-import { type Labels, reservedLabels } from "../model/labels.ts";
+import { type Labels, reservedLabels, sentLabels } from "../model/labels.ts";
 import type { BootIndex } from "./boot-index.ts";
 import { findContenders } from "./contenders.ts";
 import { missesOf } from "./explain.ts";
@@ -107,6 +107,6 @@ function missesText(misses: readonly string[]): string {
 
 /** Who the machine is, as far as it says so: labels with a name of davit's own, cut. */
 function reserved(labels: Labels): Readonly<Record<string, string>> {
-  const known = [...labels].filter(([name, value]) => reservedLabels.has(name) && value !== "");
+  const known = [...sentLabels(labels)].filter(([name, value]) => reservedLabels.has(name) && value !== "");
   return Object.fromEntries(known.map(([name, value]) => [name, shown(value)]));
 }

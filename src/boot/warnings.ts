@@ -1,22 +1,27 @@
 /** What may surprise who boots a machine, although it is answered: told by a preview and by `davit render`, and in no boot's way. */
 
 import { shown } from "../lib/visible.ts";
-import { identityLabels, type Labels, reservedLabels, zeroUuid } from "../model/labels.ts";
+import { identityLabels, type Labels, reservedLabels } from "../model/labels.ts";
 import { withArguments } from "../model/profile.ts";
 import { lacksInitrdArgument } from "../render/initrd.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
 export interface Warning {
   /** For programs; the words may change. */
-  readonly code: "unreadableLabel" | "labelCase" | "zeroUuid" | "catchAll" | "efiInitrd" | "usesRequest";
+  readonly code:
+    | "unreadableLabel"
+    | "repeatedLabel"
+    | "labelCase"
+    | "namelessUuid"
+    | "catchAll"
+    | "efiInitrd"
+    | "usesRequest";
   readonly text: string;
 }
 
 /** A request, and who takes it. */
 export interface SeenRequest {
   readonly labels: Labels;
-  /** Reserved names that the query has and no label came of. */
-  readonly unreadable: readonly string[];
   /** Every label that some Group selects by. */
   readonly selectorLabels: ReadonlySet<string>;
   readonly chosen: BootGroup | undefined;
@@ -35,18 +40,22 @@ export function warningsOf(seen: Seen): readonly Warning[] {
 
 /** Those of the request, and of who takes it: they come whatever the machine asks for. */
 export function requestWarnings(seen: SeenRequest): readonly Warning[] {
-  return [
-    ...seen.unreadable.map((name) => warning("unreadableLabel", `${name} cannot be read, and counts as absent`)),
-    ...caseWarnings(seen),
-    ...(seen.labels.get("uuid") === zeroUuid
-      ? [warning("zeroUuid", "uuid is all zeros, which many cheap boards share")]
-      : []),
-    ...catchAllWarnings(seen),
-  ];
+  return [...identityWarnings(seen.labels), ...caseWarnings(seen), ...catchAllWarnings(seen)];
 }
 
 function warning(code: Warning["code"], text: string): Warning {
   return { code, text };
+}
+
+function identityWarnings(labels: Labels): readonly Warning[] {
+  const { unreadable = [], repeated = [], isUuidNameless = false } = labels.flaws ?? {};
+  return [
+    ...[...unreadable].map((name) => warning("unreadableLabel", `${name} cannot be read, and selects no Group`)),
+    ...[...repeated].map((name) => warning("repeatedLabel", `${name} comes twice, with different values`)),
+    ...(isUuidNameless
+      ? [warning("namelessUuid", "uuid is none, or one that many boards share: it names no machine")]
+      : []),
+  ];
 }
 
 /** Only reserved names are taken in any letter case. */

@@ -8,7 +8,7 @@ import { Moment } from "../boot/moment.ts";
 import { requestWarnings, type Warning } from "../boot/warnings.ts";
 import { answerMachine } from "../http/boot-answer.ts";
 import { answerError } from "../http/errors.ts";
-import { LabelError, type Labels, labelsFromQuery, unreadableLabels } from "../model/labels.ts";
+import { LabelError, type Labels, labelsFromQuery } from "../model/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";
 import { wantsOf } from "../model/wants.ts";
 import { bootIndexOf, type Manifests } from "../offline/load-manifests.ts";
@@ -63,7 +63,7 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   return {
     endpoints: [...renderedEndpoints, ...partsFor(machine)],
     ask,
-    warnings: machine === undefined ? [] : warningsFor(machine, index, rawQuery),
+    warnings: machine === undefined ? [] : warningsFor(machine, index),
   };
 }
 
@@ -83,9 +83,9 @@ function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefine
   }
 }
 
-function warningsFor({ labels, moment }: ReadMachine, { groups }: BootIndex, rawQuery: string): readonly Warning[] {
+function warningsFor({ labels, moment }: ReadMachine, { groups }: BootIndex): readonly Warning[] {
   const selectorLabels = new Set([...groups.values()].flatMap((group) => wantsOf(group).map(({ label }) => label)));
-  return requestWarnings({ labels, unreadable: unreadableLabels(rawQuery), selectorLabels, chosen: moment.chosen });
+  return requestWarnings({ labels, selectorLabels, chosen: moment.chosen });
 }
 
 /** Parts of the Profile that a machine gets; none where it gets no Profile, which every answer tells then. */

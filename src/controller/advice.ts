@@ -2,8 +2,8 @@
 
 import { toRequirement } from "../model/expression.ts";
 import { type GroupSpec, isBroad } from "../model/group.ts";
+import { isOwnUuid } from "../model/hardware-ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import { zeroUuid } from "../model/labels.ts";
 import type { KernelBoot, ProfileSpec } from "../model/profile.ts";
 import { lacksInitrdArgument } from "../render/initrd.ts";
 import { sharedNames } from "../render/metadata.ts";
@@ -25,16 +25,17 @@ export function groupAdvice(spec: GroupSpec): readonly Advice[] {
 
 function selectorAdvice(spec: GroupSpec): readonly Advice[] {
   return [
-    ...zeroUuidAdvice(spec),
+    ...uuidAdvice(spec),
     ...(isBroad(spec) ? [broadAdvice] : []),
     ...(isContradictory(spec) ? [contradictionAdvice] : []),
   ];
 }
 
-function zeroUuidAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
+function uuidAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
   const lists = expressions.filter(({ key, operator }) => key === "uuid" && operator === "In");
-  if (selector.uuid === zeroUuid) return [uuidAdvice("spec.selector.matchLabels.uuid")];
-  return lists.some(({ values }) => values.includes(zeroUuid)) ? [uuidAdvice("spec.selector.matchExpressions")] : [];
+  if (selector.uuid !== undefined && !isOwnUuid(selector.uuid)) return [noUuid("spec.selector.matchLabels.uuid")];
+  const isInList = lists.some(({ values }) => !values.every(isOwnUuid));
+  return isInList ? [noUuid("spec.selector.matchExpressions")] : [];
 }
 
 /** True where a label has a value that an expression rules out. */
@@ -46,8 +47,9 @@ function isContradictory({ selector, expressions = [] }: GroupSpec): boolean {
   });
 }
 
-function uuidAdvice(field: string): Advice {
-  return { code: "zero-uuid", field, text: "selector uuid is all zeros, which many cheap boards share" };
+function noUuid(field: string): Advice {
+  const text = "a uuid of the selector is none, or one that many boards share: it selects no machine";
+  return { code: "nameless-uuid", field, text };
 }
 
 const broadAdvice: Advice = {

@@ -11,7 +11,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { inSlices, Slices } from "../lib/slices.ts";
-import { labelsFromQuery } from "../model/labels.ts";
+import { labelsFromQuery, sentLabels } from "../model/labels.ts";
 import { HistoryView } from "./history-view.ts";
 import { Intake, type IntakeLimits, type ToldRequest } from "./intake.ts";
 import { type RecordLimits, Records } from "./records.ts";
@@ -126,6 +126,6 @@ export class History {
 
   #takeOver(): void {
     const told = this.#intake.take();
-    this.#records.add(told, told.query === undefined ? undefined : labelsFromQuery(told.query));
+    this.#records.add(told, told.query === undefined ? undefined : sentLabels(labelsFromQuery(told.query)));
   }
 }

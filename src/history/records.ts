@@ -3,6 +3,7 @@
  * address knows which machines named themselves there.
  */
 
+import { isOwnUuid } from "../model/hardware-ids.ts";
 import type { Labels } from "../model/labels.ts";
 import { keptValue } from "./label-sets.ts";
 import { RequestRows, type SeenRequest } from "./request-rows.ts";
@@ -143,12 +144,7 @@ function machineKey(labels: Labels): string | undefined {
   if (mac !== undefined) return mac;
   for (const name of ["uuid", "serial", "hostname"]) {
     const value = keptValue(labels, name);
-    if (value !== undefined && !isEveryBoards(value)) return `${name}=${value}`;
+    if (value !== undefined && (name !== "uuid" || isOwnUuid(value))) return `${name}=${value}`;
   }
   return undefined;
-}
-
-/** A UUID of zeros, or of ones, is what a board has that nobody gave one. */
-function isEveryBoards(value: string): boolean {
-  return /^(?:[0-]{36}|[f-]{36})$/.test(value);
 }

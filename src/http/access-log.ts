@@ -9,7 +9,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
-import type { Labels } from "../model/labels.ts";
+import { type Labels, sentLabels } from "../model/labels.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";
 import { pathOf } from "./server.ts";
 
@@ -92,7 +92,7 @@ export function accessLog({ log, clock, metrics, history }: AccessLogOptions): A
         group: machine?.group,
         profile: machine?.profile,
         mac: brief(machine?.labels.get("mac")),
-        uuid: brief(machine?.labels.get("uuid")),
+        uuid: brief(machine && sentLabels(machine.labels).get("uuid")),
         signature: isSignature === true ? true : undefined,
         durationMs: Math.round(durationMs * 10) / 10,
         aborted: response.writableFinished ? undefined : true,

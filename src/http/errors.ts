@@ -72,6 +72,8 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   refused: 503,
   failed: 503,
   tied: 500,
+  unreadable: 503,
+  ambiguous: 503,
   doubtful: 503,
   withheld: 503,
   // Ignition asks again for ever after a 500, and ends in its emergency shell after anything below.

@@ -7,7 +7,7 @@
 import type { FastifyPluginAsync } from "fastify";
 import type { History } from "../history/history.ts";
 import type { HistoryView, MachineHistory } from "../history/history-view.ts";
-import { labelsFromQuery } from "../model/labels.ts";
+import { labelsFromQuery, sentLabels } from "../model/labels.ts";
 import { jsonText, plainText } from "../render/rendered.ts";
 import { prefersJson } from "./accept.ts";
 import { RequestError } from "./errors.ts";
@@ -75,7 +75,7 @@ function textBody({ text }: Report, { unrecorded }: HistoryView, shown: Shown): 
  * @throws {RequestError} when it asks for something else, or for what is not remembered.
  */
 function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
-  const asked = labelsFromQuery(rawQuery);
+  const asked = sentLabels(labelsFromQuery(rawQuery));
   const address = asked.get("address");
   const labels = new Map([...asked].filter(([name]) => askedLabels.has(name)));
   const names = labels.size + (address === undefined ? 0 : 1);

@@ -16,7 +16,7 @@ import type { BootGroup } from "../boot/known-documents.ts";
 import { Moment } from "../boot/moment.ts";
 import { type Warning, warningsOf } from "../boot/warnings.ts";
 import { Turns } from "../lib/slices.ts";
-import { type Labels, labelsFromQuery, unreadableLabels } from "../model/labels.ts";
+import { type Labels, labelsFromQuery, sentLabels } from "../model/labels.ts";
 import { endpointOf, isGenericPart, partsOf, type TemplatePart, templateParts } from "../model/profile.ts";
 import type { Rendered } from "../render/rendered.ts";
 import { answerError } from "./errors.ts";
@@ -82,13 +82,17 @@ export class Previews {
     const { chosen, profile } = moment;
     const warnings = warningsOf({
       labels,
-      unreadable: unreadableLabels(rawQuery),
       selectorLabels: contenders.selectorLabels,
       chosen,
       profile,
       usesRequest: pathsUsingRequest(moment, renderings),
     });
-    return { labels: Object.fromEntries(labels), ...explain(moment, labels, contenders), warnings, renderings };
+    return {
+      labels: Object.fromEntries(sentLabels(labels)),
+      ...explain(moment, labels, contenders),
+      warnings,
+      renderings,
+    };
   }
 
   async #contenders(moment: Moment, labels: Labels): Promise<Contenders<BootGroup>> {

@@ -3,8 +3,8 @@
  * holds its machines, perhaps more than it took before: they wait instead of booting something else.
  */
 
+import { normalizeMac } from "../model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { normalizeMac } from "../model/labels.ts";
 import { isList } from "../render/values.ts";
 import type { Admit } from "./admit.ts";
 import { type Findings, shown } from "./findings.ts";

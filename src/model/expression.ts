@@ -10,8 +10,9 @@
 import { unreachable } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
 import { isOnlyWildcards, matchesGlob } from "./glob.ts";
+import { isMacPrefix, isUuid, isUuidPrefix, normalizeMac } from "./hardware-ids.ts";
 import { isJsonObject } from "./json.ts";
-import { isMacPrefix, isUuid, isUuidPrefix, normalizeLabel, normalizeMac } from "./labels.ts";
+import { normalizeLabel } from "./labels.ts";
 
 export const operators = ["In", "NotIn", "Exists", "DoesNotExist", "Prefix", "Glob"] as const;
 export type Operator = (typeof operators)[number];

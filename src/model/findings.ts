@@ -148,7 +148,10 @@ const selectionFindings = {
     "The labels of a selector do not meet its expressions: no machine gets the Group",
     "Correct one of them",
   ),
-  "zero-uuid": advice("Many cheap boards share the uuid of zeros", "Select by mac or serial"),
+  "nameless-uuid": warning(
+    "A selector has a uuid that is none, or that many boards share, such as zeros: it selects no machine",
+    "Select by mac or serial",
+  ),
 } as const;
 
 const usageFindings = {

@@ -19,7 +19,7 @@ import {
   toRequirement,
 } from "./expression.ts";
 import type { JsonObject } from "./json.ts";
-import { type Labels, normalizeLabel } from "./labels.ts";
+import { identityLabels, type Labels, normalizeLabel } from "./labels.ts";
 
 /** A Group's spec after admission: defaults filled in, selector values normalised. */
 export interface GroupSpec {
@@ -69,7 +69,7 @@ const noArguments: readonly string[] = [];
 
 /** Makes a Group ready for selection. */
 export function toGroup(namespace: string, name: string, spec: GroupSpec): Group {
-  const { selector } = spec;
+  const selector = trimmed(spec.selector);
   const expressions = spec.expressions === undefined ? noExpressions : spec.expressions.map(toRequirement);
   return {
     // Joined, not added: sums of texts stay in pieces, and these are read with every request.
@@ -86,6 +86,15 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec): Group
 }
 
 const noExpressions: readonly Requirement[] = [];
+
+/** As labels of requests are. Documents of older versions of davit may have blanks around what names a machine. */
+function trimmed(selector: Selector): Selector {
+  const isTrimmed = identityLabels.every((label) => selector[label]?.trim() === selector[label]);
+  if (isTrimmed) return selector;
+  return Object.fromEntries(
+    Object.entries(selector).map(([label, value]) => [label, normalizeLabel(label, value) ?? value]),
+  );
+}
 
 /**
  * True for a spec that says which machines it selects. A catch-all is one only in as many words: what has neither a label

@@ -3,20 +3,35 @@
  * Rules: docs/api-boot.md, "Labels". Bad input is dropped here, never an error: firmware cannot mend its query.
  */
 
-/** Label name to value. A Map, so that `constructor` and `__proto__` are names like any other. */
-export type Labels = ReadonlyMap<string, string>;
+import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";
 
-/** A MAC address in lower case with colons: 6, 8 (EUI-64) or 20 (InfiniBand) bytes. */
-export type MacAddress = string & { readonly brand: "MacAddress" };
+/**
+ * Label name to value. A Map, so that `constructor` and `__proto__` are names like any other. Values by which Groups may
+ * select: what `sentLabels` has besides names nobody.
+ */
+export interface Labels extends ReadonlyMap<string, string> {
+  /** Absent in nearly every request. */
+  readonly flaws?: LabelFlaws;
+}
+
+/** What is wrong with the labels of a request that name its machine. */
+export interface LabelFlaws {
+  /** They are there and cannot be read. */
+  readonly unreadable: ReadonlySet<string>;
+  /** They come several times with different values. */
+  readonly repeated: ReadonlySet<string>;
+  /** The uuid is none, or one that many boards share: as if it were not there. */
+  readonly isUuidNameless: boolean;
+  /** The labels with what the machine said, where a text can show it. */
+  readonly sent: ReadonlyMap<string, string>;
+}
 
 /** Names with a meaning of their own. Requests may write them in any letter case, selectors only like this. */
 export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain", "arch"]);
 
 /** Labels that name one machine, as against a role or a place. */
 export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
-
-/** What many cheap boards say, whoever they are. */
-export const zeroUuid = "00000000-0000-0000-0000-000000000000";
+const identities: ReadonlySet<string> = new Set(identityLabels);
 
 /** More labels than this are refused: whoever read only the first ones might miss the one that names the machine. */
 const maxLabels = 256;
@@ -27,13 +42,13 @@ export class LabelError extends Error {
 }
 
 /**
- * Reads labels from a raw query (without the `?`), as matchbox v0.9.0 does: the first value of a name
- * counts, a part with a bad percent escape is dropped, reserved names match in any case, and an invalid MAC is no label.
+ * Reads labels from a raw query (without the `?`). The first value of a name counts, a part with a bad percent escape is
+ * dropped, and reserved names match in any case, as in matchbox v0.9.0. Values that name a machine are trimmed; what
+ * cannot be read of them, or is said twice, is in `flaws`.
  * @throws {LabelError} for more than 256 names.
  */
 export function labelsFromQuery(rawQuery: string): Labels {
-  const labels = new Map<string, string>();
-  const invalid = new Set<string>();
+  const read = new ReadLabels();
   // Most machines send nothing that is escaped, and are asked for that only once.
   const decode = /[%+]/.test(rawQuery) ? decodeText : asItIs;
   for (let from = 0, end = 0; end < rawQuery.length; from = end + 1) {
@@ -41,18 +56,92 @@ export function labelsFromQuery(rawQuery: string): Labels {
     if (end === from) continue;
     const equals = Math.min(indexOrEnd(rawQuery, "=", from), end);
     const name = decode(rawQuery.slice(from, equals));
-    const text = decode(rawQuery.slice(equals + 1, end));
-    if (name === undefined || text === undefined) continue;
-    addLabel(labelName(name), text, labels, invalid);
+    if (name !== undefined) read.add(labelName(name), decode(rawQuery.slice(equals + 1, end)));
   }
-  return labels;
+  return read.labels;
 }
 
-/** Reserved names that a query has and `labelsFromQuery` makes no label of: their values cannot be read. */
-export function unreadableLabels(rawQuery: string): readonly string[] {
-  const labels = labelsFromQuery(rawQuery);
-  const names = rawQuery.split("&").map((part) => labelName(decodeText(part.split("=", 1)[0] ?? "") ?? ""));
-  return [...new Set(names)].filter((name) => reservedLabels.has(name) && !labels.has(name));
+/** The labels as the machine said them, to be shown: also a uuid that names nobody, and a serial that cannot be read. */
+export function sentLabels(labels: Labels): ReadonlyMap<string, string> {
+  return labels.flaws?.sent ?? labels;
+}
+
+class ReadLabels {
+  readonly #labels = new Map<string, string>();
+  #odd: OddLabels | undefined;
+
+  get labels(): Labels {
+    return this.#odd === undefined ? this.#labels : this.#odd.mark(this.#labels);
+  }
+
+  /** Takes in a part of the query. @param text undefined for a bad escape. */
+  add(name: string, text: string | undefined): void {
+    const isIdentity = identities.has(name);
+    if (text === undefined && !isIdentity) return;
+    const value = text !== undefined && isIdentity ? identityValue(name, text) : text;
+    if (this.#labels.has(name) || this.#odd?.has(name) === true) {
+      if (isIdentity) this.#compare(name, value, text);
+      return;
+    }
+    if (this.#labels.size + (this.#odd?.size ?? 0) >= maxLabels) throw new LabelError(`More than ${maxLabels} labels`);
+    if (value !== undefined) this.#labels.set(name, value);
+    else this.#oddOnes().add(name, text);
+  }
+
+  #compare(name: string, value: string | undefined, text: string | undefined): void {
+    if (value === undefined || this.#labels.get(name) !== value) this.#oddOnes().repeat(name, text);
+  }
+
+  #oddOnes(): OddLabels {
+    this.#odd ??= new OddLabels();
+    return this.#odd;
+  }
+}
+
+/** Labels that name a machine and have no value by which a Group may select, or more than one. */
+class OddLabels {
+  /** As they were sent, decoded; undefined for a bad escape. */
+  readonly #texts = new Map<string, string | undefined>();
+  readonly #repeated = new Set<string>();
+
+  /** How many of them are not among the labels. */
+  get size(): number {
+    return this.#texts.size;
+  }
+
+  has(name: string): boolean {
+    return this.#texts.has(name);
+  }
+
+  add(name: string, text: string | undefined): void {
+    this.#texts.set(name, text);
+  }
+
+  /** Takes note of a value that is not the one of the label, if there is one. */
+  repeat(name: string, text: string | undefined): void {
+    if (!this.has(name) || oddKey(name, this.#texts.get(name)) !== oddKey(name, text)) this.#repeated.add(name);
+  }
+
+  mark(labels: Map<string, string>): Labels {
+    const unreadable = new Set<string>();
+    const sent = new Map(labels);
+    for (const [name, text] of this.#texts) {
+      // No uuid of a board's own is no name at all, whatever it is; an empty MAC address is none that was not read.
+      if (name !== "uuid" && text?.trim() !== "") unreadable.add(name);
+      // A MAC address is shown in one form, or not at all.
+      if (name !== "mac" && text !== undefined) sent.set(name, name === "uuid" ? text.trim().toLowerCase() : text);
+    }
+    const isUuidNameless = this.has("uuid");
+    const flaws: LabelFlaws = { unreadable, repeated: this.#repeated, isUuidNameless, sent };
+    return Object.assign(labels, { flaws });
+  }
+}
+
+/** Equal for what says the same. */
+function oddKey(name: string, text: string | undefined): string | undefined {
+  const value = text === undefined ? undefined : identityValue(name, text);
+  if (value !== undefined) return value;
+  return name === "uuid" ? "" : text?.trim();
 }
 
 function indexOrEnd(text: string, mark: string, from: number): number {
@@ -60,64 +149,33 @@ function indexOrEnd(text: string, mark: string, from: number): number {
   return at < 0 ? text.length : at;
 }
 
-/** The first value counts even when it is invalid: a second `mac` cannot replace a bad one. */
-function addLabel(name: string, text: string, labels: Map<string, string>, invalid: Set<string>): void {
-  if (labels.has(name) || invalid.has(name)) return;
-  if (labels.size + invalid.size >= maxLabels) throw new LabelError(`More than ${maxLabels} labels`);
-  const value = normalizeLabel(name, text);
-  if (value === undefined) invalid.add(name);
-  else labels.set(name, value);
+/**
+ * The value of a label that names a machine, as Groups select by it; undefined for what cannot be read, and for a uuid
+ * that is not the board's own.
+ */
+function identityValue(name: string, text: string): string | undefined {
+  const value = text.trim();
+  if (name === "mac") return normalizeMac(value);
+  if (name !== "uuid") return unreadableText.test(value) ? undefined : value;
+  const uuid = value.toLowerCase();
+  return uuid === "" || isOwnUuid(uuid) ? uuid : undefined;
 }
 
+// U+FFFD stands for bytes that are not UTF-8.
+const unreadableText = /[\p{Cc}\uFFFD]/u;
+
 /**
- * The form in which a label's value is stored and compared: `mac` and `uuid` in lower case, anything else as it is.
- * Used for requests and selectors alike.
+ * The form in which a selector's value is stored and compared with a label: `mac` and `uuid` in lower case, without blanks
+ * around what names a machine, anything else as it is.
  * @returns undefined when the value cannot be one of that label (`mac` only).
  */
 export function normalizeLabel(name: string, value: string): string | undefined {
   if (name === "mac") return normalizeMac(value);
-  return name === "uuid" ? value.toLowerCase() : value;
+  if (!identities.has(name)) return value;
+  // Blanks alone are a value that no machine has; nothing at all is one that many send.
+  const text = value.trim() === "" ? value : value.trim();
+  return name === "uuid" ? text.toLowerCase() : text;
 }
-
-/** Reads a MAC address in any of the forms below; undefined when it is none. */
-export function normalizeMac(text: string): MacAddress | undefined {
-  if (!macForms.test(text)) return undefined;
-  const lower = text.toLowerCase();
-  // What iPXE sends needs no more than other separators.
-  if (lower[2] === "-" || lower[2] === ":") return lower.replaceAll("-", ":") as MacAddress;
-  return lower.replaceAll(".", "").replaceAll(/..(?=.)/g, "$&:") as MacAddress;
-}
-
-// 6, 8 or 20 bytes by colons, hyphens or dotted groups of four digits (InfiniBand counts as 10 groups), or 12 or 16
-// bare digits. One separator throughout.
-const macForms = new RegExp(
-  `^(?:${[
-    ...[6, 8, 20].flatMap((bytes) => [":", "-"].map((mark) => `[0-9a-f]{2}(?:${mark}[0-9a-f]{2}){${bytes - 1}}`)),
-    ...[6, 8, 20].map((bytes) => `[0-9a-f]{4}(?:\\.[0-9a-f]{4}){${bytes / 2 - 1}}`),
-    "[0-9a-f]{12}",
-    "[0-9a-f]{16}",
-  ].join("|")})$`,
-  "i",
-);
-
-/** True for a text that begins a MAC address in lower case with colons, as labels have it. */
-export function isMacPrefix(text: string): boolean {
-  return normalizeMac(text + wholeMac.slice(text.length)) === text + wholeMac.slice(text.length);
-}
-
-const wholeMac = Array.from({ length: 20 }, () => "00").join(":");
-
-/** True for a UUID, in any letter case. */
-export function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
-}
-
-/** True for a text that begins a UUID. */
-export function isUuidPrefix(text: string): boolean {
-  return isUuid(text + wholeUuid.slice(text.length));
-}
-
-const wholeUuid = "00000000-0000-0000-0000-000000000000";
 
 function labelName(name: string): string {
   if (reservedLabels.has(name)) return name;

@@ -13,7 +13,7 @@
 
 import { isPositive } from "./expression.ts";
 import { compareGroups, type Group, matches } from "./group.ts";
-import type { Labels } from "./labels.ts";
+import { identityLabels, type Labels } from "./labels.ts";
 
 /** Groups filed under one label that several have. */
 class Bucket<Entry> {
@@ -38,6 +38,8 @@ export class SelectorIndex<Entry extends Group> {
   /** By label: those that ask for it and name no value of any. */
   readonly #byName = new Map<string, Bucket<Entry>>();
   readonly #everywhere = new Bucket<Entry>();
+  /** How many groups say anything of a label that names a machine. */
+  readonly #speakers = new Map<string, number>();
 
   /** Files all groups at once, which sorts each bucket only once. */
   constructor(groups: Iterable<Entry> = []) {
@@ -73,6 +75,11 @@ export class SelectorIndex<Entry extends Group> {
       if (found !== undefined && (best === undefined || compareGroups(found, best) < 0)) best = found;
     }
     return this.#byName.size === 0 ? best : this.#bestByName(labels, best);
+  }
+
+  /** True when a group says anything of this label, one of those that name a machine. */
+  speaksOf(label: string): boolean {
+    return (this.#speakers.get(label) ?? 0) > 0;
   }
 
   /** Lists in one of which is every group that matches these labels, beside others; each in the order in which groups win. */
@@ -142,6 +149,11 @@ export class SelectorIndex<Entry extends Group> {
   }
 
   #count(group: Entry, change: 1 | -1): void {
+    const { selector, expressions } = group;
+    for (const label of identityLabels) {
+      if (!Object.hasOwn(selector, label) && !expressions.some(({ key }) => key === label)) continue;
+      this.#speakers.set(label, (this.#speakers.get(label) ?? 0) + change);
+    }
     for (const [label, values] of handlesOf(group)) {
       for (const bucket of this.#buckets(label, values)) bucket.sharers += change;
     }

@@ -1,6 +1,6 @@
 /** Words of GRUB's script language: how tokens become values, and values become quoted text. */
 
-import type { Labels } from "../model/labels.ts";
+import { type Labels, sentLabels } from "../model/labels.ts";
 import { hasBlankByte } from "./kernel-words.ts";
 import { type Filled, type Pieces, piecesOf, slice, textOf, valueMatches } from "./pieces.ts";
 import { RenderError } from "./render-error.ts";
@@ -47,6 +47,7 @@ function isOwn(pieces: Pieces, from: number, to: number): boolean {
 const tokenLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain"]);
 
 function tokenValue(name: string, labels: Labels): string {
-  if (name === "mac:hexhyp") return (labels.get("mac") ?? "").replaceAll(":", "-");
-  return tokenLabels.has(name) ? (labels.get(name) ?? "") : "";
+  const sent = sentLabels(labels);
+  if (name === "mac:hexhyp") return (sent.get("mac") ?? "").replaceAll(":", "-");
+  return tokenLabels.has(name) ? (sent.get(name) ?? "") : "";
 }

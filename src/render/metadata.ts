@@ -9,7 +9,7 @@
 import { compareBytes } from "../lib/order.ts";
 import type { Group } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { Labels } from "../model/labels.ts";
+import { type Labels, sentLabels } from "../model/labels.ts";
 import { joined, type Leaf, type Line, linesOf, nameOf } from "./env-lines.ts";
 import { type QueryValue, queryValues } from "./query-values.ts";
 import { RenderError } from "./render-error.ts";
@@ -64,7 +64,7 @@ export function groupLines(group: Group, defaults?: JsonObject): GroupLines {
  * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
  */
 export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: string): Rendered {
-  const query = queryValues(labels);
+  const query = queryValues(sentLabels(labels));
   let body = typeof lines === "string" ? lines : ownLines(lines, query, labels.get("mac"));
   for (const { named, value } of query) body += `${named.start}${requestValue(value)}\n`;
   body += `${rawQueryName}=${requestQuery(rawQuery)}\n`;

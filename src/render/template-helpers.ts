@@ -3,8 +3,8 @@
  * arrives as null. docs/templates.md shows each with an example, and a test runs those.
  */
 
+import { normalizeMac } from "../model/hardware-ids.ts";
 import type { JsonValue } from "../model/json.ts";
-import { normalizeMac } from "../model/labels.ts";
 import { countValue, type RenderBudget } from "./template-limits.ts";
 import { canonicalJson, isList, isTruthy, memberOf, textOf } from "./values.ts";
 

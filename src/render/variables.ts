@@ -6,7 +6,7 @@
 import { compareBytes } from "../lib/order.ts";
 import type { Group } from "../model/group.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
-import type { Labels } from "../model/labels.ts";
+import { type Labels, sentLabels } from "../model/labels.ts";
 import { isHarmless } from "./request-text.ts";
 import type { Variables } from "./template.ts";
 import { withDefaults } from "./values.ts";
@@ -49,13 +49,13 @@ export function templateVariables(
   const get = () => {
     reads.isAny = true;
     // Made once: a loop may look at it a hundred thousand times.
-    request ??= watchedRequest(labels, rawQuery, reads);
+    request ??= watchedRequest(sentLabels(labels), rawQuery, reads);
     return request;
   };
   return Object.defineProperty(variables, "request", { enumerable: true, get });
 }
 
-function watchedRequest(labels: Labels, rawQuery: string, reads: RequestReads): JsonObject {
+function watchedRequest(labels: ReadonlyMap<string, string>, rawQuery: string, reads: RequestReads): JsonObject {
   return {
     query: watchedLabels(labels, reads),
     get raw_query() {
@@ -65,7 +65,7 @@ function watchedRequest(labels: Labels, rawQuery: string, reads: RequestReads): 
   };
 }
 
-function watchedLabels(labels: Labels, reads: RequestReads): JsonObject {
+function watchedLabels(labels: ReadonlyMap<string, string>, reads: RequestReads): JsonObject {
   const query: JsonObject = Object.fromEntries(labels);
   for (const [name, value] of labels) {
     // A name can be printed, too: by a loop, or as JSON. Both read its value.

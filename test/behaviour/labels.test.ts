@@ -17,7 +17,6 @@ const documents = [
     rolemac: { role: "web", mac: "52:54:00:00:00:02" },
     inherited: { constructor: "x", toString: "y" },
     uuid: { uuid: "a1b2c3d4-0000-4000-8000-00000000abcd" },
-    zeros: { uuid: "00000000-0000-0000-0000-000000000000" },
     serial: { serial: "VMware-56 4d" },
     hostname: { hostname: "Node1" },
     arch: { arch: "arm64" },
@@ -52,7 +51,6 @@ describe("a request gets the group", () => {
     ["mac in upper case, under a name in upper case", "MAC=52-54-00-A1-9C-AE", "mac"],
     ["mac by bare digits", "mac=525400a19cae", "mac"],
     ["uuid in upper case", "uuid=A1B2C3D4-0000-4000-8000-00000000ABCD", "uuid"],
-    ["uuid of zeros, a value like any other", "uuid=00000000-0000-0000-0000-000000000000", "zeros"],
     ["serial with an escaped space", "serial=VMware-56%204d", "serial"],
     ["serial with a plus for the space", "serial=VMware-56+4d", "serial"],
     ["the empty values that iPXE sends beside", `uuid=&mac=${mac}&domain=&hostname=&serial=`, "mac"],
@@ -61,8 +59,6 @@ describe("a request gets the group", () => {
     ["a part with a bad escape in front", "role=%zz&role=web", "role"],
     ["names that every object has", "constructor=x&toString=y&__proto__=z", "inherited"],
     ["more selector labels", "role=web&mac=52-54-00-00-00-02", "rolemac"],
-    ["an invalid MAC: the less specific group", "role=web&mac=52-54-00-00-00", "role"],
-    ["an invalid MAC first, a good one second", "role=web&mac=bad&mac=52-54-00-00-00-02", "role"],
     ["a label that the serial smuggles in", "serial=A&role=web", "role"],
     ["two groups of equal selectors: the smaller namespace/name", "shelf=1", "a"],
     ["255 parameters behind", `role=web&${parameters(255)}`, "role"],
@@ -100,7 +96,6 @@ describe("the query", () => {
     ["empty parts", "&&a=1&&", { a: "1" }],
     ["a repeated name", "a=1&a=2", { a: "1" }],
     ["a bad escape", "a=%zz&b=%4&c=1", { c: "1" }],
-    ["an invalid MAC", "mac=bad", {}],
   ])("may have %s", async (_name, query, labels) => {
     expect(await labelsOf(query)).toEqual({ role: "web", ...labels });
   });
@@ -118,7 +113,7 @@ describe("the query", () => {
 });
 
 it("`/metadata` has one line for each odd name, and the raw query exactly as sent", async () => {
-  const query = "role=web&__proto__=p&constructor=c&mac=bad&x=%00&y=a%0aB=1";
+  const query = "role=web&__proto__=p&constructor=c&x=%00&y=a%0aB=1";
   const { body } = await server.read(`/metadata?${query}`);
   expect(body.split("\n")).toEqual([
     "CONSTRUCTOR=c",

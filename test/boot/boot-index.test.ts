@@ -18,6 +18,8 @@ import { labelsFromQuery } from "../../src/model/labels.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";
 
+const uuid = "a1b2c3d4-0000-4000-8000-00000000abcd";
+
 const machineDocuments: Documents = [
   profileDocument("lab/web"),
   groupDocument("lab/node", { selector: { mac: "52:54:00:00:00:01" } }),
@@ -60,7 +62,8 @@ describe("select", () => {
   it.each<[name: string, documents: Documents, query: string, reason: BootRefusal]>([
     ["no group matches", machineDocuments, "mac=52-54-00-00-00-02", "noMatch"],
     ["the request has no labels", machineDocuments, "", "noMatch"],
-    ["the mac is invalid", machineDocuments, "mac=52-54-00-00-00", "noMatch"],
+    ["the mac is invalid", machineDocuments, "mac=52-54-00-00-00", "unreadable"],
+    ["there are two macs", machineDocuments, "mac=52-54-00-00-00-01&mac=52-54-00-00-00-02", "ambiguous"],
     [
       "the Profile does not exist, though a less specific group has one",
       [
@@ -125,14 +128,15 @@ describe("select", () => {
 describe("while part of the source was never readable", () => {
   const index = openIndex([
     profileDocument("lab/web"),
-    ...["uuid", "serial", "hostname"].map((label) => groupDocument(`lab/${label}`, { selector: { [label]: "1" } })),
+    ...["serial", "hostname"].map((label) => groupDocument(`lab/${label}`, { selector: { [label]: "1" } })),
+    groupDocument("lab/uuid", { selector: { uuid } }),
     groupDocument("lab/mac", { selector: { mac: "52:54:00:00:00:01", role: "web" } }),
     groupDocument("lab/role", { selector: { role: "web" }, priority: 1 }),
     groupDocument("lab/all", { matchAll: true }),
     syncedDocument({ complete: false }),
   ]);
 
-  it.each(["uuid=1", "serial=1", "hostname=1"])("a group that names the machine is answered for %s", (query) => {
+  it.each([`uuid=${uuid}`, "serial=1", "hostname=1"])("a group that names the machine is answered for %s", (query) => {
     expect(refusal(index, query)).toBeUndefined();
   });
 
@@ -219,9 +223,9 @@ describe("changes", () => {
 
 describe("a tombstone", () => {
   const mac = "52:54:00:00:00:02";
-  const query = "mac=52-54-00-00-00-02&uuid=U-2&role=web";
+  const query = `mac=52-54-00-00-00-02&uuid=${uuid.toUpperCase()}&role=web`;
   const atMac: Documents[number] = [tombstonePath("mac", mac), "{}"];
-  const atUuid: Documents[number] = [tombstonePath("uuid", "u-2"), "{}"];
+  const atUuid: Documents[number] = [tombstonePath("uuid", uuid), "{}"];
   const documents: Documents = [
     ...machineDocuments,
     groupDocument("lab/all", { matchAll: true }),
@@ -231,7 +235,7 @@ describe("a tombstone", () => {
   it.each<[name: string, tombstones: Documents, query: string]>([
     ["another label matches", [atMac], query],
     ["only a catch-all matches", [atMac], "mac=52-54-00-00-00-02"],
-    ["its uuid was selected", [atUuid], "uuid=u-2"],
+    ["its uuid was selected", [atUuid], `uuid=${uuid}`],
   ])("makes its machine wait where %s", (_name, tombstones, asked) => {
     expect(refusal(openIndex([...documents, ...tombstones]), asked)).toBe("bereft");
   });
@@ -242,7 +246,7 @@ describe("a tombstone", () => {
 
   it.each<[name: string, selector: Record<string, string>, tombstones: Documents, answer: string | undefined]>([
     ["by the same label", { mac, role: "web" }, [atMac], undefined],
-    ["by both labels", { mac, uuid: "u-2" }, [atMac, atUuid], undefined],
+    ["by both labels", { mac, uuid }, [atMac, atUuid], undefined],
     ["by one label of two", { mac, role: "web" }, [atMac, atUuid], "bereft"],
   ])("asks of the group that wins to select the machine %s", (_name, selector, tombstones, answer) => {
     const own = groupDocument("lab/own", { selector, priority: 9 });
@@ -260,7 +264,7 @@ describe("a tombstone", () => {
     ["that had its mac alone, to one with more", [{ mac }], { mac, role: "web" }, undefined],
     ["to one with the same labels", [{ mac, role: "web" }], { mac, role: "web" }, undefined],
     ["to one with a label less", [{ mac, role: "web" }], { mac }, "bereft"],
-    ["to one with another label", [{ mac, role: "web" }], { mac, uuid: "u-2" }, "bereft"],
+    ["to one with another label", [{ mac, role: "web" }], { mac, uuid }, "bereft"],
     ["that was never its own, to any", [{ mac, role: "db" }], { mac }, undefined],
     ["to one that selects by a label less than one of several", [{ mac }, { mac, role: "web" }], { mac }, "bereft"],
     ["to one that selects by all of several", [{ mac }, { mac, role: "web" }], { mac, role: "web" }, undefined],

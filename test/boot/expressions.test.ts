@@ -42,7 +42,7 @@ describe("a Group of a list of addresses", () => {
     ["mac=525400000002&os=x", "lab/rack"],
     ["mac=52-54-00-00-00-03", "lab/install"],
     ["mac=", "lab/install"],
-    ["mac=52-54", "lab/install"],
+    ["mac=52-54", "unreadable"],
   ])("answers %s with %s", (query, expected) => {
     expect(answer(index, query)).toBe(expected);
   });

@@ -57,8 +57,8 @@ describe("a machine that no Group matches", () => {
     {
       name: "is told where there is no Group at all",
       documents: [],
-      query: "uuid=AB&domain=&serial=s%201",
-      line: 'no matching group {"uuid":"ab","serial":"s 1","nearest":"none"}',
+      query: "uuid=A1B2C3D4-0000-4000-8000-00000000ABCD&domain=&serial=s%201",
+      line: 'no matching group {"uuid":"a1b2c3d4-0000-4000-8000-00000000abcd","serial":"s 1","nearest":"none"}',
     },
     {
       name: "is not told with labels of its own, nor with more of a value than a line has room for",

@@ -113,19 +113,25 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
   const catchAll = "warning: default/rest takes every machine that no other Group takes: ";
   const nobody = `${catchAll}no Group names this machine (catchAll)\n`;
   const nothing = `${catchAll}the request says nothing that names a machine (catchAll)\n`;
-  const unreadable = (name: string) => `warning: ${name} cannot be read, and counts as absent (unreadableLabel)\n`;
+  const unreadable = (name: string) => `warning: ${name} cannot be read, and selects no Group (unreadableLabel)\n`;
+
+  const nameless = "warning: uuid is none, or one that many boards share: it names no machine (namelessUuid)\n";
 
   it.each([
-    { name: "a MAC that is none", args: ["--label", "mac=52:54:00:00:00:0x"], told: [unreadable("mac"), nothing] },
     {
-      name: "a UUID and a MAC with bad percent signs",
-      args: ["--query", "uuid=%zz&mac=%5&serial=1"],
-      told: [unreadable("uuid"), unreadable("mac"), nobody],
+      name: "a name that cannot be read",
+      args: ["--label", "hostname=\u0001"],
+      told: [unreadable("hostname"), nothing],
     },
     {
-      name: "an unreadable MAC of a machine that has its Group",
-      args: ["--query", "mac=x&zone=a"],
-      told: [unreadable("mac")],
+      name: "a UUID and a name with bad percent signs",
+      args: ["--query", "uuid=%zz&hostname=%5&serial=1"],
+      told: [unreadable("hostname"), nameless, nobody],
+    },
+    {
+      name: "an unreadable name of a machine that has its Group",
+      args: ["--query", "hostname=%5&zone=a"],
+      told: [unreadable("hostname")],
     },
     { name: "a machine that is known to nobody", args: ["--label", "mac=52:54:00:00:00:99"], told: [nobody] },
     {
@@ -143,7 +149,7 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
   });
 
   it("is what a preview says, in its words and codes", async () => {
-    const query = "mac=x&Zone=a&uuid=00000000-0000-0000-0000-000000000000";
+    const query = "hostname=%5&Zone=a&uuid=00000000-0000-0000-0000-000000000000";
     const preview: unknown = JSON.parse(
       await (await fetch(`${davit.opsUrl}/preview?${query}`, { headers: { accept: "application/json" } })).text(),
     );
@@ -151,6 +157,13 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
     const told = [...errors.matchAll(/^warning: (.+) \((\w+)\)$/gm)].map(([, text, code]) => ({ code, text }));
     expect(told).toHaveLength(3);
     expect(preview).toMatchObject({ warnings: told });
+  });
+
+  it("is told where the machine waits for it, too", async () => {
+    const told = await run(["--label", "mac=52:54:00:00:00:0x", "--manifests", "-"], takesAll);
+    expect(told).toMatchObject({ exitCode: 1, output: "" });
+    expect(told.errors).toContain("503 identity not readable");
+    expect(told.errors).toContain(unreadable("mac"));
   });
 
   it("is not told of the boot script, which is the same for every machine", async () => {

@@ -45,7 +45,7 @@ describe("advice on a Profile", () => {
 describe("advice on a Group", () => {
   it("tells of the uuid of zeros", () => {
     const selector = { uuid: "00000000-0000-0000-0000-000000000000" };
-    expect(ofGroup({ selector })).toEqual([expect.stringContaining("all zeros")]);
+    expect(ofGroup({ selector })).toEqual([expect.stringContaining("it selects no machine")]);
   });
 
   it("tells of an argument that iPXE takes for its own", () => {
@@ -59,7 +59,7 @@ describe("advice on a Group", () => {
         selector: {},
         expressions: [{ key: "uuid", operator: "In", values: ["00000000-0000-0000-0000-000000000000"] }],
       },
-      ["selector uuid is all zeros, which many cheap boards share"],
+      ["a uuid of the selector is none, or one that many boards share: it selects no machine"],
     ],
     [
       "a selector that nearly every machine meets",

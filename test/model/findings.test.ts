@@ -35,6 +35,8 @@ const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   refused: noMistake,
   failed: noMistake,
   tied: ["selector-tie"],
+  unreadable: noMistake,
+  ambiguous: noMistake,
   doubtful: noMistake,
   withheld: noMistake,
   broken: ["undefined-variable", "invalid-ignition", "invalid-cloud-config", "empty-kernel"],

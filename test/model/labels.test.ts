@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LabelError, labelsFromQuery, normalizeLabel, normalizeMac } from "../../src/model/labels.ts";
+import { normalizeMac } from "../../src/model/hardware-ids.ts";
+import { LabelError, labelsFromQuery, normalizeLabel, sentLabels } from "../../src/model/labels.ts";
+
+const uuid = "a1b2c3d4-0000-4000-8000-00000000abcd";
+const zeros = "00000000-0000-0000-0000-000000000000";
 
 describe("labelsFromQuery", () => {
   it.each<[name: string, query: string, labels: Record<string, string>]>([
@@ -18,9 +22,9 @@ describe("labelsFromQuery", () => {
     ["keeps the case of ordinary names", "Role=web&role=db", { Role: "web", role: "db" }],
     [
       "reads reserved names in any case",
-      "UUID=1&Hostname=n&sErIaL=s&Domain=d&ARCH=a",
+      "UUID=A1B2C3D4-0000-4000-8000-00000000ABCD&Hostname=n&sErIaL=s&Domain=d&ARCH=a",
       {
-        uuid: "1",
+        uuid: "a1b2c3d4-0000-4000-8000-00000000abcd",
         hostname: "n",
         serial: "s",
         domain: "d",
@@ -44,13 +48,42 @@ describe("labelsFromQuery", () => {
       },
     ],
     ["takes an empty name", "=x", { "": "x" }],
-    ["puts uuid in lower case", "uuid=A1B2", { uuid: "a1b2" }],
     ["leaves serial as it is", "serial=VMware-56%204d", { serial: "VMware-56 4d" }],
     ["keeps empty reserved values", "uuid=&domain=", { uuid: "", domain: "" }],
     ["drops an invalid mac and keeps the rest", "mac=bad&role=web", { role: "web" }],
     ["does not let a second mac replace an invalid first one", "mac=bad&mac=52-54-00-a1-9c-ae", {}],
+    ["drops an empty mac", "mac=&serial=", { serial: "" }],
+    [
+      "trims what names a machine",
+      "serial=+s+1%20&hostname=%0an&role=+web",
+      { serial: "s 1", hostname: "n", role: " web" },
+    ],
+    ["drops a uuid that is none, or that boards share", "uuid=FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", {}],
   ])("%s", (_name, query, labels) => {
     expect(Object.fromEntries(labelsFromQuery(query))).toEqual(labels);
+  });
+
+  const sentMac = { mac: "52:54:00:a1:9c:ae" };
+  it.each<[name: string, query: string, flaws: [unreadable: string[], repeated: string[]], sent: object]>([
+    ["a mac", "mac=52-54", [["mac"], []], {}],
+    ["a serial", "serial=a%00+", [["serial"], []], { serial: "a\0 " }],
+    ["a bad escape", "hostname=%&role=%", [["hostname"], []], {}],
+    ["two macs", "mac=bad&mac=52-54", [["mac"], ["mac"]], {}],
+    ["a mac, and none", "mac=525400a19cae&mac=", [[], ["mac"]], sentMac],
+    ["one mac in two forms, and another", "mac=525400a19cae&mac=5254.00a1.9cae&Mac=52-54", [[], ["mac"]], sentMac],
+    ["a uuid of zeros", `uuid=${zeros}&serial=1`, [[], []], { uuid: zeros, serial: "1" }],
+    ["two uuids that name nobody", `uuid=${zeros}&uuid=none`, [[], []], { uuid: zeros }],
+  ])("marks %s", (_name, query, flaws, sent) => {
+    const labels = labelsFromQuery(query);
+    const { unreadable = [], repeated = [] } = labels.flaws ?? {};
+    expect([[...unreadable], [...repeated]]).toEqual(flaws);
+    expect(Object.fromEntries(sentLabels(labels))).toEqual(sent);
+  });
+
+  it("marks nothing of what firmware sends", () => {
+    const query = `uuid=${uuid}&mac=52-54-00-a1-9c-ae&domain=&hostname=&serial=`;
+    expect(labelsFromQuery(query).flaws).toBeUndefined();
+    expect(labelsFromQuery(`${query}&mac=525400a19cae&serial=`).flaws).toBeUndefined();
   });
 
   it("takes names of object prototypes as plain names", () => {
@@ -130,9 +163,12 @@ describe("normalizeMac", () => {
   });
 });
 
-it("`normalizeLabel` changes only mac and uuid", () => {
+it("`normalizeLabel` changes only what names a machine", () => {
+  expect(normalizeLabel("serial", " S 1 ")).toBe("S 1");
+  expect(normalizeLabel("serial", " ")).toBe(" ");
   expect(normalizeLabel("mac", "52-54-00-A1-9C-AE")).toBe("52:54:00:a1:9c:ae");
   expect(normalizeLabel("mac", "x")).toBeUndefined();
   expect(normalizeLabel("uuid", "ABC")).toBe("abc");
   expect(normalizeLabel("hostname", "Node1")).toBe("Node1");
+  expect(normalizeLabel("role", " web ")).toBe(" web ");
 });

@@ -1,0 +1,65 @@
+/** What boards and network cards are told apart by: MAC addresses and UUIDs, in one form each. */
+
+/** A MAC address in lower case with colons: 6, 8 (EUI-64) or 20 (InfiniBand) bytes. */
+export type MacAddress = string & { readonly brand: "MacAddress" };
+
+/** Reads a MAC address in any of the forms below; undefined when it is none. */
+export function normalizeMac(text: string): MacAddress | undefined {
+  if (!macForms.test(text)) return undefined;
+  const lower = text.toLowerCase();
+  // What iPXE sends needs no more than other separators.
+  if (lower[2] === "-" || lower[2] === ":") return lower.replaceAll("-", ":") as MacAddress;
+  return lower.replaceAll(".", "").replaceAll(/..(?=.)/g, "$&:") as MacAddress;
+}
+
+// 6, 8 or 20 bytes by colons, hyphens or dotted groups of four digits (InfiniBand counts as 10 groups), or 12 or 16
+// bare digits. One separator throughout.
+const macForms = new RegExp(
+  `^(?:${[
+    ...[6, 8, 20].flatMap((bytes) => [":", "-"].map((mark) => `[0-9a-f]{2}(?:${mark}[0-9a-f]{2}){${bytes - 1}}`)),
+    ...[6, 8, 20].map((bytes) => `[0-9a-f]{4}(?:\\.[0-9a-f]{4}){${bytes / 2 - 1}}`),
+    "[0-9a-f]{12}",
+    "[0-9a-f]{16}",
+  ].join("|")})$`,
+  "i",
+);
+
+/** True for a text that begins a MAC address in lower case with colons, as labels have it. */
+export function isMacPrefix(text: string): boolean {
+  return normalizeMac(text + wholeMac.slice(text.length)) === text + wholeMac.slice(text.length);
+}
+
+const wholeMac = Array.from({ length: 20 }, () => "00").join(":");
+
+/** True for a UUID, in any letter case. */
+export function isUuid(text: string): boolean {
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
+}
+
+/** True for a text that begins a UUID. */
+export function isUuidPrefix(text: string): boolean {
+  return isUuid(text + wholeUuid.slice(text.length));
+}
+
+const wholeUuid = "00000000-0000-0000-0000-000000000000";
+
+/**
+ * UUIDs that many boards share, since nobody gave them one of their own: firmware of AMI and Insyde in both byte orders,
+ * Dell boards without a service tag, and samples. The list is short on purpose. It has what FOG (fogproject) refuses and
+ * what several inventory tools refuse alike.
+ */
+const sharedUuids: ReadonlySet<string> = new Set([
+  "03000200-0400-0500-0006-000700080009",
+  "00020003-0004-0005-0006-000700080009",
+  "12345678-1234-5678-90ab-cddeefaabbcc",
+  "78563412-3412-7856-90ab-cddeefaabbcc",
+  "00010203-0405-0607-0809-0a0b0c0d0e0f",
+  "4c4c4544-0000-2010-8020-80c04f202020",
+  "fefefefe-fefe-fefe-fefe-fefefefefefe",
+  "ffffff00-ffff-ffff-ffff-ffffffffffff",
+]);
+
+/** True for a UUID in lower case that may be the board's own: no zeros, no ones, and none that vendors leave as it is. */
+export function isOwnUuid(uuid: string): boolean {
+  return isUuid(uuid) && !/^(?:[0-]+|[f-]+)$/.test(uuid) && !sharedUuids.has(uuid);
+}
