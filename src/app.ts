@@ -17,6 +17,8 @@ import type { Clock } from "./lib/clock.ts";
 import { diskFiles } from "./lib/files.ts";
 import type { Log } from "./lib/log.ts";
 import { createMetrics, type Metrics } from "./lib/metrics.ts";
+import { publicProblem } from "./lib/private-path.ts";
+import { StartError } from "./lib/start-error.ts";
 import { davitRoot, tombstonesRoot } from "./model/documents.ts";
 import type { Source } from "./model/source.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
@@ -91,6 +93,7 @@ export class App {
    * @throws {StartError | WalError} one sentence for the operator; `stop` ends what was started by then.
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
+    await this.#refusePublicData();
     const objects = await this.#openObjects();
     const store = await this.#openStore();
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
@@ -122,6 +125,13 @@ export class App {
   async stop(): Promise<void> {
     this.#boot.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
+  }
+
+  /** @throws {StartError} where others could read texts of Secrets, or write what machines boot. */
+  async #refusePublicData(): Promise<void> {
+    const { dataDir } = this.#config;
+    const problem = await publicProblem(dataDir, "0700");
+    if (problem !== undefined) throw new StartError(`Cannot use "${dataDir}": ${problem}`);
   }
 
   async #openObjects(): Promise<ObjectSource> {

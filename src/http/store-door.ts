@@ -155,10 +155,15 @@ export class StoreDoor {
     const { certFile, keyFile, clientCaFile } = this.#options;
     if (certFile === undefined || keyFile === undefined) return;
     const paths = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
-    const material = await this.#follow(paths, readTlsMaterial, (renewed) => {
-      this.#tls?.renew(renewed);
-      this.#warnOf(renewed);
-    });
+    const material = await this.#follow(
+      paths,
+      readTlsMaterial,
+      (renewed) => {
+        this.#tls?.renew(renewed);
+        this.#warnOf(renewed);
+      },
+      [keyFile],
+    );
     this.#tls = new ServerTls(material);
     this.#warnOf(material);
   }
@@ -181,9 +186,10 @@ export class StoreDoor {
     paths: readonly string[],
     parse: (texts: readonly string[]) => Value,
     changed: (value: Value) => void,
+    secretPaths: readonly string[] = [],
   ): Promise<Value> {
     const { clock, log } = this.#options;
-    const files = new WatchedFiles({ paths, parse, changed, clock, log });
+    const files = new WatchedFiles({ paths, secretPaths, parse, changed, clock, log });
     this.#watched = [...this.#watched, files];
     return await files.start();
   }

@@ -13,6 +13,7 @@ import { dirname } from "node:path";
 import type { Clock } from "./clock.ts";
 import { codeOf } from "./errors.ts";
 import type { Log } from "./log.ts";
+import { publicProblem } from "./private-path.ts";
 import { StartError } from "./start-error.ts";
 
 /** Why the content of a file cannot be used, to follow its name and a colon; it quotes nothing of the content. */
@@ -28,6 +29,8 @@ export interface WatchedFilesOptions<Value> {
    * @throws {FileProblem}
    */
   readonly parse: (texts: readonly string[]) => Value | Promise<Value>;
+  /** Those of them that only their user and group may read or write. */
+  readonly secretPaths?: readonly string[];
   /** `latin1` reads a byte as a character, for files that need not be text; else they are UTF-8. */
   readonly encoding?: "utf8" | "latin1";
   /** Called with each value after the first one. */
@@ -124,9 +127,13 @@ export class WatchedFiles<Value> {
     }
   }
 
-  #read(): Promise<readonly string[]> {
-    const { paths, encoding } = this.#options;
-    return Promise.all(paths.map((path) => readSmallFile(path, encoding)));
+  async #read(): Promise<readonly string[]> {
+    const { paths, secretPaths = [], encoding } = this.#options;
+    for (const path of secretPaths) {
+      const problem = await publicProblem(path, "0600");
+      if (problem !== undefined) throw new FileProblem(problem);
+    }
+    return await Promise.all(paths.map((path) => readSmallFile(path, encoding)));
   }
 
   #describe(error: unknown): string {

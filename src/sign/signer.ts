@@ -55,8 +55,10 @@ export class Signer {
   private constructor(options: SignerOptions) {
     this.#options = options;
     const { keyFile, passphraseFile, clock, log } = options;
+    const paths = [keyFile, ...(passphraseFile === undefined ? [] : [passphraseFile])];
     this.#files = new WatchedFiles({
-      paths: [keyFile, ...(passphraseFile === undefined ? [] : [passphraseFile])],
+      paths,
+      secretPaths: paths,
       // A binary key is not text.
       encoding: "latin1",
       parse: (texts) => this.#read(texts),

@@ -69,7 +69,7 @@ describe.skipIf(missing("gpg")).each(rows)("by $name", ({ make }) => {
   beforeAll(async () => {
     const keyFile = join(folder, "key");
     const owner = new Gpg();
-    writeFileSync(keyFile, make(owner));
+    writeFileSync(keyFile, make(owner), { mode: 0o600 });
     owner.stop();
     const metrics = createMetrics("test");
     const how = { passphraseFile: undefined, passphrase, clock: systemClock, log: silentLog, metrics };

@@ -30,7 +30,7 @@ describe.skipIf(programsAreMissing)("under check_signatures=enforce", () => {
     gpg = new Gpg();
     const fingerprint = gpg.makeKey("rack <rack@example.com>", { algorithm: "rsa3072" });
     const keyFile = join(folder, "signing.key");
-    writeFileSync(keyFile, gpg.exportSecret(fingerprint));
+    writeFileSync(keyFile, gpg.exportSecret(fingerprint), { mode: 0o600 });
     writeFileSync(publicKeyFile, gpg.exportPublic(fingerprint));
     execFileSync(join(import.meta.dirname, "boot-assets.sh"), [assets]);
     copyFileSync(join(assets, "initrd.gz"), join(assets, "more.gz"));

@@ -400,7 +400,7 @@ describe.skipIf(missing("openssl"))("a store with TLS", () => {
     await writeFile(mine.certFile, server.cert);
     await expect.poll(() => said, soon).toEqual([expect.stringContaining("the key is not that of the certificate")]);
     expect(await ask(port)).toEqual(before);
-    await writeFile(mine.keyFile, server.key);
+    await writeFile(mine.keyFile, server.key, { mode: 0o600 });
     await expect.poll(async () => (await ask(port)).serial, soon).not.toBe(before.serial);
   });
 
@@ -439,7 +439,7 @@ describe.skipIf(missing("openssl"))("a store with TLS", () => {
     { name: "no key", cert: () => server.cert, key: () => server.cert, said: "the key file has no private key in PEM" },
   ])("does not start with $name, and quotes nothing", async ({ cert, key, said }) => {
     const [certFile, keyFile] = [join(folder, "cert"), join(folder, "key")];
-    await Promise.all([writeFile(certFile, cert()), writeFile(keyFile, key())]);
+    await Promise.all([writeFile(certFile, cert()), writeFile(keyFile, key(), { mode: 0o600 })]);
     const started = start(["--store-cert-file", certFile, "--store-key-file", keyFile]);
     await expect(started).rejects.toThrow(StartError);
     await expect(started).rejects.toThrow(new RegExp(`^Cannot use ".*cert", ".*key": ${said}`));

@@ -58,9 +58,11 @@ it("a catch-all that installs takes nobody in the first seconds, on a follower n
   const [port] = await freePorts(1);
   const address = `127.0.0.1:${port}`;
   // It listens, and is answered as soon as there is a store.
-  const following = startDavitBoot(["--store", `http://${address}`]);
+  const tokens = ["--store-token-file", join(folder, "tokens")];
+  writeFileSync(join(folder, "tokens"), "a-token-of-both-0123\n");
+  const following = startDavitBoot(["--store", `http://${address}`, ...tokens]);
   const places = { manifests: join(folder, "manifests"), dataDir: join(folder, "data") };
-  const davit = await startDavit({ ...places, args: ["--store-address", address] });
+  const davit = await startDavit({ ...places, args: ["--store-address", address, ...tokens] });
   running.push(davit);
   polls.push(Poll.of(() => bootOf(davit, "serial=SN-1")));
   write("one.yaml", one);

@@ -67,15 +67,17 @@ async function readyOf({ opsUrl }: DavitBootProcess): Promise<string> {
 }
 
 it("does not take the complete copy away, and installs nothing over the machine", { timeout: limitMs }, async () => {
-  const davit = await serve("data");
-  const args = ["--store", davit.storeUrl, "--copy-file", join(folder, "copy"), "--source-grace", "100ms"];
+  const tokens = ["--store-token-file", join(folder, "tokens")];
+  await writeFile(join(folder, "tokens"), "a-token-of-both-0123\n");
+  const davit = await serve("data", tokens);
+  const args = ["--store", davit.storeUrl, ...tokens, "--copy-file", join(folder, "copy"), "--source-grace", "100ms"];
   const follower = await startDavitBoot(args);
   running.push(follower);
   expect(await bootOf(follower)).toBe("disk");
   await davit.stop();
 
   await write("own.yaml", own.replace("kind: Group", "kind: [Group"));
-  const anew = await serve("other-data", ["--store-address", new URL(davit.storeUrl).host]);
+  const anew = await serve("other-data", ["--store-address", new URL(davit.storeUrl).host, ...tokens]);
   // Which Group the broken file holds cannot be known: an installer waits.
   expect(await bootOf(anew)).toBe("503");
   await expect.poll(() => readyOf(follower), soon).toContain("has not read everything");

@@ -259,6 +259,13 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
       expect(errors).toMatch(new RegExp(`--${name}-address\n$`));
     });
 
+    it("when other users can read the data directory", async () => {
+      await mkdir(dataDir, { mode: 0o755 });
+      const { code, errors } = await runToEnd([]);
+      expect(code).toBe(1);
+      expect(errors).toBe(`Cannot use "${dataDir}": other users can read or write it: chmod 0700 "${dataDir}"\n`);
+    });
+
     it("when another davit has the data directory", async () => {
       await start();
       const { code, errors } = await runToEnd([]);

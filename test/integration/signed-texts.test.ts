@@ -58,7 +58,7 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
   beforeAll(async () => {
     gpg = new Gpg();
     const keyFile = join(folder, "signing.key");
-    writeFileSync(keyFile, gpg.exportSecret(gpg.makeKey("rack", { algorithm: "rsa2048" })));
+    writeFileSync(keyFile, gpg.exportSecret(gpg.makeKey("rack", { algorithm: "rsa2048" })), { mode: 0o600 });
     const directory = join(folder, "manifests");
     mkdirSync(directory);
     writeFileSync(join(directory, "web.yaml"), manifests);

@@ -84,14 +84,14 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
 
   function writePassphrase(text: string): string {
     const path = join(folder, "passphrase");
-    writeFileSync(path, text);
+    writeFileSync(path, text, { mode: 0o600 });
     return path;
   }
 
   it(
     "signs in both, with its passphrase from a file or a variable, which is told to nobody",
     async () => {
-      writeFileSync(keyFile, gpg.exportSecret(of("rack"), { passphrase, armor: true }));
+      writeFileSync(keyFile, gpg.exportSecret(of("rack"), { passphrase, armor: true }), { mode: 0o600 });
       const key = ["--signing-key", keyFile];
       const served = await serve(...key, "--signing-passphrase-file", writePassphrase(`${passphrase}\n`));
       const followed = await boot([...storeOf(served), ...key], { DAVIT_SIGNING_PASSPHRASE: passphrase });
@@ -112,17 +112,17 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
   it(
     "goes on with its key while the file is garbage, and takes up the next",
     async () => {
-      writeFileSync(keyFile, gpg.exportSecret(of("rack"), { passphrase }));
+      writeFileSync(keyFile, gpg.exportSecret(of("rack"), { passphrase }), { mode: 0o600 });
       const passphraseFile = writePassphrase(passphrase);
       const davit = await serve("--signing-key", keyFile, "--signing-passphrase-file", passphraseFile);
-      writeFileSync(keyFile, "garbage");
+      writeFileSync(keyFile, "garbage", { mode: 0o600 });
       const attention =
         /^\[!\] sign: Cannot use ".*signing.key", ".*passphrase": it holds no OpenPGP key that can be read/m;
       await expect.poll(() => textOf(`${davit.opsUrl}/readyz?verbose`), soon).toMatch(attention);
       expect((await get(`${davit.opsUrl}/readyz`)).status).toBe(200);
       expect(await textOf(`${davit.opsUrl}/metrics`)).toMatch(/^davit_signing_key_problem 1$/m);
       expect(await signerOf(davit)).toBe(of("rack"));
-      writeFileSync(keyFile, gpg.exportSecret(of("next")));
+      writeFileSync(keyFile, gpg.exportSecret(of("next")), { mode: 0o600 });
       await expect.poll(() => signerOf(davit), soon).toBe(of("next"));
       expect(davit.log.filter(({ level, part }) => level === 50 && part === "sign")).toHaveLength(1);
       expect(await textOf(`${davit.opsUrl}/metrics`)).toMatch(/^davit_signing_key_problem 0$/m);
@@ -183,7 +183,7 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
   ])(
     "does not start with $name, and says why in one line",
     async ({ bytes, given, said }) => {
-      writeFileSync(keyFile, bytes());
+      writeFileSync(keyFile, bytes(), { mode: 0o600 });
       const passphraseWords = given === undefined ? [] : ["--signing-passphrase-file", writePassphrase(given)];
       const { code, complaints } = await run(["--signing-key", keyFile, ...passphraseWords]);
       expect(complaints).toMatch(/^Cannot use ".*signing\.key".*: .*\n$/);

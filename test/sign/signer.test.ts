@@ -71,15 +71,20 @@ describe.skipIf(missing("gpg"))("a signer", () => {
   };
 
   it("signs texts as UTF-8, short ones, empty ones and those of 8 MiB", async () => {
-    await writeFile(keyFile, gpg.exportSecret(first));
+    await writeFile(keyFile, gpg.exportSecret(first), { mode: 0o600 });
     const { signer } = await open();
     for (const body of ["", "ä\u0000\r\n\u{1f600}", "x".repeat(8 * 1024 * 1024), `${"é".repeat(70_000)}`]) {
       expect(await signedBy(signer, body)).toEqual({ isGood: true, fingerprint: first });
     }
   });
 
+  it("takes no key that other users can read, and says what to do", async () => {
+    await writeFile(keyFile, gpg.exportSecret(first), { mode: 0o644 });
+    await expect(open()).rejects.toThrow(`other users can read or write it: chmod 0600 "${keyFile}"`);
+  });
+
   it("signs a body once, for those who ask together and for those who come later", async () => {
-    await writeFile(keyFile, gpg.exportSecret(first));
+    await writeFile(keyFile, gpg.exportSecret(first), { mode: 0o600 });
     const { signer, metric } = await open();
     for (const body of ["short", "long".repeat(100_000)]) {
       const together = await Promise.all([signer.sign(body), signer.sign(body), signer.sign(body)]);
@@ -91,7 +96,7 @@ describe.skipIf(missing("gpg"))("a signer", () => {
   });
 
   it("logs who it signs as", async () => {
-    await writeFile(keyFile, gpg.exportSecret(first));
+    await writeFile(keyFile, gpg.exportSecret(first), { mode: 0o600 });
     const lines: object[] = [];
     const log = { ...silentLog, info: (data: object, message: string) => void lines.push({ ...data, message }) };
     await open({ log });
@@ -103,9 +108,9 @@ describe.skipIf(missing("gpg"))("a signer", () => {
     { name: "a file without a newline", text: passphrase },
     { name: "the environment", text: undefined },
   ])("unlocks its key by $name", async ({ text }) => {
-    await writeFile(keyFile, gpg.exportSecret(locked, { passphrase }));
+    await writeFile(keyFile, gpg.exportSecret(locked, { passphrase }), { mode: 0o600 });
     const passphraseFile = join(folder, "passphrase");
-    if (text !== undefined) await writeFile(passphraseFile, text);
+    if (text !== undefined) await writeFile(passphraseFile, text, { mode: 0o600 });
     const { signer } = await open(text === undefined ? { passphrase } : { passphraseFile });
     expect(await signedBy(signer, "body")).toEqual({ isGood: true, fingerprint: locked });
   });
@@ -118,18 +123,18 @@ describe.skipIf(missing("gpg"))("a signer", () => {
     },
     { name: "no file", content: undefined, said: /^Cannot read ".*key": ENOENT$/ },
   ])("does not start with $name", async ({ content, said }) => {
-    if (content !== undefined) await writeFile(keyFile, content);
+    if (content !== undefined) await writeFile(keyFile, content, { mode: 0o600 });
     const opened = open();
     await expect(opened).rejects.toThrow(said);
     await expect(opened).rejects.toThrow(StartError);
   });
 
   it("takes up a new key, and signs by it what the old one had signed", async () => {
-    await writeFile(keyFile, gpg.exportSecret(first));
+    await writeFile(keyFile, gpg.exportSecret(first), { mode: 0o600 });
     const { signer, metric } = await open();
     await signer.sign("body");
     expect(await metric("davit_signing_key_expiry_timestamp_seconds")).toBe(0);
-    await writeFile(keyFile, gpg.exportSecret(second, { armor: true }));
+    await writeFile(keyFile, gpg.exportSecret(second, { armor: true }), { mode: 0o600 });
     await expect.poll(() => signedBy(signer, "body")).toEqual({ isGood: true, fingerprint: second });
     const verifier = new Gpg();
     verifier.import(signer.publicKey);
@@ -142,16 +147,16 @@ describe.skipIf(missing("gpg"))("a signer", () => {
   });
 
   it("keeps its key while the file is garbage, and says so once", async () => {
-    await writeFile(keyFile, gpg.exportSecret(first));
+    await writeFile(keyFile, gpg.exportSecret(first), { mode: 0o600 });
     const { signer, said, metric } = await open();
     expect([signer.attention(), await metric("davit_signing_key_problem")]).toEqual([[], 0]);
-    await writeFile(keyFile, "garbage");
+    await writeFile(keyFile, "garbage", { mode: 0o600 });
     const problem = /^sign: Cannot use ".*key": it holds no OpenPGP key that can be read; the last good key signs$/;
     await expect.poll(() => signer.attention()).toEqual([expect.stringMatching(problem)]);
     expect(await metric("davit_signing_key_problem")).toBe(1);
     expect(await signedBy(signer, "another body")).toEqual({ isGood: true, fingerprint: first });
     expect(said.filter((message) => message.includes("cannot be used"))).toHaveLength(1);
-    await writeFile(keyFile, gpg.exportSecret(second));
+    await writeFile(keyFile, gpg.exportSecret(second), { mode: 0o600 });
     await expect.poll(() => signedBy(signer, "body")).toMatchObject({ fingerprint: second });
     expect(await metric("davit_signing_key_problem")).toBe(0);
   });
@@ -162,7 +167,7 @@ describe("a signer whose key ends", () => {
 
   it("signs nothing new from then on, and still gives what it has signed", async () => {
     const clock = new FakeClock();
-    await writeFile(keyFile, `${clock.nowMs() + 1_000}`);
+    await writeFile(keyFile, `${clock.nowMs() + 1_000}`, { mode: 0o600 });
     const { signer } = await open({ clock, worker });
     const known = await signer.sign("known");
     clock.stepWallClock(1_000);
@@ -174,7 +179,7 @@ describe("a signer whose key ends", () => {
   });
 
   it("ends with those who wait refused, and may be stopped twice", async () => {
-    await writeFile(keyFile, "0");
+    await writeFile(keyFile, "0", { mode: 0o600 });
     const { signer } = await open({ worker });
     const asked = signer.sign("x");
     await signer.stop();
