@@ -9,7 +9,6 @@ import {
   groupPath,
   profilePath,
   profileTombstonePath,
-  secretPath,
   syncedPath,
   tombstonePath,
 } from "../../src/model/documents.ts";
@@ -351,44 +350,6 @@ describe("a Profile that was removed a moment ago", () => {
     const index = openIndex([...machineDocuments, other]);
     index.changed(removal);
     expect(refusal(index, "serial=1")).toBe("noProfile");
-  });
-});
-
-describe("template", () => {
-  const index = openIndex([
-    profileDocument("lab/web", {
-      templates: {
-        ignition: { kind: "secret", name: "s", key: "k", sha256: "abc", raw: true },
-        cloudConfig: { kind: "broken" },
-      },
-    }),
-    profileDocument("lab/plain", { templates: { generic: { kind: "text", text: "hello", raw: false } } }),
-    groupDocument("lab/web", { selector: { serial: "1" } }),
-    groupDocument("lab/plain", { selector: { serial: "2" }, profile: "plain" }),
-    [secretPath("lab", "web", "abc"), "secret text"],
-    syncedDocument(),
-  ]);
-  const web = index.select(labelsFromQuery("serial=1"));
-  const plain = index.select(labelsFromQuery("serial=2"));
-
-  it("gives inline text", () => {
-    expect(index.template(plain, "generic")).toMatchObject({ text: "hello", raw: false });
-  });
-
-  it("gives a secret's text", () => {
-    expect(index.template(web, "ignition")).toEqual({ text: "secret text", raw: true });
-  });
-
-  it("refuses a part that the Profile lacks, and one that is broken", () => {
-    expect(() => index.template(web, "generic")).toThrow(expect.objectContaining({ reason: "noPart" }));
-    expect(() => index.template(web, "cloudConfig")).toThrow(expect.objectContaining({ reason: "broken" }));
-  });
-
-  it("is broken when the secret's text is gone", () => {
-    index.changed([{ path: secretPath("lab", "web", "abc"), text: undefined }]);
-    expect(() => index.template(web, "ignition")).toThrow(
-      expect.objectContaining({ reason: "broken", group: "lab/web", profile: "lab/web" }),
-    );
   });
 });
 

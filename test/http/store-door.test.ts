@@ -2,28 +2,26 @@
 
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { request as requestPlain } from "node:http";
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { readServeConfig } from "../../src/config.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { readTlsMaterial, ServerTls } from "../../src/http/server-tls.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { codeOf } from "../../src/lib/errors.ts";
-import { createMetrics } from "../../src/lib/metrics.ts";
 import { StartError } from "../../src/lib/start-error.ts";
 import { storePath } from "../../src/store/node.ts";
 import type { Store } from "../../src/store/store.ts";
-import { StoreService } from "../../src/store-service.ts";
+import type { StoreService } from "../../src/store-service.ts";
 import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
 import { missing } from "../helpers/requirements.ts";
 import { openStore, silentLog } from "../helpers/test-store.ts";
+import { listenForKeys } from "./listen-for-keys.ts";
 import { readToEnd } from "./wire.ts";
 
 const token = "first-token-0123456789";
@@ -47,24 +45,10 @@ afterEach(async () => {
 });
 
 /** Starts the listener with these options; gives its port. Warnings and errors go to `said`. */
-async function start(options: readonly string[], said: string[] = []) {
-  const say = (data: object, message: string) => said.push(`${message} ${JSON.stringify(data)}`);
-  const log = { ...silentLog, warn: say, error: say, child: () => log };
-  const paths = { isDirectory: () => true, isFile: () => true };
-  const config = readServeConfig(
-    ["--manifests", "m", "--store-address", "127.0.0.1:0", "--data-dir", folder, ...options],
-    {},
-    paths,
-  );
-  service = new StoreService({
-    config,
-    store,
-    log,
-    clock: systemClock,
-    metrics: createMetrics("1"),
-    isReady: () => true,
-  });
-  return (await service.listen()).port;
+async function start(options: readonly string[], said: string[] = []): Promise<number> {
+  const started = await listenForKeys(store, ["--data-dir", folder, ...options], said);
+  service = started.service;
+  return started.port;
 }
 
 /** Writes a file of tokens as a whole, as an operator should. */
@@ -202,61 +186,6 @@ describe("a store with tokens", () => {
     await expect(started).rejects.toThrow(/^Cannot use ".*tokens": it has no token$/);
     await expect(started).rejects.toThrow(StartError);
   });
-});
-
-describe("a store that asks for no credentials", () => {
-  const guarded = ["/davit/v1/follow", "/davit/v1/backup"];
-
-  /** The status of a request, whatever its headers say. */
-  async function statusOf(port: number, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
-    const sent = requestPlain({ host: "127.0.0.1", port, path, headers }).end();
-    const [response] = await once(sent, "response");
-    response.destroy();
-    return response.statusCode;
-  }
-
-  const local = async () => (await readFile(join(folder, "local-token"), "utf8")).trim();
-
-  it.each(guarded)("gives %s to who shows the local token, which only its own user can read", async (path) => {
-    const port = await start([]);
-    expect((await stat(join(folder, "local-token"))).mode & 0o777).toBe(0o600);
-    expect(await statusOf(port, path, {})).toBe(401);
-    expect(await statusOf(port, path, { authorization: `Bearer ${token}` })).toBe(401);
-    expect(await statusOf(port, path, { authorization: `Bearer ${await local()}` })).toBe(200);
-  });
-
-  it("keeps its local token over a restart, and refuses to start where it is spoilt", async () => {
-    await start([]);
-    const first = await local();
-    await service?.stop();
-    await start([]);
-    expect(await local()).toBe(first);
-    await service?.stop();
-    await writeFile(join(folder, "local-token"), "\n");
-    await expect(start([])).rejects.toThrow(/^Cannot use ".*local-token": it has no token: remove it/);
-  });
-
-  it.each(["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:1", "a b"])(
-    "refuses a request that names %s, by either way to a key",
-    async (host) => {
-      const port = await start([]);
-      await store.submit({ kind: "set", path: storePath("/a"), value: "x" });
-      for (const path of ["/v2/keys/a", "/v2/keys/?recursive=true", "/v2/stats/self"]) {
-        expect(await statusOf(port, path, { host })).toBe(403);
-      }
-      const authorization = `Bearer ${await local()}`;
-      for (const path of guarded) expect(await statusOf(port, path, { host, authorization })).toBe(403);
-      expect(store.indexes.storeIndex).toBe(1);
-    },
-  );
-
-  it.each(["127.0.0.1", "[::1]:2379", "192.0.2.7:80", "localhost:2379", "LOCALHOST", "store.lab", "keys.lab:1"])(
-    "answers a request that names %s",
-    async (host) => {
-      const port = await start(["--store-advertise-url", "http://keys.lab:2379", "--allowed-host", "store.lab"]);
-      for (const path of ["/v2/keys/", "/version"]) expect(await statusOf(port, path, { host })).toBe(200);
-    },
-  );
 });
 
 describe.skipIf(missing("openssl"))("a store with TLS", () => {
