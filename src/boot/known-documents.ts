@@ -27,10 +27,10 @@ export interface BootGroup extends Group, KeptTexts {
 }
 
 /**
- * Groups of other namespaces have the same selector and priority; the newest version was refused and there is no older
+ * Its namespace is not heard of; Groups of other namespaces have the same selector and priority; the newest version was refused and there is no older
  * one; or it says so itself. The first that applies.
  */
-export type Barrier = "tied" | "refused" | "held";
+export type Barrier = "withheld" | "tied" | "refused" | "held";
 
 /**
  * What was rendered of a Group that no request changes. It is kept in the Group and not in a map beside it: with 100,000
@@ -199,7 +199,8 @@ export class KnownDocuments {
   }
 }
 
-function barrierOf({ refused, tied, spec }: GroupDocument): Barrier | undefined {
+function barrierOf({ unheard, refused, tied, spec }: GroupDocument): Barrier | undefined {
+  if (unheard === true) return "withheld";
   if (tied === true) return "tied";
   if (refused === true) return "refused";
   return spec.hold ? "held" : undefined;

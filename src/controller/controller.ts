@@ -158,7 +158,7 @@ export class Controller implements SourceListener {
     // What went while the view was half had to stay, and nobody tells its name again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
-    const isOver = this.#planner.withheld.isOver;
+    const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver;
     this.#tellWithheld();
     if (!this.#isSynced || completes || isOver) this.#queue.add({ kind: "everything" });
   }

@@ -1,7 +1,8 @@
 /**
- * Groups that are refused and whose selectors cannot be read whole. Nobody knows every machine that they name, so each
- * machine of their namespace that no Group names could be one of theirs: an Install that only a Group of many gives it
- * waits until the selector is mended.
+ * Machines that may have Groups which nobody can read. A refused Group whose selector cannot be read whole may name any
+ * machine of its namespace, and a namespace that is not heard of may have a Group of any machine at all. So an Install
+ * waits that only a Group of many gives: one that names no machine. The machines of a namespace that is not heard of wait
+ * all the same, since their Groups may be others by now.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -11,13 +12,14 @@ import { namesMachine } from "../model/specificity.ts";
 
 /** Its view is another one once it is started. */
 interface RefusingSource {
-  readonly view: Pick<SourceView, "refusalOf">;
+  readonly view: Pick<SourceView, "refusalOf" | "unheard">;
 }
 
 export class HiddenMachines {
   readonly #source: RefusingSource;
   /** Names of such Groups, by namespace. */
   readonly #hidden = new Map<string, Map<string, ObjectName>>();
+  #unheard = "";
 
   constructor(source: RefusingSource) {
     this.#source = source;
@@ -35,9 +37,19 @@ export class HiddenMachines {
     return (before === 0) !== (names.size === 0);
   }
 
-  /** A Group's document, marked where its machines may be those of a hidden selector. */
+  /** True when other namespaces are not heard of than when this was asked last: every Group is to be marked anew. */
+  takeUnheard(): boolean {
+    const before = this.#unheard;
+    this.#unheard = [...this.#source.view.unheard].toSorted().join();
+    return this.#unheard !== before;
+  }
+
+  /** A Group's document, marked where its machines have to wait, or may be those of a Group that nobody can read. */
   mark(document: GroupDocument, namespace: string, group: Group): GroupDocument {
-    return this.#hidden.has(namespace) && !namesMachine(group) ? { ...document, doubted: true } : document;
+    const { unheard } = this.#source.view;
+    const isHidden = this.#hidden.has(namespace) || unheard.size > 0;
+    const doubted = isHidden && !namesMachine(group) ? { doubted: true as const } : {};
+    return { ...document, ...doubted, ...(unheard.has(namespace) && { unheard: true }) };
   }
 
   /** For a person: what waits, and for which Groups; a line for each namespace. */

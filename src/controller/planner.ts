@@ -89,6 +89,8 @@ interface Draft {
 }
 
 export class Planner {
+  /** What makes machines wait that may have Groups which nobody can read. */
+  readonly hidden: HiddenMachines;
   /** Stored objects whose deletion waits. */
   readonly withheld: Withheld;
   readonly #options: PlannerOptions;
@@ -97,7 +99,6 @@ export class Planner {
   readonly #world: ProfileWorld;
   readonly #faults: Faults;
   readonly #refusedProfiles = new Set<string>();
-  readonly #hidden: HiddenMachines;
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
 
@@ -109,7 +110,7 @@ export class Planner {
       ttlSeconds: options.tombstoneTtlSeconds,
     };
     this.#faults = new Faults(log);
-    this.#hidden = new HiddenMachines(source);
+    this.hidden = new HiddenMachines(source);
     this.withheld = new Withheld(source);
     this.#ranking = new Ranking({ tiesAcrossNamespaces: adminNamespace !== undefined });
     this.#world = {
@@ -124,7 +125,7 @@ export class Planner {
 
   /** For a person: what waits because of what cannot be read. */
   get attention(): readonly string[] {
-    return [...this.withheld.attention, ...this.#hidden.attention];
+    return [...this.withheld.attention, ...this.hidden.attention];
   }
 
   /** The objects that refer to this one. */
@@ -149,7 +150,7 @@ export class Planner {
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
-    for (const refusal of this.#options.source.view.refusals) this.#hidden.note(refusal);
+    for (const refusal of this.#options.source.view.refusals) this.hidden.note(refusal);
     for (const id of this.#options.documents.names()) {
       const document = id.kind === "Group" ? this.#options.documents.group(id.namespace, id.name) : undefined;
       if (document !== undefined) this.#ranking.update(`${id.namespace}/${id.name}`, groupOf(id, document));
@@ -202,7 +203,7 @@ export class Planner {
 
   /** Adds the Groups of many that an Install may no longer come from, or may again. */
   #addDoubted(names: Map<string, ObjectName>): void {
-    const changed = [...names.values()].filter((name) => isGroup(name) && this.#hidden.note(name));
+    const changed = [...names.values()].filter((name) => isGroup(name) && this.hidden.note(name));
     const namespaces = new Set(changed.map(({ namespace }) => namespace));
     if (namespaces.size === 0) return;
     for (const name of this.names()) if (isGroup(name) && namespaces.has(name.namespace)) addTo(names, name);
@@ -262,7 +263,7 @@ export class Planner {
     const storedText = this.#options.documents.textAt(path);
     const isTied = document !== undefined && this.#ranking.tiedWith(groupOf(id, document)).length > 0;
     const own = document && groupOf(id, document);
-    const marked = own && this.#hidden.mark(withTie(document, isTied), id.namespace, own);
+    const marked = own && this.hidden.mark(withTie(document, isTied), id.namespace, own);
     const {
       changes,
       status,

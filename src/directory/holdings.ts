@@ -4,7 +4,7 @@
  *   - An object whose new version is refused keeps its last accepted one.
  *   - While anything cannot be read or is refused, the view is not complete and nothing leaves it. It becomes complete
  *     again only at a look that read every file: what comes back, such as a volume, has to be known first.
- *   - Of a file that may be half written only what holds machines counts (at-once.ts), and nothing leaves meanwhile.
+ *   - Of a file that may be half written only what holds machines counts (model/at-once.ts), and nothing leaves meanwhile.
  *   - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
  *   - A refused Group without an accepted version is held with its refusal as long as its selector parses.
  *
@@ -13,6 +13,7 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
+import { countingAtOnce } from "../model/at-once.ts";
 import {
   fileUid,
   type GroupObject,
@@ -23,7 +24,6 @@ import {
   type SourceObject,
   type SourceView,
 } from "../model/source.ts";
-import { countingAtOnce } from "./at-once.ts";
 import type { FileProblem } from "./file-problem.ts";
 import type { Definition, ReadFile } from "./read-file.ts";
 
@@ -55,6 +55,7 @@ export interface Change {
 type Objects = { readonly [Kind in ObjectKind]: Map<string, Extract<SourceObject, { kind: Kind }>> };
 
 export class Holdings implements SourceView {
+  readonly unheard: ReadonlySet<string> = new Set();
   readonly #objects: Objects = { Profile: new Map(), Group: new Map(), ConfigMap: new Map(), Secret: new Map() };
   #problems: readonly FileProblem[] = [];
   #refusals: ReadonlyMap<string, Refusal> = new Map();

@@ -21,6 +21,7 @@ import { HeldChanges } from "./held-changes.ts";
 import { type Judgement, judge } from "./judge.ts";
 import type { Held, MirrorChange } from "./mirror.ts";
 import type { WatchLimits } from "./object-watch.ts";
+import { OwnWatches, ownKinds, watchKey } from "./own-watches.ts";
 import type { Reference } from "./references.ts";
 import { resources } from "./resources.ts";
 import { ScopeNamespaces } from "./scope-namespaces.ts";
@@ -49,15 +50,12 @@ export type SeenObject = Held<Judgement>;
 // The second look at a cluster that was empty; a person who has just installed davit does not wait for it.
 const confirmEmptyMs = 5_000;
 
-const kinds = ["Profile", "Group"] as const;
-
 interface Parts {
   readonly view: ClusterView;
   readonly namespaces: ScopeNamespaces;
   readonly configMaps: ConfigMaps;
   readonly secrets: Secrets;
-  /** Of Profiles and Groups, by kind and namespace. */
-  readonly watches: ReadonlyMap<string, RunningWatch<Judgement>>;
+  readonly watches: OwnWatches;
 }
 
 export class ClusterSource implements Source {
@@ -85,20 +83,19 @@ export class ClusterSource implements Source {
   }
 
   get isFollowed(): boolean {
-    const watches = [...(this.#parts?.watches.values() ?? [])];
-    return watches.length > 0 && watches.every(({ watch }) => watch.isConnected);
+    return this.#parts?.watches.areConnected === true;
   }
 
   /** Seconds since the API server was last heard, by the watch of Profiles or Groups that has waited longest. */
   get ageSeconds(): number {
-    const heardAtMs = [...(this.#parts?.watches.values() ?? [])].map(({ watch }) => watch.heardAtMs);
     const nowMs = this.#options.clock.monotonicMs();
-    return (nowMs - Math.min(nowMs, ...heardAtMs)) / 1_000;
+    return (nowMs - Math.min(nowMs, this.#parts?.watches.heardAtMs ?? nowMs)) / 1_000;
   }
 
   /** What a person should know who asks how things are: what is not heard of the cluster now, and why. */
   get attention(): readonly string[] {
-    return [...this.#absence(), ...this.#health.troubles].map((line) => `cluster: ${line}`);
+    const lost = [...this.view.unheard].map((namespace) => `namespace "${namespace}": ${lostText}`);
+    return [...this.#absence(), ...this.#health.troubles, ...lost].map((line) => `cluster: ${line}`);
   }
 
   #absence(): readonly string[] {
@@ -113,9 +110,8 @@ export class ClusterSource implements Source {
   }
 
   /** A Profile or Group as it was last heard; undefined for one that is gone. */
-  seen({ kind, namespace, name }: ObjectName): SeenObject | undefined {
-    const watch = this.#parts?.watches.get(`${kind}/`) ?? this.#parts?.watches.get(`${kind}/${namespace}`);
-    return watch?.watch.get(namespace, name);
+  seen(object: ObjectName): SeenObject | undefined {
+    return this.#parts?.watches.of(object)?.get(object.namespace, object.name);
   }
 
   /** Called when an object has taken the place of another of its name, which has no status of ours yet. */
@@ -129,9 +125,9 @@ export class ClusterSource implements Source {
     if (this.#stopping.signal.aborted) return;
     this.#listener = listener;
     this.#parts = this.#makeParts(admission);
-    this.#awaited = new Set(this.#parts.watches.keys());
+    this.#awaited = new Set(this.#parts.watches.keys);
     this.#parts.configMaps.start();
-    for (const { watch } of this.#parts.watches.values()) watch.start();
+    this.#parts.watches.start();
   }
 
   /** Idempotent. */
@@ -139,7 +135,7 @@ export class ClusterSource implements Source {
     this.#stopping.abort();
     if (this.#parts === undefined) return;
     const { watches, configMaps, secrets } = this.#parts;
-    await Promise.all([...watches.values()].map(({ stop }) => stop()));
+    await watches.stop();
     await Promise.all([configMaps.stop(), secrets.stop()]);
   }
 
@@ -150,16 +146,16 @@ export class ClusterSource implements Source {
     const configMaps = new ConfigMaps(context, this.#scopes, changed);
     const secrets = new Secrets(context, changed);
     const namespaces = this.#makeNamespaces();
-    const hasList = (kind: OwnName["kind"], namespace: string) => this.#hasList(kind, namespace);
-    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets }, namespaces, hasList);
     const held = this.#makeHeldChanges();
-    const watches = this.#scopes.flatMap((namespace) =>
-      kinds.map((kind) => {
-        const key = `${kind}/${namespace ?? ""}`;
-        return [key, this.#makeWatch(context, { kind, namespace, key, held })] as const;
-      }),
-    );
-    return { view, namespaces, configMaps, secrets, watches: new Map(watches) };
+    const watches = new OwnWatches(held.lost);
+    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets }, namespaces, watches);
+    for (const namespace of this.#scopes) {
+      for (const kind of ownKinds) {
+        const key = watchKey(kind, namespace);
+        watches.add(kind, namespace, this.#makeWatch(context, { kind, namespace, key, held }));
+      }
+    }
+    return { view, namespaces, configMaps, secrets, watches };
   }
 
   #makeNamespaces(): ScopeNamespaces {
@@ -170,7 +166,15 @@ export class ClusterSource implements Source {
 
   #makeHeldChanges(): HeldChanges {
     const { clock } = this.#options;
-    return new HeldChanges({ clock, signal: this.#stopping.signal, release: (names) => this.#take(names) });
+    return new HeldChanges({
+      clock,
+      watches: this.#scopes.flatMap((namespace) =>
+        ownKinds.map((kind) => ({ key: watchKey(kind, namespace), namespace })),
+      ),
+      signal: this.#stopping.signal,
+      release: (names) => this.#take(names),
+      lostChanged: () => this.#lostChanged(),
+    });
   }
 
   #makeWatch(context: WatchContext, { kind, namespace, key, held }: Scope): RunningWatch<Judgement> {
@@ -195,25 +199,22 @@ export class ClusterSource implements Source {
   }
 
   #listed(key: string): void {
-    const { watches, view } = this.#started();
     this.#awaited.delete(key);
     for (const namespace of this.#scopes) this.#lookAtScope(namespace);
-    if ([...watches.values()].every(({ watch }) => watch.isSynced)) view.listsAreIn();
     this.#tellListed();
   }
 
-  /** What is of no namespace that is read is in no list, once all are read. */
-  #hasList(kind: OwnName["kind"], namespace: string): boolean {
-    const { watches } = this.#started();
-    const own = watches.get(`${kind}/`) ?? watches.get(`${kind}/${namespace}`);
-    return own === undefined ? [...watches.values()].every(({ watch }) => watch.isSynced) : own.watch.isSynced;
+  #lostChanged(): void {
+    const { log } = this.#options;
+    log.warn({ namespaces: [...this.view.unheard] }, "machines of namespaces that are not heard of wait");
+    this.#tellListed();
   }
 
   /** Of all namespaces together none can be missing. */
   #lookAtScope(namespace: string | undefined): void {
     const { watches, namespaces } = this.#started();
     if (namespace === undefined) return;
-    const own = kinds.flatMap((kind) => watches.get(`${kind}/${namespace}`)?.watch ?? []);
+    const own = ownKinds.flatMap((kind) => watches.of({ kind, namespace }) ?? []);
     if (own.every(({ isSynced }) => isSynced)) namespaces.listed(namespace, own.every(isEmpty));
   }
 
@@ -221,7 +222,11 @@ export class ClusterSource implements Source {
     for (const change of changes) if (change.change === "replaced") this.#replaced(change.name);
     const names = changes.map(({ name }) => name);
     // Until everything was told once there is nothing to keep together.
-    this.#take(this.#toldExtent === undefined ? names : held.offer(names));
+    const { now, later } = this.#toldExtent === undefined ? { now: names, later: [] } : held.offer(names);
+    this.#take(now);
+    const { view } = this.#started();
+    const shown = later.filter((name) => view.takeAtOnce(name, this.seen(name)?.value));
+    if (shown.length > 0) this.#listener?.changed(shown);
   }
 
   #take(names: readonly OwnName[]): void {
@@ -242,8 +247,9 @@ export class ClusterSource implements Source {
 
   /** Tells the first list when all are in, each time that its extent is another, and a confirmation. */
   #tellListed(): void {
-    const { view } = this.#started();
-    const areIn = this.#awaited.size === 0;
+    const { view, watches } = this.#started();
+    const areIn = [...this.#awaited].every((key) => watches.isLost(key));
+    if (watches.areHopefulListed) view.listsAreIn();
     const isFirst = this.#toldExtent === undefined;
     const isDue = isFirst ? areIn && view.isSettled : view.extent !== this.#toldExtent;
     const isConfirmed = this.#isConfirming && areIn;
@@ -257,10 +263,10 @@ export class ClusterSource implements Source {
   async #confirmEmpty(): Promise<void> {
     const { watches } = this.#started();
     this.#isConfirming = true;
-    this.#awaited = new Set(watches.keys());
+    this.#awaited = new Set(watches.keys);
     await this.#options.clock.sleep(confirmEmptyMs, this.#stopping.signal);
     if (this.#stopping.signal.aborted) return;
-    for (const { watch } of watches.values()) watch.relist();
+    watches.relist();
   }
 
   #started(): Parts {
@@ -268,6 +274,9 @@ export class ClusterSource implements Source {
     return this.#parts;
   }
 }
+
+const lostText =
+  "not heard of: its machines wait, and so does an Install by a Group that names no machine, until it can be read";
 
 function isEmpty(watch: RunningWatch<Judgement>["watch"]): boolean {
   for (const _ of watch.all()) return false;
@@ -296,6 +305,7 @@ const nothingYet: SourceView = {
   refusals: [],
   refusalOf: () => undefined,
   isGone: () => false,
+  unheard: new Set(),
   withheld: [],
   get: () => undefined,
   all: () => [],

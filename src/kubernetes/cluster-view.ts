@@ -10,6 +10,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
+import { countingAtOnce } from "../model/at-once.ts";
 import type {
   GroupObject,
   ObjectKind,
@@ -24,6 +25,7 @@ import type {
 } from "../model/source.ts";
 import type { ConfigMaps } from "./config-maps.ts";
 import { type Judgement, origin } from "./judge.ts";
+import type { OwnWatches } from "./own-watches.ts";
 import { type Reference, References, referenceKey, referencesOf } from "./references.ts";
 import type { ScopeNamespaces } from "./scope-namespaces.ts";
 import type { Secrets } from "./secrets.ts";
@@ -34,8 +36,7 @@ interface Caches {
   readonly Secret: Pick<Secrets, "get" | "all" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
 }
 
-/** True when the list that has the Profiles or Groups of a namespace was read. */
-type HasList = (kind: OwnName["kind"], namespace: string) => boolean;
+type Watches = Pick<OwnWatches, "hasList" | "areListed" | "lost">;
 
 type Namespaces = Pick<ScopeNamespaces, "areBelieved" | "isBelieved" | "areTried" | "problems">;
 
@@ -43,7 +44,7 @@ export class ClusterView implements SourceView {
   readonly withheld = [];
   readonly #caches: Caches;
   readonly #namespaces: Namespaces;
-  readonly #hasList: HasList;
+  readonly #watches: Watches;
   readonly #references = new References();
   readonly #profiles = new Map<string, ProfileObject>();
   readonly #groups = new Map<string, GroupObject>();
@@ -53,14 +54,18 @@ export class ClusterView implements SourceView {
   #hasLists = false;
   #wasWhole = false;
 
-  constructor(caches: Caches, namespaces: Namespaces, hasList: HasList) {
+  constructor(caches: Caches, namespaces: Namespaces, watches: Watches) {
     this.#caches = caches;
     this.#namespaces = namespaces;
-    this.#hasList = hasList;
+    this.#watches = watches;
   }
 
   get complete(): boolean {
-    return this.#wasWhole && this.#namespaces.areBelieved;
+    return this.#wasWhole && this.#watches.areListed && this.#namespaces.areBelieved;
+  }
+
+  get unheard(): ReadonlySet<string> {
+    return this.#watches.lost;
   }
 
   isGone({ kind, namespace, name }: ObjectName): boolean {
@@ -68,7 +73,7 @@ export class ClusterView implements SourceView {
     if (kind === "ConfigMap" || kind === "Secret") return this.#isReferenceGone({ kind, namespace, name });
     const isThere = this.#pending.has(`${namespace}/${name}`) && kind === "Profile";
     if (isThere || this.refusalOf({ kind, namespace, name }) !== undefined) return false;
-    return this.#hasList(kind, namespace) && this.#namespaces.isBelieved(namespace);
+    return this.#watches.hasList(kind, namespace) && this.#namespaces.isBelieved(namespace);
   }
 
   /** One that no Profile names is not asked for, and is as good as gone. */
@@ -80,7 +85,7 @@ export class ClusterView implements SourceView {
   /** Changes whenever there are other problems, and more is known to be gone, or less. */
   get extent(): string {
     const doubted = this.#namespaces.problems.map(({ origin }) => origin);
-    return [this.complete, this.#refusals.size, ...doubted].join();
+    return [this.complete, this.#refusals.size, ...doubted, ...this.unheard].join();
   }
 
   get problems(): readonly SourceProblem[] {
@@ -127,7 +132,7 @@ export class ClusterView implements SourceView {
     return this.#caches[kind].isForbidden({ kind, namespace, name });
   }
 
-  /** Every list was in once. */
+  /** Every list was in once, but for those of namespaces that were given up. */
   listsAreIn(): void {
     this.#hasLists = true;
     this.#noteWhole();
@@ -143,6 +148,17 @@ export class ClusterView implements SourceView {
     // What cannot be understood is not gone; one of another uid is.
     const isKept = isRefused !== undefined && judgement?.object === undefined && this.#uidOf(name) === isRefused.uid;
     return isKept ? isNews : this.#put(name.kind, id, judgement?.object) || isNews;
+  }
+
+  /**
+   * Takes up no more of what a Profile or Group is now than what makes machines wait: the rest is taken up later.
+   * @returns true when that shows.
+   */
+  takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {
+    if (judgement?.refusal !== undefined) return this.take(name, judgement);
+    const shown = this.get(name.kind, name.namespace, name.name);
+    const object = countingAtOnce(shown, judgement?.object);
+    return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
   /** Tells that it is now known what a reference leads to, or that this has changed. @returns what shows it. */

@@ -55,8 +55,10 @@ export interface GroupDocument extends Provenance {
   readonly tied?: boolean;
   /** As in `ProfileDocument`. */
   readonly outdated?: true;
-  /** It names no machine, and a refused Group of its namespace has a selector that nobody can read: an Install waits. */
+  /** It names no machine, and a Group that does may be where nobody can read it: an Install waits. */
   readonly doubted?: true;
+  /** Nothing was heard of its namespace for a while: its machines wait. */
+  readonly unheard?: true;
 }
 
 /**

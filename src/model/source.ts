@@ -104,6 +104,8 @@ export interface SourceView {
    * cannot be read: in a file that does not parse, in a namespace that was not listed.
    */
   isGone(name: ObjectName): boolean;
+  /** Namespaces that were not heard of for so long that their machines wait. */
+  readonly unheard: ReadonlySet<string>;
   /** Objects that stay in view although nothing defines them, since part of the source cannot be read. */
   readonly withheld: readonly ObjectName[];
   get<Kind extends ObjectKind>(

@@ -21,6 +21,7 @@ export class FakeSource implements Source, SourceView {
   withheld: readonly ObjectName[] = [];
   /** The only Profile that is not in view yet. */
   pending: ObjectMeta | undefined;
+  readonly unheard = new Set<string>();
   readonly #objects = new Map<string, SourceObject>();
   readonly #refusals = new Map<string, Refusal>();
   #listener: SourceListener | undefined;

@@ -1,0 +1,35 @@
+/**
+ * What counts of an object while nobody knows whether all of it, or of the others, is there: nothing but what makes
+ * machines wait. A Group that is held, or that loses machines, is held; all else waits. So no half of a change gives a
+ * machine anything that the whole would not, whatever it lacks. Pure.
+ */
+
+import { toRequirement } from "./expression.ts";
+import type { GroupSpec, Selection } from "./group.ts";
+import { implies } from "./implication.ts";
+import type { SourceObject } from "./source.ts";
+
+/**
+ * The object to show meanwhile.
+ * @param held what is shown now.
+ * @param wanted the same object in its newest version; undefined for one that is gone.
+ * @returns `held`, or it as a held Group, or a new Group that is held; undefined to show none.
+ */
+export function countingAtOnce(
+  held: SourceObject | undefined,
+  wanted: SourceObject | undefined,
+): SourceObject | undefined {
+  if (held === undefined) return wanted?.kind === "Group" && wanted.spec.hold ? wanted : undefined;
+  if (held.kind !== "Group" || held.spec.hold) return held;
+  return keepsAll(held, wanted) ? held : { ...held, spec: { ...held.spec, hold: true } };
+}
+
+/** True when the newest version takes every machine that the one before takes, and lets none wait. */
+function keepsAll({ spec }: { readonly spec: GroupSpec }, wanted: SourceObject | undefined): boolean {
+  if (wanted?.kind !== "Group" || wanted.spec.hold) return false;
+  return implies(selectionOf(spec), selectionOf(wanted.spec));
+}
+
+function selectionOf({ selector, expressions = [] }: GroupSpec): Selection {
+  return { selector, expressions: expressions.map(toRequirement) };
+}

@@ -1,0 +1,73 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { HeldChanges } from "../../src/kubernetes/held-changes.ts";
+import type { OwnName } from "../../src/model/source.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+
+const watches = ["north", "south"].flatMap((namespace) =>
+  ["Profile", "Group"].map((kind) => ({ key: `${kind}/${namespace}`, namespace })),
+);
+const groupIn = (namespace: string): OwnName => ({ kind: "Group", namespace, name: "a" });
+
+let clock: FakeClock;
+let released: string[];
+let lost: string[];
+let held: HeldChanges;
+beforeEach(() => {
+  clock = new FakeClock();
+  [released, lost] = [[], []];
+  held = new HeldChanges({
+    clock,
+    watches,
+    signal: new AbortController().signal,
+    release: (names) => void released.push(...names.map(({ namespace }) => namespace)),
+    lostChanged: () => void lost.push([...held.lost].join()),
+  });
+  for (const { key } of watches) held.heard(key);
+});
+
+/** What is let through of a change in each namespace. */
+function offered(): readonly string[] {
+  return held.offer([groupIn("north"), groupIn("south")]).now.map(({ namespace }) => namespace);
+}
+
+describe("a namespace that is not heard of", () => {
+  it("holds up the other one for a minute, then its own changes alone, until it is heard again", async () => {
+    await clock.advance(60_000);
+    held.failed("Group/south");
+    await clock.advance(59_000);
+    expect([offered(), lost]).toEqual([[], []]);
+    await clock.advance(2_000);
+    expect([offered(), lost, released]).toEqual([["north"], ["south"], ["north"]]);
+    held.failed("Group/south");
+    expect(offered()).toEqual(["north"]);
+    held.heard("Group/south");
+    await clock.advance(1_000);
+    expect([offered(), lost, released]).toEqual([
+      ["north", "south"],
+      ["south", ""],
+      ["north", "south"],
+    ]);
+  });
+
+  it("is not lost while no other one is heard, nor as soon as one is", async () => {
+    await clock.advance(60_000);
+    for (const { key } of watches) held.failed(key);
+    await clock.advance(600_000);
+    expect(lost).toEqual([]);
+    for (const key of ["Profile/north", "Group/north"]) held.heard(key);
+    await clock.advance(59_000);
+    expect([offered(), lost]).toEqual([[], []]);
+    await clock.advance(2_000);
+    expect([offered(), lost]).toEqual([["north"], ["south"]]);
+  });
+
+  it("is not lost when it is heard in time", async () => {
+    await clock.advance(60_000);
+    held.failed("Profile/south");
+    await clock.advance(59_000);
+    held.heard("Profile/south");
+    await clock.advance(120_000);
+    expect([offered(), lost]).toEqual([["north", "south"], []]);
+    expect(clock.sleeping).toBe(0);
+  });
+});
