@@ -9,6 +9,8 @@ import { BootConfigs } from "./boot/boot-configs.ts";
 import { BootError } from "./boot/boot-error.ts";
 import { BootIndex, type BootView } from "./boot/boot-index.ts";
 import { NearMisses } from "./boot/near-misses.ts";
+import { RenderThread } from "./boot/render-thread.ts";
+import { SlowWork } from "./boot/slow-work.ts";
 import type { ServiceConfig } from "./config.ts";
 import { History } from "./history/history.ts";
 import { accessLog } from "./http/access-log.ts";
@@ -52,6 +54,8 @@ const never = new Promise<never>(() => {});
 export class BootService {
   readonly index: BootIndex;
   readonly #history: History;
+  readonly #renderThread: RenderThread;
+  readonly #slowWork: SlowWork;
   readonly #options: BootServiceOptions;
   readonly #stopping = new AbortController();
   readonly #servers: HttpServer[] = [];
@@ -64,8 +68,11 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    this.#history = new History({ clock: options.clock, metrics: options.metrics });
-    this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock: options.clock });
+    const { clock, metrics } = options;
+    this.#history = new History({ clock, metrics });
+    this.#renderThread = new RenderThread({ clock });
+    this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
+    this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock });
   }
 
   /**
@@ -126,7 +133,7 @@ export class BootService {
     const access = accessLog({ log, clock, metrics, history: this.#history });
     const nearMisses = new NearMisses({ index: this.index, clock, log });
     this.#nearMisses = nearMisses;
-    const render: BootConfigs["render"] = (name, asked) => this.#bootConfigs().render(name, asked);
+    const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
     this.#signer = await this.#openSigner();
     const signer = this.#signer;
@@ -170,6 +177,7 @@ export class BootService {
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
     this.#nearMisses?.stop();
     this.#history.stop();
+    await this.#renderThread.stop();
     await this.#signer?.stop();
     this.#opsDoor?.stop();
   }
@@ -213,7 +221,8 @@ export class BootService {
     const { grubSeparator: separator, grubCommands: commands, signingKey } = this.#options.config;
     const isSigned = signingKey !== undefined;
     if (this.#advertised === undefined) throw new BootError("notReady");
-    return new BootConfigs({ index, authority: this.#advertised, grub: { separator, commands }, isSigned });
+    const grub = { separator, commands };
+    return new BootConfigs({ index, authority: this.#advertised, grub, isSigned, slowWork: this.#slowWork });
   }
 
   #bootConfigs(): BootConfigs {

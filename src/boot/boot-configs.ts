@@ -4,31 +4,31 @@
  */
 
 import { hash } from "node:crypto";
-import type { JsonObject } from "../model/json.ts";
+import { assert } from "../lib/errors.ts";
+import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
 import { fieldOf, type GenericPart, type TemplatePart } from "../model/profile.ts";
-import { renderCloudConfig } from "../render/cloud-config.ts";
-import { renderGeneric } from "../render/generic.ts";
-import { renderIgnition } from "../render/ignition.ts";
-import { groupLines, renderMetadata } from "../render/metadata.ts";
+import { renderMetadata } from "../render/metadata.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Rendered } from "../render/rendered.ts";
-import { compileTemplate, type Template } from "../render/template.ts";
-import { RequestReads, templateVariables } from "../render/variables.ts";
+import { RenderBudget } from "../render/template-limits.ts";
+import { RequestReads } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
-import type { BootView, Machine, TemplateText } from "./boot-index.ts";
+import type { BootView, Machine } from "./boot-index.ts";
+import { type BootJob, BootMaker } from "./boot-maker.ts";
 import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
-import { CheckedTexts } from "./checked-texts.ts";
 import { KeptConfigs } from "./kept-configs.ts";
 import type { BootGroup } from "./known-documents.ts";
-import { TextCache } from "./text-cache.ts";
+import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
 
 /** Every config that a machine can ask for, named as its endpoint is; beside the parts that a Profile names. */
 export const configNames = ["ipxe", "grub", "ignition", "cloud", "generic", "metadata"] as const;
 export type ConfigName = (typeof configNames)[number] | GenericPart;
 
-export interface BootConfigsOptions extends Omit<BootScriptsOptions, "compile"> {
+export interface BootConfigsOptions extends BootScriptsOptions {
   readonly index: BootView;
+  /** Takes over what `answer` may not wait for; undefined: everything is made at once. */
+  readonly slowWork?: Pick<SlowWork, "make"> | undefined;
 }
 
 export interface ConfigRequest {
@@ -37,6 +37,8 @@ export interface ConfigRequest {
   readonly rawQuery: string;
   /** Empty when the client tells none. */
   readonly userAgent: string;
+  /** Whose it is, where many ask for what takes long; absent: nobody's. */
+  readonly client?: string | undefined;
 }
 
 /** A machine's config, and whose it is. */
@@ -48,111 +50,138 @@ export interface Config {
   readonly profile: string | undefined;
 }
 
-/**
- * 64 MiB of template text: 32 Profiles whose templates have the largest allowed size of 1 MiB (counted as two), or
- * 15,000 of the usual 2 KiB. Compiled templates take about ten times their text, so this bounds them to well under
- * 1 GiB even then.
- */
-const templateCacheBytes = 64 * 1024 * 1024;
-
 /** 8,000 configs of 4 KiB each, or 100,000 of 200 bytes: a fleet's, while it boots. */
 const keptConfigBytes = 64 * 1024 * 1024;
+
+/** Does a job in one way or another. */
+type Make = (job: BootJob, subject: Subject) => Soon<MadeFor>;
 
 export class BootConfigs {
   readonly #index: BootView;
   readonly #scripts: BootScripts;
+  readonly #slowWork: BootConfigsOptions["slowWork"];
   readonly #davitUrl: string;
-  readonly #templates = new TextCache<Template>({ limitBytes: templateCacheBytes });
+  readonly #maker = new BootMaker({ sha256 });
   readonly #kept = new KeptConfigs({ limitBytes: keptConfigBytes });
-  readonly #ignition = new CheckedTexts((text) => renderIgnition({ text, raw: false }));
-  readonly #rawIgnition = new CheckedTexts((text) => renderIgnition({ text, raw: true }));
-  readonly #cloudConfig = new CheckedTexts(renderCloudConfig);
-  readonly #generic = new CheckedTexts((text) => renderGeneric(text, undefined));
-  readonly #genericJson = new CheckedTexts((text) => renderGeneric(text, "json"));
 
   constructor(options: BootConfigsOptions) {
     this.#index = options.index;
-    this.#scripts = new BootScripts({ ...options, compile: (text) => this.#compile(text) });
+    this.#slowWork = options.slowWork;
+    this.#scripts = new BootScripts(options);
     this.#davitUrl = `http://${options.authority}`;
   }
 
   /**
-   * The config that a machine asks for.
+   * The config that a machine asks for, made at once, however long that takes.
    * @throws {BootError} for every reason not to give one.
    */
   render(name: ConfigName, request: ConfigRequest): Config {
-    if (name === "metadata") {
-      const group = this.#index.selectGroup(request.labels);
-      const defaults = this.#index.defaultsOf(group);
-      const rendered = asBroken({ group: group.id }, () => metadata(group, defaults, request));
-      return { rendered, group: group.id, profile: undefined };
-    }
-    const machine = this.#index.select(request.labels);
-    const subject = { group: machine.group.id, profile: machine.profile.id };
-    const rendered = asBroken(subject, () => this.#renderFor(name, machine, request));
-    if (rendered === undefined) throw new BootError("noPart", subject);
-    return { rendered, ...subject };
+    const config = this.#configOf(name, request, this.#atOnce);
+    assert(!(config instanceof Promise), "What is made at once is there at once");
+    return config;
   }
 
-  /** The files that a machine is told to boot; undefined when it is told none. */
+  /**
+   * The same where others wait: nearly always at once, and a promise where it takes long.
+   * @throws {BootError} as `render`; and busy.
+   */
+  answer(name: ConfigName, request: ConfigRequest): Soon<Config> {
+    return this.#configOf(name, request, this.#soon(request.client));
+  }
+
+  /** The files that a machine is told to boot; undefined when it is told none, or they take long to make. */
   bootFilesOf(machine: Machine): BootFiles | undefined {
     try {
-      return asBroken({ group: machine.group.id }, () => this.#scripts.files(machine));
+      return asBroken({ group: machine.group.id }, () =>
+        this.#scripts.files(machine, ofMachine(this.#soon(), "files")),
+      );
     } catch (error) {
       if (error instanceof BootError) return undefined;
       throw error;
     }
   }
 
-  #renderFor(name: Exclude<ConfigName, "metadata">, machine: Machine, request: ConfigRequest): Rendered | undefined {
+  #configOf(name: ConfigName, request: ConfigRequest, make: Make): Soon<Config> {
+    if (name === "metadata") {
+      const group = this.#index.selectGroup(request.labels);
+      return after(
+        asBrokenSoon({ group: group.id }, () => this.#metadata(group, request, make)),
+        (rendered) => ({ rendered, group: group.id, profile: undefined }),
+      );
+    }
+    const machine = this.#index.select(request.labels);
+    const subject = { group: machine.group.id, profile: machine.profile.id };
+    return after(
+      asBrokenSoon(subject, () => this.#renderFor(name, machine, request, make)),
+      (rendered) => {
+        if (rendered === undefined) throw new BootError("noPart", subject);
+        return { rendered, ...subject };
+      },
+    );
+  }
+
+  #renderFor(
+    name: Exclude<ConfigName, "metadata">,
+    machine: Machine,
+    request: ConfigRequest,
+    make: Make,
+  ): Soon<Rendered | undefined> {
     switch (name) {
       case "ipxe":
-        return this.#scripts.ipxe(machine);
+        return this.#scripts.ipxe(machine, ofMachine(make, name));
       case "grub":
-        return this.#scripts.grub(machine, request);
+        return this.#scripts.grub(machine, request, ofMachine(make, name));
       case "cloud":
-        return this.#config("cloudConfig", machine, request);
+        return this.#config("cloudConfig", machine, request, make);
       default:
-        return this.#config(name, machine, request);
+        return this.#config(name, machine, request, make);
     }
   }
 
-  #config(part: TemplatePart, machine: Machine, request: ConfigRequest): Rendered {
+  #config(part: TemplatePart, machine: Machine, request: ConfigRequest, make: Make): Soon<Rendered | undefined> {
     assertUsable(machine, part);
     const template = this.#index.template(machine, part);
     const kept = this.#kept.get(machine, part);
     if (kept !== undefined) return kept;
-    const reads = new RequestReads();
-    const text = this.#fill(template, machine, request, reads);
-    const rendered = this.#checksOf(part, template).get(text);
-    if (!reads.isAny) return this.#kept.keep(machine, part, rendered);
-    // A copy: machines whose request is harmless may get equal bytes.
-    return reads.isHarmful ? { ...rendered, isUnsigned: true } : rendered;
-  }
-
-  /** A template's result, or a raw text as it is. */
-  #fill(template: TemplateText, { group, profile }: Machine, request: ConfigRequest, reads: RequestReads): string {
-    const { text, raw } = template;
-    if (raw) return text;
+    const { group, profile } = machine;
     const { labels, rawQuery } = request;
-    const scope = { group, defaults: profile.content.metadata, labels, rawQuery, davitUrl: this.#davitUrl };
-    return this.#compile(text).render(templateVariables(scope, reads));
+    const scope = { group, defaults: profile.content.metadata, davitUrl: this.#davitUrl };
+    const job = { ...template, kind: "part", part, ...scope, labels, rawQuery } as const;
+    return after(make(job, { group, version: profile, key: part }), ({ made: { rendered }, isOfRequest }) =>
+      isOfRequest || rendered === undefined ? rendered : this.#kept.keep(machine, part, rendered),
+    );
   }
 
-  #checksOf(part: TemplatePart, { raw, format }: TemplateText): CheckedTexts {
-    switch (part) {
-      case "ignition":
-        return raw ? this.#rawIgnition : this.#ignition;
-      case "cloudConfig":
-        return this.#cloudConfig;
-      default:
-        return format === "json" ? this.#genericJson : this.#generic;
-    }
+  #metadata(group: BootGroup, { labels, rawQuery }: ConfigRequest, make: Make): Soon<Rendered> {
+    const defaults = this.#index.defaultsOf(group);
+    if (group.lines !== undefined && group.defaults === defaults) return renderMetadata(group.lines, labels, rawQuery);
+    const job = { kind: "metadata", group, defaults, davitUrl: this.#davitUrl, labels, rawQuery } as const;
+    return after(make(job, { group, version: defaults, key: "metadata" }), ({ made: { rendered, lines } }) => {
+      if (rendered !== undefined) return rendered;
+      assert(lines !== undefined, "Metadata is made as lines, or as a whole");
+      group.lines = lines;
+      group.defaults = defaults;
+      return renderMetadata(lines, labels, rawQuery);
+    });
   }
 
-  #compile(text: string): Template {
-    return this.#templates.get(text, (source) => compileTemplate(source, { sha256 }));
+  readonly #atOnce: Make = (job) => {
+    const reads = new RequestReads();
+    const made = this.#maker.make(job, new RenderBudget(), reads);
+    return { made, isOfRequest: reads.isAny };
+  };
+
+  #soon(client = ""): Make {
+    const slowWork = this.#slowWork;
+    if (slowWork === undefined) return this.#atOnce;
+    return (job, subject) => slowWork.make(job, this.#maker, subject, client);
   }
+}
+
+/** For a script of this name, which no request has a part in. */
+function ofMachine(make: Make, key: string) {
+  return (job: BootJob, { group, profile }: Machine) =>
+    after(make(job, { group, version: profile, key }), ({ made }) => made);
 }
 
 /** @throws {BootError} broken, for a part that its Profile's status says more of than the store does. */
@@ -172,14 +201,6 @@ function withdrawn(part: TemplatePart): string {
   return `${what} was taken away: the conditions of the Profile say which`;
 }
 
-function metadata(group: BootGroup, defaults: JsonObject | undefined, { labels, rawQuery }: ConfigRequest): Rendered {
-  if (group.lines === undefined || group.defaults !== defaults) {
-    group.lines = groupLines(group, defaults);
-    group.defaults = defaults;
-  }
-  return renderMetadata(group.lines, labels, rawQuery);
-}
-
 function sha256(text: string): string {
   return hash("sha256", text, "hex");
 }
@@ -195,4 +216,18 @@ function asBroken<Result>(
     if (error instanceof RenderError) throw new BootError("broken", { ...subject, cause: error });
     throw error;
   }
+}
+
+/** The same for what may be there later. */
+function asBrokenSoon<Result>(
+  subject: { readonly group: string; readonly profile?: string },
+  render: () => Soon<Result>,
+): Soon<Result> {
+  const result = asBroken(subject, render);
+  if (!(result instanceof Promise)) return result;
+  return result.catch((error: unknown) =>
+    asBroken(subject, () => {
+      throw error;
+    }),
+  );
 }

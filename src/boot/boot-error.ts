@@ -28,6 +28,8 @@ export const bootRefusals = {
   doubtful: "install not certain",
   /** Part of the source is unreadable, and the answer could be one that the unreadable part overrides. */
   withheld: "withheld until every object is readable",
+  /** Too many configs that take long to make wait already. */
+  busy: "too many large configs are being made",
   /** A template, or what it yields, cannot be used. */
   broken: "config broken",
 } as const;

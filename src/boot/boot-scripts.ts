@@ -3,19 +3,17 @@
  * but a Group and its Profile, so that it is rendered once for each version of the two and kept in the Group.
  */
 
-import { unreachable } from "../lib/errors.ts";
+import type { Soon } from "../lib/soon.ts";
+import { after } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
-import { type Boot, withArguments } from "../model/profile.ts";
-import { type FilledBoot, renderBoot } from "../render/boot.ts";
+import type { Boot } from "../model/profile.ts";
 import { type GrubCommands, type GrubSeparator, renderGrub } from "../render/grub.ts";
 import { type GrubGuard, guardedScript, guardOf } from "../render/grub-guard.ts";
-import { renderIpxe } from "../render/ipxe.ts";
-import { type GrubSource, renderGrubScript, renderIpxeScript } from "../render/own-scripts.ts";
+import type { GrubSource } from "../render/own-scripts.ts";
 import { counted, type Rendered } from "../render/rendered.ts";
-import type { Template } from "../render/template.ts";
-import { bootVariables } from "../render/variables.ts";
 import { BootError } from "./boot-error.ts";
 import type { Machine } from "./boot-index.ts";
+import type { BootJob, GrubJob, Made } from "./boot-maker.ts";
 import type { BootProfile, KeptText } from "./known-documents.ts";
 
 export interface BootScriptsOptions {
@@ -24,8 +22,10 @@ export interface BootScriptsOptions {
   readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
   /** True where GRUB's configs are signed: then that of an Install is for the machine that asked, and no other. */
   readonly isSigned?: boolean;
-  readonly compile: (text: string) => Template;
 }
+
+/** Does a job of a machine's, now or later. */
+export type MakeScript = (job: BootJob, machine: Machine) => Soon<Made>;
 
 /** What a boot section has a machine fetch. */
 export interface BootFiles {
@@ -53,22 +53,45 @@ export class BootScripts {
    * @returns undefined for a machine that shall find none.
    * @throws {BootError} noPart or broken. @throws {RenderError} when it cannot be made.
    */
-  ipxe(machine: Machine): Rendered | undefined {
+  ipxe(machine: Machine, make: MakeScript): Soon<Rendered | undefined> {
     const { group, profile } = machine;
     if (group.script?.profile === profile) return group.script;
-    const script = this.#makeIpxe(machine);
-    group.script = script && keptText(script, profile);
-    return group.script;
+    const job = { kind: "ipxe", boot: bootOf(machine), args: group.args, ...this.#scope(machine) } as const;
+    return after(make(job, machine), ({ rendered }) => {
+      group.script = rendered && keptText(rendered, profile);
+      return group.script;
+    });
   }
 
   /** The config for GRUB; as `ipxe`. */
-  grub(machine: Machine, { labels, userAgent }: GrubRequest): Rendered | undefined {
+  grub(machine: Machine, request: GrubRequest, make: MakeScript): Soon<Rendered | undefined> {
     const { group, profile } = machine;
-    if (group.boot?.profile !== profile) group.boot = { profile, boot: this.#makeGrubSource(machine) };
-    const { boot } = group.boot;
+    if (group.boot?.profile === profile) return this.#grubConfig(group.boot.boot, machine, request);
+    const job = { kind: "grub", boot: grubBootOf(machine), args: group.args, ...this.#scope(machine) } as const;
+    return after(make(job, machine), ({ source }) => {
+      if (source === undefined) return undefined;
+      group.boot = { profile, boot: source };
+      return this.#grubConfig(source, machine, request);
+    });
+  }
+
+  /**
+   * Kernel and initrds as scripts name them; undefined where a script is the Profile's own, or boots from disk, and while
+   * they are yet to be made.
+   * @throws {BootError | RenderError} as `ipxe`.
+   */
+  files(machine: Machine, make: MakeScript): BootFiles | undefined {
+    const boot = bootOf(machine);
+    if (boot.kind !== "kernel") return undefined;
+    const made = make({ kind: "grub", boot, args: [], ...this.#scope(machine) }, machine);
+    if (made instanceof Promise) return undefined;
+    return made.source?.kind === "kernel" ? made.source : undefined;
+  }
+
+  #grubConfig(boot: GrubSource, machine: Machine, { labels, userAgent }: GrubRequest): Rendered | undefined {
     const guard = this.#guard(machine, labels);
     if (boot.kind === "config") return guard === undefined ? boot.config : guardedConfig(boot.config, guard);
-    const title = profile.content.displayName;
+    const title = machine.profile.content.displayName;
     const isGrubClient = userAgent.startsWith("GRUB ");
     const { authority, grub } = this.#options;
     return renderGrub({ title, boot, labels, authority, isGrubClient, guard, ...grub });
@@ -80,48 +103,8 @@ export class BootScripts {
     return guardOf(labels, (name) => Object.hasOwn(selector, name) || expressions.some(({ key }) => key === name));
   }
 
-  /**
-   * Kernel and initrds as scripts name them; undefined where a script is the Profile's own, or boots from disk.
-   * @throws {BootError | RenderError} as `ipxe`.
-   */
-  files(machine: Machine): BootFiles | undefined {
-    const boot = bootOf(machine);
-    if (boot.kind !== "kernel") return undefined;
-    const filled = this.#fill(boot, machine);
-    return filled.kind === "kernel" ? filled : undefined;
-  }
-
-  #makeIpxe(machine: Machine): Rendered | undefined {
-    const boot = bootOf(machine);
-    if (boot.kind !== "script") return renderIpxe(this.#fill(boot, machine));
-    return renderIpxeScript(boot.script, this.#variables(machine), this.#options.compile);
-  }
-
-  #makeGrubSource(machine: Machine): GrubSource {
-    const { boot, grubScript } = machine.profile.content;
-    if (grubScript !== undefined && boot?.kind !== "broken") {
-      return { kind: "config", config: renderGrubScript(grubScript, this.#variables(machine), this.#options.compile) };
-    }
-    const own = bootOf(machine);
-    if (own.kind === "script") throw new BootError("noPart", subjectOf(machine));
-    return this.#fill(own, machine);
-  }
-
-  #fill(boot: Exclude<Boot, { kind: "script" }>, machine: Machine): FilledBoot {
-    switch (boot.kind) {
-      case "local":
-        return boot;
-      case "kernel": {
-        const whole = withArguments(boot, machine.group.args);
-        return renderBoot(whole, this.#variables(machine), this.#options.compile);
-      }
-      default:
-        return unreachable(boot);
-    }
-  }
-
-  #variables({ group, profile }: Machine) {
-    return bootVariables({ group, defaults: profile.content.metadata, davitUrl: this.#davitUrl });
+  #scope({ group, profile }: Machine) {
+    return { group, defaults: profile.content.metadata, davitUrl: this.#davitUrl };
   }
 }
 
@@ -142,6 +125,15 @@ function bootOf(machine: Machine): Boot {
   if (boot.kind !== "broken") return boot;
   const problem = "spec.boot cannot be used: the conditions of the Profile say why";
   throw new BootError("broken", { ...subjectOf(machine), problem });
+}
+
+/** @throws {BootError} as `bootOf`; and for a Profile that has a script for iPXE alone. */
+function grubBootOf(machine: Machine): GrubJob["boot"] {
+  const { boot, grubScript } = machine.profile.content;
+  if (grubScript !== undefined && boot?.kind !== "broken") return { kind: "config", config: grubScript };
+  const own = bootOf(machine);
+  if (own.kind === "script") throw new BootError("noPart", subjectOf(machine));
+  return own;
 }
 
 function subjectOf({ group, profile }: Machine) {

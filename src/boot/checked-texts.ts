@@ -30,6 +30,16 @@ export class CheckedTexts {
     return verdict;
   }
 
+  /** True when a text was looked at. */
+  has(text: string): boolean {
+    return this.#verdicts.has(text);
+  }
+
+  /** Takes over what the same check gave elsewhere. */
+  learn(text: string, rendered: Rendered): void {
+    this.#verdicts.get(text, () => counted(rendered));
+  }
+
   #judge(text: string): Rendered | RenderError {
     try {
       return counted(this.#check(text));

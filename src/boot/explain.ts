@@ -89,6 +89,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   ambiguous: "a label that names the machine comes twice with different values: the machine waits",
   doubtful: "the Profile installs, and davit cannot be certain that the objects say so now: the machine waits",
   withheld: "part of the source cannot be read and may hold this machine's own Group or its Profile: it waits",
+  busy: "too many configs that take long to make wait already: the machine asks again",
   broken: "a template, or what it yields, cannot be used",
 };
 

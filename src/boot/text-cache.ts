@@ -20,6 +20,11 @@ export class TextCache<Made> {
     return this.#sizeBytes;
   }
 
+  /** True when something was made of this text and is kept. */
+  has(text: string): boolean {
+    return this.#entries.has(text);
+  }
+
   /** What was made of this text, or `make(text)`, kept from now on. Nothing is kept when `make` throws. */
   get(text: string, make: (text: string) => Made): Made {
     const known = this.#entries.get(text);

@@ -6,7 +6,6 @@ import { BootError } from "../boot/boot-error.ts";
 import type { BootIndex } from "../boot/boot-index.ts";
 import { Moment } from "../boot/moment.ts";
 import { requestWarnings, type Warning } from "../boot/warnings.ts";
-import { answerMachine } from "../http/boot-answer.ts";
 import { answerError } from "../http/errors.ts";
 import { LabelError, type Labels, labelsFromQuery } from "../model/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";
@@ -53,8 +52,8 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const ask = (endpoint: RenderedEndpoint): Answer => {
     if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
     try {
-      const question = { name: endpoint, rawQuery, userAgent };
-      return { kind: "body", body: answerMachine(configs, question, () => undefined).body };
+      const { rendered } = configs.render(endpoint, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent });
+      return { kind: "body", body: rendered.body };
     } catch (error) {
       return refusalOf(error, endpoint, manifests);
     }

@@ -1,13 +1,20 @@
 /** From a machine's request to its config, and to what the access log tells of it. */
 
-import type { BootConfigs, ConfigName, ConfigRequest } from "../boot/boot-configs.ts";
+import type { Config, ConfigName, ConfigRequest } from "../boot/boot-configs.ts";
 import { BootError } from "../boot/boot-error.ts";
+import type { Soon } from "../lib/soon.ts";
 import { labelsFromQuery } from "../model/labels.ts";
 import type { Rendered } from "../render/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
 
 /** The route of every generic part: one, so that logs and metrics have one name for whatever a stranger asks for. */
 export const partRoute = "/generic/:name";
+
+/** What machines' configs are asked for; a promise where one takes long to make. */
+export interface Configs {
+  /** @throws {BootError} */
+  render(name: ConfigName, request: ConfigRequest): Soon<Config>;
+}
 
 export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
   readonly name: ConfigName;
@@ -19,21 +26,27 @@ export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
  * @throws {BootError | LabelError}
  */
 export function answerMachine(
-  configs: Pick<BootConfigs, "render">,
-  { name, rawQuery, userAgent }: MachineQuestion,
+  configs: Configs,
+  { name, rawQuery, userAgent, client }: MachineQuestion,
   tell: (machine: RequestedMachine) => void,
-): Rendered {
+): Soon<Rendered> {
   const labels = labelsFromQuery(rawQuery);
-  try {
-    const { rendered, group, profile } = configs.render(name, { labels, rawQuery, userAgent });
+  const found = ({ rendered, group, profile }: Config) => {
     tell({ labels, rawQuery, group, profile });
     return rendered;
-  } catch (error) {
+  };
+  const refused = (error: unknown): never => {
     tell(
       error instanceof BootError
         ? { labels, rawQuery, group: error.group, profile: error.profile }
         : { labels, rawQuery },
     );
     throw error;
+  };
+  try {
+    const config = configs.render(name, { labels, rawQuery, userAgent, client });
+    return config instanceof Promise ? config.then(found, refused) : found(config);
+  } catch (error) {
+    return refused(error);
   }
 }

@@ -9,16 +9,17 @@
  */
 
 import type { IncomingMessage } from "node:http";
-import { type BootConfigs, type ConfigName, configNames } from "../boot/boot-configs.ts";
+import { type ConfigName, configNames } from "../boot/boot-configs.ts";
+import { after } from "../lib/soon.ts";
 import { genericPart, isPartName } from "../model/profile.ts";
 import type { AccessLog, RequestedMachine } from "./access-log.ts";
-import { answerMachine, partRoute } from "./boot-answer.ts";
+import { answerMachine, type Configs, partRoute } from "./boot-answer.ts";
 import type { WireResponse } from "./response-headers.ts";
 import type { FastPath } from "./server.ts";
 import { answerSignature, type BootSigner, type SignatureForm, signatureForms } from "./signatures.ts";
 
 export interface BootFastPathOptions {
-  readonly configs: Pick<BootConfigs, "render">;
+  readonly configs: Configs;
   /** Undefined: there are no signatures. */
   readonly signer?: BootSigner | undefined;
   readonly accessLog: Pick<AccessLog, "follow">;
@@ -49,10 +50,14 @@ export function bootFastPath({ configs, signer, accessLog }: BootFastPathOptions
     const isSignature = form !== undefined;
     accessLog.follow(response, () => ({ method: "GET", path, route, machine, isSignature }));
     try {
-      const rendered = answerMachine(configs, { name, rawQuery, userAgent }, (found) => {
+      const client = request.socket.remoteAddress;
+      const rendered = answerMachine(configs, { name, rawQuery, userAgent, client }, (found) => {
         machine = found;
       });
-      const answer = signer === undefined || form === undefined ? rendered : answerSignature(signer, rendered, form);
+      const answer =
+        signer === undefined || form === undefined
+          ? rendered
+          : after(rendered, (known) => answerSignature(signer, known, form));
       if (answer instanceof Promise) answer.then((made) => write(response, made)).catch(fail);
       else write(response, answer);
     } catch (error) {

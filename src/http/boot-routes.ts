@@ -1,15 +1,16 @@
 /**
  * What machines ask: the boot scripts and every rendered config, for GET and HEAD, and the signatures of all of them.
- * Nothing here changes state, nothing but a signature waits, and nothing is printed into an answer but what the renderers made of it.
+ * Nothing here changes state, nothing but a signature and what takes long to make waits, and nothing is printed into an answer but what the renderers made of it.
  */
 
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
-import { type BootConfigs, type ConfigName, configNames } from "../boot/boot-configs.ts";
+import { type ConfigName, configNames } from "../boot/boot-configs.ts";
+import { after, type Soon } from "../lib/soon.ts";
 import { isJsonObject } from "../model/json.ts";
 import { type GenericPart, genericPart, isPartName } from "../model/profile.ts";
 import { bootScript } from "../render/ipxe.ts";
 import { plainText, type Rendered } from "../render/rendered.ts";
-import { answerMachine, partRoute } from "./boot-answer.ts";
+import { answerMachine, type Configs, partRoute } from "./boot-answer.ts";
 import { RequestError } from "./errors.ts";
 import { rawQueryOf } from "./server.ts";
 import {
@@ -22,7 +23,7 @@ import {
 
 export interface BootRoutesOptions {
   /** Finds a machine's config or throws BootError, which errors.ts turns into an answer. */
-  readonly configs: Pick<BootConfigs, "render">;
+  readonly configs: Configs;
   /** Undefined: there are no signatures. */
   readonly signer?: BootSigner | undefined;
 }
@@ -45,7 +46,9 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { c
     const handler = (request: FastifyRequest, reply: FastifyReply) => {
       const rawQuery = rawQueryOf(request);
       const signed = signer === undefined ? undefined : queryGrubWantsSigned(request, rawQuery);
-      if (signer === undefined || signed === undefined) return send(reply, render(request, rawQuery));
+      if (signer === undefined || signed === undefined) {
+        return after(render(request, rawQuery), (rendered) => send(reply, rendered));
+      }
       request.asksForSignature = true;
       return sendSignature(reply, signer, render(request, signed), "sig");
     };
@@ -70,8 +73,8 @@ function answer(
   name: ConfigName,
   request: FastifyRequest,
   rawQuery: string,
-): Rendered {
-  const question = { name, rawQuery, userAgent: request.headers["user-agent"] ?? "" };
+): Soon<Rendered> {
+  const question = { name, rawQuery, userAgent: request.headers["user-agent"] ?? "", client: request.ip };
   return answerMachine(configs, question, (machine) => {
     request.machine = machine;
   });

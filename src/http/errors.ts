@@ -76,6 +76,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   ambiguous: 503,
   doubtful: 503,
   withheld: 503,
+  busy: 503,
   // Ignition asks again for ever after a 500, and ends in its emergency shell after anything below.
   broken: 500,
 };

@@ -24,7 +24,7 @@ import { answerError } from "./errors.ts";
 export interface PreviewsOptions {
   readonly index: BootIndex;
   /** Makes what answers machines, over a view of the index. @throws {BootError} before machines are listened for. */
-  readonly configsOver: (view: BootView) => Pick<BootConfigs, "render">;
+  readonly configsOver: (view: BootView) => Pick<BootConfigs, "answer">;
 }
 
 /** What a machine is answered at one path. */
@@ -77,7 +77,7 @@ export class Previews {
     const renderings: Rendering[] = [];
     for (const name of configsOf(moment)) {
       await this.#turns.next();
-      renderings.push(this.#render(name, moment, { labels, rawQuery }));
+      renderings.push(await this.#render(name, moment, { labels, rawQuery }));
     }
     const { chosen, profile } = moment;
     const warnings = warningsOf({
@@ -106,11 +106,15 @@ export class Previews {
     }
   }
 
-  #render(name: ConfigName, moment: Moment, asked: { readonly labels: Labels; readonly rawQuery: string }): Rendering {
+  async #render(
+    name: ConfigName,
+    moment: Moment,
+    asked: { readonly labels: Labels; readonly rawQuery: string },
+  ): Promise<Rendering> {
     const path = `/${name}`;
     try {
       const configs = this.#options.configsOver(moment);
-      const { rendered } = configs.render(name, { ...asked, userAgent: userAgents[name] ?? "" });
+      const { rendered } = await configs.answer(name, { ...asked, userAgent: userAgents[name] ?? "" });
       return answered(path, rendered, isOfSecret(name, moment));
     } catch (error) {
       // Anything else is a bug, and told as one.

@@ -4,6 +4,7 @@
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { after, type Soon } from "../lib/soon.ts";
 import type { Rendered } from "../render/rendered.ts";
 import type { Signer } from "../sign/signer.ts";
 import { rawQueryOf } from "./server.ts";
@@ -15,7 +16,7 @@ export type BootSigner = Pick<Signer, "sign" | "withhold" | "publicKey">;
 export interface Endpoint {
   readonly url: string;
   /** @param rawQuery stands in for that of the request. @throws what `errors.ts` knows. */
-  readonly render: (request: FastifyRequest, rawQuery: string) => Rendered;
+  readonly render: (request: FastifyRequest, rawQuery: string) => Soon<Rendered>;
 }
 
 /** As endings of paths name them. */
@@ -70,28 +71,23 @@ interface SignatureAnswer {
  * The signature of a rendered text as it is answered: at once when it is known, since a promise costs more than that.
  * @throws {SigningError} withheld.
  */
-export function answerSignature(
-  signer: BootSigner,
-  rendered: Rendered,
-  form: SignatureForm,
-): SignatureAnswer | Promise<SignatureAnswer> {
+export function answerSignature(signer: BootSigner, rendered: Rendered, form: SignatureForm): Soon<SignatureAnswer> {
   const answerOf = ({ binary, armored }: Awaited<ReturnType<BootSigner["sign"]>>) => ({
     contentType: contentTypes[form],
     body: form === "sig" ? Buffer.from(binary) : armored,
   });
   if (rendered.isUnsigned === true) return signer.withhold();
-  const signature = signer.sign(rendered.body);
-  return signature instanceof Promise ? signature.then(answerOf) : answerOf(signature);
+  return after(signer.sign(rendered.body), answerOf);
 }
 
 export function sendSignature(
   reply: FastifyReply,
   signer: BootSigner,
-  rendered: Rendered,
+  rendered: Soon<Rendered>,
   form: SignatureForm,
-): FastifyReply | Promise<FastifyReply> {
-  const answer = answerSignature(signer, rendered, form);
-  return answer instanceof Promise ? answer.then((known) => send(reply, known)) : send(reply, answer);
+): Soon<FastifyReply> {
+  const answer = after(rendered, (known) => answerSignature(signer, known, form));
+  return after(answer, (known) => send(reply, known));
 }
 
 function send(reply: FastifyReply, { contentType, body }: SignatureAnswer): FastifyReply {

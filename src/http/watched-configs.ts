@@ -1,9 +1,10 @@
 /** Counts what machines are refused, by reason, and takes note of those that no Group matches. */
 
-import type { BootConfigs } from "../boot/boot-configs.ts";
 import { BootError, bootRefusals } from "../boot/boot-error.ts";
 import type { NearMisses } from "../boot/near-misses.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import type { Labels } from "../model/labels.ts";
+import type { Configs } from "./boot-answer.ts";
 
 export interface WatchedConfigsOptions {
   readonly metrics: Pick<Metrics, "bootRefusals">;
@@ -11,26 +12,27 @@ export interface WatchedConfigsOptions {
 }
 
 /** The same configs and the same refusals. */
-export function watchedConfigs(
-  configs: Pick<BootConfigs, "render">,
-  { metrics, nearMisses }: WatchedConfigsOptions,
-): Pick<BootConfigs, "render"> {
+export function watchedConfigs(configs: Configs, { metrics, nearMisses }: WatchedConfigsOptions): Configs {
   const counters = new Map<string, { inc(): void }>();
   for (const reason of Object.keys(bootRefusals)) {
     metrics.bootRefusals.inc({ reason }, 0);
     // Looking a series up by its label costs more than counting.
     counters.set(reason, metrics.bootRefusals.labels({ reason }));
   }
+  const refused = (error: unknown, labels: Labels): never => {
+    if (error instanceof BootError) {
+      counters.get(error.reason)?.inc();
+      if (error.reason === "noMatch") nearMisses.tell(labels);
+    }
+    throw error;
+  };
   return {
     render: (name, request) => {
       try {
-        return configs.render(name, request);
+        const config = configs.render(name, request);
+        return config instanceof Promise ? config.catch((error) => refused(error, request.labels)) : config;
       } catch (error) {
-        if (error instanceof BootError) {
-          counters.get(error.reason)?.inc();
-          if (error.reason === "noMatch") nearMisses.tell(request.labels);
-        }
-        throw error;
+        return refused(error, request.labels);
       }
     },
   };

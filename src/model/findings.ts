@@ -122,7 +122,10 @@ const templateFindings = {
   butane: error("A Butane document stands where Ignition is read", "butane --strict < FILE.bu > FILE.ign"),
   "invalid-cloud-config": error("/cloud is answered 500: no cloud-config and no script", "Correct the template"),
   "invalid-generic": error("/generic is answered 500: not JSON, which its format says it is", "Correct the template"),
-  "result-too-large": error("A YAML result or a boot script is larger than 1 MiB", "Make it smaller, or write JSON"),
+  "result-too-large": error(
+    "A YAML result or a boot script is larger than 1 MiB, or a kernel line than 64 KiB",
+    "Make it smaller, or write JSON",
+  ),
   "ignition-refused": error("Ignition refuses a config and ends in its emergency shell", "Correct the field"),
   "ignition-doubtful": warning("Ignition, or some releases of it, passes over a field", "Remove or correct it"),
 } as const;

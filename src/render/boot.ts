@@ -6,6 +6,9 @@ import { type Filled, hasValue, type Pieces, textOf, valueMatches } from "./piec
 import { RenderError } from "./render-error.ts";
 import type { Template, Variables } from "./template.ts";
 
+/** In characters. Linux takes 2 to 4 KiB of arguments, and GRUB's tokens are filled in for each request. */
+const maxLength = 64 * 1024;
+
 /** A kernel with everything filled in. What of an argument is a value is still known: each client has its own quotes. */
 export interface FilledKernel extends Omit<KernelBoot, "args"> {
   readonly kind: "kernel";
@@ -25,13 +28,11 @@ export function renderBoot(boot: KernelBoot, variables: Variables, compile: (tex
   const render = (text: string) => renderBootText(text, variables, compile);
   const kernel = locationText(render(boot.kernel));
   if (isBlank(kernel)) throw new RenderError("emptyKernel");
-  return {
-    kind: "kernel",
-    kernel,
-    initrd: boot.initrd.map((text) => locationText(render(text))).filter((text) => !isBlank(text)),
-    args: boot.args.map(render).filter((text) => !isBlank(text)),
-    efiInitrd: boot.efiInitrd,
-  };
+  const initrd = boot.initrd.map((text) => locationText(render(text))).filter((text) => !isBlank(text));
+  const args = boot.args.map(render).filter((text) => !isBlank(text));
+  const length = [kernel, ...initrd, ...args].reduce((sum, filled) => sum + textOf(filled).length, 0);
+  if (length > maxLength) throw new RenderError("bootTooLarge");
+  return { kind: "kernel", kernel, initrd, args, efiInitrd: boot.efiInitrd };
 }
 
 /**

@@ -2,9 +2,8 @@
 
 import { type Labels, sentLabels } from "../model/labels.ts";
 import { hasBlankByte } from "./kernel-words.ts";
-import { type Filled, type Pieces, piecesOf, slice, textOf, valueMatches } from "./pieces.ts";
+import { type Filled, hasValue, type Pieces, piecesOf, split, textOf, valueMatches } from "./pieces.ts";
 import { RenderError } from "./render-error.ts";
-import type { Piece } from "./template-trace.ts";
 
 /**
  * Fills iPXE's tokens, which GRUB does not know, from the labels of the request. An unknown or unsent name is nothing,
@@ -12,16 +11,20 @@ import type { Piece } from "./template-trace.ts";
  */
 export function fillTokens(text: Filled, labels: Labels): Pieces {
   const pieces = piecesOf(text);
-  const filled: Piece[] = [];
-  let from = 0;
   // As iPXE has it, a token begins at the last `${` before its end.
-  for (const { index, 0: token, 1: name = "" } of textOf(text).matchAll(/\$\{((?:(?!\$\{)[^}])*)\}/g)) {
+  const tokens = [...textOf(text).matchAll(/\$\{((?:(?!\$\{)[^}])*)\}/g)];
+  if (tokens.length === 0) return pieces;
+  const ends = tokens.flatMap(({ index, 0: token }) => {
     const end = index + token.length;
-    if (!isOwn(pieces, index, index + 2) || !isOwn(pieces, end - 1, end)) continue;
-    filled.push(...slice(pieces, from, index), { text: tokenValue(name, labels), isValue: true });
-    from = end;
-  }
-  return [...filled, ...slice(pieces, from, textOf(text).length)];
+    return [index, index + 2, end - 1, end];
+  });
+  const parts = split(pieces, ends);
+  const filled = tokens.flatMap(({ 1: name = "" }, at): Pieces => {
+    const [before = [], begin = [], inner = [], end = []] = parts.slice(4 * at, 4 * at + 4);
+    if (hasValue(begin) || hasValue(end)) return [...before, ...begin, ...inner, ...end];
+    return [...before, { text: tokenValue(name, labels), isValue: true }];
+  });
+  return [...filled, ...(parts.at(-1) ?? [])];
 }
 
 /**
@@ -38,10 +41,6 @@ export function kernelWord(word: Pieces): string {
 /** Quotes a text for GRUB: control characters are dropped, backslash, double quote and dollar are escaped. */
 export function quote(text: string): string {
   return `"${text.replaceAll(/\p{Cc}/gu, "").replaceAll(/[\\"$]/g, String.raw`\$&`)}"`;
-}
-
-function isOwn(pieces: Pieces, from: number, to: number): boolean {
-  return slice(pieces, from, to).every(({ isValue }) => !isValue);
 }
 
 const tokenLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain"]);

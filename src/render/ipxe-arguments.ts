@@ -48,7 +48,10 @@ function wordText(word: Word): string {
 /** True when a value would have a part in what iPXE fills: there is no escape for that. */
 function makesToken(word: Pieces): boolean {
   const hasOwnToken = word.some(({ text, isValue }) => !isValue && text.includes("${"));
-  return hasOwnToken ? valueMatches(word, /[${}]/) : /\$\{.*\}/s.test(textOf(word));
+  if (hasOwnToken) return valueMatches(word, /[${}]/);
+  const text = textOf(word);
+  const begin = text.indexOf("${");
+  return begin >= 0 && text.indexOf("}", begin) >= 0;
 }
 
 function isReadAsWritten(text: string): boolean {

@@ -15,6 +15,7 @@ import { type QueryValue, queryValues } from "./query-values.ts";
 import { RenderError } from "./render-error.ts";
 import { plainText, type Rendered } from "./rendered.ts";
 import { requestQuery, requestValue } from "./request-text.ts";
+import type { RenderBudget } from "./template-limits.ts";
 import { isList, textOf, withDefaults } from "./values.ts";
 
 // More nesting than this is a mistake, and names would grow without end.
@@ -43,10 +44,17 @@ interface OpenLines {
 /**
  * Writes what `/metadata` tells of a Group whoever asks.
  * @param defaults its Profile's metadata.
- * @throws {RenderError} for metadata nested or grown beyond reason.
+ * @param budget for each value, and for sorting them.
+ * @throws {RenderError} for metadata nested or grown beyond reason. @throws {TooLongHere}
  */
-export function groupLines(group: Group, defaults?: JsonObject): GroupLines {
-  const metadata = linesOf(flatten(withDefaults(group.metadata, defaults)));
+export function groupLines(
+  group: Pick<Group, "metadata" | "selector">,
+  defaults?: JsonObject,
+  budget?: RenderBudget,
+): GroupLines {
+  const leaves = flatten(withDefaults(group.metadata, defaults), budget);
+  budget?.sort(leaves.length);
+  const metadata = linesOf(leaves);
   const selector = linesOf(Object.entries(group.selector).map(([label, value]) => ({ path: [label], value })));
   const selected = new Set(selector.map(({ name }) => name));
   const own = metadata.filter(({ name }) => !selected.has(name));
@@ -55,8 +63,27 @@ export function groupLines(group: Group, defaults?: JsonObject): GroupLines {
   const hasRequestName = all.some(({ name }) => name.startsWith(requestPrefix));
   const hasMac = all.some(({ name }) => name === macName);
   if (hasMac && !hasRequestName) return joined(all);
-  const fixed = hasRequestName ? (lines: readonly Line[]) => lines : joined;
+  const fixed = hasRequestName ? folded : joined;
   return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
+}
+
+/** Lines with what no request can have a name of in one. */
+function folded(lines: readonly Line[]): readonly Line[] {
+  const folds: Line[] = [];
+  let from = 0;
+  for (const [at, line] of lines.entries()) {
+    if (!line.name.startsWith(requestPrefix)) continue;
+    if (at > from) folds.push({ name: "", text: joined(lines.slice(from, at)) });
+    folds.push(line);
+    from = at + 1;
+  }
+  return [...folds, { name: "", text: joined(lines.slice(from)) }];
+}
+
+/** How many lines are compared with each request's names. */
+export function openLineCount(lines: GroupLines): number {
+  const count = (part: OpenLines["head"]) => (typeof part === "string" ? 0 : part.length);
+  return typeof lines === "string" ? 0 : count(lines.head) + count(lines.tail);
 }
 
 /**
@@ -92,15 +119,25 @@ const requestPrefix = "REQUEST_";
 const rawQueryName = `${requestPrefix}RAW_QUERY`;
 
 /** The scalars of an object. Its `request` is not among them: the request's own lines have that name. */
-function flatten(metadata: JsonObject): readonly Leaf[] {
-  const leaves = new Leaves();
+function flatten(metadata: JsonObject, budget?: RenderBudget): readonly Leaf[] {
+  const leaves = new Leaves(budget);
   for (const [key, value] of Object.entries(metadata)) if (key !== "request") collect(value, [key], leaves);
   return leaves.found;
 }
 
 class Leaves {
   readonly found: Leaf[] = [];
+  readonly #budget: RenderBudget | undefined;
   #length = 0;
+
+  constructor(budget: RenderBudget | undefined) {
+    this.#budget = budget;
+  }
+
+  /** To be told of each value, of lists and objects, too. */
+  count(path: readonly string[]): void {
+    this.#budget?.count(1 + path.length);
+  }
 
   add(leaf: Leaf): void {
     this.#length += leaf.value.length;
@@ -112,6 +149,7 @@ class Leaves {
 
 function collect(value: JsonValue, path: readonly string[], leaves: Leaves): void {
   if (path.length > maxDepth) throw new RenderError("metadataTooDeep");
+  leaves.count(path);
   if (isList(value)) {
     for (const [index, item] of value.entries()) collect(item, [...path, String(index)], leaves);
   } else if (isJsonObject(value)) {
@@ -130,6 +168,6 @@ function ownLines({ head, tail, hasMac }: OpenLines, query: readonly QueryValue[
 /** A Group's lines but those whose names the request has, too. */
 function without(lines: OpenLines["head"], query: readonly QueryValue[]): string {
   if (typeof lines === "string") return lines;
-  const isOfRequest = (name: string) => name === rawQueryName || query.some(({ named }) => named.name === name);
-  return joined(lines.filter(({ name }) => !isOfRequest(name)));
+  const names = new Set([rawQueryName, ...query.map(({ named }) => named.name)]);
+  return joined(lines.filter(({ name }) => !names.has(name)));
 }

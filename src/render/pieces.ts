@@ -31,13 +31,23 @@ export function valueMatches(pieces: Pieces, pattern: RegExp): boolean {
   return pieces.some(({ text, isValue }) => isValue && pattern.test(text));
 }
 
-/** A part of a text, from one position in UTF-16 units up to another. */
-export function slice(pieces: Pieces, from: number, to: number): Pieces {
+/**
+ * The parts of a text between some places in it, in UTF-16 units and in their order; one more than there are places.
+ * Empty pieces are left out.
+ */
+export function split(pieces: Pieces, places: readonly number[]): readonly Pieces[] {
+  const parts: Piece[][] = [[]];
   let start = 0;
-  const parts = pieces.map(({ text, isValue }): Piece => {
-    const part = text.slice(Math.max(0, from - start), Math.max(0, to - start));
+  for (const { text, isValue } of pieces) {
+    let from = 0;
+    for (let next = places[parts.length - 1]; next !== undefined && next <= start + text.length; ) {
+      if (next - start > from) parts.at(-1)?.push({ text: text.slice(from, next - start), isValue });
+      from = next - start;
+      parts.push([]);
+      next = places[parts.length - 1];
+    }
+    if (from < text.length) parts.at(-1)?.push({ text: text.slice(from), isValue });
     start += text.length;
-    return { text: part, isValue };
-  });
-  return parts.filter(({ text }) => text !== "");
+  }
+  return parts;
 }

@@ -56,6 +56,10 @@ function blockStep(tag: string): "open" | "close" | "else" | "other" {
  */
 export class TooLongHere extends Error {
   override readonly name = "TooLongHere";
+
+  constructor() {
+    super("longer than it may take on this thread");
+  }
 }
 
 /** What one render may use up; every limit throws a RenderError. Texts that belong together may share one. */
@@ -97,7 +101,7 @@ export class RenderBudget {
   count(values: number): void {
     this.#work += values;
     if (this.#work <= this.#granted) return;
-    throw this.isShort ? new TooLongHere("longer than it may take here") : new RenderError("budget");
+    throw this.isShort ? new TooLongHere() : new RenderError("budget");
   }
 
   /** Counts what it takes to sort so many texts. */

@@ -30,10 +30,26 @@ export interface TemplateScope extends BootScope {
 
 /** What a template has looked at of its request: what it has not looked at, it has not printed. */
 export class RequestReads {
-  /** Anything of it. A result without is every request's. */
-  isAny = false;
+  readonly #noted: (() => void) | undefined;
+  #isAny = false;
   /** A text that could be more than data to GRUB or a shell. */
   isHarmful = false;
+
+  /** @param noted called when something is looked at: at once, while the template goes on. */
+  constructor(noted?: () => void) {
+    this.#noted = noted;
+  }
+
+  /** Anything of it. A result without is every request's. */
+  get isAny(): boolean {
+    return this.#isAny;
+  }
+
+  /** Takes note of a look. */
+  note(): void {
+    this.#isAny = true;
+    this.#noted?.();
+  }
 }
 
 /**
@@ -47,7 +63,7 @@ export function templateVariables(
   const variables = Object.fromEntries([...groupEntries(group, defaults), davitEntry(davitUrl)]);
   let request: JsonObject | undefined;
   const get = () => {
-    reads.isAny = true;
+    reads.note();
     // Made once: a loop may look at it a hundred thousand times.
     request ??= watchedRequest(sentLabels(labels), rawQuery, reads);
     return request;

@@ -39,6 +39,7 @@ const ofRefusals: Readonly<Record<BootRefusal, Codes>> = {
   ambiguous: noMistake,
   doubtful: noMistake,
   withheld: noMistake,
+  busy: noMistake,
   broken: ["undefined-variable", "invalid-ignition", "invalid-cloud-config", "empty-kernel"],
 };
 

@@ -1,0 +1,219 @@
+/**
+ * Makes what machines are answered of a Group, its Profile and a request, and knows nothing of where those are kept. So
+ * the same code runs on the thread that answers machines and, for what takes long, on one of its own.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import type { JsonObject } from "../model/json.ts";
+import type { Labels } from "../model/labels.ts";
+import { type Boot, type GenericFormat, type TemplatePart, withArguments } from "../model/profile.ts";
+import { type FilledBoot, renderBoot } from "../render/boot.ts";
+import { renderCloudConfig } from "../render/cloud-config.ts";
+import { renderGeneric } from "../render/generic.ts";
+import { renderIgnition } from "../render/ignition.ts";
+import { renderIpxe } from "../render/ipxe.ts";
+import { type GroupLines, groupLines, openLineCount, renderMetadata } from "../render/metadata.ts";
+import { type GrubSource, renderGrubScript, renderIpxeScript } from "../render/own-scripts.ts";
+import type { Rendered } from "../render/rendered.ts";
+import { compileTemplate, type Template } from "../render/template.ts";
+import { RenderBudget, TooLongHere } from "../render/template-limits.ts";
+import { bootVariables, type RequestReads, templateVariables } from "../render/variables.ts";
+import { CheckedTexts } from "./checked-texts.ts";
+import { TextCache } from "./text-cache.ts";
+
+/** What everything is made of. */
+interface Scope {
+  readonly group: { readonly metadata: JsonObject; readonly selector: Readonly<Record<string, string>> };
+  /** The Profile's metadata. */
+  readonly defaults: JsonObject | undefined;
+  /** Where machines reach davit, such as `http://192.0.2.1:8080`. */
+  readonly davitUrl: string;
+}
+
+/** What a machine says of itself, where that has a part. */
+interface Asking {
+  readonly labels: Labels;
+  /** As sent, without the `?`. */
+  readonly rawQuery: string;
+}
+
+export interface PartJob extends Scope, Asking {
+  readonly kind: "part";
+  readonly part: TemplatePart;
+  readonly text: string;
+  readonly raw: boolean;
+  readonly format?: GenericFormat | undefined;
+}
+
+export interface IpxeJob extends Scope {
+  readonly kind: "ipxe";
+  readonly boot: Boot;
+  /** The Group's own arguments. */
+  readonly args: readonly string[];
+}
+
+export interface GrubJob extends Scope {
+  readonly kind: "grub";
+  /** A boot section, or a whole config. */
+  readonly boot: Exclude<Boot, { readonly kind: "script" }> | { readonly kind: "config"; readonly config: string };
+  readonly args: readonly string[];
+}
+
+export interface MetadataJob extends Scope, Asking {
+  readonly kind: "metadata";
+}
+
+export type BootJob = PartJob | IpxeJob | GrubJob | MetadataJob;
+
+/** What came of a job. */
+export interface Made {
+  /** Of a part, of iPXE where there is a script, and of metadata whose lines cannot be kept. */
+  readonly rendered?: Rendered | undefined;
+  /** Of GRUB: what its config is made of for each request. */
+  readonly source?: GrubSource;
+  /** Of metadata: what it is made of for each request. */
+  readonly lines?: GroupLines;
+}
+
+/**
+ * 64 MiB of template text: 32 Profiles whose templates have the largest allowed size of 1 MiB (counted as two), or
+ * 15,000 of the usual 2 KiB. Compiled templates take about ten times their text, so this bounds them to well under
+ * 1 GiB even then.
+ */
+const templateCacheBytes = 64 * 1024 * 1024;
+
+/** Some 10 ms: as long as everybody may wait for one request. */
+const shortWork = 300_000;
+/** Parsing a template takes some 10 µs for each expression. */
+const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
+/** Some 15 ms of YAML, which takes two seconds for each MiB, and 3 ms of JSON. */
+const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
+/** Lines that each request is compared with: more are made anew each time, where nobody waits. */
+const maxKeptLines = 2_000;
+
+/** So little work that nobody notices it; what takes more throws TooLongHere. */
+export function shortBudget(): RenderBudget {
+  return new RenderBudget(shortWork);
+}
+
+export class BootMaker {
+  readonly #sha256: (text: string) => string;
+  readonly #templates = new TextCache<Template>({ limitBytes: templateCacheBytes });
+  readonly #ignition = new CheckedTexts((text) => renderIgnition({ text, raw: false }));
+  readonly #rawIgnition = new CheckedTexts((text) => renderIgnition({ text, raw: true }));
+  readonly #cloudConfig = new CheckedTexts(renderCloudConfig);
+  readonly #generic = new CheckedTexts((text) => renderGeneric(text, undefined));
+  readonly #genericJson = new CheckedTexts((text) => renderGeneric(text, "json"));
+
+  /** @param options.sha256 in lower-case hexadecimal. */
+  constructor({ sha256 }: { readonly sha256: (text: string) => string }) {
+    this.#sha256 = sha256;
+  }
+
+  /**
+   * Does a job.
+   * @param reads takes note of what the request has a part in: without any, every request gets the same.
+   * @throws {RenderError} @throws {TooLongHere} for a short budget.
+   */
+  make(job: BootJob, budget: RenderBudget, reads: RequestReads): Made {
+    switch (job.kind) {
+      case "part":
+        return { rendered: this.#part(job, budget, reads) };
+      case "ipxe":
+        return { rendered: this.#ipxe(job, budget) };
+      case "grub":
+        return { source: this.#grub(job, budget) };
+      case "metadata":
+        return metadata(job, budget, reads);
+      default:
+        return unreachable(job);
+    }
+  }
+
+  /** Remembers what another one found of a text that is served as it is. */
+  learn(job: BootJob, { rendered }: Made): void {
+    if (job.kind === "part" && job.raw && rendered !== undefined) this.#checksOf(job).learn(job.text, rendered);
+  }
+
+  #part(job: PartJob, budget: RenderBudget, reads: RequestReads): Rendered {
+    const text = job.raw ? job.text : this.#compile(job.text, budget).render(partVariables(job, budget, reads), budget);
+    const checks = this.#checksOf(job);
+    if (budget.isShort && isLong(job, text) && !checks.has(text)) throw new TooLongHere();
+    const rendered = checks.get(text);
+    // A copy: machines whose request is harmless may get equal bytes.
+    return reads.isHarmful ? { ...rendered, isUnsigned: true } : rendered;
+  }
+
+  #ipxe(job: IpxeJob, budget: RenderBudget): Rendered | undefined {
+    const { boot } = job;
+    if (boot.kind === "script") return renderIpxeScript(boot.script, ...this.#scriptTools(job, budget));
+    return renderIpxe(this.#fill(boot, job, budget));
+  }
+
+  #grub(job: GrubJob, budget: RenderBudget): GrubSource {
+    const { boot } = job;
+    if (boot.kind !== "config") return this.#fill(boot, job, budget);
+    return { kind: "config", config: renderGrubScript(boot.config, ...this.#scriptTools(job, budget)) };
+  }
+
+  #fill(boot: Exclude<Boot, { readonly kind: "script" }>, job: IpxeJob | GrubJob, budget: RenderBudget): FilledBoot {
+    if (boot.kind === "local") return boot;
+    return renderBoot(withArguments(boot, job.args), ...this.#scriptTools(job, budget));
+  }
+
+  /** All texts of a boot section have one budget. */
+  #scriptTools(job: IpxeJob | GrubJob, budget: RenderBudget) {
+    budget.count(namesOf(job));
+    const compile = (text: string) => {
+      const template = this.#compile(text, budget);
+      return { ...template, pieces: (variables: JsonObject) => template.pieces(variables, budget) };
+    };
+    return [bootVariables(job), compile] as const;
+  }
+
+  #checksOf({ part, raw, format }: PartJob): CheckedTexts {
+    switch (part) {
+      case "ignition":
+        return raw ? this.#rawIgnition : this.#ignition;
+      case "cloudConfig":
+        return this.#cloudConfig;
+      default:
+        return format === "json" ? this.#genericJson : this.#generic;
+    }
+  }
+
+  #compile(text: string, budget: RenderBudget): Template {
+    return this.#templates.get(text, (source) => {
+      if (budget.isShort && isLongTemplate(source)) throw new TooLongHere();
+      return compileTemplate(source, { sha256: this.#sha256 });
+    });
+  }
+}
+
+function isLongTemplate(text: string): boolean {
+  const { length, expressions } = shortTemplate;
+  return text.length > length || text.split("{{", expressions + 2).length > expressions + 1;
+}
+
+/** True for a result whose check takes long: what begins like JSON is not read as YAML. */
+function isLong({ part }: PartJob, text: string): boolean {
+  const isJson = part !== "cloudConfig" && (part !== "ignition" || /^\s*\{/.test(text));
+  return text.length > (isJson ? shortResult.json : shortResult.yaml);
+}
+
+function partVariables(job: PartJob, budget: RenderBudget, reads: RequestReads) {
+  budget.count(namesOf(job));
+  return templateVariables(job, reads);
+}
+
+/** How many names metadata has at the top: all of them are copied. */
+function namesOf({ group, defaults = {} }: Scope): number {
+  return Object.keys(group.metadata).length + Object.keys(defaults).length;
+}
+
+function metadata(job: MetadataJob, budget: RenderBudget, reads: RequestReads): Made {
+  const lines = groupLines(job.group, job.defaults, budget);
+  if (openLineCount(lines) <= maxKeptLines) return { lines };
+  reads.note();
+  return { rendered: renderMetadata(lines, job.labels, job.rawQuery) };
+}

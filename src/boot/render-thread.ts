@@ -1,0 +1,143 @@
+/**
+ * What takes long to make, made beside the thread that answers machines: by one worker thread, one job after the other,
+ * each within 10 s. Tenants have turns, and within a tenant clients, so that nobody waits for all of what another one
+ * asks for; who asks for most is refused first, once half of the places are taken.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import { FairQueue } from "../lib/fair-queue.ts";
+import { JobThread } from "../lib/job-thread.ts";
+import { Shares } from "../lib/shares.ts";
+import type { JsonObject } from "../model/json.ts";
+import { RenderError, type RenderReason } from "../render/render-error.ts";
+import type { TextPosition } from "../render/text-position.ts";
+import { BootError } from "./boot-error.ts";
+import type { BootJob, Made } from "./boot-maker.ts";
+
+/** A job as it is sent: metadata as text, which costs the sender a copy of bytes instead of a walk through all of it. */
+export interface SentJob {
+  readonly job: BootJob;
+  readonly metadataText: string;
+  /** Empty for none. */
+  readonly defaultsText: string;
+  /** Becomes 1 when the request has a part in what is made. It can be read while the job goes on. */
+  readonly asked: Int32Array<SharedArrayBuffer>;
+}
+
+export type ThreadAnswer =
+  | { readonly made: Made }
+  | { readonly refused: { readonly reason: RenderReason; readonly position: TextPosition | undefined } };
+
+/** Who waits. */
+export interface Customer {
+  readonly namespace: string;
+  /** The client's address; empty when nobody tells. */
+  readonly client: string;
+}
+
+/** What came of a job, for whoever it is right. */
+export type Outcome = { readonly isOfRequest: boolean } & (
+  | { readonly made: Made }
+  | { readonly error: RenderError; readonly isFinal: boolean }
+);
+
+export interface RenderThreadOptions {
+  readonly clock: Clock;
+  /** What the thread runs. */
+  readonly worker?: URL;
+}
+
+/** A YAML text of the largest size takes two seconds. */
+const limitMs = 10_000;
+const maxWaiting = 64;
+// Machines of a rack ask for a minute or two.
+const idleMs = 60_000;
+// The largest results and what is made on the way to them; V8 ends the thread there, not the process.
+const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 };
+
+// Type stripping runs the sources as they are; a build has the same file compiled.
+const workerUrl = new URL(`./render-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
+
+interface Waiting {
+  readonly sent: SentJob;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: BootError) => void;
+}
+
+export class RenderThread {
+  readonly #thread: JobThread<SentJob, ThreadAnswer>;
+  readonly #queue = new FairQueue<Waiting>();
+  readonly #tenants = new Shares({ limit: maxWaiting });
+  readonly #clients = new Shares({ limit: maxWaiting });
+  /** Texts of metadata, for as long as somebody has the metadata. */
+  readonly #texts = new WeakMap<JsonObject, string>();
+  #isBusy = false;
+  #isStopped = false;
+
+  constructor({ clock, worker = workerUrl }: RenderThreadOptions) {
+    this.#thread = new JobThread({ worker, workerData: undefined, resourceLimits, limitMs, idleMs, clock });
+  }
+
+  /**
+   * Does a job when its turn has come.
+   * @throws {BootError} busy, when too many wait; notReady, at the end.
+   */
+  async run(job: BootJob, { namespace, client }: Customer): Promise<Outcome> {
+    if (this.#isStopped) throw new BootError("notReady");
+    if (!this.#tenants.admits(namespace) || !this.#clients.admits(client)) throw new BootError("busy");
+    this.#tenants.add(namespace, 1);
+    this.#clients.add(client, 1);
+    try {
+      const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+      this.#queue.push([namespace, client], { sent: this.#sent(job), resolve, reject });
+      if (!this.#isBusy) void this.#work();
+      return await promise;
+    } finally {
+      this.#tenants.release(namespace);
+      this.#clients.release(client);
+    }
+  }
+
+  /** Ends the thread; who waits is refused. Idempotent. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#thread.stop();
+  }
+
+  async #work(): Promise<void> {
+    this.#isBusy = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      const { sent, resolve, reject } = next;
+      const end = await this.#thread.run(sent);
+      if (this.#isStopped) reject(new BootError("notReady"));
+      else resolve({ ...outcomeOf(end), isOfRequest: Atomics.load(sent.asked, 0) === 1 });
+    }
+    this.#isBusy = false;
+  }
+
+  #sent(job: BootJob): SentJob {
+    return {
+      job: { ...job, group: { selector: job.group.selector, metadata: {} }, defaults: undefined },
+      metadataText: this.#textOf(job.group.metadata),
+      defaultsText: this.#textOf(job.defaults),
+      asked: new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)),
+    };
+  }
+
+  #textOf(metadata: JsonObject | undefined): string {
+    if (metadata === undefined) return "";
+    const text = this.#texts.get(metadata) ?? JSON.stringify(metadata);
+    this.#texts.set(metadata, text);
+    return text;
+  }
+}
+
+type End = Awaited<ReturnType<JobThread<SentJob, ThreadAnswer>["run"]>>;
+
+/** What took too long here may not do so on a quieter machine: that is not final. */
+function outcomeOf(end: End) {
+  if (end.kind !== "answered") return { error: new RenderError("stopped"), isFinal: false };
+  if ("made" in end.answer) return { made: end.answer.made };
+  const { reason, position } = end.answer.refused;
+  return { error: new RenderError(reason, position), isFinal: true };
+}

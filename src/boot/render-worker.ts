@@ -1,0 +1,31 @@
+/**
+ * The worker thread for configs that take long to make: it does one job after the other, with the whole budget of a
+ * render, and is ended by its parent when one takes too long.
+ */
+
+import { hash } from "node:crypto";
+import { parentPort } from "node:worker_threads";
+import { assert } from "../lib/errors.ts";
+import { parseJsonObject } from "../model/json.ts";
+import { RenderError } from "../render/render-error.ts";
+import { RenderBudget } from "../render/template-limits.ts";
+import { RequestReads } from "../render/variables.ts";
+import { type BootJob, BootMaker } from "./boot-maker.ts";
+import type { SentJob, ThreadAnswer } from "./render-thread.ts";
+
+const port = parentPort;
+assert(port !== null, "Configs that take long are made in a worker thread");
+const maker = new BootMaker({ sha256: (text) => hash("sha256", text, "hex") });
+port.on("message", (sent: SentJob) => port.postMessage(answer(sent)));
+
+function answer({ job, metadataText, defaultsText, asked }: SentJob): ThreadAnswer {
+  const group = { ...job.group, metadata: parseJsonObject(metadataText) ?? {} };
+  const whole: BootJob = { ...job, group, defaults: parseJsonObject(defaultsText) };
+  try {
+    const reads = new RequestReads(() => Atomics.store(asked, 0, 1));
+    return { made: maker.make(whole, new RenderBudget(), reads) };
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    return { refused: { reason: error.reason, position: error.position } };
+  }
+}

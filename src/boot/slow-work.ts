@@ -1,0 +1,120 @@
+/**
+ * Decides where a config is made. Nearly all take less than a millisecond, and are made at once, on the thread that
+ * answers machines. What takes longer than everybody may wait is begun again elsewhere; what is the same for every
+ * request is made there once, however many ask, and a failure of that is remembered.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+import type { RenderError } from "../render/render-error.ts";
+import { TooLongHere } from "../render/template-limits.ts";
+import { RequestReads } from "../render/variables.ts";
+import { type BootJob, type BootMaker, type Made, shortBudget } from "./boot-maker.ts";
+import type { BootGroup } from "./known-documents.ts";
+import type { Customer, Outcome, RenderThread } from "./render-thread.ts";
+
+export interface SlowWorkOptions {
+  readonly thread: Pick<RenderThread, "run">;
+  readonly clock: Pick<Clock, "monotonicMs">;
+}
+
+/** Whose config it is. */
+export interface Subject {
+  readonly group: BootGroup;
+  /** What of its Profile has a part in it: another object when that has changed. */
+  readonly version: object | undefined;
+  /** Which of its configs. */
+  readonly key: string;
+}
+
+/** What is known of a config that took too long, for as long as its Group and Profile stay the same. */
+interface Known {
+  readonly version: object | undefined;
+  /** It always takes too long, whatever the request says. */
+  isAlwaysSlow: boolean;
+  /** The request has a part in it. */
+  isOfRequest: boolean;
+  flight: Promise<Outcome> | undefined;
+  failed: { readonly error: RenderError; readonly untilMs: number } | undefined;
+}
+
+/** What failed for want of time may do better later. */
+const retryMs = 60_000;
+
+export class SlowWork {
+  readonly #options: SlowWorkOptions;
+  readonly #known = new WeakMap<BootGroup, Map<string, Known>>();
+
+  constructor(options: SlowWorkOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Does a job.
+   * @throws {RenderError} @throws {BootError} busy or notReady.
+   */
+  make(job: BootJob, maker: BootMaker, subject: Subject, client: string): MadeFor | Promise<MadeFor> {
+    const known = this.#find(subject);
+    const reads = new RequestReads();
+    if (known?.isAlwaysSlow !== true) {
+      try {
+        const made = maker.make(job, shortBudget(), reads);
+        return { made, isOfRequest: reads.isAny };
+      } catch (error) {
+        if (!(error instanceof TooLongHere)) throw error;
+      }
+    }
+    const state = known ?? this.#add(subject);
+    state.isAlwaysSlow ||= !reads.isAny;
+    return this.#makeElsewhere(job, maker, state, { namespace: namespaceOf(subject.group), client });
+  }
+
+  async #makeElsewhere(job: BootJob, maker: BootMaker, state: Known, customer: Customer): Promise<MadeFor> {
+    const outcome = await this.#outcome(job, state, customer);
+    state.isOfRequest ||= outcome.isOfRequest;
+    if ("made" in outcome) {
+      maker.learn(job, outcome.made);
+      return outcome;
+    }
+    const untilMs = outcome.isFinal ? Number.POSITIVE_INFINITY : this.#options.clock.monotonicMs() + retryMs;
+    if (!outcome.isOfRequest) state.failed = { error: outcome.error, untilMs };
+    throw outcome.error;
+  }
+
+  async #outcome(job: BootJob, state: Known, customer: Customer): Promise<Outcome> {
+    const { thread, clock } = this.#options;
+    if (state.failed !== undefined && clock.monotonicMs() < state.failed.untilMs) throw state.failed.error;
+    if (state.isOfRequest) return await thread.run(job, customer);
+    if (state.flight !== undefined) {
+      const shared = await state.flight;
+      return shared.isOfRequest ? await thread.run(job, customer) : shared;
+    }
+    state.flight = thread.run(job, customer);
+    try {
+      return await state.flight;
+    } finally {
+      state.flight = undefined;
+    }
+  }
+
+  #find({ group, version, key }: Subject): Known | undefined {
+    const known = this.#known.get(group)?.get(key);
+    return known !== undefined && known.version === version ? known : undefined;
+  }
+
+  #add({ group, version, key }: Subject): Known {
+    const ofGroup = this.#known.get(group) ?? new Map<string, Known>();
+    const known = { version, isAlwaysSlow: false, isOfRequest: false, flight: undefined, failed: undefined };
+    this.#known.set(group, ofGroup.set(key, known));
+    return known;
+  }
+}
+
+/** Something made, and whether the request had a part in it. */
+export interface MadeFor {
+  readonly made: Made;
+  readonly isOfRequest: boolean;
+}
+
+function namespaceOf({ id }: BootGroup): string {
+  return id.slice(0, id.indexOf("/"));
+}

@@ -1,0 +1,52 @@
+/**
+ * A queue in which nobody waits for another one's many: who waits is told by names, from the widest to the narrowest,
+ * such as a tenant and a client of his. Each name of a level has its turn after all others of that level; within the
+ * last level, first come is first served.
+ */
+
+interface Line<Item> {
+  readonly items: Item[];
+  /** The next turn is that of the first one. */
+  readonly below: Map<string, Line<Item>>;
+}
+
+export class FairQueue<Item> {
+  readonly #line: Line<Item> = { items: [], below: new Map() };
+  #length = 0;
+
+  /** How many wait. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Adds an item at the end of its line. */
+  push(names: readonly string[], item: Item): void {
+    let line = this.#line;
+    for (const name of names) {
+      const next = line.below.get(name) ?? { items: [], below: new Map() };
+      line.below.set(name, next);
+      line = next;
+    }
+    line.items.push(item);
+    this.#length += 1;
+  }
+
+  /** Takes the item whose turn it is; undefined when none waits. */
+  shift(): Item | undefined {
+    if (this.#length === 0) return undefined;
+    this.#length -= 1;
+    return take(this.#line);
+  }
+}
+
+function take<Item>(line: Line<Item>): Item | undefined {
+  if (line.items.length > 0) return line.items.shift();
+  for (const [name, next] of line.below) {
+    const item = take(next);
+    // Behind the others, or gone.
+    line.below.delete(name);
+    if (next.items.length > 0 || next.below.size > 0) line.below.set(name, next);
+    return item;
+  }
+  return undefined;
+}

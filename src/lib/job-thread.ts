@@ -1,0 +1,114 @@
+/**
+ * A worker thread that does one job at a time: it starts with the first one, ends when there was none for a while, and is
+ * replaced when it dies or takes too long. A job over which that happened has no answer.
+ */
+
+import { Worker, type WorkerOptions } from "node:worker_threads";
+import type { Clock } from "./clock.ts";
+
+export interface JobThreadOptions {
+  /** What the thread runs: it answers each message with one. */
+  readonly worker: URL;
+  /** Told to the thread at its start. */
+  readonly workerData: unknown;
+  readonly resourceLimits: NonNullable<WorkerOptions["resourceLimits"]>;
+  /** Longest time for one job; undefined: any. */
+  readonly limitMs?: number;
+  /** The thread takes some 30 MiB: it ends when there was no job for so long. */
+  readonly idleMs: number;
+  readonly clock: Clock;
+}
+
+/** What came of a job; `lost` when the thread died over it, or the whole was stopped. */
+export type JobEnd<Answer> =
+  | { readonly kind: "answered"; readonly answer: Answer }
+  | { readonly kind: "late" | "lost" };
+
+export class JobThread<Job, Answer> {
+  readonly #options: JobThreadOptions;
+  readonly #stopping = new AbortController();
+  #worker: Worker | undefined;
+  #ended: Promise<unknown> = Promise.resolve();
+  /** Changes with each job that begins or ends. */
+  #activity = 0;
+  #isBusy = false;
+  #isWatched = false;
+
+  constructor(options: JobThreadOptions) {
+    this.#options = options;
+  }
+
+  /** Does a job; the one before must have ended. */
+  async run(job: Job): Promise<JobEnd<Answer>> {
+    if (this.#stopping.signal.aborted) return { kind: "lost" };
+    this.#setBusy(true);
+    this.#worker ??= this.#startWorker();
+    const end = await this.#ask(this.#worker, job);
+    if (end.kind === "late") this.#end();
+    this.#setBusy(false);
+    if (!this.#isWatched) void this.#endWhenIdle();
+    return end;
+  }
+
+  /** Gives up what is under way. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#end();
+    await this.#ended;
+  }
+
+  #setBusy(isBusy: boolean): void {
+    this.#isBusy = isBusy;
+    this.#activity++;
+  }
+
+  async #endWhenIdle(): Promise<void> {
+    const { clock, idleMs } = this.#options;
+    this.#isWatched = true;
+    for (let before = -1; before !== this.#activity || this.#isBusy; ) {
+      before = this.#activity;
+      await clock.sleep(idleMs, this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+    }
+    this.#isWatched = false;
+    this.#end();
+  }
+
+  #end(): void {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    if (worker !== undefined) this.#ended = Promise.all([this.#ended, worker.terminate()]);
+  }
+
+  #startWorker(): Worker {
+    const { worker: url, workerData, resourceLimits } = this.#options;
+    const worker = new Worker(url, { workerData, resourceLimits });
+    // `exit` tells whoever waits; an error that nobody listens to would end the process. Its text may quote a template.
+    worker.on("error", () => {});
+    worker.on("exit", () => {
+      if (this.#worker === worker) this.#worker = undefined;
+    });
+    return worker;
+  }
+
+  async #ask(worker: Worker, job: Job): Promise<JobEnd<Answer>> {
+    const settled = new AbortController();
+    const ends: Promise<JobEnd<Answer>>[] = [answerOf(worker, job, settled)];
+    const { limitMs, clock } = this.#options;
+    if (limitMs !== undefined) ends.push(clock.sleep(limitMs, settled.signal).then(() => ({ kind: "late" })));
+    const end = await Promise.race(ends);
+    settled.abort();
+    return end;
+  }
+}
+
+/** One job's answer. @param settled is aborted with it, so that nothing waits any more. */
+function answerOf<Job, Answer>(worker: Worker, job: Job, settled: AbortController): Promise<JobEnd<Answer>> {
+  return new Promise((resolve) => {
+    const died = () => resolve({ kind: "lost" });
+    const answered = (answer: Answer) => resolve({ kind: "answered", answer });
+    worker.once("exit", died).once("message", answered);
+    settled.signal.addEventListener("abort", () => worker.off("exit", died).off("message", answered));
+    worker.postMessage(job);
+  });
+}

@@ -1,0 +1,59 @@
+/**
+ * Who holds how much of something that there is a bounded amount of. Nobody may hold more than is left free: one alone
+ * gets half, each of three a quarter, and there is always room for somebody who holds little. So nothing is refused
+ * before half of it is in use, and then those are refused who hold most.
+ */
+
+export interface SharesOptions {
+  /** All that there is, in any unit. */
+  readonly limit: number;
+}
+
+export class Shares {
+  readonly #limit: number;
+  readonly #held = new Map<string, number>();
+  #total = 0;
+
+  constructor({ limit }: SharesOptions) {
+    this.#limit = limit;
+  }
+
+  /** All that is held. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** How much a holder has. */
+  heldBy(holder: string): number {
+    return this.#held.get(holder) ?? 0;
+  }
+
+  /** True when a holder may take so much more. @param holder undefined for one whom only the whole limit binds. */
+  admits(holder: string | undefined, amount = 1): boolean {
+    const free = this.#limit - this.#total - amount;
+    if (free < 0) return false;
+    return holder === undefined || this.heldBy(holder) <= free;
+  }
+
+  /** Takes so much, where it is admitted. @returns false when it is not. */
+  take(holder: string | undefined, amount = 1): boolean {
+    if (!this.admits(holder, amount)) return false;
+    this.add(holder, amount);
+    return true;
+  }
+
+  /** Counts what is held in any case. */
+  add(holder: string | undefined, amount: number): void {
+    this.#total += amount;
+    if (holder !== undefined) this.#held.set(holder, this.heldBy(holder) + amount);
+  }
+
+  /** Gives back what was taken or added. */
+  release(holder: string | undefined, amount = 1): void {
+    this.#total -= amount;
+    if (holder === undefined) return;
+    const left = this.heldBy(holder) - amount;
+    if (left > 0) this.#held.set(holder, left);
+    else this.#held.delete(holder);
+  }
+}
