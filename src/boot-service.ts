@@ -29,7 +29,7 @@ import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
 import { maxOpenFiles } from "./open-files.ts";
-import type { Signer } from "./sign/signer.ts";
+import type { Signer, SignerOptions } from "./sign/signer.ts";
 
 export interface BootServiceOptions {
   readonly config: ServiceConfig;
@@ -49,6 +49,13 @@ export interface Behind {
   readonly measure: () => void;
 }
 
+/** None where there is no key for it. */
+interface OpenedSigners {
+  signer?: Signer;
+  /** Of GRUB's configs alone. */
+  grubSigner?: Signer;
+}
+
 const never = new Promise<never>(() => {});
 
 export class BootService {
@@ -60,7 +67,7 @@ export class BootService {
   readonly #stopping = new AbortController();
   readonly #servers: HttpServer[] = [];
   #configs: BootConfigs | undefined;
-  #signer: Signer | undefined;
+  #signers: OpenedSigners = {};
   #opsDoor: OpsDoor | undefined;
   #opsAddress: Address | undefined;
   #advertised: string | undefined;
@@ -85,7 +92,7 @@ export class BootService {
     const text = () => {
       behind.measure();
       this.#history.measure();
-      this.#signer?.measure();
+      for (const signer of Object.values(this.#signers)) signer.measure();
       return metrics.text();
     };
     await server.app.register(opsRoutes, {
@@ -94,7 +101,11 @@ export class BootService {
         { name: "boot", check: () => (this.index.isReady ? undefined : behind.waitingFor) },
         { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
       ],
-      attention: () => [...this.#withheld(), ...(this.#signer?.attention() ?? []), ...behind.attention()],
+      attention: () => [
+        ...this.#withheld(),
+        ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
+        ...behind.attention(),
+      ],
       metrics: { contentType: metrics.contentType, text },
     });
     await this.#addGuardedRoutes(server);
@@ -135,13 +146,12 @@ export class BootService {
     this.#nearMisses = nearMisses;
     const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
-    this.#signer = await this.#openSigner();
-    const signer = this.#signer;
-    const fastPath = bootFastPath({ configs, signer, accessLog: access });
+    await this.#openSigners();
+    const fastPath = bootFastPath({ configs, ...this.#signers, accessLog: access });
     const { observe } = access;
     const connections = this.#connectionLimit();
     const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
-    await server.app.register(bootRoutes, { configs, signer });
+    await server.app.register(bootRoutes, { configs, ...this.#signers });
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
     await server.app.register(assets, { root, cacheBytes, clock, log, metrics });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
@@ -178,23 +188,31 @@ export class BootService {
     this.#nearMisses?.stop();
     this.#history.stop();
     await this.#renderThread.stop();
-    await this.#signer?.stop();
+    await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
     this.#opsDoor?.stop();
   }
 
-  async #openSigner(): Promise<Signer | undefined> {
-    const { config, log, clock, metrics } = this.#options;
-    if (config.signingKey === undefined) return undefined;
+  async #openSigners(): Promise<void> {
+    const { config } = this.#options;
+    const { signingKey, signingPassphraseFile, signingPassphrase } = config;
+    const { grubSigningKey, grubSigningPassphraseFile, grubSigningPassphrase } = config;
+    if (signingKey !== undefined) {
+      const passphrases = { passphraseFile: signingPassphraseFile, passphrase: signingPassphrase };
+      this.#signers.signer = await this.#openSigner({ option: "signing", keyFile: signingKey, ...passphrases });
+    }
+    if (grubSigningKey !== undefined) {
+      const passphrases = { passphraseFile: grubSigningPassphraseFile, passphrase: grubSigningPassphrase };
+      const key = { option: "grub-signing", keyFile: grubSigningKey, ...passphrases } as const;
+      this.#signers.grubSigner = await this.#openSigner(key);
+    }
+  }
+
+  async #openSigner(key: Omit<SignerOptions, "clock" | "log" | "metrics">): Promise<Signer> {
+    const { log, clock, metrics } = this.#options;
     // OpenPGP takes time and memory, which nobody shall pay who has no key.
     const { Signer: LoadedSigner } = await import("./sign/signer.ts");
-    return await LoadedSigner.open({
-      keyFile: config.signingKey,
-      passphraseFile: config.signingPassphraseFile,
-      passphrase: config.signingPassphrase,
-      clock,
-      log: log.child({ part: "sign" }),
-      metrics,
-    });
+    const part = key.option === "grub-signing" ? "grub-sign" : "sign";
+    return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
   }
 
   #connectionLimit() {
@@ -218,8 +236,8 @@ export class BootService {
 
   /** @throws {BootError} notReady, before it is known what machines reach davit by. */
   #configsOver(index: BootView): BootConfigs {
-    const { grubSeparator: separator, grubCommands: commands, signingKey } = this.#options.config;
-    const isSigned = signingKey !== undefined;
+    const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
+    const isSigned = (grubSigningKey ?? signingKey) !== undefined;
     if (this.#advertised === undefined) throw new BootError("notReady");
     const grub = { separator, commands };
     return new BootConfigs({ index, authority: this.#advertised, grub, isSigned, slowWork: this.#slowWork });

@@ -14,6 +14,7 @@ export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
 /** Never by a flag: those can be seen by everybody on the machine. */
 interface SigningPassphrase {
   readonly signingPassphrase: string | undefined;
+  readonly grubSigningPassphrase: string | undefined;
 }
 
 /** The options of `davit serve`, parsed. */
@@ -161,20 +162,43 @@ function assetsProblems({ assetsDir }: Pick<ServiceConfig, "assetsDir">, { isDir
   return [`No directory "${assetsDir}": --assets-dir needs one that exists`];
 }
 
-function signingPassphrase({ DAVIT_SIGNING_PASSPHRASE: given = "" }: Environment): SigningPassphrase {
-  return { signingPassphrase: given === "" ? undefined : given };
+function signingPassphrase(environment: Environment): SigningPassphrase {
+  const { DAVIT_SIGNING_PASSPHRASE: given = "", DAVIT_GRUB_SIGNING_PASSPHRASE: ofGrub = "" } = environment;
+  return { signingPassphrase: given || undefined, grubSigningPassphrase: ofGrub || undefined };
 }
 
-function signingProblems({
-  signingKey,
-  signingPassphraseFile,
-  signingPassphrase,
-}: Pick<ServiceConfig, "signingKey" | "signingPassphraseFile" | "signingPassphrase">): string[] {
-  if (signingPassphraseFile !== undefined && signingPassphrase !== undefined) {
-    return ["Two passphrases: give --signing-passphrase-file or DAVIT_SIGNING_PASSPHRASE, not both"];
+type SigningConfig = Pick<
+  ServiceConfig,
+  | "signingKey"
+  | "signingPassphraseFile"
+  | "signingPassphrase"
+  | "grubSigningKey"
+  | "grubSigningPassphraseFile"
+  | "grubSigningPassphrase"
+>;
+
+function signingProblems(config: SigningConfig): string[] {
+  const { signingKey, signingPassphraseFile, signingPassphrase } = config;
+  const { grubSigningKey, grubSigningPassphraseFile, grubSigningPassphrase } = config;
+  return [
+    ...keyProblems("signing", signingKey, signingPassphraseFile, signingPassphrase),
+    ...keyProblems("grub-signing", grubSigningKey, grubSigningPassphraseFile, grubSigningPassphrase),
+  ];
+}
+
+/** @param name what the options of the key begin with. */
+function keyProblems(
+  name: string,
+  key: string | undefined,
+  passphraseFile: string | undefined,
+  passphrase: string | undefined,
+): string[] {
+  const variable = `DAVIT_${name.toUpperCase().replace("-", "_")}_PASSPHRASE`;
+  if (passphraseFile !== undefined && passphrase !== undefined) {
+    return [`Two passphrases: give --${name}-passphrase-file or ${variable}, not both`];
   }
-  if (signingKey !== undefined || (signingPassphraseFile ?? signingPassphrase) === undefined) return [];
-  return ["No key for the signing passphrase: give --signing-key"];
+  if (key !== undefined || (passphraseFile ?? passphrase) === undefined) return [];
+  return [`No key for the ${name.replace("grub-", "GRUB ")} passphrase: give --${name}-key`];
 }
 
 const fileNames = [
@@ -182,6 +206,8 @@ const fileNames = [
   "opsTokenFile",
   "signingKey",
   "signingPassphraseFile",
+  "grubSigningKey",
+  "grubSigningPassphraseFile",
   "storeTokenFile",
   "storeCaFile",
   "storeCertFile",

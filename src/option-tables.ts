@@ -78,6 +78,14 @@ export const serviceOptions = {
     "signing-passphrase-file",
     "its passphrase, on the first line; or give the variable DAVIT_SIGNING_PASSPHRASE",
   ),
+  grubSigningKey: fileOption(
+    "grub-signing-key",
+    "the same for /grub alone, and then --signing-key does not sign that: for GRUB images that trust no other key",
+  ),
+  grubSigningPassphraseFile: fileOption(
+    "grub-signing-passphrase-file",
+    "its passphrase, on the first line; or give the variable DAVIT_GRUB_SIGNING_PASSPHRASE",
+  ),
   grubSeparator: {
     flag: "grub-separator",
     value: "auto|semicolon|comma",

@@ -129,6 +129,18 @@ describe("the options of davit serve", () => {
       problem: "Two passphrases: give --signing-passphrase-file or DAVIT_SIGNING_PASSPHRASE, not both",
     },
     {
+      name: "two GRUB signing passphrases",
+      args: ["--grub-signing-key", "k", "--grub-signing-passphrase-file", "p"],
+      variables: { DAVIT_GRUB_SIGNING_PASSPHRASE: "words" },
+      problem: "Two passphrases: give --grub-signing-passphrase-file or DAVIT_GRUB_SIGNING_PASSPHRASE, not both",
+    },
+    {
+      name: "a GRUB signing passphrase without its key",
+      args: ["--signing-key", "k", "--grub-signing-passphrase-file", "p"],
+      variables: {},
+      problem: "No key for the GRUB signing passphrase: give --grub-signing-key",
+    },
+    {
       name: "a signing passphrase without a key",
       args: [],
       variables: { DAVIT_SIGNING_PASSPHRASE: "words" },

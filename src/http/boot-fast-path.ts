@@ -16,12 +16,17 @@ import type { AccessLog, RequestedMachine } from "./access-log.ts";
 import { answerMachine, type Configs, partRoute } from "./boot-answer.ts";
 import type { WireResponse } from "./response-headers.ts";
 import type { FastPath } from "./server.ts";
-import { answerSignature, type BootSigner, type SignatureForm, signatureForms } from "./signatures.ts";
+import {
+  answerSignature,
+  type BootSigner,
+  type BootSigners,
+  type SignatureForm,
+  signatureForms,
+  signerAt,
+} from "./signatures.ts";
 
-export interface BootFastPathOptions {
+export interface BootFastPathOptions extends BootSigners {
   readonly configs: Configs;
-  /** Undefined: there are no signatures. */
-  readonly signer?: BootSigner | undefined;
   readonly accessLog: Pick<AccessLog, "follow">;
 }
 
@@ -30,6 +35,8 @@ interface Asked {
   readonly name: ConfigName;
   /** Of the config's signature; undefined for the config itself. */
   readonly form: SignatureForm | undefined;
+  /** Who makes that. */
+  readonly signer: BootSigner | undefined;
   /** What stands for the path where requests are counted. */
   readonly route: string;
 }
@@ -40,12 +47,12 @@ type AskedBy = (path: string) => Asked | undefined;
 const longestTarget = 2_048;
 
 /** Makes what `createServer` takes as `fastPath`. */
-export function bootFastPath({ configs, signer, accessLog }: BootFastPathOptions): FastPath {
-  const askedBy = readPaths(signer === undefined ? [undefined] : [undefined, ...signatureForms]);
+export function bootFastPath({ configs, accessLog, ...signers }: BootFastPathOptions): FastPath {
+  const askedBy = readPaths(signers);
   return (request, response, fail) => {
     const target = plainTarget(request, askedBy);
     if (target === undefined) return false;
-    const { name, form, route, path, rawQuery, userAgent } = target;
+    const { name, form, signer, route, path, rawQuery, userAgent } = target;
     let machine: RequestedMachine | undefined;
     const isSignature = form !== undefined;
     accessLog.follow(response, () => ({ method: "GET", path, route, machine, isSignature }));
@@ -67,25 +74,33 @@ export function bootFastPath({ configs, signer, accessLog }: BootFastPathOptions
   };
 }
 
-function readPaths(forms: readonly Asked["form"][]): AskedBy {
+function readPaths(signers: BootSigners): AskedBy {
   const byPath = new Map(
-    configNames.flatMap((name) =>
-      forms.map((form): [string, Asked] => {
+    configNames.flatMap((name) => {
+      const signer = signerAt(signers, `/${name}`);
+      return formsBy(signer).map((form): [string, Asked] => {
         const route = `/${name}${endingOf(form)}`;
-        return [route, { name, form, route }];
-      }),
-    ),
+        return [route, { name, form, signer, route }];
+      });
+    }),
   );
-  return (path) => byPath.get(path) ?? askedPart(path, forms);
+  return (path) => byPath.get(path) ?? askedPart(path, signers.signer);
+}
+
+const unsigned: readonly Asked["form"][] = [undefined];
+const signed: readonly Asked["form"][] = [undefined, ...signatureForms];
+
+function formsBy(signer: BootSigner | undefined): readonly Asked["form"][] {
+  return signer === undefined ? unsigned : signed;
 }
 
 const partPath = /^\/generic\/([^/]+?)(?:\.(sig|asc))?$/;
 
-function askedPart(path: string, forms: readonly Asked["form"][]): Asked | undefined {
+function askedPart(path: string, signer: BootSigner | undefined): Asked | undefined {
   const [, name, ending] = partPath.exec(path) ?? [];
   const form = signatureForms.find((known) => known === ending);
-  if (name === undefined || !isPartName(name) || !forms.includes(form)) return undefined;
-  return { name: genericPart(name), form, route: `${partRoute}${endingOf(form)}` };
+  if (name === undefined || !isPartName(name) || !formsBy(signer).includes(form)) return undefined;
+  return { name: genericPart(name), form, signer, route: `${partRoute}${endingOf(form)}` };
 }
 
 function endingOf(form: Asked["form"]): string {

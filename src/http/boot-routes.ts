@@ -15,20 +15,19 @@ import { RequestError } from "./errors.ts";
 import { rawQueryOf } from "./server.ts";
 import {
   addSignatureRoutes,
-  type BootSigner,
+  type BootSigners,
   type Endpoint,
   queryGrubWantsSigned,
   sendSignature,
+  signerAt,
 } from "./signatures.ts";
 
-export interface BootRoutesOptions {
+export interface BootRoutesOptions extends BootSigners {
   /** Finds a machine's config or throws BootError, which errors.ts turns into an answer. */
   readonly configs: Configs;
-  /** Undefined: there are no signatures. */
-  readonly signer?: BootSigner | undefined;
 }
 
-export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { configs, signer }) => {
+export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { configs, ...signers }) => {
   // Declared here, so that every request object has the same shape.
   app.decorateRequest("machine", undefined);
   app.decorateRequest("asksForSignature", false);
@@ -43,6 +42,7 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { c
     { url: partRoute, render: (request, rawQuery) => answer(configs, askedPart(request), request, rawQuery) },
   ];
   for (const { url, render } of endpoints) {
+    const signer = signerAt(signers, url);
     const handler = (request: FastifyRequest, reply: FastifyReply) => {
       const rawQuery = rawQueryOf(request);
       const signed = signer === undefined ? undefined : queryGrubWantsSigned(request, rawQuery);
@@ -54,7 +54,7 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { c
     };
     app.route({ method, url, handler });
   }
-  if (signer !== undefined) addSignatureRoutes(app, endpoints, signer);
+  addSignatureRoutes(app, endpoints, signers);
 };
 
 function plain(body: string): Rendered {

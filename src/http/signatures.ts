@@ -12,6 +12,19 @@ import { rawQueryOf } from "./server.ts";
 /** What signs, as routes need it. */
 export type BootSigner = Pick<Signer, "sign" | "withhold" | "publicKey">;
 
+/** Who signs what. */
+export interface BootSigners {
+  /** Undefined: there are no signatures, but for those of the other one. */
+  readonly signer?: BootSigner | undefined;
+  /** Signs GRUB's configs instead, and nothing else. */
+  readonly grubSigner?: BootSigner | undefined;
+}
+
+/** Who signs what is at a path, such as `/grub`; undefined for nobody. */
+export function signerAt({ signer, grubSigner }: BootSigners, path: string): BootSigner | undefined {
+  return path === "/grub" ? (grubSigner ?? signer) : signer;
+}
+
 /** A path and what it answers. */
 export interface Endpoint {
   readonly url: string;
@@ -28,10 +41,12 @@ const contentTypes = {
   asc: "text/plain; charset=utf-8",
 } as const satisfies Record<SignatureForm, string>;
 
-/** Registers the signatures of these endpoints, and the key to verify them by. */
-export function addSignatureRoutes(app: FastifyInstance, endpoints: readonly Endpoint[], signer: BootSigner): void {
+/** Registers the signatures of these endpoints, and the keys to verify them by. */
+export function addSignatureRoutes(app: FastifyInstance, endpoints: readonly Endpoint[], signers: BootSigners): void {
   const method = ["GET", "HEAD"];
   for (const { url, render } of endpoints) {
+    const signer = signerAt(signers, url);
+    if (signer === undefined) continue;
     for (const form of signatureForms) {
       app.route({
         method,
@@ -43,11 +58,15 @@ export function addSignatureRoutes(app: FastifyInstance, endpoints: readonly End
       });
     }
   }
-  app.route({
-    method,
-    url: "/signing-key.asc",
-    handler: (_request, reply) => send(reply, { contentType: contentTypes.asc, body: signer.publicKey }),
-  });
+  addKeyRoute(app, "/signing-key.asc", signers.signer);
+  addKeyRoute(app, "/grub-signing-key.asc", signers.grubSigner);
+}
+
+function addKeyRoute(app: FastifyInstance, url: string, signer: BootSigner | undefined): void {
+  if (signer === undefined) return;
+  const handler = (_request: FastifyRequest, reply: FastifyReply) =>
+    send(reply, { contentType: contentTypes.asc, body: signer.publicKey });
+  app.route({ method: ["GET", "HEAD"], url, handler });
 }
 
 const grubEnding = ".sig";

@@ -104,6 +104,21 @@ function signingMetrics(registers: Registry[]) {
     registers,
   });
   for (const from of ["key", "cache"]) signatures.inc({ from }, 0);
+  const labelNames = ["key"] as const;
+  const signingKeyExpiry = new Gauge({
+    name: "davit_signing_key_expiry_timestamp_seconds",
+    help: "When a signing key ends, Unix time; 0 for never, and without a key.",
+    labelNames,
+    registers,
+  });
+  const signingKeyProblem = new Gauge({
+    name: "davit_signing_key_problem",
+    help: "1 while the files of a signing key cannot be used and the last good key signs.",
+    labelNames,
+    registers,
+  });
+  // The key of most has no label; that for GRUB alone has one, and a series once it is there.
+  for (const gauge of [signingKeyExpiry, signingKeyProblem]) gauge.set(0);
   return {
     signatures,
     signaturesWithheld: new Counter({
@@ -111,16 +126,8 @@ function signingMetrics(registers: Registry[]) {
       help: "Signatures that were asked for and not made, since the text repeats what its request says.",
       registers,
     }),
-    signingKeyExpiry: new Gauge({
-      name: "davit_signing_key_expiry_timestamp_seconds",
-      help: "When the signing key ends, Unix time; 0 for never, and without a key.",
-      registers,
-    }),
-    signingKeyProblem: new Gauge({
-      name: "davit_signing_key_problem",
-      help: "1 while the files of the signing key cannot be used and the last good key signs.",
-      registers,
-    }),
+    signingKeyExpiry,
+    signingKeyProblem,
   };
 }
 

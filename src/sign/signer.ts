@@ -17,8 +17,11 @@ import { ExpiryWatch } from "./expiry-watch.ts";
 import { KeyThread } from "./key-thread.ts";
 import { SignatureCache } from "./signature-cache.ts";
 import { SigningError } from "./signing-error.ts";
+import type { SigningOption } from "./signing-key.ts";
 
 export interface SignerOptions {
+  /** What the options of this key begin with; `signing` unless given. */
+  readonly option?: SigningOption;
   readonly keyFile: string;
   /** Its first line is the passphrase. */
   readonly passphraseFile: string | undefined;
@@ -46,6 +49,7 @@ interface Current {
 
 export class Signer {
   readonly #options: SignerOptions;
+  readonly #option: SigningOption;
   readonly #files: WatchedFiles<KeyThread>;
   #current: Current | undefined;
   /** The key before, which may still be signing for those who asked then. */
@@ -54,7 +58,8 @@ export class Signer {
 
   private constructor(options: SignerOptions) {
     this.#options = options;
-    const { keyFile, passphraseFile, clock, log } = options;
+    const { option = "signing", keyFile, passphraseFile, clock, log } = options;
+    this.#option = option;
     const paths = [keyFile, ...(passphraseFile === undefined ? [] : [passphraseFile])];
     this.#files = new WatchedFiles({
       paths,
@@ -107,14 +112,17 @@ export class Signer {
     const { problem } = this.#files;
     const lines = problem === "" ? [] : [`${problem}; the last good key signs`];
     const { notice } = this.#key.expiry;
-    return [...lines, ...(notice === undefined ? [] : [notice])].map((line) => `sign: ${line}`);
+    return [...lines, ...(notice === undefined ? [] : [notice])].map(
+      (line) => `${this.#option === "signing" ? "sign" : "GRUB's key"}: ${line}`,
+    );
   }
 
   /** Sets what is only known when it is asked for. */
   measure(): void {
     const { signingKeyExpiry, signingKeyProblem } = this.#options.metrics;
-    signingKeyExpiry.set(Math.floor((this.#key.thread.info.expiresAtMs ?? 0) / 1_000));
-    signingKeyProblem.set(this.#files.problem === "" ? 0 : 1);
+    const labels = this.#option === "signing" ? {} : { key: "grub" };
+    signingKeyExpiry.set(labels, Math.floor((this.#key.thread.info.expiresAtMs ?? 0) / 1_000));
+    signingKeyProblem.set(labels, this.#files.problem === "" ? 0 : 1);
   }
 
   /** Ends the key's thread; who waits for a signature is refused. Idempotent. */
@@ -154,7 +162,8 @@ export class Signer {
 
   #read([key = "", passphraseText]: readonly string[]): Promise<KeyThread> {
     const { clock, worker } = this.#options;
-    const material = { bytes: Buffer.from(key, "latin1"), passphrase: this.#passphrase(passphraseText) };
+    const passphrase = this.#passphrase(passphraseText);
+    const material = { bytes: Buffer.from(key, "latin1"), passphrase, option: this.#option };
     return KeyThread.start({ material, clock, ...(worker && { worker }) });
   }
 

@@ -42,7 +42,12 @@ export interface KeyMaterial {
   readonly bytes: Uint8Array;
   /** Undefined when none was given. */
   readonly passphrase: string | undefined;
+  /** What the key's options begin with; `signing` unless given. */
+  readonly option?: SigningOption;
 }
+
+/** Of the key for everything, or of that for GRUB. */
+export type SigningOption = "signing" | "grub-signing";
 
 /** The primary key or one of its subkeys. */
 type Part = PrivateKey | Subkey;
@@ -61,7 +66,7 @@ export async function readSigningKey(material: KeyMaterial, nowMs: number): Prom
   const problems: FileProblem[] = [];
   for (const key of privateKeys) {
     try {
-      return await asSigningKey(key, material.passphrase, dateOf(nowMs));
+      return await asSigningKey(key, material, dateOf(nowMs));
     } catch (error) {
       if (!(error instanceof FileProblem)) throw error;
       problems.push(error);
@@ -87,7 +92,7 @@ async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
   }
 }
 
-async function asSigningKey(key: PrivateKey, passphrase: string | undefined, now: Date): Promise<SigningKey> {
+async function asSigningKey(key: PrivateKey, material: KeyMaterial, now: Date): Promise<SigningKey> {
   // Newer ones make signatures that neither GRUB nor the gpg of today's distributions reads.
   if (key.keyPacket.version !== 4) throw new FileProblem("it is no key of version 4, which gpg and GRUB read");
   const parts = await partsThatMaySign(key, now);
@@ -96,7 +101,7 @@ async function asSigningKey(key: PrivateKey, passphrase: string | undefined, now
   if (part === undefined) {
     throw new FileProblem("the secret of its signing key is not in the file, but perhaps on a smartcard");
   }
-  await unlock(part, passphrase);
+  await unlock(part, material);
   return { privateKey: key, partId: part.getKeyID(), info: await infoOf(key, part, now) };
 }
 
@@ -124,11 +129,12 @@ function secretOf({ keyPacket }: Part): SecretKeyPacket | SecretSubkeyPacket | u
 }
 
 /** Unlocks this part alone: what the file has beside it may be elsewhere, or have another passphrase. */
-async function unlock(part: Part, passphrase: string | undefined): Promise<void> {
+async function unlock(part: Part, { passphrase, option = "signing" }: KeyMaterial): Promise<void> {
   const secret = secretOf(part);
   if (secret === undefined || secret.isDecrypted()) return;
   if (passphrase === undefined) {
-    const cure = "--signing-passphrase-file FILE or the variable DAVIT_SIGNING_PASSPHRASE";
+    const variable = `DAVIT_${option.toUpperCase().replace("-", "_")}_PASSPHRASE`;
+    const cure = `--${option}-passphrase-file FILE or the variable ${variable}`;
     throw new FileProblem(`it is encrypted, and there is no passphrase: give ${cure}`);
   }
   try {

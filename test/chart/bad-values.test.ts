@@ -167,6 +167,10 @@ const byTemplate: readonly BadValues[] = [
     told: "signing.existingSecret is empty: name the Secret with the OpenPGP private key",
   },
   {
+    set: "signing.enabled=true,signing.existingSecret=key,signing.grubPassphraseKey=phrase",
+    told: 'signing.grubPassphraseKey is "phrase", and there is no key for it: set signing.grubKeyKey',
+  },
+  {
     set: "signing.existingSecret=key",
     told: 'signing.existingSecret is "key", and nothing is signed: set signing.enabled to true',
   },

@@ -51,17 +51,17 @@ const showingConfigs: Pick<BootConfigs, "render"> = {
   },
 };
 
-async function start(signer: BootSigner | undefined) {
+async function start(signer: BootSigner | undefined, grubSigner?: BootSigner) {
   const lines: object[] = [];
   const metrics = createMetrics("test");
   const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const log = createLog({ level: "info", format: "json", destination });
   const access = accessLog({ log, clock: systemClock, metrics });
   const { observe } = access;
-  const fastPath = bootFastPath({ configs: showingConfigs, signer, accessLog: access });
+  const fastPath = bootFastPath({ configs: showingConfigs, signer, grubSigner, accessLog: access });
   const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe, fastPath });
   running.push(server);
-  await server.app.register(bootRoutes, { configs: showingConfigs, signer });
+  await server.app.register(bootRoutes, { configs: showingConfigs, signer, grubSigner });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   const get = (target: string, options?: Parameters<typeof ask>[2]) => ask(port, target, options);
   return { get, lines, metrics };
@@ -232,6 +232,37 @@ it("the public key is at `/signing-key.asc`, and nowhere without a key", async (
   expect(shown(answer)).toEqual({ status: 200, type: "text/plain; charset=utf-8", body: "the public key\n" });
   expect(statusOf(await signed.get("/signing-key.asc", { method: "HEAD" }))).toBe(200);
   expect(statusOf(await (await start(undefined)).get("/signing-key.asc"))).toBe(404);
+});
+
+describe("a key for GRUB", () => {
+  const grubSigner: BootSigner = {
+    publicKey: "GRUB's public key\n",
+    withhold,
+    sign: (body) => ({ binary: Buffer.from(`GRUB's binary of ${body}`), armored: `GRUB's armored of ${body}` }),
+  };
+
+  it("signs `/grub`, and the other key does not", async () => {
+    const { get } = await start(showingSigner, grubSigner);
+    expect((await get("/grub.sig?a=b")).body.toString()).toBe("GRUB's binary of grub for a=b\n");
+    expect((await get("/grub.asc?a=b")).body.toString()).toBe("GRUB's armored of grub for a=b\n");
+    expect((await get("/grub?a=b.sig", grub)).body.toString()).toBe("GRUB's binary of grub for a=b\n");
+    for (const name of signable.filter((each) => each !== "grub")) {
+      expect((await get(`/${name}.sig?a=b`, grub)).body.toString()).toMatch(/^binary of /);
+      expect((await get(`/${name}.sig?a=b`)).body.toString()).toMatch(/^binary of /);
+    }
+    expect((await get("/signing-key.asc")).body.toString()).toBe("the public key\n");
+    expect((await get("/grub-signing-key.asc")).body.toString()).toBe("GRUB's public key\n");
+  });
+
+  it("signs nothing else where it is alone", async () => {
+    const { get } = await start(undefined, grubSigner);
+    expect(statusOf(await get("/grub.sig?a=b"))).toBe(200);
+    for (const name of [...signable.filter((each) => each !== "grub"), "signing-key"]) {
+      for (const ending of ["sig", "asc"]) expect(statusOf(await get(`/${name}.${ending}?a=b`))).toBe(404);
+      const config = name === "signing-key" ? [] : [shown(await get(`/${name}?a=b.sig`, grub)).body];
+      expect(config.join()).not.toContain("binary");
+    }
+  });
 });
 
 it("the access log and the metrics name the endpoint, however GRUB spells it", async () => {

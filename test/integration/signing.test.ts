@@ -110,6 +110,39 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
   );
 
   it(
+    "signs `/grub` by a key of its own, in both",
+    async () => {
+      writeFileSync(keyFile, gpg.exportSecret(of("next")), { mode: 0o600 });
+      const grubKeyFile = join(folder, "grub.key");
+      writeFileSync(grubKeyFile, gpg.exportSecret(of("rack"), { passphrase }), { mode: 0o600 });
+      const keys = ["--signing-key", keyFile, "--grub-signing-key", grubKeyFile];
+      const served = await serve(...keys, "--grub-signing-passphrase-file", writePassphrase(passphrase));
+      const variables = { DAVIT_GRUB_SIGNING_PASSPHRASE: passphrase };
+      const followed = await boot([...storeOf(served), ...keys], variables);
+      for (const davit of [served, followed]) {
+        expect(await signerOf(davit, "grub")).toBe(of("rack"));
+        expect(await signerOf(davit, "ipxe")).toBe(of("next"));
+        expect(await signerOf(davit, "metadata")).toBe(of("next"));
+        const metrics = await textOf(`${davit.opsUrl}/metrics`);
+        expect(metrics).toMatch(/^davit_signing_key_expiry_timestamp_seconds [1-9]\d+$/m);
+        expect(metrics).toMatch(/^davit_signing_key_expiry_timestamp_seconds\{key="grub"\} 0$/m);
+      }
+    },
+    startLimitMs,
+  );
+
+  it(
+    "does not start without the passphrase of GRUB's key, and says which option gives it",
+    async () => {
+      writeFileSync(keyFile, gpg.exportSecret(of("rack"), { passphrase }), { mode: 0o600 });
+      const { code, complaints } = await run(["--grub-signing-key", keyFile]);
+      expect(complaints).toContain("give --grub-signing-passphrase-file FILE or the variable DAVIT_GRUB_SIGNING_PASS");
+      expect(code).toBe(1);
+    },
+    startLimitMs,
+  );
+
+  it(
     "goes on with its key while the file is garbage, and takes up the next",
     async () => {
       writeFileSync(keyFile, gpg.exportSecret(of("rack"), { passphrase }), { mode: 0o600 });

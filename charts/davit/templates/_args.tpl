@@ -36,6 +36,12 @@
 {{- if .Values.signing.passphraseKey }}
 - --signing-passphrase-file=/etc/davit/signing/passphrase
 {{- end }}
+{{- if .Values.signing.grubKeyKey }}
+- --grub-signing-key=/etc/davit/signing/grub-key
+{{- if .Values.signing.grubPassphraseKey }}
+- --grub-signing-passphrase-file=/etc/davit/signing/grub-passphrase
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

@@ -24,8 +24,10 @@
 {{- with .Values.serviceAccount -}}
 {{- if and .annotations (not .create) }}{{ $idle = append $idle "serviceAccount.annotations: serviceAccount.create is false" }}{{ end -}}
 {{- end -}}
-{{- if and .Values.signing.passphraseKey (not .Values.signing.enabled) -}}
-{{- $idle = append $idle "signing.passphraseKey: signing.enabled is false" -}}
+{{- range list "passphraseKey" "grubKeyKey" -}}
+{{- if and (get $.Values.signing .) (not $.Values.signing.enabled) -}}
+{{- $idle = append $idle (printf "signing.%s: signing.enabled is false" .) -}}
+{{- end -}}
 {{- end -}}
 {{- $idle = concat $idle (include "davit.notes.idleStore" . | fromYamlArray) -}}
 {{- with .Values.persistence -}}

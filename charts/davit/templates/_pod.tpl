@@ -180,6 +180,14 @@ resources:
       - key: {{ . }}
         path: passphrase
       {{- end }}
+      {{- with .grubKeyKey }}
+      - key: {{ . }}
+        path: grub-key
+      {{- end }}
+      {{- with .grubPassphraseKey }}
+      - key: {{ . }}
+        path: grub-passphrase
+      {{- end }}
 {{- end }}
 {{- end }}
 {{- with .root.Values.operations.tokens }}

@@ -163,6 +163,9 @@
 {{- if and .enabled (not .existingSecret) }}
 - signing.existingSecret is empty: name the Secret with the OpenPGP private key, as signing.enabled is true
 {{- end }}
+{{- if and .grubPassphraseKey (not .grubKeyKey) }}
+- signing.grubPassphraseKey is {{ quote .grubPassphraseKey }}, and there is no key for it: set signing.grubKeyKey
+{{- end }}
 {{- if and .existingSecret (not .enabled) }}
 - signing.existingSecret is {{ quote .existingSecret }}, and nothing is signed: set signing.enabled to true
 {{- end }}
