@@ -230,7 +230,9 @@ async function answered(name: string, rawQuery: string, userAgent: string): Prom
     get({ hostname, port, path, headers: { "user-agent": userAgent } }, resolve).on("error", reject);
   });
   const body = await text(answer);
-  return answer.statusCode === 200 ? `200 ${body}` : body.replace(/^# /, "").trim();
+  if (answer.statusCode === 200) return `200 ${body}`;
+  // Behind its first line a refusal for GRUB has the script by which it waits.
+  return body.replace(/^# /, "").split("\n")[0]?.trim() ?? "";
 }
 
 it("says the server's words of a refusal, and what its log would say", async () => {
