@@ -29,8 +29,13 @@ export const inspect: Command = {
       return soundCode;
     }
     const [path, ...others] = args;
-    if (path === undefined || path.startsWith("-") || others.length > 0) {
-      host.writeError("No single path: give one backup or one data directory\nSee davit inspect --help\n");
+    const option = args.find((word) => word.startsWith("-"));
+    if (path === undefined || option !== undefined || others.length > 0) {
+      const problem =
+        option === undefined
+          ? "No single path: give one backup or one data directory"
+          : `Unknown option "${option}": give one backup or one data directory, and nothing else`;
+      host.writeError(`${problem}\nSee davit inspect --help\n`);
       return notInspectedCode;
     }
     try {
