@@ -17,6 +17,7 @@ import { accessLog } from "./http/access-log.ts";
 import { assets } from "./http/assets.ts";
 import { bootFastPath } from "./http/boot-fast-path.ts";
 import { bootRoutes } from "./http/boot-routes.ts";
+import { Clients } from "./http/client-shares.ts";
 import { connectionsWithin } from "./http/connection-limit.ts";
 import { answerError } from "./http/errors.ts";
 import { guardedRoutes } from "./http/guarded-routes.ts";
@@ -147,13 +148,14 @@ export class BootService {
     const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
     await this.#openSigners();
-    const fastPath = bootFastPath({ configs, ...this.#signers, accessLog: access });
+    const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const fastPath = bootFastPath({ configs, ...this.#signers, accessLog: access, clients });
     const { observe } = access;
-    const connections = this.#connectionLimit();
+    const connections = this.#connectionLimit(clients);
     const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
     await server.app.register(bootRoutes, { configs, ...this.#signers });
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
-    await server.app.register(assets, { root, cacheBytes, clock, log, metrics });
+    await server.app.register(assets, { root, cacheBytes, clock, log, metrics, clients });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
     this.#advertised = advertised;
@@ -215,11 +217,11 @@ export class BootService {
     return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
   }
 
-  #connectionLimit() {
+  #connectionLimit(clients: Clients) {
     const openFiles = maxOpenFiles();
     if (openFiles === undefined) return undefined;
     const onRefused = () => this.#options.metrics.bootConnectionsRefused.inc();
-    return { maxConnections: connectionsWithin(openFiles), onRefused };
+    return { maxConnections: connectionsWithin(openFiles), clients, onRefused };
   }
 
   async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {

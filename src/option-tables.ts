@@ -1,5 +1,6 @@
 /** The tables of options, from which parsing, `--help` and docs/operations.md come; `config.ts` has what must hold among them. */
 
+import type { BlockList } from "node:net";
 import type { Address } from "./address.ts";
 import { type LogLevel, logLevels } from "./lib/log.ts";
 import {
@@ -14,6 +15,7 @@ import {
   readDuration,
   readHost,
   readNamespace,
+  readNetworks,
   readObjectName,
   readServerUrl,
   readServiceAccount,
@@ -57,6 +59,20 @@ export const serviceOptions = {
       "default: the boot address, or the first global address where that is a wildcard",
     read: one(readAddress),
   } satisfies Option<Address>,
+  clientLimitExempt: {
+    flag: "client-limit-exempt",
+    value: "CIDR",
+    repeatable: true,
+    help: "clients of this network may have all connections and downloads, not as many as are left free: a NAT's",
+    read: readNetworks,
+  } satisfies Option<BlockList>,
+  trustedProxies: {
+    flag: "trusted-proxy",
+    value: "CIDR",
+    repeatable: true,
+    help: "whose X-Forwarded-For tells the client, for those limits; default: nobody's",
+    read: readNetworks,
+  } satisfies Option<BlockList>,
   assetsDir: {
     flag: "assets-dir",
     value: "DIR",

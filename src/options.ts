@@ -3,7 +3,7 @@
  * the flag's name in upper case), which beats the default. Every problem is found before any is told.
  */
 
-import { isIP } from "node:net";
+import { BlockList, isIP } from "node:net";
 import { parseArgs } from "node:util";
 import type { Address } from "./address.ts";
 
@@ -182,6 +182,19 @@ export function readServiceAccount(text: string): string | Refusal {
   const [namespace = "", name = "", ...rest] = text.split("/");
   const isNamed = [readNamespace(namespace), readObjectName(name)].every((part) => typeof part === "string");
   return isNamed && rest.length === 0 ? text : new Refusal("must be NAMESPACE/NAME of a ServiceAccount");
+}
+
+/** Networks of addresses. A list of them is one value. */
+export function readNetworks(texts: readonly string[]): BlockList | Refusal {
+  const list = new BlockList();
+  for (const text of texts) {
+    const [address = "", prefix = "", ...rest] = text.split("/");
+    const bits = isIP(address) === 6 ? 128 : 32;
+    const isNetwork = isIP(address) !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits && rest.length === 0;
+    if (!isNetwork) return new Refusal("must be a network, such as 192.0.2.0/24 or 2001:db8::/32");
+    list.addSubnet(address, Number(prefix), bits === 128 ? "ipv6" : "ipv4");
+  }
+  return list;
 }
 
 /** A DNS name or an IP address, without a port. */

@@ -5,29 +5,31 @@
 
 import type { ServerResponse } from "node:http";
 import type { Metrics } from "../lib/metrics.ts";
+import { Shares } from "../lib/shares.ts";
 import type { AssetPieces, Piece } from "./asset-pieces.ts";
+import type { Holder } from "./client-shares.ts";
 import { WireResponse } from "./response-headers.ts";
 
 export class AssetStreams {
-  readonly #limit: number;
+  readonly #shares: Shares;
   readonly #running: Metrics["assetStreams"];
-  #count = 0;
 
-  /** @param limit answers at one time. */
+  /** @param limit answers at one time; no client has more of them than are left free. */
   constructor(limit: number, running: Metrics["assetStreams"]) {
-    this.#limit = limit;
+    this.#shares = new Shares({ limit });
     this.#running = running;
   }
 
   /** @returns false when there are too many already; else the caller calls `leave` when its answer has ended. */
-  enter(): boolean {
-    if (this.#count >= this.#limit) return false;
-    this.#running.set(++this.#count);
-    return true;
+  enter(client: Holder): boolean {
+    const isIn = this.#shares.take(client);
+    this.#running.set(this.#shares.total);
+    return isIn;
   }
 
-  leave(): void {
-    this.#running.set(--this.#count);
+  leave(client: Holder): void {
+    this.#shares.release(client);
+    this.#running.set(this.#shares.total);
   }
 }
 

@@ -18,6 +18,7 @@ import { AssetCache } from "./asset-cache.ts";
 import { type Asset, AssetChanged, openAsset } from "./asset-file.ts";
 import { AssetPieces } from "./asset-pieces.ts";
 import { AssetStreams, sendPieces } from "./asset-streams.ts";
+import { Clients } from "./client-shares.ts";
 import { RequestError } from "./errors.ts";
 import { type ByteRange, isUnchanged, selectRange } from "./preconditions.ts";
 import { ReadBuffers } from "./read-buffers.ts";
@@ -32,6 +33,8 @@ export interface AssetsOptions {
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Downloads at one time; the next one is told to come again. */
+  /** Tells whose a request is, where clients share. */
+  readonly clients?: Clients;
   readonly maxStreams?: number;
 }
 
@@ -52,11 +55,20 @@ const textTypes: ReadonlyMap<string, string> = new Map([
 ]);
 
 export const assets: FastifyPluginAsync<AssetsOptions> = async (app, options) => {
-  const { root, cacheBytes: limitBytes, clock, log, metrics, maxStreams = maxAssetStreams } = options;
+  const {
+    root,
+    cacheBytes: limitBytes,
+    clock,
+    log,
+    metrics,
+    maxStreams = maxAssetStreams,
+    clients = new Clients(),
+  } = options;
   const sending: Sending = {
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
     streams: new AssetStreams(maxStreams, metrics.assetStreams),
+    clients,
     log,
   };
   app.route({
@@ -75,6 +87,7 @@ interface Sending {
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
   readonly streams: AssetStreams;
+  readonly clients: Clients;
   readonly log: AssetsOptions["log"];
 }
 
@@ -130,13 +143,14 @@ async function answerWith(asset: Asset, sending: Sending, request: FastifyReques
     },
   };
   if (request.method === "HEAD" || lengthBytes === 0) return reply.code(status).headers(head.headers).send();
-  if (!sending.streams.enter()) throw new RequestError("overloaded");
+  const client = sending.clients.ofRequest(request.raw);
+  if (!sending.streams.enter(client)) throw new RequestError("overloaded");
   const pieces = new AssetPieces(asset, range, sending);
   try {
     return await sendBody(head, pieces, sending, reply);
   } finally {
     pieces.close();
-    sending.streams.leave();
+    sending.streams.leave(client);
   }
 }
 

@@ -14,6 +14,7 @@ import { after } from "../lib/soon.ts";
 import { genericPart, isPartName } from "../model/profile.ts";
 import type { AccessLog, RequestedMachine } from "./access-log.ts";
 import { answerMachine, type Configs, partRoute } from "./boot-answer.ts";
+import { Clients } from "./client-shares.ts";
 import type { WireResponse } from "./response-headers.ts";
 import type { FastPath } from "./server.ts";
 import {
@@ -28,6 +29,8 @@ import {
 export interface BootFastPathOptions extends BootSigners {
   readonly configs: Configs;
   readonly accessLog: Pick<AccessLog, "follow">;
+  /** Tells whose a request is, where clients share. */
+  readonly clients?: Clients;
 }
 
 /** What a path asks for. */
@@ -47,7 +50,8 @@ type AskedBy = (path: string) => Asked | undefined;
 const longestTarget = 2_048;
 
 /** Makes what `createServer` takes as `fastPath`. */
-export function bootFastPath({ configs, accessLog, ...signers }: BootFastPathOptions): FastPath {
+export function bootFastPath(options: BootFastPathOptions): FastPath {
+  const { configs, accessLog, clients = new Clients(), ...signers } = options;
   const askedBy = readPaths(signers);
   return (request, response, fail) => {
     const target = plainTarget(request, askedBy);
@@ -57,7 +61,7 @@ export function bootFastPath({ configs, accessLog, ...signers }: BootFastPathOpt
     const isSignature = form !== undefined;
     accessLog.follow(response, () => ({ method: "GET", path, route, machine, isSignature }));
     try {
-      const client = request.socket.remoteAddress;
+      const client = clients.ofRequest(request);
       const rendered = answerMachine(configs, { name, rawQuery, userAgent, client }, (found) => {
         machine = found;
       });

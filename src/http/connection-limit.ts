@@ -2,14 +2,19 @@
  * An end to how many connections one listener takes. A process without a free descriptor closes new connections unseen:
  * neither Node nor the system says a word, and its own files cannot be opened any more. So a listener for many takes
  * fewer than there are descriptors, and tells of those that it turns away.
+ *
+ * No client may have more of them than are left free: one alone gets half, and others always find room.
  */
 
-import type { Server } from "node:net";
+import type { Server, Socket } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import { Shares } from "../lib/shares.ts";
+import type { Clients } from "./client-shares.ts";
 
 export interface ConnectionLimitOptions {
   readonly maxConnections: number;
+  readonly clients: Clients;
   readonly log: Log;
   readonly clock: Clock;
   /** Called for each connection that is turned away. */
@@ -22,23 +27,70 @@ const quietMs = 10_000;
 /** For downloads, the store's log and clients, followers, and whatever else is open: beside 512 downloads, this is ample. */
 const reservedFiles = 2_048;
 
+/** So long one that is turned away may take to ask, in order to be told. */
+const farewellMs = 1_000;
+/** So many of them, as a part of all connections; more are closed without a word. */
+const farewellShare = 1 / 16;
+
 /** How many connections machines may have where the process may open so many files. */
 export function connectionsWithin(maxOpenFiles: number): number {
   return Math.max(maxOpenFiles - reservedFiles, Math.floor(maxOpenFiles / 2));
 }
 
-/** Turns away what comes beyond the limit, and says so. */
-export function limitConnections(server: Server, options: ConnectionLimitOptions): void {
-  const { maxConnections, log, clock, onRefused } = options;
-  server.maxConnections = maxConnections;
-  let toldAtMs = Number.NEGATIVE_INFINITY;
-  let count = 0;
-  server.on("drop", () => {
+export class ConnectionLimit {
+  readonly #options: ConnectionLimitOptions;
+  readonly #shares: Shares;
+  readonly #leaving = new Set<Socket>();
+  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #count = 0;
+
+  constructor(options: ConnectionLimitOptions) {
+    this.#options = options;
+    this.#shares = new Shares({ limit: options.maxConnections });
+  }
+
+  /** Turns away what comes beyond the limit, and says so. */
+  watch(server: Server): void {
+    const { maxConnections } = this.#options;
+    server.maxConnections = maxConnections;
+    server.on("drop", () => this.#refused("connections refused, the limit on open files allows no more: raise it"));
+    server.on("connection", (socket: Socket) => this.#enter(socket));
+  }
+
+  /** True for a connection that is turned away: its request is answered 503. */
+  isLeaving(socket: Socket): boolean {
+    return this.#leaving.size > 0 && this.#leaving.has(socket);
+  }
+
+  #enter(socket: Socket): void {
+    const holder = this.#options.clients.ofConnection(socket.remoteAddress);
+    if (this.#shares.take(holder)) {
+      socket.once("close", () => this.#shares.release(holder));
+      return;
+    }
+    this.#refused("connections refused, one address has as many as are left for all others");
+    if (this.#leaving.size >= Math.max(this.#options.maxConnections * farewellShare, 1)) socket.destroy();
+    else void this.#farewell(socket);
+  }
+
+  async #farewell(socket: Socket): Promise<void> {
+    const closed = new AbortController();
+    this.#leaving.add(socket);
+    socket.once("close", () => {
+      this.#leaving.delete(socket);
+      closed.abort();
+    });
+    await this.#options.clock.sleep(farewellMs, closed.signal);
+    socket.destroy();
+  }
+
+  #refused(what: string): void {
+    const { maxConnections, log, clock, onRefused } = this.#options;
     onRefused?.();
-    count++;
-    if (clock.monotonicMs() - toldAtMs < quietMs) return;
-    toldAtMs = clock.monotonicMs();
-    log.error({ count, maxConnections }, "connections refused, the limit on open files allows no more: raise it");
-    count = 0;
-  });
+    this.#count++;
+    if (clock.monotonicMs() - this.#toldAtMs < quietMs) return;
+    this.#toldAtMs = clock.monotonicMs();
+    log.error({ count: this.#count, maxConnections }, what);
+    this.#count = 0;
+  }
 }

@@ -29,6 +29,8 @@ export const requestRefusals = {
   rangeNotSatisfiable: { status: 416, text: "range not satisfiable" },
   headersTooLarge: { status: 431, text: "headers too large" },
   overloaded: { status: 503, text: "too many downloads" },
+  /** Of one address. */
+  crowded: { status: 503, text: "too many connections" },
   /** An asset that is written all the time. */
   changing: { status: 503, text: "asset is being written" },
 } as const;

@@ -16,7 +16,7 @@ import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { answerClientError, refuse } from "./client-errors.ts";
-import { type ConnectionLimitOptions, limitConnections } from "./connection-limit.ts";
+import { ConnectionLimit, type ConnectionLimitOptions } from "./connection-limit.ts";
 import { type AnswerError, RequestError, type RequestRefusal } from "./errors.ts";
 import { Connections, type ListenOptions, listen } from "./listen.ts";
 import { inOrder } from "./request-order.ts";
@@ -66,7 +66,7 @@ export interface ServerOptions {
   /** Where the router shall look for a request; handlers find what was sent in `originalUrl`. */
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
   /** Turns connections beyond a number away. */
-  readonly connections?: Pick<ConnectionLimitOptions, "maxConnections" | "onRefused"> | undefined;
+  readonly connections?: Pick<ConnectionLimitOptions, "maxConnections" | "clients" | "onRefused"> | undefined;
   /** Called first for each request that reached HTTP; it must not answer. */
   readonly observe?: (request: FastifyRequest, reply: FastifyReply) => void;
   /** Asked before Fastify, while the server is not closing. */
@@ -102,6 +102,7 @@ export function createServer(options: ServerOptions): HttpServer {
   const http = nodeOptions(limits);
   const { tls } = options;
   const clientErrors = { ...options, hasTls: tls !== undefined };
+  const limit = options.connections && new ConnectionLimit({ ...options, ...options.connections });
   let isClosing = false;
   const app = fastify({
     bodyLimit: limits.maxBodyBytes,
@@ -122,7 +123,11 @@ export function createServer(options: ServerOptions): HttpServer {
     ...(options.rewriteUrl && { rewriteUrl: options.rewriteUrl }),
     http,
     serverFactory: (handler) => {
-      const whole = fastPathFirst(handler, options, () => isClosing);
+      const whole = refusalFirst(
+        fastPathFirst(handler, options, () => isClosing),
+        limit,
+        options,
+      );
       // Reads may overtake each other: nothing tells.
       const listener = options.isReadOnly ? whole : inOrder(whole);
       const server = tls ? tls.createServer(http, listener) : createHttpServer(http, listener);
@@ -144,12 +149,25 @@ export function createServer(options: ServerOptions): HttpServer {
     throw new RequestError("notFound");
   });
   addChecks(app, options, limits);
-  if (options.connections) limitConnections(app.server, { ...options, ...options.connections });
+  limit?.watch(app.server);
   app.addHook("preClose", async () => {
     isClosing = true;
   });
   const connections = new Connections(app.server);
   return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
+}
+
+/** A connection that is turned away is told so when it asks. */
+function refusalFirst(
+  listener: RequestListener,
+  limit: ConnectionLimit | undefined,
+  options: ServerOptions,
+): RequestListener {
+  if (limit === undefined) return listener;
+  return (request, response) => {
+    if (!limit.isLeaving(request.socket)) return listener(request, response);
+    answerFailure(new RequestError("crowded", { connection: "close" }), { request, response }, options);
+  };
 }
 
 /** Fastify itself when there is no other way, or the server is closing: then its answers end their connections. */

@@ -14,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { open } from "node:fs/promises";
+import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -207,6 +208,15 @@ describe("large and many", () => {
   });
 });
 
+/** What a client of another address is answered. */
+async function statusFrom(localAddress: string, port: number, path: string): Promise<number | undefined> {
+  const asked = request({ host: "127.0.0.1", port, path, localAddress, agent: false }).end();
+  const [answer] = await once(asked, "response");
+  answer.resume();
+  await once(answer, "end");
+  return answer.statusCode;
+}
+
 describe("clients that do not read", () => {
   it("hold no more than the cache and a read buffer each, and those above the limit come again", async () => {
     write("slow", "s");
@@ -214,13 +224,15 @@ describe("clients that do not read", () => {
     const cacheBytes = 4 * mebibyte;
     // Another file keeps the cache busy: this one is too large for it.
     write("busy", "b", cacheBytes);
-    const { port, metric } = await start({ cacheBytes, maxStreams: limit });
+    // One address gets half of them.
+    const { port, metric } = await start({ cacheBytes, maxStreams: 2 * limit });
     const before = process.memoryUsage().arrayBuffers;
     const slow = await Promise.all(Array.from({ length: limit }, () => begin(port, "/assets/slow")));
     expect(await metric("davit_boot_asset_streams")).toBe(limit);
     const refused = await ask(port, "/assets/busy");
     expect([statusOf(refused), headerOf(refused, "Retry-After")]).toEqual([503, "5"]);
     expect(statusOf(await ask(port, "/assets/busy", { method: "HEAD" }))).toBe(200);
+    expect(await statusFrom("127.0.0.2", port, "/assets/busy")).toBe(200);
     // 64 large buffers, small ones for the rest, and what these clients have received.
     const heldBytes = process.memoryUsage().arrayBuffers - before;
     expect(heldBytes).toBeLessThan(cacheBytes + 64 * mebibyte + limit * 2 * 64 * 1024);

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { promisify } from "node:util";
 import { afterEach, describe, expect, it } from "vitest";
+import { Clients } from "../../src/http/client-shares.ts";
 import { connectionsWithin } from "../../src/http/connection-limit.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
@@ -26,7 +27,7 @@ async function start(maxConnections: number) {
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   let refused = 0;
-  const connections = { maxConnections, onRefused: () => void refused++ };
+  const connections = { maxConnections, clients: new Clients(), onRefused: () => void refused++ };
   // A server ends by a clock that goes.
   const shared = { log, answerError, isReadOnly: true, connections };
   const server = createServer({ ...shared, clock: { ...systemClock, monotonicMs: () => clock.monotonicMs() } });
@@ -37,8 +38,8 @@ async function start(maxConnections: number) {
   return { port, lines, clock, refused: () => refused, connectionCount };
 }
 
-async function open(port: number): Promise<Socket> {
-  const socket = connect(port, "127.0.0.1");
+async function open(port: number, localAddress = "127.0.0.1"): Promise<Socket> {
+  const socket = connect({ port, host: "127.0.0.1", localAddress });
   sockets.push(socket.on("error", () => undefined));
   await once(socket, "connect");
   return socket;
@@ -77,6 +78,42 @@ describe("a listener with a limit", () => {
     await expect.poll(connectionCount).toBe(0);
     await openAndAsk(port);
     expect(lines).toEqual([]);
+  });
+});
+
+/** What a connection of this address is answered: a status, or nothing at all. */
+async function statusFor(port: number, localAddress: string): Promise<string> {
+  const socket = await open(port, localAddress);
+  socket.write("GET / HTTP/1.1\r\nHost: davit\r\n\r\n");
+  const [answer] = await Promise.race([once(socket, "data"), once(socket, "close").then(() => ["closed"])]);
+  return String(answer).slice(0, 12);
+}
+
+describe("one address among others", () => {
+  it("gets half of the connections, is told to wait from then on, and others are answered", async () => {
+    const { port } = await start(64);
+    for (let at = 0; at < 32; at++) await open(port, "127.0.0.2");
+    expect(await statusFor(port, "127.0.0.2")).toBe("HTTP/1.1 503");
+    for (const other of ["127.0.0.1", "127.0.0.3", "127.0.0.4"])
+      expect(await statusFor(port, other)).toBe("HTTP/1.1 200");
+  });
+
+  it("leaves room however many addresses do as it does", async () => {
+    const { port, refused } = await start(64);
+    for (const address of ["127.0.0.2", "127.0.0.3", "127.0.0.4"]) {
+      for (let at = 0; at < 40; at++) await open(port, address);
+    }
+    await expect.poll(refused).toBe(120 - 32 - 16 - 8);
+    expect(await statusFor(port, "127.0.0.9")).toBe("HTTP/1.1 200");
+  });
+
+  it("gets its place back when it has ended some", async () => {
+    const { port } = await start(8);
+    const held: Socket[] = [];
+    for (let at = 0; at < 4; at++) held.push(await open(port, "127.0.0.2"));
+    expect(await statusFor(port, "127.0.0.2")).toBe("HTTP/1.1 503");
+    held.pop()?.destroy();
+    await expect.poll(() => statusFor(port, "127.0.0.2")).toBe("HTTP/1.1 200");
   });
 });
 

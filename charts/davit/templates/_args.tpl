@@ -28,6 +28,12 @@
 - --grub-commands={{ .Values.grub.commands }}
 - --log-level={{ .Values.logLevel }}
 - --log-format=json
+{{- range .Values.clientLimits.exempt }}
+- --client-limit-exempt={{ . }}
+{{- end }}
+{{- range .Values.clientLimits.trustedProxies }}
+- --trusted-proxy={{ . }}
+{{- end }}
 {{- with .Values.advertiseAddress }}
 - --advertise-address={{ . }}
 {{- end }}

@@ -1,0 +1,68 @@
+/**
+ * Whose a connection or a request is, where clients share what there is too little of. A client is an address; for IPv6
+ * its /64, of which one machine can have every address.
+ */
+
+import type { IncomingMessage } from "node:http";
+import { type BlockList, isIPv6 } from "node:net";
+
+export interface ClientsOptions {
+  /** Addresses that only the whole limit binds, such as a NAT's. */
+  readonly exempt?: BlockList | undefined;
+  /** Proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies?: BlockList | undefined;
+}
+
+/** The name under which a client's share is counted; undefined for one that has no share of its own. */
+export type Holder = string | undefined;
+
+export class Clients {
+  readonly #exempt: BlockList | undefined;
+  readonly #proxies: BlockList | undefined;
+
+  constructor({ exempt, trustedProxies }: ClientsOptions = {}) {
+    this.#exempt = exempt;
+    this.#proxies = trustedProxies;
+  }
+
+  /** Of a connection: a trusted proxy's are many clients'. */
+  ofConnection(address = ""): Holder {
+    return includes(this.#proxies, address) ? undefined : this.#holderOf(address);
+  }
+
+  /** Of a request: that of the last address in `X-Forwarded-For` that is no trusted proxy's. */
+  ofRequest({ socket, headers }: IncomingMessage): Holder {
+    const peer = socket.remoteAddress ?? "";
+    if (!includes(this.#proxies, peer)) return this.#holderOf(peer);
+    const forwarded = String(headers["x-forwarded-for"] ?? "").split(",");
+    const addresses = forwarded.map((text) => text.trim()).filter((text) => text !== "");
+    const client = addresses.findLast((text) => !includes(this.#proxies, text));
+    return this.#holderOf(client ?? peer);
+  }
+
+  #holderOf(address: string): Holder {
+    return includes(this.#exempt, address) ? undefined : networkOf(address);
+  }
+}
+
+function includes(list: BlockList | undefined, address: string): boolean {
+  return list?.check(plainOf(address), isIPv6(plainOf(address)) ? "ipv6" : "ipv4") === true;
+}
+
+/** An IPv4 address may come in the form of IPv6. */
+function plainOf(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
+/** The address, or the /64 of IPv6: its first four groups. */
+function networkOf(address: string): string {
+  const plain = plainOf(address);
+  if (!isIPv6(plain)) return plain;
+  const [head = "", tail] = plain.split("::", 2);
+  const groups = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? 0 : tail.split(":").length;
+  const filled =
+    tail === undefined ? groups : [...groups, ...Array<string>(Math.max(8 - groups.length - after, 0)).fill("0")];
+  const all = tail === undefined || tail === "" ? filled : [...filled, ...tail.split(":")];
+  return `${all.slice(0, 4).join(":")}::/64`;
+}
