@@ -10,21 +10,20 @@ import type { Firmware, Loader } from "./machine.ts";
 
 /** All modules are in the image: one that GRUB fetched would have to be signed itself. */
 export const signedGrubModules =
-  "tftp http normal configfile regexp test smbios linux echo cat sleep reboot pgp gcry_rsa gcry_sha256 gcry_sha512";
+  "tftp http normal configfile eval regexp test true smbios linux echo cat sleep reboot pgp gcry_rsa gcry_sha256 " +
+  "gcry_sha512";
 
 /**
  * The config in the image. GRUB does not say why it refuses a config, but why it does not show one: hence `cat`. Then the
- * machine tries again.
+ * machine tries again: the image's config knows no loops, but `eval` does.
  * @param authority `host:port` of davit's boot service, as machines reach it.
+ * @param pauseSeconds between two attempts.
  */
-export function signedGrubConfig(authority: string): string {
+export function signedGrubConfig(authority: string, pauseSeconds = 5): string {
   return `set check_signatures=enforce
 smbios --type 1 --get-uuid 8 --set uuid
 set config="(http,${authority})/grub?uuid=$uuid&mac=$net_default_mac"
-configfile "$config"
-cat "$config"
-sleep 5
-reboot
+eval 'while true; do configfile "$config"; cat "$config"; sleep ${pauseSeconds}; done'
 `;
 }
 
@@ -42,13 +41,16 @@ export interface SignedGrubOptions {
   readonly authority: string;
   /** The public key as packets, not armored. */
   readonly publicKeyFile: string;
+  /** Between two attempts; as docs/signing.md has it unless given. */
+  readonly pauseSeconds?: number;
 }
 
 /** Builds the image into a directory that TFTP serves. */
-export function makeSignedGrubLoader({ directory, firmware, authority, publicKeyFile }: SignedGrubOptions): Loader {
+export function makeSignedGrubLoader(options: SignedGrubOptions): Loader {
+  const { directory, firmware, authority, publicKeyFile, pauseSeconds } = options;
   const { format, file, modules } = images[firmware];
   const configFile = join(directory, "early.cfg");
-  writeFileSync(configFile, signedGrubConfig(authority));
+  writeFileSync(configFile, signedGrubConfig(authority, pauseSeconds));
   const what = ["--format", format, "--prefix", "/grub", "--config", configFile, "--pubkey", publicKeyFile];
   const words = [...what, "--output", join(directory, file), modules, ...signedGrubModules.split(" ")];
   execFileSync("grub-mkimage", words, { stdio: "pipe" });
