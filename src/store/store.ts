@@ -104,7 +104,7 @@ export class Store {
   private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval }: StoreOptions) {
     this.#log = log;
     this.#nowMs = steadyClock(clock);
-    this.#hub = new WatchHub(this.#history, maxWatchers);
+    this.#hub = new WatchHub(this.#history, maxWatchers, (work) => void nextTurn().then(work));
     this.#quota = new Quota(this.#tree, quotaBytes);
     this.#expiry = new Expiry({
       tree: this.#tree,

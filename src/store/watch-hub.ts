@@ -11,6 +11,9 @@
  * - for a directory that was deleted or has ended, those who watch what was in it. A replay knows no longer what that
  *   was, and tells everyone below.
  * Nobody gets a refresh, which has its place in the history all the same.
+ *
+ * Where many watch one change, those beyond the first some dozen are brought it later, some dozen at a time, while
+ * others have their turns between: each still gets its events in their order, and each once.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -56,10 +59,23 @@ interface Watcher {
   /** While it is paused, the first index that was not looked at. */
   cursor: number;
   isFlowing: boolean;
+  /** What is its own and was not brought yet; undefined for nothing, as with nearly all. */
+  late: StoreEvent[] | undefined;
+  /** Its holder wants nothing more. */
+  isClosed: boolean;
 }
+
+/** Brings work on at a later turn. */
+export type Later = (work: () => void) => void;
 
 // Each costs some 10 KiB, most of it for its connection.
 const presetMaxWatchers = 10_000;
+
+/** Each takes some 15 µs, most of it for writing to its connection. */
+const sliceSize = 64;
+
+/** Events that wait to be brought, of all watchers: beyond, all are brought at once. */
+const maxLate = 100_000;
 
 export class WatchHub {
   readonly #ring: EventRing;
@@ -67,12 +83,23 @@ export class WatchHub {
   /** Those who do not flow: few, since a watcher is resumed as soon as its answer has begun. */
   readonly #paused = new Set<Watcher>();
   readonly #maxWatchers: number;
+  readonly #later: Later | undefined;
+  /** Those with late events, in the order in which they are brought. */
+  readonly #lateWatchers = new Set<Watcher>();
+  #lateCount = 0;
+  #isBringing = false;
+  /** How many were brought something in this turn. */
+  #brought = 0;
   #count = 0;
 
-  /** @param maxWatchers how many may watch at a time; more are refused. */
-  constructor(ring: EventRing = new EventRing(), maxWatchers = presetMaxWatchers) {
+  /**
+   * @param maxWatchers how many may watch at a time; more are refused.
+   * @param later undefined: all is brought at once.
+   */
+  constructor(ring: EventRing = new EventRing(), maxWatchers = presetMaxWatchers, later?: Later) {
     this.#ring = ring;
     this.#maxWatchers = maxWatchers;
+    this.#later = later;
   }
 
   /** How many watch now. */
@@ -94,10 +121,10 @@ export class WatchHub {
     if (this.#count >= this.#maxWatchers) {
       throw new StoreError("tooManyWatchers", `${this.#maxWatchers} watch already; try again later`, 0);
     }
-    const watcher: Watcher = { options, listener, cursor, isFlowing: false };
+    const watcher: Watcher = { options, listener, cursor, isFlowing: false, late: undefined, isClosed: false };
     this.#add(watcher);
     this.#paused.add(watcher);
-    return { resume: () => this.#resume(watcher), close: () => this.#remove(watcher) };
+    return { resume: () => this.#resume(watcher), close: () => this.#close(watcher) };
   }
 
   /** Adds changes to the history, without telling anyone: a replay. */
@@ -121,6 +148,7 @@ export class WatchHub {
 
   /** Closes every watcher. */
   stop(): void {
+    this.#bringAll();
     for (const watcher of [...this.#watchers.values()].flatMap((set) => [...set])) this.#end(watcher, "stopped");
   }
 
@@ -143,6 +171,12 @@ export class WatchHub {
     if (!isFlowing || event.node.modifiedIndex < cursor || options.accepts?.(event) === false) return;
     // Everything up to now was looked at: should it pause, it must not seem to have missed what it passed over.
     watcher.cursor = this.#ring.nextIndex;
+    if (this.#later !== undefined && (watcher.late !== undefined || this.#brought >= sliceSize)) {
+      this.#keepForLater(watcher, event);
+      return;
+    }
+    if (this.#brought === 0) this.#later?.(() => this.#nextTurn());
+    this.#brought += 1;
     this.#hand(watcher, event);
   }
 
@@ -151,6 +185,58 @@ export class WatchHub {
     if (watcher.listener.event(event) || !this.#isRegistered(watcher)) return;
     watcher.isFlowing = false;
     this.#paused.add(watcher);
+  }
+
+  #keepForLater(watcher: Watcher, event: StoreEvent): void {
+    // Its one event is settled: no later one is its.
+    if (watcher.options.stream !== true) this.#remove(watcher);
+    watcher.late = [...(watcher.late ?? []), event];
+    this.#lateWatchers.add(watcher);
+    this.#lateCount += 1;
+    if (this.#lateCount > maxLate) this.#bringAll();
+  }
+
+  /** A turn of everybody else's has gone by. */
+  #nextTurn(): void {
+    this.#brought = 0;
+    if (this.#isBringing) return;
+    this.#isBringing = true;
+    for (const watcher of this.#lateWatchers) {
+      if (this.#brought >= sliceSize) break;
+      this.#brought += 1;
+      this.#bring(watcher);
+    }
+    this.#isBringing = false;
+    if (this.#brought > 0) this.#later?.(() => this.#nextTurn());
+  }
+
+  #bringAll(): void {
+    for (const watcher of this.#lateWatchers) this.#bring(watcher);
+  }
+
+  #bring(watcher: Watcher): void {
+    const { late = [], options, listener } = watcher;
+    this.#lateWatchers.delete(watcher);
+    this.#lateCount -= late.length;
+    watcher.late = undefined;
+    for (const event of late) {
+      if (watcher.isClosed) return;
+      if (options.stream !== true) {
+        listener.event(event);
+      } else if (!watcher.isFlowing) {
+        // It has paused: from here on it gets what the history has, as any other that is resumed.
+        watcher.cursor = Math.min(watcher.cursor, event.node.modifiedIndex);
+      } else {
+        this.#hand(watcher, event);
+      }
+    }
+    const isBehind = this.#isRegistered(watcher) && watcher.cursor < this.#ring.oldestIndex;
+    if (isBehind && !watcher.isFlowing) this.#end(watcher, "overtaken");
+  }
+
+  #close(watcher: Watcher): void {
+    watcher.isClosed = true;
+    this.#remove(watcher);
   }
 
   #resume(watcher: Watcher): void {

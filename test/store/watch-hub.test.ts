@@ -3,15 +3,15 @@ import { apply, type SingleCommand } from "../../src/store/command.ts";
 import { EventRing } from "../../src/store/event-ring.ts";
 import { storePath } from "../../src/store/node.ts";
 import { Tree } from "../../src/store/tree.ts";
-import { type WatchEnd, WatchHub, type WatchOptions } from "../../src/store/watch-hub.ts";
+import { type Later, type WatchEnd, WatchHub, type WatchOptions } from "../../src/store/watch-hub.ts";
 
 const set = (path: string, value = ""): SingleCommand => ({ kind: "set", path: storePath(path), value });
 const remove = (path: string): SingleCommand => ({ kind: "delete", path: storePath(path), recursive: true });
 
 /** A tree with its hub; `watch` collects the indexes that a watcher gets. */
-function scene(maxBytes?: number) {
+function scene(maxBytes?: number, later?: Later) {
   const tree = new Tree();
-  const hub = new WatchHub(new EventRing(maxBytes));
+  const hub = new WatchHub(new EventRing(maxBytes), undefined, later);
   const run = (...commands: readonly SingleCommand[]) => {
     for (const command of commands) for (const change of apply(tree, { atMs: 0, command })) hub.publish(change);
   };
@@ -177,5 +177,76 @@ describe("the end of a watch", () => {
     expect(stopped).toMatchObject({ seen: [], ends: ["stopped"] });
     expect(closed).toMatchObject({ seen: [], ends: [] });
     expect(hub.count).toBe(0);
+  });
+});
+
+describe("a change that many watch", () => {
+  const count = 200;
+
+  function crowd(options: { readonly takes?: number; readonly stream?: boolean } = {}, maxBytes?: number) {
+    const turns: (() => void)[] = [];
+    const { hub, run, watch } = scene(maxBytes, (work) => void turns.push(work));
+    const watchers = Array.from({ length: count }, () => flowing(watch("/a", options)));
+    const turn = () => turns.shift()?.();
+    const settle = () => {
+      while (turns.length > 0) turn();
+    };
+    const told = () => watchers.filter(({ seen }) => seen.length > 0).length;
+    return { hub, run, watch, watchers, turn, settle, told };
+  }
+
+  it("is brought to some dozen of them at a time", () => {
+    const { run, turn, told } = crowd();
+    run(set("/a"));
+    const steps = [told()];
+    for (let at = 0; at < 4; at++) {
+      turn();
+      steps.push(told());
+    }
+    expect(steps).toEqual([64, 128, 192, 200, 200]);
+  });
+
+  it("reaches each once, with what follows behind it, whenever that comes", () => {
+    const { run, watchers, turn, settle } = crowd();
+    run(set("/a"), set("/a"));
+    turn();
+    run(set("/a"));
+    settle();
+    run(set("/a"));
+    settle();
+    expect(watchers.map(({ seen }) => seen)).toEqual(watchers.map(() => [1, 2, 3, 4]));
+  });
+
+  it("ends each wait for one event with that event, whatever follows", () => {
+    const { hub, run, watchers, settle } = crowd({ stream: false });
+    run(set("/a"), set("/a"));
+    expect(hub.count).toBe(0);
+    settle();
+    expect(watchers.map(({ seen }) => seen)).toEqual(watchers.map(() => [1]));
+  });
+
+  it("is not brought to who has left meanwhile", () => {
+    const { run, watchers, settle, told } = crowd();
+    run(set("/a"));
+    for (const { close } of watchers) close();
+    settle();
+    expect(told()).toBe(64);
+  });
+
+  it("is there again for who pauses at it", () => {
+    const { run, watchers, settle } = crowd({ takes: 1 });
+    run(set("/a"), set("/a"), set("/a"));
+    settle();
+    expect(watchers.map(({ seen }) => seen)).toEqual(watchers.map(() => [1]));
+    for (const { resume } of watchers) resume();
+    expect(watchers.map(({ seen }) => seen)).toEqual(watchers.map(() => [1, 2, 3]));
+  });
+
+  it("is brought to all before they are told that the store ends", () => {
+    const { hub, run, watchers, told } = crowd();
+    run(set("/a"));
+    hub.stop();
+    expect(told()).toBe(count);
+    expect(watchers.every(({ ends }) => ends.join() === "stopped")).toBe(true);
   });
 });
