@@ -173,6 +173,8 @@ interface Item {
   readonly document: TextDocument;
   readonly path: readonly string[];
   readonly value: JsonValue;
+  /** Those of the text's reader that lie inside it, with paths from it on. */
+  readonly findings: readonly Finding[];
 }
 
 interface ReadItem {
@@ -184,15 +186,21 @@ interface ReadItem {
 function unfoldList(document: TextDocument): readonly Item[] {
   const { value } = document;
   const isList = isJsonObject(value) && value.apiVersion === "v1" && value.kind === "List";
-  if (!isList || !Array.isArray(value.items)) return [{ document, path: [], value }];
-  return value.items.map((item: JsonValue, index) => ({ document, path: ["items", String(index)], value: item }));
+  if (!isList || !Array.isArray(value.items)) return [{ document, path: [], value, findings: document.findings() }];
+  const inItems = document.findings().filter(({ path }) => path[0] === "items");
+  const byItem = Map.groupBy(inItems, ({ path }) => path[1]);
+  return value.items.map((item: JsonValue, index) => {
+    const position = String(index);
+    const findings = (byItem.get(position) ?? []).map((finding) => ({ ...finding, path: finding.path.slice(2) }));
+    return { document, path: ["items", position], value: item, findings };
+  });
 }
 
 function readItem(path: string, item: Item, admission: Admission): ReadItem {
   const { document, value } = item;
   const place = `document ${document.number} (line ${document.placeOf(item.path).line})`;
   const origin = `${path}, ${place}`;
-  const verdict = admission.admit(value, { origin, findings: findingsIn(item) });
+  const verdict = admission.admit(value, { origin, findings: item.findings });
   switch (verdict.kind) {
     case "ignored":
       return { problems: [], ignored: { place, key: foreignKey(value) } };
@@ -211,29 +219,23 @@ function readItem(path: string, item: Item, admission: Admission): ReadItem {
   }
 }
 
-/** The findings of the text's reader that lie inside an item, with paths from the item on. */
-function findingsIn({ document, path }: Item): readonly Finding[] {
-  return document
-    .findings()
-    .filter((finding) => path.every((segment, depth) => finding.path[depth] === segment))
-    .map((finding) => ({ ...finding, path: finding.path.slice(path.length) }));
-}
-
 /** A sentence for each place that is wrong: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
 function describe({ findings, name }: RefusedDocument, item: Item, schema: SchemaNode | undefined) {
   const who = name === undefined ? "Document" : `${name.kind} ${name.namespace}/${name.name}`;
-  const places = new Map<string, Pick<FileProblem, "code" | "message" | "text"> & { readonly at: Position }>();
+  const places = new Map<string, { readonly finding: Finding; readonly at: Position }>();
   for (const finding of findings) {
     const key = finding.path.join("\0");
     // The reader's finding comes first and explains what the schema makes of the same place.
     if (places.has(key)) continue;
+    places.set(key, { finding, at: item.document.placeOf([...item.path, ...finding.path]) });
+  }
+  const first = [...places.values()].toSorted((a, b) => a.at.line - b.at.line).slice(0, maxFindingsPerDocument);
+  return first.map(({ finding, at }) => {
     const { code, text } = finding;
-    const at = item.document.placeOf([...item.path, ...finding.path]);
     const where = shownPath(finding, schema);
     const subject = `${who}${where && `, ${where}`}`;
-    places.set(key, { at, code, message: `${subject} (line ${at.line}): ${text}`, text: `${subject}: ${text}` });
-  }
-  return [...places.values()].toSorted((a, b) => a.at.line - b.at.line).slice(0, maxFindingsPerDocument);
+    return { at, code, message: `${subject} (line ${at.line}): ${text}`, text: `${subject}: ${text}` };
+  });
 }
 
 // Keys of labels and data are part of what an object is called by; other names of the user's choice are not shown.

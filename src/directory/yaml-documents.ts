@@ -12,6 +12,7 @@ import {
   isScalar,
   isSeq,
   LineCounter,
+  type Pair,
   parseAllDocuments,
   Scalar,
   visit,
@@ -21,6 +22,7 @@ import {
 } from "yaml";
 import type { Finding } from "../admission/check.ts";
 import type { Position } from "../lib/position.ts";
+import { repeatedKey } from "../lib/yaml-rules.ts";
 import type { FindingCode } from "../model/findings.ts";
 import type { JsonValue } from "../model/json.ts";
 import { isAmbiguous } from "./ambiguous.ts";
@@ -74,7 +76,7 @@ export function readDocuments(
   const read: TextDocument[] = [];
   for (const [position, document] of documents.entries()) {
     const number = start.document + position;
-    const [error] = [...document.errors, ...document.warnings];
+    const error = firstError(document);
     if (error !== undefined) return toTextError(error, number, lines);
     if (document.contents === null || isEmptyScalar(document.contents)) continue;
     const value = toJson(document);
@@ -103,8 +105,9 @@ class Lines extends LineCounter {
   }
 }
 
-// `error` keeps the parser from printing warnings, which quote the text, to the process's standard error.
-const parserOptions = { prettyErrors: false, logLevel: "error", merge: true } as const;
+// Keys that are given twice are found by `repeatedKey`. `error` keeps the parser from printing warnings, which quote the
+// text, to the process's standard error.
+const parserOptions = { prettyErrors: false, logLevel: "error", merge: true, uniqueKeys: false } as const;
 const jsonOptions = { schema: "json", merge: false } as const;
 const cycleText = "is an alias (*name) of what it stands in, which would never end: write the value out";
 const aliasText =
@@ -126,6 +129,7 @@ class ParsedDocument implements TextDocument {
   readonly #parts: ParsedParts;
   /** Aliases of what they stand in. */
   readonly #cycles = new Set<unknown>();
+  readonly #steps = new Steps();
   #findings: readonly Finding[] | undefined;
 
   constructor(parts: ParsedParts) {
@@ -139,7 +143,7 @@ class ParsedDocument implements TextDocument {
     let node: unknown = document.contents;
     let offset = startOf(node);
     for (const segment of path) {
-      const step = stepInto(isAlias(node) ? node.resolve(document) : node, segment);
+      const step = this.#steps.into(isAlias(node) ? node.resolve(document) : node, segment);
       if (step === undefined) break;
       offset = startOf(step.place) ?? offset;
       node = step.node;
@@ -163,6 +167,7 @@ class ParsedDocument implements TextDocument {
   #find(): readonly Finding[] {
     const findings: Finding[] = [];
     const anchors = new Anchors();
+    const pathOf = (nodes: readonly unknown[]) => this.#steps.pathOf(nodes);
     visit(this.#parts.document, {
       Collection: (_, collection) => anchors.add(collection),
       Alias: (_, alias, ancestors) => {
@@ -232,29 +237,53 @@ function scalarFinding(scalar: Scalar, format: TextFormat): Pick<Finding, "code"
   return { code: "inexact-number", text: "is a whole number beyond 2^53, which would lose digits: quote it" };
 }
 
-/** The path of the last of nested nodes; a key counts as the place that it names. */
-function pathOf(nodes: readonly unknown[]): readonly string[] {
-  const path: string[] = [];
-  for (const [depth, node] of nodes.entries()) {
-    const next = nodes[depth + 1];
-    if (isSeq(node) && next !== undefined) path.push(String(node.items.indexOf(next)));
-    if (isPair(node)) path.push(keyText(node.key));
+/** Ways through a document. A mistake may be in each of 100,000 places: what is in a node is looked up, not searched. */
+class Steps {
+  readonly #maps = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+  readonly #lists = new WeakMap<YAMLSeq, ReadonlyMap<unknown, number>>();
+
+  /** One step into a node, by a key, a position, or the name of a list's entry. */
+  into(node: unknown, segment: string): { readonly place: unknown; readonly node: unknown } | undefined {
+    if (isMap(node)) {
+      const pair = this.#pairsOf(node).get(segment);
+      return pair === undefined ? undefined : { place: pair.key, node: pair.value };
+    }
+    if (!isSeq(node)) return undefined;
+    const item = node.items[Number(segment)] ?? node.items.find((entry) => isNamed(entry, segment));
+    return item === undefined ? undefined : { place: item, node: item };
   }
-  return path;
+
+  /** The path of the last of nested nodes; a key counts as the place that it names. */
+  pathOf(nodes: readonly unknown[]): readonly string[] {
+    const path: string[] = [];
+    for (const [depth, node] of nodes.entries()) {
+      const next = nodes[depth + 1];
+      if (isSeq(node) && next !== undefined) path.push(String(this.#positionsIn(node).get(next)));
+      if (isPair(node)) path.push(keyText(node.key));
+    }
+    return path;
+  }
+
+  /** The first of each key. */
+  #pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+    const known = this.#maps.get(map);
+    if (known !== undefined) return known;
+    const pairs = new Map(map.items.toReversed().map((pair) => [keyText(pair.key), pair]));
+    this.#maps.set(map, pairs);
+    return pairs;
+  }
+
+  #positionsIn(list: YAMLSeq): ReadonlyMap<unknown, number> {
+    const known = this.#lists.get(list);
+    if (known !== undefined) return known;
+    const positions = new Map(list.items.map((item, at) => [item, at]));
+    this.#lists.set(list, positions);
+    return positions;
+  }
 }
 
 function keyText(key: unknown): string {
   return isScalar(key) ? String(key.value) : "";
-}
-
-function stepInto(node: unknown, segment: string): { readonly place: unknown; readonly node: unknown } | undefined {
-  if (isMap(node)) {
-    const pair = node.items.find(({ key }) => keyText(key) === segment);
-    return pair === undefined ? undefined : { place: pair.key, node: pair.value };
-  }
-  if (!isSeq(node)) return undefined;
-  const item = node.items[Number(segment)] ?? node.items.find((entry) => isNamed(entry, segment));
-  return item === undefined ? undefined : { place: item, node: item };
 }
 
 /** True for an entry of a list whose entries go by their names. */
@@ -284,7 +313,15 @@ function toJson(document: Document.Parsed): JsonValue | undefined {
   }
 }
 
-function toTextError(error: YAMLError, number: number, lines: Lines): TextError {
+function firstError(document: Document.Parsed): ParserError | undefined {
+  const [error] = [...document.errors, ...document.warnings];
+  const repeated = error === undefined ? repeatedKey(document) : undefined;
+  return repeated === undefined ? error : { code: "DUPLICATE_KEY", pos: [repeated] };
+}
+
+type ParserError = Pick<YAMLError, "code"> & { readonly pos: readonly [from: number, to?: number] };
+
+function toTextError(error: ParserError, number: number, lines: Lines): TextError {
   const code = error.code === "RESOURCE_EXHAUSTION" ? "too-deep" : "invalid-yaml";
   return {
     number,

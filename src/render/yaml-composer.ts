@@ -4,7 +4,7 @@
  * commas take ten seconds then, and a map of 60,000 keys a minute.
  */
 
-import { Composer, type Document, isScalar, Parser, visit } from "yaml";
+import { Composer, type Document, Parser } from "yaml";
 
 /** Where a text stops being YAML, in UTF-16 units. */
 export class FirstMistake extends Error {
@@ -68,24 +68,4 @@ function offsetOf(source: unknown): number {
   if (typeof source === "number") return source;
   const [first] = Array.isArray(source) ? source : [Object(source).offset];
   return Number(first) || 0;
-}
-
-/** Where a key of a map stands that the map has already; undefined where there is none. */
-export function repeatedKey(document: Document.Parsed): number | undefined {
-  let found: number | undefined;
-  visit(document, {
-    Map(_key, map) {
-      const seen = new Set<unknown>();
-      for (const { key } of map.items) {
-        if (!isScalar(key)) continue;
-        if (seen.has(key.value)) {
-          found = key.range?.[0] ?? 0;
-          return visit.BREAK;
-        }
-        seen.add(key.value);
-      }
-      return undefined;
-    },
-  });
-  return found;
 }

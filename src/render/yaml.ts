@@ -1,11 +1,12 @@
 /** YAML as configs use it: version 1.2, one document, nothing but what JSON has. The package's messages stay here. */
 
 import { type Document, isMap, isNode, isScalar, visit } from "yaml";
+import { repeatedKey } from "../lib/yaml-rules.ts";
 import type { JsonValue } from "../model/json.ts";
 import { RenderError, type RenderReason } from "./render-error.ts";
 import { utf8Exceeds } from "./template-limits.ts";
 import { positionAt, type TextPosition } from "./text-position.ts";
-import { composeDocument, FirstMistake, repeatedKey } from "./yaml-composer.ts";
+import { composeDocument, FirstMistake } from "./yaml-composer.ts";
 
 /** Parsing takes one to two seconds for each MiB: more is not worth it for a config. */
 const maxYamlBytes = 1024 * 1024;
