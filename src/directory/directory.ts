@@ -1,6 +1,6 @@
 /**
  * The directory source: Profiles, Groups, ConfigMaps and Secrets from files, followed. A look lists the files, has the
- * changed ones parsed in a worker thread, and takes over what they define; the next look comes when a watch stirs, or
+ * changed ones parsed in worker threads, and takes over what they define; the next look comes when a watch stirs, or
  * after a while.
  *
  * It promises that a mistake in one file touches no object of another, that nothing is removed on a half view (the
@@ -16,8 +16,8 @@ import { Holdings } from "./holdings.ts";
 import { KnownFiles, type Moment, pauseMs } from "./known-files.ts";
 import { type Listing, listFiles } from "./list-files.ts";
 import { type IgnoringFile, LookLog, type UnfinishedFile } from "./look-log.ts";
-import { Parser } from "./parser.ts";
-import { maxFileBytes, type ReadFile } from "./read-file.ts";
+import type { ReadFile } from "./read-file.ts";
+import { Readers } from "./readers.ts";
 import { Watches } from "./watches.ts";
 
 export interface DirectorySourceOptions {
@@ -49,7 +49,7 @@ export class DirectorySource implements Source {
   #looks = 0;
   #isStirred = false;
   #pause = new AbortController();
-  #parser: Parser | undefined;
+  #readers: Readers | undefined;
   #running: Promise<void> | undefined;
 
   constructor(options: DirectorySourceOptions) {
@@ -64,20 +64,21 @@ export class DirectorySource implements Source {
 
   /** @throws {Error} when the CRD files cannot be read. */
   async start(listener: SourceListener): Promise<void> {
-    this.#parser = new Parser(await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory));
-    this.#running = this.#run(this.#parser, listener);
+    const crds = await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory);
+    this.#readers = new Readers(crds, () => this.#stir());
+    this.#running = this.#run(this.#readers, listener);
   }
 
   async stop(): Promise<void> {
     this.#ended.abort();
     this.#pause.abort();
     this.#watches.stop();
-    await this.#parser?.stop();
+    await this.#readers?.stop();
     await this.#running;
     this.#watches.stop();
   }
 
-  async #run(parser: Parser, listener: SourceListener): Promise<void> {
+  async #run(readers: Readers, listener: SourceListener): Promise<void> {
     const { clock, directories } = this.#options;
     // A file may be half written when davit starts: the first look needs something to compare with, too.
     this.#files.see(await listFiles(directories), this.#moment());
@@ -85,8 +86,8 @@ export class DirectorySource implements Source {
     await clock.sleep(pauseMs, this.#ended.signal);
     while (!this.#ended.signal.aborted) {
       this.#isStirred = false;
-      const mayWait = this.#looks === 0 && clock.monotonicMs() - startedMs < maxFirstWaitMs;
-      const nextMs = await this.#look(parser, listener, mayWait);
+      const mayWait = this.#looks === 0 && (this.#files.isReading || clock.monotonicMs() - startedMs < maxFirstWaitMs);
+      const nextMs = await this.#look(readers, listener, mayWait);
       await this.#wait(nextMs);
     }
   }
@@ -114,10 +115,10 @@ export class DirectorySource implements Source {
    * @param mayWait whether to hold the first list back until every file is at rest.
    * @returns after how many milliseconds the next one is due.
    */
-  async #look(parser: Parser, listener: SourceListener, mayWait: boolean): Promise<number> {
+  async #look(readers: Readers, listener: SourceListener, mayWait: boolean): Promise<number> {
     const listing = await listFiles(this.#options.directories);
     this.#files.see(listing, this.#moment());
-    const parsedCount = await this.#read(parser);
+    const parsedCount = await this.#read(readers);
     if (this.#ended.signal.aborted) return 0;
     this.#watches.follow(listing.directories);
     const waitMs = this.#files.waitMs(this.#moment());
@@ -129,24 +130,22 @@ export class DirectorySource implements Source {
     return this.#holdings.size === 0 || !this.#holdings.complete ? anxiousRescanMs : rescanMs;
   }
 
-  /** Reads files that changed; returns how many were parsed. */
-  async #read(parser: Parser): Promise<number> {
-    const requests = this.#files.due(this.#moment());
-    const parsed = await parser.parse(requests);
+  /** Reads files that changed; returns how many were read by now. */
+  async #read(readers: Readers): Promise<number> {
+    const answers = await readers.read(this.#files.due(this.#moment()));
     const ignoring: IgnoringFile[] = [];
     const unfinished: UnfinishedFile[] = [];
-    for (const [position, file] of parsed.entries()) {
-      const request = requests[position];
-      if (request === undefined) continue;
-      const taken = this.#files.take(request, file, this.#moment());
-      if (taken === "missed" || taken === "unchanged") continue;
+    for (const { request, parsed } of answers) {
       const { label } = request;
-      if (ignoresOthers(file, taken.before)) ignoring.push({ label, ignored: file.ignored });
+      const taken = this.#files.take(request, parsed, this.#moment());
+      if (taken === undefined) continue;
+      if (ignoresOthers(parsed, taken.before)) ignoring.push({ label, ignored: parsed.ignored });
       if (taken.unfinished !== undefined) unfinished.push({ label, why: taken.unfinished });
     }
+    this.#files.settle(this.#moment());
     this.#lookLog.ignored(ignoring);
     this.#lookLog.unfinished(unfinished);
-    return requests.filter(({ sizeBytes, knownDigest }) => sizeBytes <= maxFileBytes && !knownDigest).length;
+    return answers.filter(({ parsed }) => parsed.digest !== "" && parsed.isUnchanged !== true).length;
   }
 
   /** Takes over what the files hold, and tells it; returns the names of what changed. */

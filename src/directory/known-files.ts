@@ -27,9 +27,9 @@ export interface Moment {
 export const pauseMs = 100;
 const settleMs = 2_000;
 const unfinishedSettleMs = 10_000;
-// Files that were written together count together, as long as that keeps none of them for long.
+// Files that were written or read together count together, as long as that keeps none of them for long.
 const togetherMs = 500;
-const maxOverdueMs = 2_000;
+const maxOverdueMs = 10_000;
 // A wall clock that runs at another pace than the monotonic one was set, and says nothing about a file's age.
 const maxClockDriftMs = 1_000;
 
@@ -58,11 +58,15 @@ interface KnownFile {
   /** The last version that counted in full; this one, if `isSettled`. */
   readonly settled: Settled | undefined;
   readonly isSettled: boolean;
+  /** False while its bytes were read too early to be all of it. */
+  readonly isVerified: boolean;
   /** Why it has to be at rest for longer than others. */
   readonly unfinished?: Unfinished | undefined;
   /** Monotonic time at which it was found to be gone. */
   readonly goneMs?: number;
 }
+
+type Resting = Pick<KnownFile, "goneMs" | "unfinished">;
 
 export type Unfinished = "shrank" | "unended";
 
@@ -71,6 +75,8 @@ const nothing: ReadFile = { definitions: [], problems: [], ignored: [] };
 export class KnownFiles {
   #files = new Map<string, KnownFile>();
   #sightings: ReadonlyMap<string, Sighting> = new Map();
+  /** Versions that are being read, by their paths. */
+  readonly #requested = new Map<string, string>();
   #clockOffsetMs: number | undefined;
 
   /** Takes in a listing. What cannot be looked at keeps all that was known below it. */
@@ -92,45 +98,63 @@ export class KnownFiles {
     for (const [path, known] of this.#files) if (!seen.has(path)) this.#lose(path, known, monotonicMs);
   }
 
+  /** True while what `due` returned is still to be taken in. */
+  get isReading(): boolean {
+    return this.#requested.size > 0;
+  }
+
   /** What has to be read now: changed files that rest, and those of which all is about to count. */
   due(moment: Moment): readonly ParseRequest[] {
-    const isWave = this.#isWave(moment);
-    return [...this.#sightings].flatMap(([path, { file, isSeenTwice }]) => {
+    const requests = [...this.#sightings].flatMap(([path, { file, isSeenTwice }]) => {
       const known = this.#files.get(path);
+      if (this.#requested.get(path) === file.signature) return [];
       if (known?.signature !== file.signature) return isSeenTwice ? [file] : [];
-      const isDue = isWave && !known.isSettled && this.#leftMs(path, known, moment) <= 0;
+      const isDue = !known.isSettled && !known.isVerified && this.#leftMs(path, known, moment) <= 0;
       return isDue ? [{ ...file, knownDigest: known.digest }] : [];
     });
+    for (const { path, signature } of requests) this.#requested.set(path, signature);
+    return requests;
   }
 
   /**
    * Takes in what was read.
-   * @returns `missed` for bytes of another version than the one listed: the next look sees that version, too, and reads
-   *   it at rest.
+   * @returns undefined where nothing new is known: the bytes are as before, or are of another version than the one
+   *   listed, which the next look sees, too, and reads at rest.
    */
-  take(request: ParseRequest, parsed: ParsedFile, moment: Moment): "missed" | "unchanged" | KnownVersion {
+  take(request: ParseRequest, parsed: ParsedFile, moment: Moment): KnownVersion | undefined {
     const { path, knownDigest } = request;
     const { signature, digest, isUnchanged, ...read } = parsed;
-    if (signature !== undefined && signature !== request.signature) return "missed";
+    if (this.#requested.get(path) === request.signature) this.#requested.delete(path);
+    const isListed = this.#sightings.get(path)?.file.signature === request.signature;
+    if (!isListed || (signature !== undefined && signature !== request.signature)) return undefined;
     const before = this.#files.get(path);
     if (isUnchanged === true && before !== undefined) {
-      this.#files.set(path, settle(before, request));
-      return "unchanged";
+      this.#files.set(path, { ...before, isVerified: true });
+      return undefined;
     }
     // Other bytes under the same times: a write within one tick of the file system's clock.
     if (knownDigest !== undefined) this.#beginAnew(path, moment);
     const unfinished = this.#unfinished(request, read, before?.settled);
-    const known: KnownFile = {
-      signature: signature ?? "",
-      digest,
-      read,
-      settled: before?.settled,
-      isSettled: false,
-      unfinished,
-    };
-    const counts = signature === undefined || this.#leftMs(path, known, moment) <= 0;
-    this.#files.set(path, counts ? settle(known, request) : known);
-    return { before: before?.read, unfinished: counts ? undefined : unfinished };
+    const known = { signature: signature ?? "", digest, read, settled: before?.settled, isSettled: false, unfinished };
+    const isVerified = signature === undefined || this.#leftMs(path, { unfinished }, moment) <= 0;
+    this.#files.set(path, { ...known, isVerified });
+    return { before: before?.read, unfinished: isVerified ? undefined : unfinished };
+  }
+
+  /** Lets all of those files count that have rested, as soon as others that were written or read with them have, too. */
+  settle(moment: Moment): void {
+    const rested: [path: string, known: KnownFile][] = [];
+    let isNear = this.isReading;
+    let isOverdue = false;
+    for (const [path, known] of this.#files) {
+      if (known.isSettled) continue;
+      const leftMs = this.#leftMs(path, known, moment);
+      if (known.isVerified && leftMs <= 0) rested.push([path, known]);
+      isNear ||= leftMs > 0 && leftMs <= togetherMs;
+      isOverdue ||= leftMs < -maxOverdueMs;
+    }
+    if (isNear && !isOverdue) return;
+    for (const [path, known] of rested) this.#files.set(path, settled(known, this.#sightings.get(path)?.file));
   }
 
   /** Every file, in byte order of its path. */
@@ -141,47 +165,47 @@ export class KnownFiles {
     );
   }
 
-  /** After how many milliseconds the next file has to be read; undefined when all of every file counts. */
+  /** After how many milliseconds there is something to do, if no answer comes before; undefined when every file counts. */
   waitMs(moment: Moment): number | undefined {
     if (this.#isChanging()) return pauseMs;
-    const left = this.#unsettled(moment);
-    if (left.length === 0) return undefined;
-    return Math.ceil(left.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), unfinishedSettleMs));
+    const left = [...this.#files].flatMap(([path, known]) =>
+      known.isSettled ? [] : [this.#leftMs(path, known, moment)],
+    );
+    if (left.length === 0 && !this.isReading) return undefined;
+    // What has rested waits for answers.
+    const waits = this.isReading ? left.filter((leftMs) => leftMs > 0) : left;
+    return Math.ceil(waits.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), settleMs));
   }
 
   /** True while a listed version was not read. One that cannot be read changes nothing, and is tried again now and then. */
   #isChanging(): boolean {
     return [...this.#sightings].some(([path, { file }]) => {
       const signature = this.#files.get(path)?.signature;
-      return signature !== file.signature && signature !== "";
+      return ![signature, this.#requested.get(path)].includes(file.signature) && signature !== "";
     });
   }
 
   #lose(path: string, known: KnownFile, monotonicMs: number): void {
     const goneMs = known.goneMs ?? monotonicMs;
     if (monotonicMs - goneMs >= settleMs) this.#files.delete(path);
-    else this.#files.set(path, { ...known, signature: "gone", read: nothing, isSettled: false, goneMs });
-  }
-
-  /** False while others that were written with those that are due are not, and none has waited for long. */
-  #isWave(moment: Moment): boolean {
-    const left = this.#unsettled(moment);
-    const isNear = left.some((leftMs) => leftMs > 0 && leftMs <= togetherMs);
-    return !isNear || left.some((leftMs) => leftMs < -maxOverdueMs);
-  }
-
-  /** How long each file that does not count yet still has to rest. */
-  #unsettled(moment: Moment): readonly number[] {
-    return [...this.#files].flatMap(([path, known]) => (known.isSettled ? [] : [this.#leftMs(path, known, moment)]));
+    else
+      this.#files.set(path, {
+        ...known,
+        signature: "gone",
+        read: nothing,
+        isSettled: false,
+        isVerified: false,
+        goneMs,
+      });
   }
 
   /** How long a file still has to rest, zero or less when it is over. */
-  #leftMs(path: string, known: KnownFile, { nowMs, monotonicMs }: Moment): number {
-    if (known.goneMs !== undefined) return settleMs - (monotonicMs - known.goneMs);
+  #leftMs(path: string, { goneMs, unfinished }: Resting, { nowMs, monotonicMs }: Moment): number {
+    if (goneMs !== undefined) return settleMs - (monotonicMs - goneMs);
     const sighting = this.#sightings.get(path);
     if (sighting === undefined) return settleMs;
-    const restMs = known.unfinished === undefined ? settleMs : unfinishedSettleMs;
-    if (sighting.ageMs >= restMs) return 0;
+    const restMs = unfinished === undefined ? settleMs : unfinishedSettleMs;
+    if (sighting.ageMs >= restMs) return sighting.sinceMs - monotonicMs;
     const restedMs = monotonicMs - sighting.sinceMs;
     const ageMs = nowMs - sighting.file.modifiedMs;
     // A time in the future is another machine's, or from before the clock was set.
@@ -211,9 +235,9 @@ export interface KnownVersion {
 }
 
 /** All of a version counts. One that holds nothing but a problem takes nothing away. */
-function settle(known: KnownFile, file: ListedFile): KnownFile {
+function settled(known: KnownFile, file: ListedFile | undefined): KnownFile {
   const { definitions, problems } = known.read;
-  const isBroken = definitions.length === 0 && problems.length > 0;
-  const settled = isBroken && known.settled !== undefined ? known.settled : { definitions, file };
-  return { ...known, settled, isSettled: true };
+  const isBroken = definitions.length === 0 && problems.length > 0 && known.settled !== undefined;
+  const own = isBroken || file === undefined ? known.settled : { definitions, file };
+  return { ...known, settled: own, isSettled: true };
 }

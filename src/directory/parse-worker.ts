@@ -1,5 +1,5 @@
 /**
- * The worker thread of the directory source: reads, parses and admits files, so that a large or a bad one never holds
+ * A worker thread of the directory source: reads, parses and admits files, so that a large or a bad one never holds
  * the thread that answers machines. It gets the texts of the CRDs as its data and answers each request in order.
  */
 

@@ -46,6 +46,11 @@ export class Parser {
     return parsed;
   }
 
+  /** Ends the thread until the next call: one that parsed much keeps its memory. Not while a call is under way. */
+  async rest(): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
   /** Ends the thread; idempotent. A call under way is answered as if its files could not be parsed. */
   async stop(): Promise<void> {
     this.#isStopped = true;
@@ -55,6 +60,8 @@ export class Parser {
   async #parseBatch(batch: readonly ParseRequest[]): Promise<readonly ParsedFile[]> {
     if (this.#isStopped) return batch.map(unparsable);
     this.#worker ??= await this.#startWorker();
+    // One that was ended meanwhile says nothing any more.
+    if (this.#isStopped) return batch.map(unparsable);
     const answer = await ask(this.#worker, batch);
     if (answer !== undefined) return answer;
     if (batch.length <= 1) return batch.map(unparsable);

@@ -174,10 +174,10 @@ export class SourceUnderTest {
     return lines.filter(({ msg }) => msg === message);
   }
 
-  /** How many files the last look parsed. */
-  parsedCount(): number {
-    const line = this.logLines.findLast((text) => text.includes('"directories read"')) ?? "{}";
-    return JSON.parse(line).parsed;
+  /** How many files the last look parsed; of all looks from one on, counted from 0. */
+  parsedCount(from = -1): number {
+    const looks = this.told("directories read").slice(from);
+    return looks.reduce((sum, { parsed }) => sum + Number(parsed), 0);
   }
 
   #nextLook(): Promise<void> {

@@ -1,0 +1,93 @@
+/**
+ * Two threads that read files. What is small is read at once; what is large, or too much at a time, is read by the other
+ * thread, smallest first, so that a hold in one file never waits for another file. That thread ends when it has nothing
+ * to do.
+ */
+
+import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
+import { Parser } from "./parser.ts";
+
+/** What came of one request. */
+export interface Answer {
+  readonly request: ParseRequest;
+  readonly parsed: ParsedFile;
+}
+
+// Some tenths of a second for the parser.
+const maxQuickBytes = 256 * 1024;
+// One message's worth: enough for few of them, small enough that what came meanwhile and is smaller is soon next.
+const maxSliceBytes = 1024 * 1024;
+const maxSliceFiles = 256;
+
+export class Readers {
+  readonly #quick: Parser;
+  readonly #slow: Parser;
+  readonly #answered: () => void;
+  #waiting: ParseRequest[] = [];
+  #answers: Answer[] = [];
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+
+  /**
+   * @param crds texts of the CRD files.
+   * @param answered called when `read` has answers that it did not wait for.
+   */
+  constructor(crds: readonly string[], answered: () => void) {
+    this.#quick = new Parser(crds);
+    this.#slow = new Parser(crds);
+    this.#answered = answered;
+  }
+
+  /**
+   * Reads files; one call at a time.
+   * @returns answers to these requests and to those of former calls; what lacks is in one of a later call.
+   * @throws {Error} when a thread cannot be started at all.
+   */
+  async read(requests: readonly ParseRequest[]): Promise<readonly Answer[]> {
+    const sorted = requests.toSorted((a, b) => a.sizeBytes - b.sizeBytes);
+    const quick = takeSlice(sorted, maxQuickBytes);
+    this.#waiting = [...this.#waiting, ...sorted].toSorted((a, b) => a.sizeBytes - b.sizeBytes);
+    this.#running ??= this.#waiting.length > 0 ? this.#run() : undefined;
+    const answers = answersOf(quick, await this.#quick.parse(quick));
+    const late = this.#answers;
+    this.#answers = [];
+    return [...late, ...answers];
+  }
+
+  /** Ends both threads; idempotent. Nothing is answered afterwards. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all([this.#quick.stop(), this.#slow.stop()]);
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0 && !this.#isStopped) {
+      const slice = takeSlice(this.#waiting, Math.max(maxSliceBytes, this.#waiting[0]?.sizeBytes ?? 0));
+      const answers = answersOf(slice, await this.#slow.parse(slice));
+      if (this.#isStopped) return;
+      this.#answers.push(...answers);
+      this.#answered();
+    }
+    await this.#slow.rest();
+    this.#running = undefined;
+    if (this.#waiting.length > 0 && !this.#isStopped) this.#running = this.#run();
+  }
+}
+
+/** Takes the first ones out of a list, as many as fit. */
+function takeSlice(from: ParseRequest[], maxBytes: number): readonly ParseRequest[] {
+  let bytes = 0;
+  const end = from.findIndex(({ sizeBytes }, at) => {
+    bytes += sizeBytes;
+    return at === maxSliceFiles || bytes > maxBytes;
+  });
+  return from.splice(0, end < 0 ? from.length : end);
+}
+
+function answersOf(requests: readonly ParseRequest[], parsed: readonly ParsedFile[]): readonly Answer[] {
+  return requests.flatMap((request, at) => {
+    const file = parsed[at];
+    return file === undefined ? [] : [{ request, parsed: file }];
+  });
+}
