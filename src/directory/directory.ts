@@ -4,8 +4,8 @@
  * after a while.
  *
  * It promises that a mistake in one file touches no object of another, that nothing is removed on a half view (the
- * rules are in holdings.ts), that a changed file is read only once it has come to rest, and that neither a problem nor
- * a log line quotes a file. It never writes a file and never talks to the store.
+ * rules are in holdings.ts), that a file that may be half written only holds machines (known-files.ts), and that neither
+ * a problem nor a log line quotes a file. It never writes a file and never talks to the store.
  */
 
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
