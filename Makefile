@@ -8,7 +8,7 @@ node_modules/.installed: package-lock.json package.json
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.PHONY: help install run test test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
+.PHONY: help install run test test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init e2e
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -28,6 +28,9 @@ test-firmware: install ## boot every firmware and loader, one at a time, and wri
 
 test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)
 	@npm --silent run test:cluster-long
+
+test-chaos: install ## 2,000 random changes and faults beside 200 machines, half an hour; DAVIT_TEST_CHANGES=N does fewer (needs make cluster-tools)
+	@npm --silent run test:chaos
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices
 	@npm --silent run test:store-long

@@ -1,0 +1,367 @@
+/**
+ * A fleet under chaos: a real API server, a davit that follows it, another one that follows the first one's store, 200
+ * machines that ask both all the time, and a catch-all that installs. Objects change at random, connections break,
+ * processes die, and etcd goes back to an older state. A seed repeats the choices, not what the machine makes of them.
+ */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/lib/clock.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
+import { type Cluster, type EtcdCopy, startCluster } from "../cluster/cluster.ts";
+import { FaultProxy } from "../cluster/fault-proxy.ts";
+import { freePorts } from "../cluster/ports.ts";
+import { Rack } from "../cluster/rack.ts";
+import { type DavitBootProcess, startDavitBoot, storeOf } from "../helpers/davit-process.ts";
+import { seededPick } from "../helpers/fault-files.ts";
+import { firstWorld, installer, type Kind, type Operation, Operations, type Pick } from "./operations.ts";
+import { Relay } from "./relay.ts";
+import { type Machine, markMac, Witness } from "./witness.ts";
+import { configMapName, givenBy, groupSpec, ignitionOf, profileSpec, type World } from "./world.ts";
+
+export interface ChaosOptions {
+  readonly seed: number;
+  /** How many changes; a disturbance comes with every tenth. */
+  readonly operations: number;
+  /** From one change to the next, on average. */
+  readonly paceMs: number;
+}
+
+const machineCount = 200;
+const maxStaleMs = 4_000;
+// What a busy machine may add to a limit that davit keeps.
+const slackMs = 4_000;
+const patienceMs = 120_000;
+
+const machines: readonly Machine[] = Array.from({ length: machineCount }, (_, at) => {
+  const digits = at.toString(16).padStart(4, "0");
+  const mac = `52:54:00:01:${digits.slice(0, 2)}:${digits.slice(2)}`;
+  return {
+    name: `node-${at}`,
+    labels: { mac, serial: `SN${digits}`, uuid: `00000000-0000-4000-8000-00000001${digits}` },
+  };
+});
+
+interface Saved {
+  readonly copy: EtcdCopy;
+  readonly world: World;
+}
+
+export class ChaosRun {
+  readonly #options: ChaosOptions;
+  readonly #pick: Pick;
+  readonly #operations: Operations;
+  readonly #directory: string;
+  readonly #cluster: Cluster;
+  readonly #api: FaultProxy;
+  readonly #relay: Relay;
+  readonly #rack: Rack;
+  #follower: DavitBootProcess | undefined;
+  #isServing = true;
+  #world: World = firstWorld(machines);
+  #witness: Witness;
+  #saved: Saved | undefined;
+  readonly #disturbances = new Map<string, number>();
+  #done = 0;
+  /** The disturbance that is under way beside the changes. */
+  #background: Promise<void> = Promise.resolve();
+
+  private constructor(
+    options: ChaosOptions,
+    parts: { directory: string; cluster: Cluster; api: FaultProxy; relay: Relay; rack: Rack },
+  ) {
+    this.#options = options;
+    this.#pick = seededPick(options.seed);
+    this.#operations = new Operations(machines, this.#pick);
+    this.#directory = parts.directory;
+    this.#cluster = parts.cluster;
+    this.#api = parts.api;
+    this.#relay = parts.relay;
+    this.#rack = parts.rack;
+    this.#witness = new Witness(
+      {
+        machines,
+        davits: {
+          serve: () => (this.#isServing ? this.#rack.davit.bootUrl : undefined),
+          follower: () => this.#follower?.bootUrl,
+        },
+        installer,
+        staleMs: maxStaleMs + slackMs,
+        pick: seededPick(options.seed + 1),
+      },
+      this.#world,
+    );
+  }
+
+  /** Starts everything, with the first objects applied and served by both davits. */
+  static async start(options: ChaosOptions): Promise<ChaosRun> {
+    const directory = await mkdtemp(join(tmpdir(), "davit-chaos-"));
+    const cluster = await startCluster();
+    await relaxSelectors(cluster);
+    const api = await FaultProxy.start(cluster);
+    const [storePort = 0] = await freePorts(1);
+    const relay = await Relay.start(storePort);
+    await createFirst(cluster);
+    const rack = await Rack.start({
+      kubeconfig: cluster.kubeconfigFor("proxied", cluster.adminToken, api.url),
+      args: [
+        ...["--store-address", `127.0.0.1:${storePort}`],
+        ...["--watch-silence", "3s", "--source-grace", "1s", "--tombstone-ttl", "5s"],
+      ],
+    });
+    const run = new ChaosRun(options, { directory, cluster, api, relay, rack });
+    run.#follower = await run.#startFollower();
+    await run.#mark(0);
+    return run;
+  }
+
+  get witness(): Witness {
+    return this.#witness;
+  }
+
+  /** What was done, and what machines got, as text. */
+  get summary(): string {
+    const texts = [this.#disturbances, this.#witness.counts].map((counts) =>
+      [...counts]
+        .toSorted()
+        .map(([what, count]) => `${what}: ${count}`)
+        .join(", "),
+    );
+    return `seed ${this.#options.seed}, ${this.#done} changes; ${texts[0]}; answers: ${texts[1]}`;
+  }
+
+  /** Does everything, and waits until nothing is disturbed any more. */
+  async run(): Promise<void> {
+    this.#witness.start();
+    for (let at = 1; at <= this.#options.operations; at++) {
+      await this.#change(this.#operations.next(this.#world));
+      if (this.#pick(10) === 0) await this.#disturb();
+      await systemClock.sleep(this.#pick(this.#options.paceMs * 2));
+      this.#done = at;
+    }
+    await this.#background;
+    await this.#change({ ...this.#operations.next(this.#world), what: "the end", writes: [], world: this.#world });
+  }
+
+  /** Machines that get another boot than the objects give, once that has had time to settle; each with what it gets. */
+  async unsettled(): Promise<readonly string[]> {
+    const limit = systemClock.monotonicMs() + patienceMs;
+    for (;;) {
+      const wrong = [...(await this.#wrongAt("serve")), ...(await this.#wrongAt("follower"))];
+      if (wrong.length === 0 || systemClock.monotonicMs() > limit) return wrong;
+      await systemClock.sleep(500);
+    }
+  }
+
+  async #wrongAt(davit: string): Promise<readonly string[]> {
+    const wrong: string[] = [];
+    for (const machine of machines) {
+      const { status, body } = await this.#witness.answer(davit, machine, "ipxe");
+      const got = /^kernel \S*\/assets\/(\S+)/m.exec(body)?.[1] ?? (/^exit/m.test(body) ? "local" : status);
+      const given = givenBy(this.#world, machine.labels);
+      if (!isAnswer(given, got)) wrong.push(`${davit} ${machine.name}: ${got} for ${JSON.stringify(given)}`);
+    }
+    return wrong;
+  }
+
+  async stop(): Promise<void> {
+    await this.#witness.stop();
+    await this.#background;
+    await this.#follower?.stop();
+    await this.#rack.stop();
+    await this.#relay.stop();
+    await this.#api.stop();
+    await this.#cluster.stop();
+    await rm(this.#directory, { recursive: true });
+  }
+
+  async #change({ what, writes, world }: Operation): Promise<void> {
+    const number = this.#witness.begin(world, what);
+    for (const { kind, name, body } of writes) await this.#write(kind, name, body);
+    this.#world = world;
+    this.#witness.written(number);
+    await this.#mark(number);
+  }
+
+  async #mark(number: number): Promise<void> {
+    await this.#write("Group", "mark", {
+      spec: {
+        profileRef: { name: "mark" },
+        selector: { matchLabels: { mac: markMac } },
+        metadata: { group_mark: number },
+      },
+    });
+    await this.#write("Profile", "mark", {
+      spec: {
+        metadata: { profile_mark: number },
+        generic: { templateFrom: { configMapKeyRef: { name: "mark", key: "mark" } } },
+      },
+    });
+    await this.#write("ConfigMap", "mark", { data: { mark: `${number}` } });
+  }
+
+  /** Applies an object, or deletes it. */
+  async #write(kind: Kind, name: string, body?: JsonObject): Promise<void> {
+    await writeObject(this.#cluster, kind, name, body);
+  }
+
+  async #disturb(): Promise<void> {
+    await this.#background;
+    const lastsMs = 500 + this.#pick(maxStaleMs * 2);
+    const later = (begin: () => void, end: () => void) => {
+      begin();
+      this.#background = systemClock.sleep(lastsMs).then(end);
+      return Promise.resolve();
+    };
+    const kinds: Readonly<Record<string, () => Promise<void>>> = {
+      "API server out of reach": () =>
+        later(
+          () => this.#api.disconnect(),
+          () => this.#api.behave(),
+        ),
+      "store out of reach": () =>
+        later(
+          () => this.#relay.cut(),
+          () => this.#relay.heal(),
+        ),
+      "store silent": () =>
+        later(
+          () => this.#relay.freeze(),
+          () => this.#relay.heal(),
+        ),
+      "API server killed": () => this.#cluster.restart(),
+      "API server paused": () => this.#pauseApi(),
+      "etcd restored": () => this.#restore(),
+      "davit killed": () => this.#killServe(),
+      "follower killed": () => this.#killFollower(),
+    };
+    const names = Object.keys(kinds);
+    const name = names[this.#pick(names.length)] ?? "";
+    this.#disturbances.set(name, (this.#disturbances.get(name) ?? 0) + 1);
+    await kinds[name]?.();
+  }
+
+  async #pauseApi(): Promise<void> {
+    await this.#cluster.pause();
+    await systemClock.sleep(500 + this.#pick(3_000));
+    this.#cluster.resume();
+  }
+
+  /** Keeps a copy the first time, goes back to it the second time. */
+  async #restore(): Promise<void> {
+    if (this.#saved === undefined) {
+      this.#saved = { copy: await this.#cluster.copyEtcd(), world: this.#world };
+      return;
+    }
+    const { copy, world } = this.#saved;
+    this.#saved = undefined;
+    const number = this.#witness.begin(world, "etcd goes back to a copy");
+    await this.#cluster.restoreEtcd(copy);
+    this.#world = world;
+    this.#witness.written(number);
+    await this.#mark(number);
+  }
+
+  async #killServe(): Promise<void> {
+    this.#isServing = false;
+    await this.#rack.restart();
+    this.#isServing = true;
+  }
+
+  async #killFollower(): Promise<void> {
+    const follower = this.#follower;
+    this.#follower = undefined;
+    await follower?.stop("SIGKILL");
+    this.#follower = await this.#startFollower();
+  }
+
+  async #startFollower(): Promise<DavitBootProcess> {
+    return await startDavitBoot([
+      ...storeOf({ storeUrl: `http://127.0.0.1:${this.#relay.port}`, dataDir: this.#rack.davit.dataDir }),
+      ...["--copy-file", join(this.#directory, "copy"), "--source-grace", "1s"],
+    ]);
+  }
+}
+
+function isAnswer(given: ReturnType<typeof givenBy>, got: string | number): boolean {
+  if (typeof given === "object") return got === given.kernel;
+  if (given === "local") return got === "local";
+  if (given === "wait") return got === 503;
+  return given === "unsure" || got === 404;
+}
+
+const collections: Readonly<Record<Kind, string>> = {
+  Group: "/apis/davit.dev/v1alpha1/namespaces/default/groups",
+  Profile: "/apis/davit.dev/v1alpha1/namespaces/default/profiles",
+  ConfigMap: "/api/v1/namespaces/default/configmaps",
+};
+
+async function writeObject(cluster: Cluster, kind: Kind, name: string, body?: JsonObject): Promise<void> {
+  const path = `${collections[kind]}/${name}`;
+  if (body === undefined) {
+    const { status } = await cluster.ask({ method: "DELETE", path });
+    if (status !== 200 && status !== 404) throw new Error(`Deleting ${kind} ${name}: ${status}`);
+    return;
+  }
+  const apiVersion = kind === "ConfigMap" ? "v1" : "davit.dev/v1alpha1";
+  const object = { apiVersion, kind, metadata: { name }, ...body };
+  const contentType = "application/apply-patch+yaml";
+  const asked = { method: "PATCH", path: `${path}?fieldManager=chaos&force=true`, body: object, contentType } as const;
+  const answer = await cluster.ask(asked);
+  if (answer.status >= 300) throw new Error(`Applying ${kind} ${name}: ${JSON.stringify(answer.body)}`);
+}
+
+// An API server on two cores has no more to do at a time.
+const writers = 8;
+
+async function createFirst(cluster: Cluster): Promise<void> {
+  const world = firstWorld(machines);
+  await writeObject(cluster, "ConfigMap", configMapName, { data: { ignition: ignitionOf(installer) } });
+  for (const [name, profile] of world.profiles) {
+    await writeObject(cluster, "Profile", name, { spec: profileSpec(profile) });
+  }
+  const groups = world.groups.entries();
+  await Promise.all(
+    Array.from({ length: writers }, async () => {
+      for (const [name, group] of groups) await writeObject(cluster, "Group", name, { spec: groupSpec(group) });
+    }),
+  );
+}
+
+/** Has the API server take selectors that davit refuses, as one with a CRD of another version may. */
+async function relaxSelectors(cluster: Cluster): Promise<void> {
+  const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/groups.davit.dev";
+  const { body } = await cluster.ask({ path });
+  const relaxed = withoutRules(body);
+  if (!isJsonObject(relaxed)) throw new Error("The CRD of Groups is no object");
+  const { status } = await cluster.ask({ method: "PUT", path, body: relaxed });
+  if (status !== 200) throw new Error(`Relaxing the CRD of Groups: ${status}`);
+  await takesMalformed(cluster);
+}
+
+// Where an OpenAPI schema says which values are right; their types stay.
+const rules: ReadonlySet<string> = new Set(["x-kubernetes-validations", "pattern", "anyOf", "allOf", "oneOf"]);
+
+function withoutRules(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(withoutRules);
+  if (!isJsonObject(value)) return value;
+  const kept = Object.entries(value).filter(([name]) => !rules.has(name));
+  return Object.fromEntries(kept.map(([name, each]) => [name, withoutRules(each)]));
+}
+
+/** Waits until the API server goes by the relaxed CRD. */
+async function takesMalformed(cluster: Cluster): Promise<void> {
+  const spec = groupSpec({ labels: {}, macs: [], priority: 0, hold: true, profile: "work", isMalformed: true });
+  const limit = systemClock.monotonicMs() + patienceMs;
+  for (;;) {
+    try {
+      await writeObject(cluster, "Group", "probe", { spec });
+      await writeObject(cluster, "Group", "probe");
+      return;
+    } catch (error) {
+      if (systemClock.monotonicMs() > limit) throw error;
+      await systemClock.sleep(100);
+    }
+  }
+}

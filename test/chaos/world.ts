@@ -1,0 +1,131 @@
+/**
+ * What the objects of a chaos run say at a moment, and which machines may be installed by it. The rules are written
+ * here a second time, in few words and without an index, so that a mistake of davit's is not made twice.
+ */
+
+import type { JsonObject } from "../../src/model/json.ts";
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface ChaosGroup {
+  /** Label to value. Empty with `matchAll`. */
+  readonly labels: Labels;
+  /** MAC addresses of one expression `mac In`, beside the labels. */
+  readonly macs?: readonly string[];
+  readonly matchAll?: boolean;
+  readonly priority: number;
+  readonly hold: boolean;
+  readonly profile: string;
+  /** The newest version has a value that davit refuses. */
+  readonly isMalformed?: boolean;
+}
+
+/** What makes the newest version of a Profile unusable. */
+export type Flaw = "parse" | "undefined";
+
+export interface ChaosProfile {
+  readonly kernel: string;
+  readonly isInstall: boolean;
+  /** Boots from the disk instead of its kernel. */
+  readonly isLocal: boolean;
+  readonly flaw?: Flaw;
+  /** Names the ConfigMap. */
+  readonly usesConfigMap: boolean;
+}
+
+export interface World {
+  readonly groups: ReadonlyMap<string, ChaosGroup>;
+  readonly profiles: ReadonlyMap<string, ChaosProfile>;
+  readonly hasConfigMap: boolean;
+}
+
+/** What the objects give a machine. `unsure`: the rules leave it open, since a version is not usable. */
+export type Given = { readonly kernel: string } | "local" | "wait" | "nothing" | "unsure";
+
+/** What a machine with these labels is given by the objects. */
+export function givenBy(world: World, machine: Labels): Given {
+  const [winner, second] = [...world.groups.values()].filter((group) => selects(group, machine)).toSorted(compare);
+  if (winner === undefined) return "nothing";
+  if (winner.isMalformed === true || winner.hold) return "wait";
+  if (second !== undefined && compare(winner, second) === 0 && winner.profile !== second.profile) return "wait";
+  const profile = world.profiles.get(winner.profile);
+  if (profile === undefined) return "nothing";
+  const isFlawed = profile.flaw !== undefined || (profile.usesConfigMap && !world.hasConfigMap);
+  if (isFlawed) return profile.isInstall ? "wait" : "unsure";
+  return profile.isLocal ? "local" : { kernel: profile.kernel };
+}
+
+/** True when the objects say that a machine with these labels is to be installed. */
+export function installs(world: World, machine: Labels, kernel: string): boolean {
+  const given = givenBy(world, machine);
+  return typeof given === "object" && given.kernel === kernel;
+}
+
+function selects({ labels, macs, matchAll }: ChaosGroup, machine: Labels): boolean {
+  if (matchAll === true) return true;
+  if (macs !== undefined && !macs.includes(machine.mac ?? "")) return false;
+  return Object.entries(labels).every(([label, value]) => machine[label] === value);
+}
+
+/** The winner first; zero for Groups that tie. */
+function compare(a: ChaosGroup, b: ChaosGroup): number {
+  return rankOf(b) - rankOf(a) || expressionCount(a) - expressionCount(b) || Number(keysOf(b) > keysOf(a)) || tie(a, b);
+}
+
+function tie(a: ChaosGroup, b: ChaosGroup): number {
+  return keysOf(a) > keysOf(b) ? -1 : 0;
+}
+
+function rankOf({ labels, macs, matchAll, priority }: ChaosGroup): number {
+  if (matchAll === true) return 0;
+  return priority * 100 + Object.keys(labels).length + (macs === undefined ? 0 : 1);
+}
+
+function expressionCount({ macs }: ChaosGroup): number {
+  return macs === undefined ? 0 : 1;
+}
+
+function keysOf({ labels, macs }: ChaosGroup): string {
+  const texts = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+  return [...texts, ...(macs === undefined ? [] : ["mac In"])].toSorted().join(",");
+}
+
+/** The spec of a Group as the API server gets it. */
+export function groupSpec({ labels, macs, matchAll, priority, hold, profile, isMalformed }: ChaosGroup): JsonObject {
+  const expressions = [
+    ...(macs === undefined ? [] : [{ key: "mac", operator: "In", values: macs }]),
+    ...(isMalformed === true ? [{ key: "mac", operator: "In", values: ["52:54:00:00:00:0g"] }] : []),
+  ];
+  const selector = {
+    ...(Object.keys(labels).length > 0 && { matchLabels: labels }),
+    ...(expressions.length > 0 && { matchExpressions: expressions }),
+  };
+  return {
+    profileRef: { name: profile },
+    ...(matchAll === true ? { matchAll } : { selector }),
+    ...(matchAll !== true && { priority }),
+    hold,
+  };
+}
+
+const flaws: Readonly<Record<Flaw, string>> = { parse: "{{#if broken}", undefined: "{{nobodyDefinesThis}}" };
+
+/** The spec of a Profile as the API server gets it. */
+export function profileSpec({ kernel, isInstall, isLocal, flaw, usesConfigMap }: ChaosProfile): JsonObject {
+  const ignition = usesConfigMap
+    ? { templateFrom: { configMapKeyRef: { name: configMapName, key: "ignition" } } }
+    : { inline: ignitionOf(kernel) };
+  return {
+    ...(isInstall && { effect: "Install" }),
+    boot: isLocal ? { local: "exit" } : { kernel: `/assets/${kernel}` },
+    ignition,
+    ...(flaw !== undefined && { generic: { inline: flaws[flaw] } }),
+  };
+}
+
+export const configMapName = "ignitions";
+
+/** A config that says which kernel it belongs to. */
+export function ignitionOf(kernel: string): string {
+  return JSON.stringify({ ignition: { version: "3.4.0" }, storage: { files: [{ path: `/${kernel}` }] } });
+}
