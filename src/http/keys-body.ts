@@ -5,14 +5,19 @@
 
 import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
+import { Shares } from "../lib/shares.ts";
 import { StoreError } from "../store/refusal.ts";
+import { Clients, type Holder } from "./client-shares.ts";
 import { isForm } from "./keys-form.ts";
 
 // As many bytes as the reference reads (net/http, Request.ParseForm).
 const maxFormBytes = 10 * 1024 * 1024;
 
+/** Of all bodies that are being received. No client has more of them than are left free: three of the largest forms. */
+const maxReceivedBytes = 64 * 1024 * 1024;
+
 /** What Fastify keeps as the body of a request. */
-export type ParsedBody = Buffer | "tooLarge" | undefined;
+export type ParsedBody = Buffer | "tooLarge" | "tooMany" | undefined;
 
 export interface BodyReader {
   /** Takes the content type from a request that begins. */
@@ -34,6 +39,8 @@ export interface BodyReader {
 export function createBodyReader(readsAny: (request: FastifyRequest) => boolean): BodyReader {
   const contentTypes = new WeakMap<FastifyRequest, string>();
   const bodies = new WeakMap<FastifyRequest, ParsedBody>();
+  const received = new Shares({ limit: maxReceivedBytes });
+  const clients = new Clients();
   return {
     take: (request) => {
       const contentType = request.raw.headers["content-type"];
@@ -43,20 +50,21 @@ export function createBodyReader(readsAny: (request: FastifyRequest) => boolean)
     },
     read: async (request, payload) => {
       const isRead = readsAny(request) || isReadable(request, contentTypes.get(request));
-      const body = isRead ? await readBody(payload) : skip(payload);
+      const body = isRead ? await readBody(payload, received, clients.ofRequest(request.raw)) : skip(payload);
       bodies.set(request, body);
       return body;
     },
     formOf: (request) => {
       if (!hasForm(request) || !isForm(contentTypes.get(request))) return undefined;
       const body = bodies.get(request);
+      if (body === "tooMany") throw new StoreError("tooManyBodies", "too many bodies are being received", 0);
       if (body === "tooLarge") throw new StoreError("invalidForm", "http: POST too large", 0);
       return body?.toString("latin1");
     },
     contentTypeOf: (request) => contentTypes.get(request),
     textOf: (request) => {
       const body = bodies.get(request);
-      return body === undefined || body === "tooLarge" ? "" : body.toString();
+      return Buffer.isBuffer(body) ? body.toString() : "";
     },
   };
 }
@@ -74,16 +82,31 @@ function isReadable(request: FastifyRequest, contentType: string | undefined): b
   }
 }
 
-async function readBody(payload: Readable): Promise<ParsedBody> {
+async function readBody(payload: Readable, received: Shares, client: Holder): Promise<ParsedBody> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of payload) {
-    const buffer = Buffer.from(chunk);
-    bytes += buffer.length;
-    // The rest is read and dropped, so that the client gets to read the answer.
-    if (bytes <= maxFormBytes) chunks.push(buffer);
+  let heldBytes = 0;
+  let refusal: "tooLarge" | "tooMany" | undefined;
+  try {
+    for await (const chunk of payload) {
+      const buffer = Buffer.from(chunk);
+      bytes += buffer.length;
+      if (bytes > maxFormBytes) refusal ??= "tooLarge";
+      if (refusal === undefined && !received.take(client, buffer.length)) refusal = "tooMany";
+      if (refusal === undefined) {
+        heldBytes += buffer.length;
+        chunks.push(buffer);
+      } else {
+        // The rest is read and dropped, so that the client gets to read the answer.
+        chunks.length = 0;
+        received.release(client, heldBytes);
+        heldBytes = 0;
+      }
+    }
+    return refusal ?? Buffer.concat(chunks);
+  } finally {
+    received.release(client, heldBytes);
   }
-  return bytes > maxFormBytes ? "tooLarge" : Buffer.concat(chunks);
 }
 
 function skip(payload: Readable): undefined {
