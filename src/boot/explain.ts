@@ -81,7 +81,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   vanished: "the Profile that the Group names was removed a moment ago: its machines wait, and get 404 later",
   noPart: "the Profile has no such config",
   held: "the Group says hold: its machines wait until it is released",
-  bereft: "a Group that named this machine was removed or changed a moment ago: the machine waits",
+  bereft: "a Group that selected this machine was removed or changed a moment ago: the machine waits",
   refused: "the Group was refused when it was applied, and no older version was accepted: its machines wait",
   failed: "davit could not prepare the Profile, and has no older version of it: its machines wait",
   tied: "Groups of several namespaces have this selector and priority, and none of them is picked",

@@ -139,9 +139,11 @@ export class KnownDocuments {
     if (address?.kind === "goneProfile") this.goneProfiles.delete(objectId(address));
   }
 
-  /** True when a Group that named this machine went a moment ago, and this one is less specific. */
+  /** True when the machine waits for a Group that was removed a moment ago, instead of getting this one. */
   isBereft(labels: Labels, group: Group | undefined): boolean {
-    return this.#tombstones.isBereft(labels, group);
+    if (this.#tombstones.isEmpty) return false;
+    const isInstall = ({ profileId }: Group) => this.profiles.get(profileId)?.isInstall === true;
+    return this.#tombstones.isBereft(labels, group, isInstall);
   }
 
   /** True when a Group that selected by this label went a moment ago. */

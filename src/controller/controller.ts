@@ -16,7 +16,7 @@
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
-import { encodeDocument, type SyncedDocument, syncedPath, tombstonesRoot } from "../model/documents.ts";
+import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
 import { type ObjectName, objectKey, type Source, type SourceListener, type StatusSink } from "../model/source.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
@@ -108,8 +108,13 @@ export class Controller implements SourceListener {
       tell: (name, status) => this.#statuses.tell(name, status),
     });
     this.#stepMetrics = new StepMetrics(options);
-    const { clock, metrics, tombstoneTtlSeconds } = options;
-    this.#vigil = new TombstoneVigil({ clock, ttlMs: tombstoneTtlSeconds * 1_000 });
+    const { clock, metrics, tombstoneTtlSeconds, adminNamespace } = options;
+    this.#vigil = new TombstoneVigil({
+      clock,
+      ttlMs: tombstoneTtlSeconds * 1_000,
+      adminNamespace,
+      namespacesAt: (path) => this.#documents.namespacesAt(path),
+    });
     this.#recounts = new Later({ clock, delayMs: recountDelayMs, due: (names) => this.#addAll(names) });
     this.#queue = new WorkQueue({
       clock,
@@ -258,8 +263,7 @@ export class Controller implements SourceListener {
     }
     const written = result === "written";
     ended(step.planned, written);
-    // Nothing but tombstones ends by itself.
-    if (written) this.#vigil.moved(step.writes.filter(({ path }) => path.startsWith(tombstonesRoot)).length);
+    if (written) this.#vigil.moved(step.moved);
     for (const each of step.planned) {
       if (written) this.#queue.succeeded(each.name);
       this.#tell(each, written);

@@ -5,6 +5,7 @@ import {
   decodeGroup,
   decodeProfile,
   decodeSynced,
+  decodeTombstone,
   documentAddress,
   type GroupDocument,
   groupPath,
@@ -84,6 +85,13 @@ export class Documents implements FeedListener {
   /** The paths of all tombstones. */
   tombstones(): readonly string[] {
     return [...this.#texts.keys()].filter((path) => path.startsWith(`${tombstonesRoot}/`));
+  }
+
+  /** Of the objects that left the tombstone at a path, as far as it tells. */
+  namespacesAt(path: string): readonly string[] {
+    const address = documentAddress(path);
+    if (address?.kind === "goneProfile") return [address.namespace];
+    return (decodeTombstone(this.#texts.get(path) ?? "")?.ranks ?? []).flatMap((rank) => rank?.namespace ?? []);
   }
 
   /** The text at a path; a secret's is not known here. */

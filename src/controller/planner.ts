@@ -26,7 +26,13 @@ import {
   withTie,
 } from "./reconcile-group.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
-import { type Passing, profileTombstoneWrites, type TombstoneOptions, tombstoneWrites } from "./tombstones.ts";
+import {
+  type Passing,
+  profileTombstoneWrites,
+  type TombstoneOptions,
+  type TombstoneWrite,
+  tombstoneWrites,
+} from "./tombstones.ts";
 import { Withheld } from "./withheld.ts";
 
 export interface PlannerOptions {
@@ -57,6 +63,8 @@ export interface Planned {
 export interface Step {
   readonly planned: readonly Planned[];
   readonly writes: readonly DocumentWrite[];
+  /** For each tombstone that is left or taken away, the namespace of its object. */
+  readonly moved: readonly string[];
   /** Others that have to be looked at again. */
   readonly alsoLookAt: readonly ObjectName[];
   /** Profiles that other Groups name now than before; nothing but their count changes by it. */
@@ -80,7 +88,7 @@ interface Draft {
   readonly planned: Planned[];
   readonly changes: DocumentChange[];
   /** Of Profiles. */
-  readonly tombstones: DocumentWrite[];
+  readonly tombstones: TombstoneWrite[];
   readonly passings: Passing[];
   /** By their keys, as the names below. */
   readonly names: Map<string, ObjectName>;
@@ -108,6 +116,8 @@ export class Planner {
     this.#tombstoneOptions = {
       textAt: (path) => documents.textAt(path),
       ttlSeconds: options.tombstoneTtlSeconds,
+      sha256,
+      isTaken: (gone) => this.#ranking.isTaken(gone),
     };
     this.#faults = new Faults(log);
     this.hidden = new HiddenMachines(source);
@@ -173,10 +183,11 @@ export class Planner {
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values()) if (name.kind === "Profile") this.#planProfile(name, draft);
     for (const group of groups) this.#planGroup(group, draft);
-    const tombstones = tombstoneWrites(draft.passings, this.#tombstoneOptions);
+    const tombstones = [...tombstoneWrites(draft.passings, this.#tombstoneOptions), ...draft.tombstones];
     return {
       planned: draft.planned,
-      writes: [...tombstones, ...draft.tombstones, ...draft.changes],
+      writes: [...tombstones, ...draft.changes],
+      moved: tombstones.map(({ namespace }) => namespace),
       alsoLookAt: withoutThose(draft.alsoLookAt, draft.names),
       recount: withoutThose(draft.recount, draft.names),
     };

@@ -12,6 +12,7 @@ import { isPositive } from "../model/expression.ts";
 import { compareGroups, type Group, labelText, matches } from "../model/group.ts";
 import { implies } from "../model/implication.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
+import { outranks } from "../model/specificity.ts";
 import { Losses } from "./losses.ts";
 import { sampleLabels } from "./sample-labels.ts";
 import { Ties } from "./ties.ts";
@@ -99,6 +100,11 @@ export class Ranking {
     const standing = standingAmong(group, winner, others);
     this.#losses.set(group.id, standing.kind === "shadowed" ? standing.by.id : undefined);
     return standing;
+  }
+
+  /** True when another Group takes each machine of one that is none of these any more, and outranks it. */
+  isTaken(gone: Group): boolean {
+    return outranks(this.#winnerOver(gone), gone);
   }
 
   /** The first six of those with the same selector and priority, sorted; none unless they are of several namespaces. */

@@ -1,8 +1,12 @@
 /**
- * Tombstones: a Group that selected by an identity label and goes, or gets another selector, leaves one for each value of
- * such labels, in the step that removes it. Until it ends, the boot service answers 503 to a machine that the old
- * selector matches, unless a Group wins that says as much of all of its labels. So however long a removal of thousands
- * takes, nobody who was named gets a catch-all in between, or the Group that would install the machine anew.
+ * Tombstones: a Group that is removed, or gets another selector, leaves some in the step that removes it: one for each value
+ * of the identity labels that its selector names, else one for the selector. Until it ends, the boot service answers 503 to
+ * a machine that the old selector matches and whose winner ranks behind the Group that left it (`boot/known-tombstones.ts`).
+ * So however long a removal of thousands takes, nobody who was named gets a catch-all in between, or the Group that would
+ * install the machine anew.
+ *
+ * A Group whose machines all had another one that outranks it leaves none: nobody misses it, and who may write a Group of no
+ * effect must not have the machines of others wait.
  *
  * Any other selector counts as gone, a narrower one as well: it may no longer match what the old one did. So does a
  * wider one: a Group by the name of another may have been meant for other machines. Of a list of values only those count
@@ -15,11 +19,12 @@ import {
   encodeDocument,
   type GoneSelector,
   profileTombstonePath,
+  selectorPlace,
   type TombstoneDocument,
   tombstonePath,
   tombstoneSelectors,
 } from "../model/documents.ts";
-import { type GroupSpec, selectorText } from "../model/group.ts";
+import { type Group, type GroupSpec, selectorText, toGroup } from "../model/group.ts";
 import type { ObjectName } from "../model/source.ts";
 import type { DocumentWrite } from "./documents.ts";
 import { goneSelector, type Plot, plotsOf } from "./plots.ts";
@@ -39,15 +44,27 @@ export interface ProfilePassing {
   readonly after: boolean;
 }
 
+/** Of the tombstone of an object in this namespace. */
+export interface TombstoneWrite extends DocumentWrite {
+  readonly namespace: string;
+}
+
 export interface TombstoneOptions {
+  readonly sha256: (text: string) => string;
+  /** True when another Group takes each machine of one that was removed, and outranks it. */
+  readonly isTaken: (gone: Group) => boolean;
   /** The text of the tombstone that is stored at a path. */
   readonly textAt: (path: string) => string | undefined;
   /** How long a tombstone stays, whole seconds from 1 on. */
   readonly ttlSeconds: number;
 }
 
-/** One value of a label by which a Group selected, or does now. */
+/** One value of a label by which a Group selected, or does now; or its selector, where that names no machine. */
 interface Grave {
+  /** Of the Group, as is the spec. */
+  readonly id: string;
+  readonly spec: GroupSpec;
+  readonly namespace: string;
   readonly label: string;
   readonly value: string;
   readonly path: string;
@@ -65,29 +82,27 @@ const mostSelectors = 16;
  */
 export function profileTombstoneWrites(
   { name: { namespace, name }, before, after }: ProfilePassing,
-  { textAt, ttlSeconds }: TombstoneOptions,
-): readonly DocumentWrite[] {
+  { textAt, ttlSeconds }: Pick<TombstoneOptions, "textAt" | "ttlSeconds">,
+): readonly TombstoneWrite[] {
   const path = profileTombstonePath(namespace, name);
-  if (after) return textAt(path) === undefined ? [] : [{ path, text: undefined }];
-  return before ? [{ path, text: encodeDocument({ goneProfile: `${namespace}/${name}` }), ttlSeconds }] : [];
+  if (after) return textAt(path) === undefined ? [] : [{ path, text: undefined, namespace }];
+  if (!before) return [];
+  return [{ path, text: encodeDocument({ goneProfile: `${namespace}/${name}` }), ttlSeconds, namespace }];
 }
 
 /** The tombstones that a step leaves and takes away. */
-export function tombstoneWrites(passings: readonly Passing[], options: TombstoneOptions): readonly DocumentWrite[] {
+export function tombstoneWrites(passings: readonly Passing[], options: TombstoneOptions): readonly TombstoneWrite[] {
   const graveyard = new Graveyard(options.textAt);
-  const moves = passings.map(({ id, before, after }) => {
-    const [old, now] = [before ? plotsOf(before) : [], after ? plotsOf(after) : []];
-    return { id, left: without(old, now), taken: without(now, old) };
-  });
-  for (const { id, left } of moves) for (const grave of gravesOf(id, left)) graveyard.bury(grave);
-  for (const { id, taken } of moves) for (const grave of gravesOf(id, taken)) graveyard.raise(grave);
+  const { left, taken } = gravesOf(passings, options);
+  for (const grave of left) if (!options.isTaken(groupOf(grave))) graveyard.bury(grave);
+  for (const grave of taken) graveyard.raise(grave);
   return graveyard.writes(options.ttlSeconds);
 }
 
 class Graveyard {
   readonly #textAt: TombstoneOptions["textAt"];
-  /** What is to be written, by path; undefined to be removed. */
-  readonly #stones = new Map<string, TombstoneDocument | undefined>();
+  /** What is to be written, by path, and whose it was last. */
+  readonly #stones = new Map<string, { readonly stone: TombstoneDocument | undefined; readonly namespace: string }>();
 
   constructor(textAt: TombstoneOptions["textAt"]) {
     this.#textAt = textAt;
@@ -95,23 +110,27 @@ class Graveyard {
 
   /** A stone that another Group left, or several, belongs to nobody from now on, and tells of all. */
   bury(grave: Grave): void {
-    const { path, stone } = grave;
+    const { path, stone, namespace } = grave;
     const found = this.#at(path) ?? stone;
-    this.#stones.set(path, isSame(found, stone) ? stone : stoneOf(withSelector(found, grave)));
+    const written = isSame(found, stone) ? stone : stoneOf(withSelector(found, grave));
+    this.#stones.set(path, { stone: written, namespace });
   }
 
-  raise({ path, stone }: Grave): void {
-    if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, undefined);
+  raise({ path, stone, namespace }: Grave): void {
+    if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, { stone: undefined, namespace });
   }
 
-  writes(ttlSeconds: number): readonly DocumentWrite[] {
-    return [...this.#stones].map(([path, stone]) =>
-      stone === undefined ? { path, text: undefined } : { path, text: encodeDocument(stone), ttlSeconds },
+  writes(ttlSeconds: number): readonly TombstoneWrite[] {
+    return [...this.#stones].map(([path, { stone, namespace }]) =>
+      stone === undefined
+        ? { path, text: undefined, namespace }
+        : { path, text: encodeDocument(stone), ttlSeconds, namespace },
     );
   }
 
   #at(path: string): TombstoneDocument | undefined {
-    if (this.#stones.has(path)) return this.#stones.get(path);
+    const planned = this.#stones.get(path);
+    if (planned !== undefined) return planned.stone;
     const text = this.#textAt(path);
     return text === undefined ? undefined : (decodeTombstone(text) ?? {});
   }
@@ -126,21 +145,37 @@ function without(plots: readonly Plot[], others: readonly Plot[]): readonly Plot
   });
 }
 
-function gravesOf(id: string, plots: readonly Plot[]): readonly Grave[] {
+/** What Groups no longer select by, and what they select by now and did not before. */
+function gravesOf(passings: readonly Passing[], { sha256 }: TombstoneOptions) {
+  const [left, taken]: [Grave[], Grave[]] = [[], []];
+  for (const { id, before, after } of passings) {
+    const [old, now] = [before ? plotsOf(before) : [], after ? plotsOf(after) : []];
+    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, sha256 }));
+    if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, sha256 }));
+  }
+  return { left, taken };
+}
+
+function gravesIn(
+  plots: readonly Plot[],
+  { id, spec, sha256 }: Pick<Grave, "id" | "spec"> & Pick<TombstoneOptions, "sha256">,
+): readonly Grave[] {
+  const namespace = id.slice(0, id.indexOf("/"));
   return plots.flatMap((plot) =>
     [...plot.values].map((value): Grave => {
       const { label } = plot;
-      const gone = goneSelector(plot, value);
+      const gone = { ...goneSelector(plot, value), rank: { namespace, priority: spec.priority } };
       const selector = selectorText(gone.labels, gone.expressions);
-      return {
-        label,
-        value,
-        path: tombstonePath(label, value),
-        gone,
-        stone: { group: id, selector, ...stoneOf([gone]) },
-      };
+      const path = tombstonePath(label, label === selectorPlace ? sha256(value) : value);
+      return { id, spec, namespace, label, value, path, gone, stone: { group: id, selector, ...stoneOf([gone]) } };
     }),
   );
+}
+
+/** The Group as far as it was about these machines. */
+function groupOf({ id, spec, gone: { labels, expressions } }: Grave): Group {
+  const [namespace = "", name = ""] = id.split("/");
+  return toGroup(namespace, name, { ...spec, selector: labels, expressions });
 }
 
 function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {
@@ -148,16 +183,29 @@ function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {
   return {
     labels: selectors.map(({ labels }) => labels),
     ...(hasExpressions && { expressions: selectors.map(({ expressions }) => expressions) }),
+    ranks: selectors.map(({ rank }) => rank ?? null),
   };
 }
 
-/** The selectors of a stone with one more, the last that went at the end; too many old ones become the label alone. */
+/** The selectors of a stone with one more, the last that went at the end. */
 function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): readonly GoneSelector[] {
   const added = JSON.stringify(gone);
   const others = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
   const all = [...others, gone];
   if (all.length <= mostSelectors) return all;
-  return [{ labels: { [label]: value }, expressions: [] }, ...all.slice(1 - mostSelectors)];
+  const old = all.slice(0, all.length - mostSelectors + 1);
+  return [merged(old, label, value), ...all.slice(1 - mostSelectors)];
+}
+
+/** Too many old ones become the label alone, with the highest of their priorities. */
+function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
+  const ranks = old.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => b.priority - a.priority);
+  const [first] = old;
+  const whole =
+    label === selectorPlace && first !== undefined ? first : { labels: { [label]: value }, expressions: [] };
+  const { labels, expressions } = whole;
+  const [rank] = ranks;
+  return { labels, expressions, ...(ranks.length === old.length && rank && { rank }) };
 }
 
 function isSame(a: TombstoneDocument, b: TombstoneDocument): boolean {

@@ -6,6 +6,7 @@
  *   /davit/groups/<namespace>/<name>                     GroupDocument
  *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text, as it is
  *   /davit/tombstones/<label>/<value>                    TombstoneDocument, ends by itself
+ *   /davit/tombstones/selector/<sha256>                  the same, of Groups whose selectors name no machine
  *   /davit/tombstones/profile/<namespace>/<name>         ProfileTombstone, ends by itself
  *   /davit/synced                                        SyncedDocument, written last of a first sync
  */
@@ -27,6 +28,8 @@ const profileTombstonesRoot = `${tombstonesRoot}/profile`;
 
 /** Labels by whose values a Group that is removed leaves tombstones. A davit that knows fewer of them ignores the others. */
 export const tombstoneLabels = identityLabels;
+/** Stands for the label in the tombstones of Groups that name no machine. No identity label has this name. */
+export const selectorPlace = "selector";
 
 /** Where an object was read. */
 interface Provenance {
@@ -88,6 +91,15 @@ export interface TombstoneDocument {
   readonly labels?: readonly LabelValues[];
   /** The expressions of each of them, in the same order; absent where none has any. */
   readonly expressions?: readonly (readonly Expression[])[];
+  /** What else ranked each of them, in the same order; null for one that an older version of davit left. */
+  readonly ranks?: readonly (GoneRank | null)[];
+}
+
+/** Beside its selector, by what a Group that was removed won over others. */
+export interface GoneRank {
+  readonly namespace: string;
+  /** As it counted. */
+  readonly priority: number;
 }
 
 type LabelValues = Readonly<Record<string, string>>;
@@ -102,6 +114,8 @@ export interface ProfileTombstone {
 export interface GoneSelector {
   readonly labels: LabelValues;
   readonly expressions: readonly Expression[];
+  /** Absent where an older version of davit left it. */
+  readonly rank?: GoneRank;
 }
 
 export interface SyncedDocument {
@@ -130,7 +144,7 @@ export function secretPath(namespace: string, profile: string, sha256: string): 
   return `${secretsRoot}/${namespace}/${profile}/${sha256}`;
 }
 
-/** @param value as `normalizeLabel` makes it; it may hold anything, a slash as well. */
+/** @param value of an identity label, as `normalizeLabel` makes it: it may hold anything, a slash as well. */
 export function tombstonePath(label: string, value: string): string {
   return `${tombstonesRoot}/${label}/${encodeSegment(value)}`;
 }
@@ -196,19 +210,23 @@ export function decodeGroup(text: string): GroupDocument | undefined {
 
 /** As `decodeProfile`. */
 export function decodeTombstone(text: string): TombstoneDocument | undefined {
-  return decode<TombstoneDocument>(text, ({ labels, expressions }) =>
-    labels === undefined ? expressions === undefined : areSelectors(labels, expressions),
-  );
+  return decode<TombstoneDocument>(text, ({ labels, expressions, ranks }) => {
+    if (labels === undefined) return expressions === undefined && ranks === undefined;
+    return areSelectors(labels, expressions) && (ranks === undefined || areRanks(ranks, labels));
+  });
 }
 
 /** The selectors that a tombstone stands for: by its label alone where it does not tell. At least one. */
 export function tombstoneSelectors(
-  { labels = [], expressions = [] }: TombstoneDocument,
+  { labels = [], expressions = [], ranks = [] }: TombstoneDocument,
   label: string,
   value: string,
 ): readonly GoneSelector[] {
   if (labels.length === 0) return [{ labels: { [label]: value }, expressions: [] }];
-  return labels.map((each, at) => ({ labels: each, expressions: expressions[at] ?? [] }));
+  return labels.map((each, at) => {
+    const rank = ranks[at] ?? undefined;
+    return { labels: each, expressions: expressions[at] ?? [], ...(rank && { rank }) };
+  });
 }
 
 /** As `decodeProfile`. */
@@ -221,7 +239,8 @@ function tombstoneAddress(label: string, segment: string, more: string | undefin
     return label === "profile" && more !== "" ? { kind: "goneProfile", namespace: segment, name: more } : undefined;
   }
   const value = decodeSegment(segment);
-  return value === undefined || !tombstoneLabels.includes(label) ? undefined : { kind: "tombstone", label, value };
+  const isKnown = tombstoneLabels.includes(label) || label === selectorPlace;
+  return value === undefined || !isKnown ? undefined : { kind: "tombstone", label, value };
 }
 
 function isExact(value: unknown): value is Exact {
@@ -234,6 +253,15 @@ function areSelectors(labels: unknown, expressions: unknown): boolean {
   if (!Array.isArray(labels) || labels.length === 0 || !labels.every(areLabels)) return false;
   if (expressions === undefined) return true;
   return Array.isArray(expressions) && expressions.length === labels.length && expressions.every(areExpressions);
+}
+
+function areRanks(ranks: unknown, labels: unknown): boolean {
+  if (!Array.isArray(ranks) || !Array.isArray(labels) || ranks.length !== labels.length) return false;
+  return ranks.every((rank) => rank === null || isRank(rank));
+}
+
+function isRank(value: unknown): boolean {
+  return isJsonObject(value) && typeof value.namespace === "string" && typeof value.priority === "number";
 }
 
 function areLabels(value: unknown): boolean {

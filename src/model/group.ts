@@ -147,14 +147,20 @@ export function matches({ selector, expressions }: Selection, labels: Labels): b
 
 /** Sorts the winning group first; zero only for the same group. */
 export function compareGroups(a: Group, b: Group): number {
+  return compareRanks(a, b) || compareBytes(a.id, b.id);
+}
+
+/** As `compareGroups`, but for the names: zero for Groups that nothing else would tell apart. */
+export function compareRanks(a: Rank, b: Rank): number {
   return (
     b.priority - a.priority ||
     b.requirementCount - a.requirementCount ||
     a.expressions.length - b.expressions.length ||
-    compareBytes(b.selectorText, a.selectorText) ||
-    compareBytes(a.id, b.id)
+    compareBytes(b.selectorText, a.selectorText)
   );
 }
+
+type Rank = Pick<Group, "priority" | "requirementCount" | "expressions" | "selectorText">;
 
 /** One label of a selector as text, also the key under which an index files it. */
 export function labelText(label: string, value: string): string {

@@ -1,7 +1,8 @@
 /** How much a selector says of a label, whoever asks: by it Groups are compared with one that is gone. */
 
+import { compareBytes } from "../lib/order.ts";
 import type { Operator } from "./expression.ts";
-import type { Selection } from "./group.ts";
+import { compareRanks, type Selection } from "./group.ts";
 import { identityLabels } from "./labels.ts";
 
 /** From what a label is not, over that it is there and what it looks like, to its value. */
@@ -28,6 +29,27 @@ export function namesMachine(group: Selection | undefined): boolean {
 export function isAsSpecific(selector: Selection, other: Selection): boolean {
   const labels = [...Object.keys(other.selector), ...other.expressions.map(({ key }) => key)];
   return labels.every((label) => strengthOn(selector, label) >= strengthOn(other, label));
+}
+
+/**
+ * True when a Group wins over another one wherever both select: by priority, by how much they ask for, or by their
+ * selectors' texts. Neither does of two that ask the same things of the same labels: those tie.
+ */
+export function outranks(group: Ranked, other: Ranked): boolean {
+  return compareRanks(group, other) < 0 && !ties(group, other);
+}
+
+type Ranked = Parameters<typeof compareRanks>[0] & Selection;
+
+function ties(group: Ranked, other: Ranked): boolean {
+  if (group.priority !== other.priority || group.requirementCount !== other.requirementCount) return false;
+  return formOf(group) === formOf(other);
+}
+
+/** The labels that a selector asks for, and how. */
+function formOf({ selector, expressions }: Selection): string {
+  const asked = expressions.map(({ key, operator }) => [key, operator]);
+  return JSON.stringify([Object.keys(selector).toSorted(compareBytes), asked.map(String).toSorted(compareBytes)]);
 }
 
 /** Zero for a label that a selector does not speak of. */

@@ -23,6 +23,11 @@ const selectors: Readonly<Record<string, { readonly selector: JsonObject; readon
   mac: { selector: { matchLabels: { mac: "52:54:00:00:00:01" } }, query: "mac=52-54-00-00-00-01" },
   serial: { selector: { matchLabels: { serial: "SN-1" } }, query: "serial=SN-1" },
   hostname: { selector: { matchLabels: { hostname: "n1" } }, query: "hostname=n1" },
+  "a pattern": {
+    selector: { matchExpressions: [{ key: "serial", operator: "Prefix", values: ["SN-"] }] },
+    query: "serial=SN-2",
+  },
+  "a role": { selector: { matchLabels: { role: "web" } }, query: "role=web" },
 };
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("while an object is replaced", { timeout: timeoutMs }, () => {

@@ -5,11 +5,12 @@ import { BootError } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { Documents } from "../../src/controller/documents.ts";
 import { Planner } from "../../src/controller/planner.ts";
-import { syncedPath, tombstoneLabels, tombstonesRoot } from "../../src/model/documents.ts";
-import type { Group } from "../../src/model/group.ts";
-import { matches, toGroup } from "../../src/model/group.ts";
-import type { Labels } from "../../src/model/labels.ts";
+import { syncedPath, tombstonesRoot } from "../../src/model/documents.ts";
+import type { Expression } from "../../src/model/expression.ts";
+import { compareGroups, type Group, type GroupSpec, matches, toGroup } from "../../src/model/group.ts";
+import { identityLabels, type Labels } from "../../src/model/labels.ts";
 import type { ObjectName } from "../../src/model/source.ts";
+import { isAsSpecific, namesMachine, namesValueOf, outranks } from "../../src/model/specificity.ts";
 import { storePath } from "../../src/store/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
@@ -17,21 +18,39 @@ import { memoryFiles, openStore, silentLog } from "../helpers/test-store.ts";
 import { FakeSource } from "./fake-source.ts";
 import { groupObject, profileObject } from "./objects.ts";
 
-/** What the tombstones are for, told as one sentence, and tried with any sequence of changes. */
+/** What the tombstones are for, told as a few sentences, and tried with any sequence of changes. */
 
 const ttlSeconds = 60;
 const ttlMs = ttlSeconds * 1_000;
 const names = ["a", "b", "c", "d"] as const;
+/** Profiles: one boots, the other one overwrites disks. */
+const profiles = ["web", "wipe"] as const;
+
+const expressions: readonly Expression[] = [
+  { key: "serial", operator: "In", values: ["s1", "s2"] },
+  { key: "serial", operator: "In", values: ["s1"] },
+  { key: "serial", operator: "Prefix", values: ["s"] },
+  { key: "role", operator: "Exists", values: [] },
+];
+
+type Selecting = Pick<GroupSpec, "selector" | "expressions">;
 
 /** One of a few, so that they meet. */
-const selectors = fc.record(
-  {
-    uuid: fc.constantFrom("u1", "u2"),
-    serial: fc.constantFrom("s1", "s2"),
-    role: fc.constantFrom("x", "y"),
-  },
-  { requiredKeys: [] },
-);
+const selectors: fc.Arbitrary<Selecting> = fc
+  .record({
+    labels: fc.subarray(["uuid", "serial", "role"]),
+    values: fc.record({
+      uuid: fc.constantFrom("u1", "u2"),
+      serial: fc.constantFrom("s1", "s2"),
+      role: fc.constantFrom("x", "y"),
+    }),
+    list: fc.constantFrom(undefined, undefined, ...expressions.map((each) => [each])),
+  })
+  .map(({ labels, values, list }) => {
+    const selector = Object.fromEntries(Object.entries(values).filter(([label]) => labels.includes(label)));
+    return { selector, ...(list && { expressions: list }) };
+  });
+
 const machines: readonly Labels[] = ["u1", "u2", undefined].flatMap((uuid) =>
   ["s1", "s2", undefined].flatMap((serial) =>
     ["x", "y", undefined].map((role) => {
@@ -41,19 +60,28 @@ const machines: readonly Labels[] = ["u1", "u2", undefined].flatMap((uuid) =>
   ),
 );
 
+interface Put extends Selecting {
+  readonly kind: "put";
+  readonly name: string;
+  readonly priority: number;
+  readonly profile: string;
+}
+
 type Action =
-  | { readonly kind: "put"; readonly name: string; readonly selector: object; readonly priority: number }
+  | Put
   | { readonly kind: "drop"; readonly name: string }
   | { readonly kind: "dropAll" | "step" | "stepAll" | "restart" }
   | { readonly kind: "wait"; readonly ms: number };
 
 const actions: fc.Arbitrary<Action> = fc.oneof(
-  fc.record({
-    kind: fc.constant("put" as const),
-    name: fc.constantFrom(...names),
-    selector: selectors,
-    priority: fc.constantFrom(0, 0, 0, 10),
-  }),
+  fc
+    .record({
+      name: fc.constantFrom(...names),
+      selecting: selectors,
+      priority: fc.constantFrom(0, 0, 0, 10),
+      profile: fc.constantFrom(...profiles),
+    })
+    .map(({ selecting, ...rest }) => ({ kind: "put" as const, ...rest, ...selecting })),
   fc.record({ kind: fc.constant("drop" as const), name: fc.constantFrom(...names) }),
   fc.record({ kind: fc.constantFrom("dropAll" as const, "restart" as const, "stepAll" as const) }),
   fc.record({ kind: fc.constant("step" as const) }),
@@ -61,21 +89,29 @@ const actions: fc.Arbitrary<Action> = fc.oneof(
   fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(1_000, 29_999, 30_001, ttlMs) }),
 );
 
+/** A Group that was removed, or got another selector. */
+interface Leave {
+  readonly group: Group;
+  atMs: number;
+  /** Machines that had it, and no other one that outranks it takes it. */
+  readonly machines: ReadonlySet<Labels>;
+  isBack: boolean;
+}
+
+type Answer = Group | "bereft" | undefined;
+
 /** A davit without its shell: source, planner, store and boot index, and what it owes to whom. */
 class Bench {
   readonly clock = new FakeClock();
   readonly #files = memoryFiles();
-  readonly #source = new FakeSource().put(profileObject());
+  readonly #source = new FakeSource().put(profileObject({}, "web"), profileObject({ effect: "Install" }, "wipe"));
   readonly #changed = new Set<string>();
   #store: Store | undefined;
   #documents: Documents | undefined;
   #index = new BootIndex({ log: silentLog });
   /** Groups as the last step left them, by name. */
   #groups = new Map<string, Group>();
-  /** When a group went, by its name and selector. */
-  readonly #gone = new Map<string, { readonly group: Group; atMs: number }>();
-  /** Every group that ever went, back again or not. */
-  readonly #everGone: Group[] = [];
+  readonly #leaves: Leave[] = [];
 
   async start(): Promise<void> {
     this.#store = await openStore(this.#files, { clock: this.clock, agelessRoot: tombstonesRoot });
@@ -85,7 +121,7 @@ class Bench {
     this.#index = new BootIndex({ log: silentLog });
     this.#store.follow("/davit", this.#index);
     this.#index.open();
-    await this.#step(["profile", ...names]);
+    await this.#step([...profiles, ...names]);
   }
 
   async stop(): Promise<void> {
@@ -95,7 +131,7 @@ class Bench {
   async run(action: Action): Promise<void> {
     switch (action.kind) {
       case "put":
-        return this.#put(action.name, action.selector, action.priority);
+        return this.#put(action);
       case "drop":
         return this.#drop(action.name);
       case "dropAll":
@@ -114,16 +150,17 @@ class Bench {
 
   /** Tombstones do not age while davit is down, however long that is. */
   async #restart(): Promise<void> {
-    const waiting = [...this.#gone.values()].filter(({ atMs }) => this.clock.nowMs() - atMs < ttlMs);
+    const waiting = this.#leaves.filter((leave) => this.#isYoung(leave));
     await this.stop();
     await this.clock.advance(ttlMs);
-    for (const gone of waiting) gone.atMs = this.clock.nowMs();
+    for (const leave of waiting) leave.atMs = this.clock.nowMs();
     await this.start();
   }
 
-  #put(name: string, selector: object, priority: number): void {
-    const matchAll = Object.keys(selector).length === 0;
-    this.#source.put(groupObject({ selector: { ...selector }, matchAll, priority: matchAll ? 0 : priority }, name));
+  #put({ name, selector, expressions: list, priority, profile }: Put): void {
+    const matchAll = Object.keys(selector).length === 0 && list === undefined;
+    const spec = { selector, ...(list && { expressions: list }), matchAll, priority: matchAll ? 0 : priority, profile };
+    this.#source.put(groupObject(spec, name));
     this.#changed.add(name);
   }
 
@@ -134,10 +171,24 @@ class Bench {
 
   async #step(changed: readonly string[]): Promise<void> {
     const { documents, planner } = this.#planner();
-    const objects = changed.map((name): ObjectName => (name === "profile" ? profile : groupName(name)));
+    const objects = changed.map((name) => (isProfile(name) ? profileName(name) : groupName(name)));
+    const before = machines.map((labels) => this.#seen(labels));
     await documents.write(planner.plan(objects).writes);
     for (const name of changed) this.#changed.delete(name);
     this.#noteWhatWent();
+    for (const [at, labels] of machines.entries()) this.#checkStaying(before[at], this.#seen(labels));
+  }
+
+  /** Whoever may change a Group takes no answer away from a machine that has another Group, before and after. */
+  #checkStaying(before: Seen | undefined, after: Seen): void {
+    if (before?.winner === undefined || before.answer === "bereft") return;
+    if (before.winner.id === after.winner?.id && isSame(before.winner, after.winner)) {
+      expect(after.answer).not.toBe("bereft");
+    }
+  }
+
+  #seen(labels: Labels): Seen {
+    return { winner: winnerOf(this.#groups.values(), labels), answer: this.#answer(labels) };
   }
 
   #planner() {
@@ -147,7 +198,9 @@ class Bench {
     const checkTemplate = () => undefined;
     const log = { error: () => undefined };
     const options = { source: this.#source, documents, log, sha256, checkTemplate, tombstoneTtlSeconds: ttlSeconds };
-    return { documents, planner: new Planner(options) };
+    const planner = new Planner(options);
+    planner.begin();
+    return { documents, planner };
   }
 
   #noteWhatWent(): void {
@@ -157,43 +210,54 @@ class Bench {
       if (document !== undefined) now.set(name, toGroup("default", name, document.spec));
     }
     for (const [name, group] of this.#groups) {
-      const isThere = now.get(name)?.selectorText === group.selectorText;
-      if (isThere || !namesHardware(group)) continue;
-      this.#gone.set(`${name} ${group.selectorText}`, { group, atMs: this.clock.nowMs() });
-      this.#everGone.push(group);
+      if (now.get(name)?.selectorText !== group.selectorText) this.#leaves.push(this.#leave(group, now));
     }
-    for (const [name, { selectorText }] of now) this.#gone.delete(`${name} ${selectorText}`);
+    for (const group of now.values()) {
+      const own = this.#leaves.filter((leave) => isSame(leave.group, group) && leave.group.id === group.id);
+      for (const leave of own) leave.isBack = true;
+    }
     this.#groups = now;
   }
 
-  /** Every machine that a group named which went less than a ttl ago waits, or gets one that is as specific. */
+  #leave(group: Group, now: ReadonlyMap<string, Group>): Leave {
+    const had = machines.filter((labels) => winnerOf(this.#groups.values(), labels)?.id === group.id);
+    const others = [...now.values()].filter((other) => outranks(other, group));
+    const own = [...now.values()].find(({ id }) => id === group.id);
+    const missed = had.filter((labels) => {
+      const isStillListed = own !== undefined && matches(own, labels) && isAsExact(own, group);
+      return !isStillListed && !others.some((other) => takesAllOf(other, group, labels));
+    });
+    return { group, atMs: this.clock.nowMs(), machines: new Set(missed), isBack: false };
+  }
+
+  #isYoung({ atMs }: Leave): boolean {
+    return this.clock.nowMs() - atMs < ttlMs;
+  }
+
+  /** Every machine waits, or gets what is right of a group that it had less than a ttl ago, and waits for nothing else. */
   check(): void {
     for (const labels of machines) {
-      const answer = this.#answer(labels);
-      if (answer === "bereft") expect(this.#mayWait(labels)).toBe(true);
-      else expect(Object.keys(answer?.selector ?? {})).toEqual(expect.arrayContaining([...this.#namesOf(labels)]));
+      const { answer, winner } = this.#seen(labels);
+      if (answer === "bereft") expect(this.#mayWait(labels, winner)).toBe(true);
+      else for (const { group } of this.#owing(labels)) expect(isLess(winner, group)).toBe(false);
     }
   }
 
-  /** The labels by which groups that went lately selected this machine. */
-  #namesOf(labels: Labels): readonly string[] {
-    return [...this.#gone.values()]
-      .filter(({ group, atMs }) => this.clock.nowMs() - atMs < ttlMs && matches(group, labels))
-      .flatMap(({ group }) => Object.keys(group.selector));
+  /** Of groups that this machine had a moment ago. */
+  #owing(labels: Labels): readonly Leave[] {
+    return this.#leaves.filter((leave) => !leave.isBack && this.#isYoung(leave) && leave.machines.has(labels));
   }
 
-  /** True when a group that named this machine went, and one with its uuid or mac lately, which keeps the tombstone. */
-  #mayWait(labels: Labels): boolean {
-    if (!this.#everGone.some((group) => matches(group, labels))) return false;
-    return tombstoneLabels.some((label) =>
-      [...this.#gone.values()].some(({ group, atMs }) => {
-        const isLate = this.clock.nowMs() - atMs < ttlMs;
-        return isLate && labels.has(label) && group.selector[label] === labels.get(label);
-      }),
-    );
+  /** True when a group went that selected this machine, and one lately whose tombstone is at the same place. */
+  #mayWait(labels: Labels, winner: Group | undefined): boolean {
+    return this.#leaves
+      .filter(({ group }) => matches(group, labels) && isLess(winner, group))
+      .some(({ group }) =>
+        this.#leaves.some((other) => this.#isYoung(other) && sharePlace(group, other.group, labels)),
+      );
   }
 
-  #answer(labels: Labels): Group | "bereft" | undefined {
+  #answer(labels: Labels): Answer {
     try {
       return this.#index.selectGroup(labels);
     } catch (error) {
@@ -203,20 +267,79 @@ class Bench {
   }
 }
 
-const profile: ObjectName = { kind: "Profile", namespace: "default", name: "web" };
+interface Seen {
+  /** Who comes first of all that there are. */
+  readonly winner: Group | undefined;
+  readonly answer: Answer;
+}
+
+/** True when a machine that had a group a moment ago must not have this one, or none, instead. */
+function isLess(winner: Group | undefined, gone: Group): boolean {
+  const isNamed = namesMachine(gone);
+  if (winner === undefined) return isNamed;
+  if (!outranks(gone, winner)) return false;
+  if (winner.profileId === "default/wipe") return true;
+  return isNamed && (winner.priority < gone.priority || !isAsSpecific(winner, gone));
+}
+
+function winnerOf(groups: Iterable<Group>, labels: Labels): Group | undefined {
+  return [...groups].filter((group) => matches(group, labels)).toSorted(compareGroups)[0];
+}
+
+/** True when a group selects each machine that another one selected, of those with the names of this one. */
+function takesAllOf(other: Group, group: Group, labels: Labels): boolean {
+  const named = identityLabels.filter((label) => namesValueOf(group, label));
+  const alike = machines.filter((each) => named.every((label) => each.get(label) === labels.get(label)));
+  return alike.every((each) => !matches(group, each) || matches(other, each));
+}
+
+/** True for selectors that differ in no more than the lists of their values. */
+function isAsExact(group: Group, other: Group): boolean {
+  return isAsSpecific(group, other) && isAsSpecific(other, group);
+}
+
+function sharePlace(group: Group, other: Group, labels: Labels): boolean {
+  if (!namesMachine(group)) return group.selectorText === other.selectorText;
+  return identityLabels.some((label) => {
+    const value = labels.get(label);
+    if (value === undefined || !namesValueOf(group, label)) return false;
+    return namesValueOf(other, label) && matchesOn(other, label, value);
+  });
+}
+
+function matchesOn({ selector, expressions: list }: Group, label: string, value: string): boolean {
+  if (Object.hasOwn(selector, label)) return selector[label] === value;
+  return list.every(({ key, accepts }) => key !== label || accepts(value));
+}
+
+function isSame(a: Group, b: Group | undefined): boolean {
+  return a.selectorText === b?.selectorText && a.priority === b.priority && a.profileId === b.profileId;
+}
+
+function isProfile(name: string): boolean {
+  return profiles.some((profile) => profile === name);
+}
+
+function profileName(name: string): ObjectName {
+  return { kind: "Profile", namespace: "default", name };
+}
 
 function groupName(name: string): ObjectName {
   return { kind: "Group", namespace: "default", name };
 }
 
-function namesHardware({ selector }: Group): boolean {
-  return tombstoneLabels.some((label) => Object.hasOwn(selector, label));
-}
+/** The usual one: whoever has no other Group is installed. */
+const installer: Action = { kind: "put", name: "d", selector: {}, priority: 0, profile: "wipe" };
 
-describe("a machine that was named by an identity label", () => {
-  it("gets no group that does not name it by as many labels, as long as a tombstone stays, whatever changes", async () => {
+/** Most begin with the one that installs whoever has none. */
+const sequences = fc
+  .tuple(fc.nat(3), fc.array(actions, { minLength: 3, maxLength: 20 }))
+  .map(([without, rest]) => (without === 0 ? rest : [installer, ...rest]));
+
+describe("a machine whose Group is removed", () => {
+  it("gets none that ranks behind it while a tombstone stays, and waits for nothing else, whatever changes", async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(actions, { minLength: 3, maxLength: 20 }), async (sequence) => {
+      fc.asyncProperty(sequences, async (sequence) => {
         const bench = new Bench();
         await bench.start();
         try {
@@ -228,7 +351,7 @@ describe("a machine that was named by an identity label", () => {
           await bench.stop();
         }
       }),
-      { numRuns: 150 },
+      { numRuns: 300 },
     );
   });
 });

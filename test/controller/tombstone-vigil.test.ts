@@ -6,26 +6,28 @@ const ttlMs = 60_000;
 const [a, b] = ["/davit/tombstones/mac/a", "/davit/tombstones/mac/b"] as const;
 let clock: FakeClock;
 let vigil: TombstoneVigil;
+/** That many of one namespace. */
+const many = (count: number, namespace = "lab") => Array.from({ length: count }, () => namespace);
 
 beforeEach(() => {
   clock = new FakeClock();
-  vigil = new TombstoneVigil({ clock, ttlMs });
+  vigil = new TombstoneVigil({ clock, ttlMs, namespacesAt: () => [] });
 });
 
 describe("tombstones", () => {
   it("end by themselves where a few Groups go, as people take machines out", async () => {
     for (let count = 0; count < 100; count++) {
-      vigil.moved(1);
+      vigil.moved(many(1));
       expect(vigil.due([a], true)).toEqual([]);
       await clock.advance(ttlMs / 8);
     }
   });
 
   it("stay while Groups go by the dozen, and for their own time after the last of them", async () => {
-    vigil.moved(9);
+    vigil.moved(many(9));
     for (let count = 0; count < 100; count++) {
       await clock.advance(ttlMs / 3);
-      vigil.moved(4);
+      vigil.moved(many(4));
       expect(vigil.due([a, b], true)).toEqual([a, b]);
       vigil.renewed();
       expect(vigil.due([a, b], true)).toEqual([]);
@@ -33,7 +35,7 @@ describe("tombstones", () => {
   });
 
   it("are due again as long as they could not be written", () => {
-    vigil.moved(10);
+    vigil.moved(many(10));
     expect(vigil.due([a], true)).toEqual([a]);
     expect(vigil.due([a], true)).toEqual([a]);
   });
@@ -42,7 +44,7 @@ describe("tombstones", () => {
     const minutes = async (count: number, paths: readonly string[]) => {
       let due: readonly string[] = [];
       for (let minute = 0; minute < count; minute++) {
-        vigil.moved(20);
+        vigil.moved(many(20));
         due = vigil.due(paths, true);
         await clock.advance(60_000);
       }
@@ -61,5 +63,25 @@ describe("tombstones", () => {
       await clock.advance(60 * 60_000);
     }
     expect(vigil.due([a], true)).toEqual([]);
+  });
+
+  describe("where several namespaces have an admin's", () => {
+    const namespaces: Readonly<Record<string, string>> = { [a]: "team-a", [b]: "team-b" };
+
+    beforeEach(() => {
+      const namespacesAt = (path: string) => [namespaces[path] ?? ""];
+      vigil = new TombstoneVigil({ clock, ttlMs, adminNamespace: "infra", namespacesAt });
+    });
+
+    it.each<[name: string, moves: readonly string[], due: readonly string[]]>([
+      ["one namespace, its own stay alone", many(1_000, "team-b"), [b]],
+      ["the admin's, all stay", many(10, "infra"), [a, b]],
+      ["many namespaces, all stay", [...many(4, "x"), ...many(4, "y"), ...many(4, "z")], [a, b]],
+      ["two others, none stays", [...many(9, "x"), ...many(9, "y")], []],
+      ["its own and others, it stays", [...many(6, "team-a"), ...many(9, "y")], [a]],
+    ])("and Groups go by the dozen in %s", (_name, moves, due) => {
+      vigil.moved(moves);
+      expect(vigil.due([a, b], true)).toEqual(due);
+    });
   });
 });

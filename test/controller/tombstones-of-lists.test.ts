@@ -1,5 +1,6 @@
 /** Tombstones of Groups that select by expressions: lists of `uuid` and `mac`, and what else their selectors say. */
 
+import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type Passing, tombstoneWrites } from "../../src/controller/tombstones.ts";
 import { decodeTombstone } from "../../src/model/documents.ts";
@@ -7,6 +8,7 @@ import type { Expression } from "../../src/model/expression.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
 import { groupSpec } from "./objects.ts";
 
+const sha256 = (text: string) => hash("sha256", text, "hex");
 const listed = (...values: readonly string[]): Expression => ({ key: "mac", operator: "In", values });
 const installed: Expression = { key: "os", operator: "Exists", values: [] };
 
@@ -16,7 +18,7 @@ function spec(expressions: readonly Expression[], selector: Record<string, strin
 
 function writes(passings: readonly Passing[], stored: readonly (readonly [string, string])[] = []) {
   const texts = new Map(stored);
-  return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60 });
+  return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60, sha256, isTaken: () => false });
 }
 
 const passing = (before?: GroupSpec, after?: GroupSpec, id = "lab/rack"): Passing => ({ id, before, after });
@@ -29,9 +31,10 @@ describe("a Group that selects by a list of addresses", () => {
     expect([first?.path, second?.path]).toEqual([at("a"), at("b")]);
     expect(decodeTombstone(second?.text ?? "")).toEqual({
       group: "lab/rack",
-      selector: "mac=b,os Exists,role=web",
-      labels: [{ role: "web", mac: "b" }],
-      expressions: [[installed]],
+      selector: "mac In (b),os Exists,role=web",
+      labels: [{ role: "web" }],
+      expressions: [[listed("b"), installed]],
+      ranks: [{ namespace: "lab", priority: 0 }],
     });
   });
 
@@ -53,7 +56,7 @@ describe("a Group that selects by a list of addresses", () => {
     const stones = writes([passing(spec([listed("a", "b")]), spec([listed("b")]))]);
     const stored = stones.map(({ path, text = "" }) => [path, text] as const);
     expect(writes([passing(spec([listed("b")]), spec([listed("a", "b")]))], stored)).toEqual([
-      { path: at("a"), text: undefined },
+      { path: at("a"), text: undefined, namespace: "lab" },
     ]);
   });
 
@@ -67,6 +70,7 @@ describe("a Group that selects by a list of addresses", () => {
     expect(stones).toHaveLength(5000);
     expect(decodeTombstone(stones[4999]?.text ?? "")?.expressions).toEqual([
       [
+        listed("value-4999"),
         { key: "uuid", operator: "NotIn", values: [] },
         { key: "zone", operator: "Exists", values: [] },
       ],
@@ -79,12 +83,12 @@ describe("a Group that selects by a list of addresses", () => {
       passing(spec([], { mac: "a" }), undefined, "lab/node"),
     ]);
     expect(decodeTombstone(both[0]?.text ?? "")).toEqual({
-      labels: [{ mac: "a" }, { mac: "a" }],
-      expressions: [[installed], []],
+      labels: [{}, { mac: "a" }],
+      expressions: [[listed("a"), installed], []],
+      ranks: [
+        { namespace: "lab", priority: 0 },
+        { namespace: "lab", priority: 0 },
+      ],
     });
   });
-});
-
-it("a Group that selects by patterns alone leaves none", () => {
-  expect(writes([passing(spec([{ key: "mac", operator: "Prefix", values: ["52:54"] }]))])).toEqual([]);
 });

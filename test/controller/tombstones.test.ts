@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type Passing, tombstoneWrites } from "../../src/controller/tombstones.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
@@ -6,6 +7,7 @@ import { groupSpec } from "./objects.ts";
 
 const mac = "52:54:00:a1:9c:ae";
 const atMac = `/davit/tombstones/mac/${mac}`;
+const sha256 = (text: string) => hash("sha256", text, "hex");
 const none: readonly [string, string][] = [];
 
 function spec(selector: Record<string, string>): GroupSpec {
@@ -18,13 +20,17 @@ function passing(before: GroupSpec | undefined, after: GroupSpec | undefined, id
 
 function writes(passings: readonly Passing[], stored: readonly (readonly [string, string])[] = none) {
   const texts = new Map(stored);
-  return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60 });
+  return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60, sha256, isTaken: () => false });
 }
 
+const rank = { namespace: "lab", priority: 0 };
 /** As versions before the labels wrote it. */
 const old = (group: string, selector: string) => JSON.stringify({ group, selector });
-const left = (group: string, selector: string, labels: object) => JSON.stringify({ group, selector, labels: [labels] });
-const several = (...labels: readonly object[]) => [{ path: atMac, text: JSON.stringify({ labels }), ttlSeconds: 60 }];
+const left = (group: string, selector: string, labels: object) =>
+  JSON.stringify({ group, selector, labels: [labels], ranks: [rank] });
+const several = (...labels: readonly object[]) => [
+  { path: atMac, text: JSON.stringify({ labels, ranks: labels.map(() => rank) }), ttlSeconds: 60, namespace: "lab" },
+];
 
 describe("a tombstone", () => {
   it("is left by a Group that goes, for its uuid and its mac", () => {
@@ -33,6 +39,7 @@ describe("a tombstone", () => {
         path,
         text: left("lab/node", `mac=${mac},role=web,uuid=u-1`, { uuid: "u-1", mac, role: "web" }),
         ttlSeconds: 60,
+        namespace: "lab",
       })),
     );
   });
@@ -40,12 +47,12 @@ describe("a tombstone", () => {
   it.each(identityLabels)("is left by a Group that selects by %s", (label) => {
     const path = `/davit/tombstones/${label}/x`;
     const text = left("lab/node", `${label}=x`, { [label]: "x" });
-    expect(writes([passing(spec({ [label]: "x" }), undefined)])).toEqual([{ path, text, ttlSeconds: 60 }]);
+    expect(writes([passing(spec({ [label]: "x" }), undefined)])).toEqual([
+      { path, text, ttlSeconds: 60, namespace: "lab" },
+    ]);
   });
 
   it.each<[name: string, before: GroupSpec | undefined, after: GroupSpec | undefined]>([
-    ["a Group that names no machine", spec({ role: "web" }), undefined],
-    ["a catch-all", groupSpec({ selector: {}, matchAll: true }), undefined],
     ["a Group that comes", undefined, spec({ mac })],
     ["a Group whose selector stays", spec({ mac }), { ...spec({ mac }), priority: 5, hold: true, profile: "other" }],
     ["a selector whose labels are written in another order", spec({ mac, role: "a" }), spec({ role: "a", mac })],
@@ -60,7 +67,7 @@ describe("a tombstone", () => {
     ["a catch-all", groupSpec({ selector: {}, matchAll: true })],
   ])("is left by a Group that changes to %s", (_name, after) => {
     expect(writes([passing(spec({ mac }), after)])).toEqual([
-      { path: atMac, text: left("lab/node", `mac=${mac}`, { mac }), ttlSeconds: 60 },
+      { path: atMac, text: left("lab/node", `mac=${mac}`, { mac }), ttlSeconds: 60, namespace: "lab" },
     ]);
   });
 
@@ -73,7 +80,9 @@ describe("a tombstone", () => {
     ["it", left("lab/node", `mac=${mac}`, { mac })],
     ["an older version", old("lab/node", `mac=${mac}`)],
   ])("is taken away by its Group when it comes back as it was, as %s tells of it", (_name, text) => {
-    expect(writes([passing(undefined, spec({ mac }))], [[atMac, text]])).toEqual([{ path: atMac, text: undefined }]);
+    expect(writes([passing(undefined, spec({ mac }))], [[atMac, text]])).toEqual([
+      { path: atMac, text: undefined, namespace: "lab" },
+    ]);
   });
 
   it.each<[name: string, text: string]>([
@@ -105,7 +114,8 @@ describe("a tombstone", () => {
     ["several", "{}"],
     ["nobody knows whom", "no JSON"],
   ])("stands for the label alone, too, where an older version left it for %s", (_name, text) => {
-    expect(writes([web], [[atMac, text]])).toEqual(several({ mac }, { mac, role: "web" }));
+    const [written] = writes([web], [[atMac, text]]);
+    expect(JSON.parse(written?.text ?? "")).toEqual({ labels: [{ mac }, { mac, role: "web" }], ranks: [null, rank] });
   });
 
   it("tells of 16 selectors at most: those that went first become the label alone", () => {
@@ -121,5 +131,71 @@ describe("a tombstone", () => {
 
   it("is left by a Group that goes in the step in which another one comes for the same machine", () => {
     expect(writes([passing(undefined, spec({ mac }), "lab/new"), passing(spec({ mac }), undefined)])).toHaveLength(1);
+  });
+
+  it("tells what the Group ranked by besides, and of several each", () => {
+    const important = { ...spec({ mac }), priority: 7 };
+    const [first, second] = [passing(important, undefined, "infra/node"), passing(spec({ mac }), undefined)];
+    const [written] = writes([first, second]);
+    const ranks = [{ namespace: "infra", priority: 7 }, rank];
+    expect(JSON.parse(written?.text ?? "")).toEqual({ labels: [{ mac }, { mac }], ranks });
+  });
+
+  it("has the highest priority of those that became the label alone", () => {
+    const passings = Array.from({ length: 20 }, (_, at) =>
+      passing({ ...spec({ mac, role: `${at}` }), priority: at === 2 ? 9 : 0 }, undefined, `lab/${at}`),
+    );
+    const [written] = writes(passings);
+    expect(JSON.parse(written?.text ?? "").ranks[0]).toEqual({ namespace: "lab", priority: 9 });
+  });
+
+  it("is not left by a Group whose machines all have another one that outranks it", () => {
+    const options = { textAt: () => undefined, ttlSeconds: 60, sha256 };
+    const gone = passing(spec({ mac, role: "web" }), undefined);
+    const asked: string[] = [];
+    const isTaken = ({ id, selectorText }: { readonly id: string; readonly selectorText: string }) => {
+      asked.push(`${id} ${selectorText}`);
+      return true;
+    };
+    expect(tombstoneWrites([gone], { ...options, isTaken })).toEqual([]);
+    expect(asked).toEqual([`lab/node mac=${mac},role=web`]);
+  });
+});
+
+describe("a Group that names no machine", () => {
+  const pattern = (values: readonly string[]) => ({ key: "serial", operator: "Prefix" as const, values });
+  const broad: readonly (readonly [name: string, spec: GroupSpec])[] = [
+    ["a role", spec({ role: "web" })],
+    ["a pattern", groupSpec({ selector: {}, expressions: [pattern(["SN-"])] })],
+    ["everything", groupSpec({ selector: {}, matchAll: true })],
+  ];
+
+  it.each(broad)("leaves one tombstone by its whole selector, %s", (_name, before) => {
+    const [written, ...more] = writes([passing(before, undefined)]);
+    expect(more).toEqual([]);
+    expect(written?.path).toMatch(/^\/davit\/tombstones\/selector\/[0-9a-f]{64}$/);
+    const { selector, expressions } = before;
+    expect(JSON.parse(written?.text ?? "")).toMatchObject({
+      group: "lab/node",
+      labels: [selector],
+      ...(expressions && { expressions: [expressions] }),
+      ranks: [rank],
+    });
+  });
+
+  it.each(broad)("takes it away when it comes back as it was, %s", (_name, before) => {
+    const [stone] = writes([passing(before, undefined)]);
+    const stored = [[stone?.path ?? "", stone?.text ?? ""]] as const;
+    expect(writes([passing(undefined, before)], stored)).toEqual([
+      { path: stone?.path, text: undefined, namespace: "lab" },
+    ]);
+  });
+
+  it("leaves one when its selector changes in any way, and none when nothing but the order does", () => {
+    const before = groupSpec({ selector: { a: "1", b: "2" } });
+    const after = groupSpec({ selector: { b: "2", a: "1" } });
+    expect(writes([passing(before, after)])).toEqual([]);
+    expect(writes([passing(before, groupSpec({ selector: { a: "1", b: "2", c: "3" } }))])).toHaveLength(1);
+    expect(writes([passing(before, { ...before, selector: { ...before.selector, mac } })])).toHaveLength(1);
   });
 });
