@@ -12,9 +12,11 @@ import type { IncomingMessage } from "node:http";
 import { type ConfigName, configNames } from "../boot/boot-configs.ts";
 import { after } from "../lib/soon.ts";
 import { genericPart, isPartName } from "../model/profile.ts";
+import type { Rendered } from "../render/rendered.ts";
 import type { AccessLog, RequestedMachine } from "./access-log.ts";
 import { answerMachine, type Configs, partRoute } from "./boot-answer.ts";
-import { Clients } from "./client-shares.ts";
+import { Clients, type Holder } from "./client-shares.ts";
+import { LargeBodies } from "./large-bodies.ts";
 import type { WireResponse } from "./response-headers.ts";
 import type { FastPath } from "./server.ts";
 import {
@@ -31,6 +33,7 @@ export interface BootFastPathOptions extends BootSigners {
   readonly accessLog: Pick<AccessLog, "follow">;
   /** Tells whose a request is, where clients share. */
   readonly clients?: Clients;
+  readonly large?: LargeBodies;
 }
 
 /** What a path asks for. */
@@ -51,7 +54,7 @@ const longestTarget = 2_048;
 
 /** Makes what `createServer` takes as `fastPath`. */
 export function bootFastPath(options: BootFastPathOptions): FastPath {
-  const { configs, accessLog, clients = new Clients(), ...signers } = options;
+  const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), ...signers } = options;
   const askedBy = readPaths(signers);
   return (request, response, fail) => {
     const target = plainTarget(request, askedBy);
@@ -67,7 +70,7 @@ export function bootFastPath(options: BootFastPathOptions): FastPath {
       });
       const answer =
         signer === undefined || form === undefined
-          ? rendered
+          ? after(rendered, (known) => sendable(known, large, response, client))
           : after(rendered, (known) => answerSignature(signer, known, form));
       if (answer instanceof Promise) answer.then((made) => write(response, made)).catch(fail);
       else write(response, answer);
@@ -115,6 +118,13 @@ interface Answer {
   readonly contentType: string;
   readonly body: string | Buffer;
   readonly byteLength?: number | undefined;
+}
+
+/** The same text, as bytes that it has in common with others where it is long. */
+function sendable(rendered: Rendered, large: LargeBodies, response: WireResponse, client: Holder): Answer {
+  const body = large.take(rendered, response, client);
+  if (typeof body === "string") return rendered;
+  return { contentType: rendered.contentType, body, byteLength: body.length };
 }
 
 function write(response: WireResponse, { contentType, body, byteLength }: Answer): void {

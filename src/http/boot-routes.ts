@@ -11,7 +11,9 @@ import { type GenericPart, genericPart, isPartName } from "../model/profile.ts";
 import { bootScript } from "../render/ipxe.ts";
 import { plainText, type Rendered } from "../render/rendered.ts";
 import { answerMachine, type Configs, partRoute } from "./boot-answer.ts";
+import { Clients } from "./client-shares.ts";
 import { RequestError } from "./errors.ts";
+import { LargeBodies } from "./large-bodies.ts";
 import { rawQueryOf } from "./server.ts";
 import {
   addSignatureRoutes,
@@ -25,14 +27,23 @@ import {
 export interface BootRoutesOptions extends BootSigners {
   /** Finds a machine's config or throws BootError, which errors.ts turns into an answer. */
   readonly configs: Configs;
+  /** Tells whose a request is, where clients share. */
+  readonly clients?: Clients;
+  readonly large?: LargeBodies;
 }
 
-export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { configs, ...signers }) => {
+export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, options) => {
+  const { configs, clients = new Clients(), large = new LargeBodies(), ...signers } = options;
+  const sendTo = (reply: FastifyReply, rendered: Rendered) => {
+    const client = clients.ofRequest(reply.request.raw);
+    const isHead = reply.request.method === "HEAD";
+    return send(reply, rendered.contentType, isHead ? rendered.body : large.take(rendered, reply.raw, client));
+  };
   // Declared here, so that every request object has the same shape.
   app.decorateRequest("machine", undefined);
   app.decorateRequest("asksForSignature", false);
   const method = ["GET", "HEAD"];
-  app.route({ method, url: "/", handler: (_request, reply) => send(reply, plain("davit\n")) });
+  app.route({ method, url: "/", handler: (_request, reply) => sendTo(reply, plain("davit\n")) });
   const endpoints: readonly Endpoint[] = [
     ...["/boot.ipxe", "/boot.ipxe.0"].map((url) => ({ url, render: () => plain(bootScript) })),
     ...configNames.map((name) => ({
@@ -47,7 +58,7 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, { c
       const rawQuery = rawQueryOf(request);
       const signed = signer === undefined ? undefined : queryGrubWantsSigned(request, rawQuery);
       if (signer === undefined || signed === undefined) {
-        return after(render(request, rawQuery), (rendered) => send(reply, rendered));
+        return after(render(request, rawQuery), (rendered) => sendTo(reply, rendered));
       }
       request.asksForSignature = true;
       return sendSignature(reply, signer, render(request, signed), "sig");
@@ -80,9 +91,9 @@ function answer(
   });
 }
 
-const identity = (text: string) => text;
+const identity = (body: string) => body;
 
-function send(reply: FastifyReply, { body, contentType }: Rendered): FastifyReply {
+function send(reply: FastifyReply, contentType: string, body: string | Buffer): FastifyReply {
   // A serializer of our own keeps Fastify from completing the content type of JSON text.
   return reply.headers({ "content-type": contentType, "cache-control": "no-store" }).serializer(identity).send(body);
 }

@@ -31,6 +31,8 @@ export const requestRefusals = {
   overloaded: { status: 503, text: "too many downloads" },
   /** Of one address. */
   crowded: { status: 503, text: "too many connections" },
+  /** Large answers that their clients do not fetch. */
+  unsent: { status: 503, text: "too many large answers" },
   /** An asset that is written all the time. */
   changing: { status: 503, text: "asset is being written" },
 } as const;
