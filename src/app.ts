@@ -103,6 +103,7 @@ export class App {
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "the source's first list is not in the store",
+      provenAtMs: () => this.#controller?.provenAtMs,
       attention: () => [
         ...this.#attention(store, objects.source),
         ...(this.#controller?.attention ?? []),
@@ -178,6 +179,7 @@ export class App {
       clock: this.#clock,
       metrics: this.#metrics,
       isReady: () => this.#boot.index.isReady,
+      provenAtMs: () => this.#controller?.provenAtMs,
     });
   }
 

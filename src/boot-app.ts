@@ -79,6 +79,7 @@ export class BootApp {
     const opsAddress = await this.#boot.listenForOperators({
       waitingFor: "no copy of a store with a finished sync",
       attention: () => this.#attention(),
+      provenAtMs: () => this.#follower.status.provenAtMs,
       measure: () => this.#measure(),
     });
     const machines = await this.#boot.listenForMachines();

@@ -8,6 +8,8 @@ import { advertisedAuthority } from "./advertise.ts";
 import { BootConfigs } from "./boot/boot-configs.ts";
 import { BootError } from "./boot/boot-error.ts";
 import { BootIndex, type BootView } from "./boot/boot-index.ts";
+import { commonDoubts, doubtTexts } from "./boot/doubt.ts";
+import { Freshness } from "./boot/freshness.ts";
 import { NearMisses } from "./boot/near-misses.ts";
 import { RenderThread } from "./boot/render-thread.ts";
 import { SlowWork } from "./boot/slow-work.ts";
@@ -47,6 +49,8 @@ export interface Behind {
   readonly waitingFor: string;
   /** What a person should look at, a line each. */
   readonly attention: () => readonly string[];
+  /** Monotonic: what the objects said by then is served, at least; undefined before the source was heard in this run. */
+  readonly provenAtMs: () => number | undefined;
   /** Called before each scrape: sets what is only known then. */
   readonly measure: () => void;
 }
@@ -63,6 +67,7 @@ const never = new Promise<never>(() => {});
 export class BootService {
   readonly index: BootIndex;
   readonly #history: History;
+  readonly #freshness: Freshness;
   readonly #renderThread: RenderThread;
   readonly #slowWork: SlowWork;
   readonly #options: BootServiceOptions;
@@ -77,11 +82,12 @@ export class BootService {
 
   constructor(options: BootServiceOptions) {
     this.#options = options;
-    const { clock, metrics } = options;
+    const { config, clock, metrics } = options;
+    this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
     this.#history = new History({ clock, metrics });
     this.#renderThread = new RenderThread({ clock });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
-    this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock });
+    this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock, freshness: this.#freshness });
   }
 
   /**
@@ -91,8 +97,10 @@ export class BootService {
   async listenForOperators(behind: Behind): Promise<Address> {
     const { config, log, clock, metrics, version } = this.#options;
     const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true });
+    this.#freshness.provenBy(behind.provenAtMs);
     const text = () => {
       behind.measure();
+      this.#measureDoubt();
       this.#history.measure();
       for (const signer of Object.values(this.#signers)) signer.measure();
       return metrics.text();
@@ -105,6 +113,7 @@ export class BootService {
       ],
       attention: () => [
         ...this.#withheld(),
+        ...this.#doubt(),
         ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
         ...behind.attention(),
       ],
@@ -236,6 +245,20 @@ export class BootService {
   #withheld(): readonly string[] {
     const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];
+  }
+
+  #doubt(): readonly string[] {
+    const { doubt } = this.index;
+    if (doubt === undefined || !this.index.isReady) return [];
+    const since = `what is served was last confirmed ${Math.round(this.#freshness.ageSeconds)} s ago`;
+    const why = doubt === "stale" ? `${doubtTexts[doubt]}: ${since}` : doubtTexts[doubt];
+    return [`boot: no Profile with effect Install is answered: ${why}`];
+  }
+
+  #measureDoubt(): void {
+    const { metrics } = this.#options;
+    metrics.sourceStalenessSeconds.set(this.#freshness.ageSeconds);
+    for (const doubt of commonDoubts) metrics.installDoubt.set({ doubt }, Number(this.index.doubt === doubt));
   }
 
   /** @throws {BootError} notReady, before it is known what machines reach davit by. */

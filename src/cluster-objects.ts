@@ -8,6 +8,7 @@ import { EventRecorder } from "./kubernetes/event-recorder.ts";
 import { loadClusterAccess } from "./kubernetes/kube-config.ts";
 import { StatusWriter } from "./kubernetes/status-writer.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import { signsOfLife } from "./signs-of-life.ts";
 
 /** @throws {StartError} when there is no way to the cluster. */
 export async function openCluster(options: ObjectSourceOptions): Promise<ObjectSource> {
@@ -18,7 +19,8 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const client = new ApiClient({ access, clock, random, log, metrics, version });
   const namespaces = namespacesOf(config, access.namespace);
   const limits = { silenceMs: config.watchSilenceMs };
-  const source = new ClusterSource({ client, namespaces, clock, random, log, metrics, limits });
+  const { proveMs } = signsOfLife(config.maxStalenessMs);
+  const source = new ClusterSource({ client, namespaces, clock, random, log, metrics, limits, proveMs });
   log.info({ server: access.server, namespaces }, "reading objects from the cluster");
   const adminNamespace = adminNamespaceOf(config, namespaces, access.namespace);
   const powerless = powerlessText(adminNamespace, namespaces);

@@ -2,11 +2,13 @@
 
 import { DirectorySource } from "./directory/directory.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import { signsOfLife } from "./signs-of-life.ts";
 
 export function openDirectories({ config, clock, log }: ObjectSourceOptions): ObjectSource {
-  const { manifests, adminNamespace } = config;
+  const { manifests, adminNamespace, maxStalenessMs } = config;
+  const { rescanMs } = signsOfLife(maxStalenessMs);
   return {
-    source: new DirectorySource({ directories: manifests, clock, log: log.child({ part: "directory" }) }),
+    source: new DirectorySource({ directories: manifests, rescanMs, clock, log: log.child({ part: "directory" }) }),
     statusSink: undefined,
     trust: undefined,
     adminNamespace,

@@ -14,6 +14,7 @@ import {
   readCount,
   readDuration,
   readHost,
+  readLimit,
   readNamespace,
   readNetworks,
   readObjectName,
@@ -32,6 +33,15 @@ export const serviceOptions = {
     preset: "10s",
     help: "after a restart, wait this long for the source or the store before serving the copy on disk",
     read: one(readDuration),
+  } satisfies Option<number>,
+  maxStalenessMs: {
+    flag: "max-staleness",
+    value: "DURATION",
+    preset: "60s",
+    help:
+      "machines of a Profile with effect Install wait once the source was last heard longer ago, or not since the " +
+      "start; followers need as much as their store; 0s: they never wait for that",
+    read: one(readLimit),
   } satisfies Option<number>,
   bootAddress: {
     flag: "boot-address",

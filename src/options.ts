@@ -249,6 +249,13 @@ export function readWait(text: string): number | Refusal {
   return typeof durationMs === "number" && durationMs < 1_000 ? new Refusal("must be 1s or longer") : durationMs;
 }
 
+/** @returns milliseconds, a second or more; 0 for no limit. */
+export function readLimit(text: string): number | Refusal {
+  const durationMs = readDuration(text);
+  const isTooShort = typeof durationMs === "number" && durationMs > 0 && durationMs < 1_000;
+  return isTooShort ? new Refusal("must be 1s or longer, or 0s for no limit") : durationMs;
+}
+
 export function readAddress(text: string): Address | Refusal {
   const [, bracketed, plain, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text) ?? [];
   const host = bracketed ?? plain;

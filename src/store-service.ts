@@ -24,6 +24,7 @@ import { StartError } from "./lib/start-error.ts";
 import { localTokenFile, openLocalToken } from "./lib/token-file.ts";
 import { FileProblem } from "./lib/watched-files.ts";
 import type { ClusterTrust } from "./model/cluster-trust.ts";
+import { signsOfLife } from "./signs-of-life.ts";
 import type { Store } from "./store/store.ts";
 import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
 
@@ -37,6 +38,8 @@ export interface StoreServiceOptions {
   readonly metrics: Metrics;
   /** True once followers may have what is in the store. */
   readonly isReady: () => boolean;
+  /** Monotonic: what the source said by then is in the store, at least; undefined before it was heard. */
+  readonly provenAtMs: () => number | undefined;
 }
 
 export class StoreService {
@@ -51,7 +54,8 @@ export class StoreService {
 
   constructor(options: StoreServiceOptions) {
     this.#options = options;
-    this.#streams = new FollowStreams(options);
+    const { beatMs } = signsOfLife(options.config.maxStalenessMs);
+    this.#streams = new FollowStreams({ ...options, beatMs });
     this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
   }
 

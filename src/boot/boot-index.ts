@@ -17,6 +17,8 @@ import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { namesMachine } from "../model/specificity.ts";
 import { BootError, type BootRefusal } from "./boot-error.ts";
+import { type CommonDoubt, type Doubt, doubtTexts } from "./doubt.ts";
+import type { Freshness } from "./freshness.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
 import { Settling } from "./settling.ts";
 
@@ -37,17 +39,26 @@ export interface TemplateText {
 /** What configs are made from. */
 export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "defaultsOf">;
 
+export interface BootIndexOptions {
+  readonly log: Pick<Log, "error">;
+  /** None where documents are all there at once, and nothing comes later. */
+  readonly clock?: Pick<Clock, "monotonicMs">;
+  /** Asked before a Profile that installs is given; without it nothing is too old. */
+  readonly freshness?: Pick<Freshness, "staleness">;
+}
+
 export class BootIndex implements FeedListener {
   readonly #log: Pick<Log, "error">;
   readonly #settling: Settling;
+  readonly #freshness: BootIndexOptions["freshness"];
   #known = new KnownDocuments();
   #selectors = new SelectorIndex<BootGroup>();
   #isOpen = false;
 
-  /** @param options.clock none where documents are all there at once, and nothing comes later. */
-  constructor({ log, clock }: { readonly log: Pick<Log, "error">; readonly clock?: Pick<Clock, "monotonicMs"> }) {
+  constructor({ log, clock, freshness }: BootIndexOptions) {
     this.#log = log;
     this.#settling = new Settling(clock);
+    this.#freshness = freshness;
   }
 
   /** From now on the copy may be served: the source was heard in this run, or the grace time is over. */
@@ -68,6 +79,13 @@ export class BootIndex implements FeedListener {
   /** True while no sync has been complete yet, and only groups that name a machine are answered. */
   get isWithholding(): boolean {
     return this.#known.synced?.complete === false;
+  }
+
+  /** Why no Profile that installs is given now, whatever its Group; undefined when that is left to the objects. */
+  get doubt(): CommonDoubt | undefined {
+    if (this.#known.synced?.half === true) return "half";
+    if (this.#known.unreadable.size > 0) return "unreadable";
+    return this.#freshness?.staleness;
   }
 
   get groupCount(): number {
@@ -133,7 +151,8 @@ export class BootIndex implements FeedListener {
     if (profile.hasFailed) throw new BootError("failed", subject);
     // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
     if (profile.isInstall && this.isWithholding) throw new BootError("withheld", subject);
-    if (profile.isInstall && this.#isDoubtful({ group, profile }, labels)) throw new BootError("doubtful", subject);
+    const doubt = profile.isInstall ? this.#doubtOf({ group, profile }, labels) : undefined;
+    if (doubt !== undefined) throw new BootError("doubtful", { ...subject, problem: doubtTexts[doubt] });
     return { group, profile };
   }
 
@@ -189,11 +208,11 @@ export class BootIndex implements FeedListener {
     return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
   }
 
-  /** True when newer versions, Groups that are not there yet, or a label that cannot be read may say something else. */
-  #isDoubtful({ group, profile }: Machine, { flaws }: Labels): boolean {
-    if (group.isOutdated || profile.isOutdated) return true;
-    if (flaws !== undefined && this.#mayMatter(flaws)) return true;
-    return this.#settling.isUnderWay() && isCatchAll(group);
+  /** Why newer versions, Groups that are not there yet, or a label that cannot be read may say something else. */
+  #doubtOf({ group, profile }: Machine, { flaws }: Labels): Doubt | undefined {
+    if (group.isOutdated || profile.isOutdated) return "outdated";
+    if (flaws !== undefined && this.#mayMatter(flaws)) return "identity";
+    return this.#settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
   }
 
   /** The path alone: a document holds what its user wrote. */

@@ -88,6 +88,8 @@ export class KnownDocuments {
   readonly #tombstones = new KnownTombstones();
   /** Profiles that were removed a moment ago, by `namespace/name`. */
   readonly goneProfiles = new Set<string>();
+  /** Paths whose newest text cannot be read. */
+  readonly unreadable = new Set<string>();
   synced: SyncedDocument | undefined;
 
   /**
@@ -95,6 +97,13 @@ export class KnownDocuments {
    * @returns false when the text cannot be read; then nothing is changed.
    */
   learn(path: string, text: string): boolean {
+    const isRead = this.#learn(path, text);
+    if (!isRead) this.unreadable.add(path);
+    else if (this.unreadable.size > 0) this.unreadable.delete(path);
+    return isRead;
+  }
+
+  #learn(path: string, text: string): boolean {
     const address = documentAddress(path);
     switch (address?.kind) {
       case undefined:
@@ -131,6 +140,7 @@ export class KnownDocuments {
   /** Forgets the document at a path. */
   forget(path: string): void {
     const address = documentAddress(path);
+    this.unreadable.delete(path);
     if (address?.kind === "synced") this.synced = undefined;
     if (address?.kind === "profile") this.profiles.delete(objectId(address));
     if (address?.kind === "group") this.groups.delete(objectId(address));

@@ -57,8 +57,8 @@ export interface ControllerOptions {
   readonly onComplete?: () => void;
 }
 
-/** One name to look at, or all of them, or the tombstones whose time is to begin anew. */
-type Work = ObjectName | { readonly kind: "everything" } | { readonly kind: "tombstones" };
+/** One name to look at, all of them, the tombstones whose time is to begin anew, or that the view has become half. */
+type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" };
 
 // Of names that are only looked at again, one step's worth: large enough that a burst costs few disk writes, small enough
 // to be answered soon. What a source tells is one step whatever its size, as its first list is.
@@ -143,6 +143,13 @@ export class Controller implements SourceListener {
     this.#documents.stop();
   }
 
+  /** Monotonic: what the source said then is in the store. Undefined before this run's first list is. */
+  get provenAtMs(): number | undefined {
+    const { provenAtMs } = this.#options.source;
+    if (!this.#isSynced || provenAtMs === undefined) return undefined;
+    return Math.min(provenAtMs, this.#queue.unfinishedSinceMs ?? provenAtMs);
+  }
+
   /** What waits because of what cannot be read, for a person. */
   get attention(): readonly string[] {
     return this.#planner.attention;
@@ -163,8 +170,10 @@ export class Controller implements SourceListener {
     // What went while the view was half had to stay, and nobody tells its name again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
-    const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver;
+    const isHalfOver = this.#documents.synced()?.half === true && !source.view.isHalf;
+    const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver || isHalfOver;
     this.#tellWithheld();
+    if (this.#isSynced && source.view.isHalf) this.#queue.add({ kind: "half" });
     if (!this.#isSynced || completes || isOver) this.#queue.add({ kind: "everything" });
   }
 
@@ -181,16 +190,19 @@ export class Controller implements SourceListener {
     for (;;) {
       const works = await this.#queue.take(maxNamesPerStep);
       if (works.length === 0) return;
-      if (works.some(({ kind }) => kind === "tombstones")) await this.#renewTombstones();
-      if (works.some(({ kind }) => kind === "everything")) {
-        await this.#syncEverything();
-        continue;
-      }
-      const names = works.filter(isName);
-      if (names.length === 0) continue;
-      if (!this.#isSynced) this.#planner.begin();
-      this.#queue.retryLater(await this.#step(names));
+      await this.#workOff(works);
     }
+  }
+
+  async #workOff(works: readonly Work[]): Promise<void> {
+    const kinds = new Set(works.map(({ kind }) => kind));
+    if (kinds.has("half")) await this.#tellHalf();
+    if (kinds.has("tombstones")) await this.#renewTombstones();
+    if (kinds.has("everything")) return await this.#syncEverything();
+    const names = works.filter(isName);
+    if (names.length === 0) return;
+    if (!this.#isSynced) this.#planner.begin();
+    this.#queue.retryLater(await this.#step(names));
   }
 
   /** Looks at everything now and then, and repairs what was changed from outside. */
@@ -234,17 +246,19 @@ export class Controller implements SourceListener {
       log.warn({}, "the source is empty but the store is not, waiting for a second list to confirm it");
       return;
     }
-    const isWhole = source.view.complete;
+    // What the step is made of: the view may be another one by the time that it is written.
+    const { complete: isWhole, isHalf } = source.view;
     const isFirst = isWhole && !this.#wasWhole;
     if (isFirst) this.#options.onComplete?.();
-    const done = (await this.#step(names)).length === 0 && (await this.#markSynced(isWhole));
-    if (!done) this.#queue.retryLater([{ kind: "everything" }]);
-    else if (isWhole) this.#awaitsWholeView = false;
-    if (isFirst && done) {
+    const done = (await this.#step(names)).length === 0 && (await this.#markSynced(isWhole, isHalf));
+    if (!done) return this.#queue.retryLater([{ kind: "everything" }]);
+    this.#queue.succeeded({ kind: "everything" });
+    if (isWhole) this.#awaitsWholeView = false;
+    if (isFirst) {
       this.#wasWhole = true;
       this.#options.onComplete?.();
     }
-    if (!done || this.#isSynced) return;
+    if (this.#isSynced) return;
     this.#isSynced = true;
     this.#options.onSynced();
   }
@@ -305,13 +319,26 @@ export class Controller implements SourceListener {
   }
 
   /** Writes the key that lets machines be answered; false when the store did not take it. */
-  async #markSynced(sawWholeView: boolean): Promise<boolean> {
+  async #markSynced(sawWholeView: boolean, sawHalf: boolean): Promise<boolean> {
     const { source, clock, sha256 } = this.#options;
     const before = this.#documents.synced();
     const revision = sha256(JSON.stringify(this.#documents.contents()));
     const complete = sawWholeView || before?.complete === true;
-    if (before?.revision === revision && before.complete === complete && before.source === source.kind) return true;
-    const mark: SyncedDocument = { source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete };
+    const half = sawHalf || source.view.isHalf ? { half: true as const } : {};
+    const isSame = before?.revision === revision && before.complete === complete && before.half === half.half;
+    if (isSame && before.source === source.kind) return true;
+    return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
+  }
+
+  /** At once, and before what else was found: nobody knows whom it concerns. What ends it is the next whole view. */
+  async #tellHalf(): Promise<void> {
+    const before = this.#documents.synced();
+    const isTold = before === undefined || before.half === true || !this.#options.source.view.isHalf;
+    if (isTold || (await this.#mark({ ...before, half: true }))) this.#queue.succeeded({ kind: "half" });
+    else this.#queue.retryLater([{ kind: "half" }]);
+  }
+
+  async #mark(mark: SyncedDocument): Promise<boolean> {
     return (await this.#write([{ path: syncedPath, text: encodeDocument(mark) }])) === "written";
   }
 
@@ -327,7 +354,7 @@ export class Controller implements SourceListener {
 }
 
 function isName(work: Work): work is ObjectName {
-  return work.kind !== "everything" && work.kind !== "tombstones";
+  return work.kind !== "everything" && work.kind !== "tombstones" && work.kind !== "half";
 }
 
 function isEmpty({ view }: Source): boolean {

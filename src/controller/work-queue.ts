@@ -27,6 +27,13 @@ export interface WorkQueueOptions<Item> {
   readonly metrics: WorkQueueMetrics;
 }
 
+interface Working {
+  readonly count: number;
+  readonly sinceMs: number;
+  /** When the first of them was added. */
+  readonly addedAtMs: number;
+}
+
 interface Waiting<Item> {
   readonly item: Item;
   readonly sinceMs: number;
@@ -45,7 +52,9 @@ export class WorkQueue<Item> {
   readonly #stopped = new AbortController();
   #wake: (() => void) | undefined;
   /** What was taken last and is worked on. */
-  #working: { readonly count: number; readonly sinceMs: number } | undefined;
+  #working: Working | undefined;
+  /** When the first was added of all that failed since the last time that nothing was failing. */
+  #failingSinceMs: number | undefined;
 
   constructor(options: WorkQueueOptions<Item>) {
     this.#options = options;
@@ -58,6 +67,14 @@ export class WorkQueue<Item> {
 
   get depth(): number {
     return this.#waiting.size;
+  }
+
+  /** Monotonic: no name that was added before is unfinished; undefined while none is. */
+  get unfinishedSinceMs(): number | undefined {
+    // They wait in the order in which they came.
+    const waiting = this.#waiting.values().next().value?.sinceMs;
+    const known = [waiting, this.#working?.addedAtMs, this.#failingSinceMs].filter((sinceMs) => sinceMs !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
   }
 
   /** Adds a name that has company of no meaning: of such names, `take` takes as many as it is asked for. */
@@ -77,6 +94,8 @@ export class WorkQueue<Item> {
   retryLater(items: readonly Item[]): void {
     if (items.length === 0) return;
     const { clock, metrics, name } = this.#options;
+    const sinceMs = this.#working?.addedAtMs ?? clock.monotonicMs();
+    this.#failingSinceMs = Math.min(sinceMs, this.#failingSinceMs ?? sinceMs);
     const failures = items.reduce((most, item) => Math.max(most, this.#fail(item)), 0);
     const delayMs = Math.max(backoffMs(failures, retryDelays), this.#limit.reserveMs());
     metrics.queueRetries.inc({ name }, items.length);
@@ -88,6 +107,7 @@ export class WorkQueue<Item> {
   /** Ends a name's row of failures. */
   succeeded(item: Item): void {
     this.#failures.delete(this.#options.keyOf(item));
+    if (this.#failures.size === 0) this.#failingSinceMs = undefined;
   }
 
   /**
@@ -106,13 +126,15 @@ export class WorkQueue<Item> {
     const nowMs = clock.monotonicMs();
     const taken: Item[] = [];
     let others = 0;
+    let addedAtMs = nowMs;
     for (const [key, { item, sinceMs, isTold }] of this.#waiting) {
       if (!isTold && others++ >= limit) continue;
       this.#waiting.delete(key);
       taken.push(item);
+      addedAtMs = Math.min(addedAtMs, sinceMs);
       metrics.queueSeconds.observe({ name }, (nowMs - sinceMs) / 1_000);
     }
-    this.#working = { count: taken.length, sinceMs: nowMs };
+    this.#working = { count: taken.length, sinceMs: nowMs, addedAtMs };
     return taken;
   }
 

@@ -27,10 +27,11 @@ export interface DirectorySourceOptions {
   readonly log: Log;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
+  /** How long nothing may be looked at, from 1 on: without a watch, as on some network file systems, a change is that late. */
+  readonly rescanMs?: number;
 }
 
-// Without a watch, as on some network file systems, this is how late a change is seen.
-const rescanMs = 30_000;
+const presetRescanMs = 30_000;
 // While nothing was found or something is amiss, the next look is worth more.
 const anxiousRescanMs = 5_000;
 // Longer than a file has to be at rest: one that never is must not keep davit from starting.
@@ -47,6 +48,8 @@ export class DirectorySource implements Source {
   readonly #lookLog: LookLog;
   readonly #ended = new AbortController();
   #looks = 0;
+  /** When the last look began that missed nothing. */
+  #provenAtMs: number | undefined;
   #isStirred = false;
   #pause = new AbortController();
   #readers: Readers | undefined;
@@ -60,6 +63,10 @@ export class DirectorySource implements Source {
 
   get view(): SourceView {
     return this.#holdings;
+  }
+
+  get provenAtMs(): number | undefined {
+    return this.#provenAtMs;
   }
 
   /** @throws {Error} when the CRD files cannot be read. */
@@ -116,7 +123,9 @@ export class DirectorySource implements Source {
    * @returns after how many milliseconds the next one is due.
    */
   async #look(readers: Readers, listener: SourceListener, mayWait: boolean): Promise<number> {
-    const listing = await listFiles(this.#options.directories);
+    const { directories, rescanMs = presetRescanMs } = this.#options;
+    const began = this.#moment();
+    const listing = await listFiles(directories);
     this.#files.see(listing, this.#moment());
     const parsedCount = await this.#read(readers);
     if (this.#ended.signal.aborted) return 0;
@@ -127,7 +136,8 @@ export class DirectorySource implements Source {
     const { length: files } = listing.files;
     this.#options.log.debug({ files, parsed: parsedCount, changed: changed.length }, "directories read");
     if (waitMs !== undefined) return waitMs;
-    return this.#holdings.size === 0 || !this.#holdings.complete ? anxiousRescanMs : rescanMs;
+    this.#provenAtMs = began.monotonicMs;
+    return this.#holdings.size === 0 || !this.#holdings.complete ? Math.min(anxiousRescanMs, rescanMs) : rescanMs;
   }
 
   /** Reads files that changed; returns how many were read by now. */

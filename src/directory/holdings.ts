@@ -60,10 +60,15 @@ export class Holdings implements SourceView {
   #problems: readonly FileProblem[] = [];
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
+  #isHalf = true;
   #withheld: readonly ObjectName[] = [];
 
   get complete(): boolean {
     return this.#isComplete;
+  }
+
+  get isHalf(): boolean {
+    return this.#isHalf;
   }
 
   get problems(): readonly FileProblem[] {
@@ -117,6 +122,7 @@ export class Holdings implements SourceView {
     const differs = isComplete !== this.#isComplete || !isDeepStrictEqual(problems, this.#problems);
     this.#problems = problems;
     this.#isComplete = isComplete;
+    this.#isHalf = hasNameless([...look.problems, ...files.flatMap((file) => file.problems)], definitions);
     const changed = resolved.flatMap(({ object }) =>
       object !== undefined && this.#put(object) ? [nameOf(object)] : [],
     );
@@ -220,6 +226,22 @@ function toRefusal(id: ObjectName, told: Pick<Refusal, "origin" | "message">, is
 
 function hidesMachines(definition: Definition): boolean {
   return definition.kind === "refused" && definition.hidesMachines === true;
+}
+
+/** Refused Profiles and Groups have a problem at their place and a name, under which their refusal is known. */
+function hasNameless(
+  problems: readonly FileProblem[],
+  definitions: ReadonlyMap<string, readonly Definition[]>,
+): boolean {
+  if (problems.length === 0) return false;
+  const named = [...definitions.values()].flat().filter(({ kind }) => kind === "refused");
+  const places = new Set(named.filter(isOwn).map(originOf));
+  return problems.some(({ origin }) => !places.has(origin));
+}
+
+function isOwn(definition: Definition): boolean {
+  const { kind } = nameOfDefinition(definition);
+  return kind === "Profile" || kind === "Group";
 }
 
 function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {

@@ -20,6 +20,8 @@ export interface ConnectionOptions {
   readonly silenceMs: number;
   /** Ends the connection without an error. */
   readonly signal: AbortSignal;
+  /** The store is about to be asked. */
+  readonly connected: () => void;
   readonly heard: (chunk: Buffer) => void;
 }
 
@@ -34,11 +36,14 @@ const connectLimitMs = 5_000;
  * @throws {FollowError} with the reason of its end, unless `signal` ended it; and whatever `heard` throws.
  */
 export async function listenToStore(options: ConnectionOptions): Promise<void> {
-  const { signal, heard } = options;
+  const { signal, connected, heard } = options;
   const sent = send(options);
   const silence = new Deadline({ clock: options.clock, durationMs: options.silenceMs });
   const connecting = new Deadline({ clock: options.clock, durationMs: connectLimitMs });
-  whenConnected(sent, () => connecting.cancel());
+  whenConnected(sent, () => {
+    connecting.cancel();
+    connected();
+  });
   const stop = () => sent.destroy();
   signal.addEventListener("abort", stop, { once: true });
   for (const deadline of [silence, connecting]) {

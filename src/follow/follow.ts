@@ -10,11 +10,12 @@ import { backoffMs, type Clock } from "../lib/clock.ts";
 import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
-import { decodeFollowLine } from "../model/follow-line.ts";
+import { decodeFollowLine, type FollowLine } from "../model/follow-line.ts";
 import { listenToStore } from "./connection.ts";
 import { type Effect, FollowedCopy, isSynced } from "./copy.ts";
 import type { CopyFile } from "./copy-file.ts";
 import { FollowError } from "./follow-error.ts";
+import { StoreClock } from "./store-clock.ts";
 import type { Credentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
@@ -38,6 +39,11 @@ export interface FollowStatus {
   readonly index: number | undefined;
   /** Since that copy was last known to be what the store has. */
   readonly ageSeconds: number | undefined;
+  /**
+   * Monotonic: what the store's source said by then is in the copy, at least. Undefined before the store has said so in
+   * this run, and while it is withheld.
+   */
+  readonly provenAtMs: number | undefined;
 }
 
 interface Listening {
@@ -65,6 +71,9 @@ export class StoreFollower implements Feed {
   #isConnected = false;
   /** Monotonic; when the copy that is served was last what the store has. */
   #currentAtMs: number | undefined;
+  #provenAtMs: number | undefined;
+  #askedAtMs = 0;
+  #storeClock: StoreClock | undefined;
   #attempt = 0;
   /** True after a bug of ours: what listeners have may differ from the copy, so the store is asked for everything. */
   #isDoubtful = false;
@@ -86,6 +95,7 @@ export class StoreFollower implements Feed {
       isWithheld: this.#copy.isWithheld,
       index: this.#copy.served?.index,
       ageSeconds: sinceMs === undefined ? undefined : sinceMs / 1000,
+      provenAtMs: this.#copy.isWithheld ? undefined : this.#provenAtMs,
     };
   }
 
@@ -137,13 +147,17 @@ export class StoreFollower implements Feed {
     const lines = new LineReader({ maxLineBytes, refuse });
     const { signal } = this.#stopping;
     this.#copy.begin();
+    this.#storeClock = undefined;
+    const connected = () => {
+      this.#askedAtMs = clock.monotonicMs();
+    };
     const heard = (chunk: Buffer) => {
       for (const line of lines.push(chunk)) this.#takeLine(line);
     };
     try {
       const credentials = await this.#credentials();
       const place = this.#isDoubtful ? undefined : this.#copy.place;
-      await listenToStore({ url, credentials, place, clock, silenceMs, signal, heard });
+      await listenToStore({ url, credentials, place, clock, silenceMs, signal, connected, heard });
     } catch (error) {
       this.#tellFailure(error);
     }
@@ -161,6 +175,9 @@ export class StoreFollower implements Feed {
     const line = decodeFollowLine(text);
     if (line === undefined) throw new FollowError("protocol", "a line is not of this protocol");
     const effect = this.#copy.take(line);
+    // What was proven of another copy says nothing of this one.
+    if (effect.kind === "replaced") this.#provenAtMs = undefined;
+    this.#takeTimes(line);
     if (effect.kind === "none") return;
     if (!this.#isConnected) this.#options.log.info({ index: this.#copy.place?.index }, "following the store");
     this.#isConnected = true;
@@ -168,6 +185,18 @@ export class StoreFollower implements Feed {
     // The store sends one to who has caught up. One that is cut before, for being slow, shall not come back at once.
     if (line.kind === "heartbeat") this.#attempt = 0;
     this.#apply(effect);
+  }
+
+  #takeTimes(line: FollowLine): void {
+    if (!("nowMs" in line) || line.nowMs === undefined) return;
+    if (line.kind !== "heartbeat") {
+      this.#storeClock = new StoreClock(this.#askedAtMs, line.nowMs);
+      return;
+    }
+    const storeClock = this.#storeClock;
+    storeClock?.hear(line.nowMs, this.#options.clock.monotonicMs());
+    if (storeClock === undefined || line.provenMs === undefined || this.#copy.isWithheld) return;
+    this.#provenAtMs = Math.max(storeClock.localTime(line.provenMs), this.#provenAtMs ?? Number.NEGATIVE_INFINITY);
   }
 
   #apply(effect: Exclude<Effect, { kind: "none" }>): void {

@@ -20,6 +20,12 @@ interface Step extends FollowPlace {
   lines?: string;
 }
 
+/** What a dump begins with. */
+interface Greeting {
+  readonly cluster: string;
+  readonly nowMs?: number;
+}
+
 const presetMaxSteps = 1_000;
 const presetMaxBytes = 16 * 1024 * 1024;
 
@@ -95,8 +101,8 @@ export class FollowHistory {
   }
 
   /** The lines of a dump, in pieces, as everything stands now: what changes meanwhile does not show. */
-  dump(cluster: string, now: FollowPlace): Iterator<string> {
-    return dumpLines([...this.#documents], { ...now, cluster });
+  dump(greeting: Greeting, now: FollowPlace): Iterator<string> {
+    return dumpLines([...this.#documents], greeting, now);
   }
 
   #drop(): void {
@@ -110,9 +116,10 @@ export class FollowHistory {
 
 function* dumpLines(
   documents: readonly (readonly [path: string, text: string])[],
-  { cluster, index, run }: FollowPlace & { readonly cluster: string },
+  greeting: Greeting,
+  { index, run }: FollowPlace,
 ): Iterator<string> {
-  let chunk = encodeFollowLine({ kind: "dump", cluster });
+  let chunk = encodeFollowLine({ kind: "dump", ...greeting });
   for (const [path, text] of documents) {
     chunk += encodeFollowLine({ kind: "put", path, text });
     if (chunk.length < chunkLength) continue;

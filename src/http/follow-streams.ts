@@ -21,6 +21,10 @@ export interface FollowRequest {
 export interface FollowStreamsOptions {
   readonly store: Store;
   readonly clock: Clock;
+  /** Monotonic: what the source said by then is in the store, at least; undefined before it was heard. */
+  readonly provenAtMs: () => number | undefined;
+  /** How often a follower is told that nothing has changed; `heartbeatMs` unless given. */
+  readonly beatMs?: number | undefined;
   readonly history?: FollowHistoryOptions;
   readonly maxFollowers?: number;
 }
@@ -44,15 +48,20 @@ const maxMissedBeats = 3;
 export class FollowStreams {
   readonly #store: Store;
   readonly #clock: Clock;
+  readonly #provenAtMs: FollowStreamsOptions["provenAtMs"];
+  readonly #beatMs: number;
   readonly #maxFollowers: number;
   readonly #history: FollowHistory;
   readonly #streams = new Set<Stream>();
   readonly #stopping = new AbortController();
   readonly #unfollow: () => void;
 
-  constructor({ store, clock, history, maxFollowers = presetMaxFollowers }: FollowStreamsOptions) {
+  constructor(options: FollowStreamsOptions) {
+    const { store, clock, provenAtMs, beatMs = heartbeatMs, history, maxFollowers = presetMaxFollowers } = options;
     this.#store = store;
     this.#clock = clock;
+    this.#provenAtMs = provenAtMs;
+    this.#beatMs = beatMs;
     this.#maxFollowers = maxFollowers;
     this.#history = new FollowHistory(this.#place, history);
     this.#unfollow = store.follow(davitRoot, {
@@ -81,7 +90,8 @@ export class FollowStreams {
     const now = this.#place;
     const isKnown = cluster === clusterId && after !== undefined;
     const resumed = isKnown ? this.#history.positionAfter(after, now) : undefined;
-    const dump = resumed === undefined ? this.#history.dump(clusterId, now) : undefined;
+    const greeting = { cluster: clusterId, nowMs: this.#nowMs };
+    const dump = resumed === undefined ? this.#history.dump(greeting, now) : undefined;
     const position = resumed ?? this.#history.end;
     const stream: Stream = { response, dump, position, isFlowing: true, missedBeats: 0 };
     this.#streams.add(stream);
@@ -91,7 +101,7 @@ export class FollowStreams {
       stream.missedBeats = 0;
       this.#pump(stream);
     });
-    if (dump === undefined) this.#write(stream, encodeFollowLine({ kind: "resume", cluster: clusterId }));
+    if (dump === undefined) this.#write(stream, encodeFollowLine({ kind: "resume", ...greeting }));
     this.#pump(stream);
     if (stream.isFlowing) this.#write(stream, this.#now());
     if (this.#stopping.signal.aborted) response.end();
@@ -135,7 +145,7 @@ export class FollowStreams {
   async #beat(): Promise<void> {
     const { signal } = this.#stopping;
     for (;;) {
-      await this.#clock.sleep(heartbeatMs, signal);
+      await this.#clock.sleep(this.#beatMs, signal);
       if (signal.aborted) return;
       for (const stream of this.#streams) this.#beatOne(stream);
     }
@@ -145,11 +155,17 @@ export class FollowStreams {
     // One that flows has everything up to now, so the index is true of it.
     if (stream.isFlowing) this.#write(stream, this.#now());
     else stream.missedBeats += 1;
-    if (stream.missedBeats >= maxMissedBeats) stream.response.destroy();
+    if (stream.missedBeats * this.#beatMs >= maxMissedBeats * heartbeatMs) stream.response.destroy();
   }
 
   #now(): string {
-    return encodeFollowLine({ kind: "heartbeat", ...this.#place });
+    const provenAtMs = this.#provenAtMs();
+    const provenMs = provenAtMs === undefined ? undefined : Math.floor(provenAtMs);
+    return encodeFollowLine({ kind: "heartbeat", ...this.#place, nowMs: this.#nowMs, provenMs });
+  }
+
+  get #nowMs(): number {
+    return Math.ceil(this.#clock.monotonicMs());
   }
 
   get #place(): FollowPlace {

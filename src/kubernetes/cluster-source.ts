@@ -40,12 +40,16 @@ export interface ClusterSourceOptions {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "watchConnected" | "watchRestarts" | "relists" | "cacheAgeSeconds">;
   readonly limits?: WatchLimits;
+  /** How long a watch of Profiles or Groups may be silent before the API server is asked for a sign of life. */
+  readonly proveMs?: number;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
 }
 
 /** A Profile or Group as the API server has it, for whoever writes its status. */
 export type SeenObject = Held<Judgement>;
+
+const presetProveMs = 15_000;
 
 // The second look at a cluster that was empty; a person who has just installed davit does not wait for it.
 const confirmEmptyMs = 5_000;
@@ -55,6 +59,7 @@ interface Parts {
   readonly namespaces: ScopeNamespaces;
   readonly configMaps: ConfigMaps;
   readonly secrets: Secrets;
+  readonly held: HeldChanges;
   readonly watches: OwnWatches;
 }
 
@@ -71,6 +76,7 @@ export class ClusterSource implements Source {
   #awaited = new Set<string>();
   #toldExtent: string | undefined;
   #isConfirming = false;
+  #proving: Promise<void> | undefined;
 
   constructor(options: ClusterSourceOptions) {
     this.#options = options;
@@ -84,6 +90,16 @@ export class ClusterSource implements Source {
 
   get isFollowed(): boolean {
     return this.#parts?.watches.areConnected === true;
+  }
+
+  get provenAtMs(): number | undefined {
+    if (this.#parts === undefined || this.#toldExtent === undefined) return undefined;
+    const { watches, configMaps, held } = this.#parts;
+    const { provenAtMs } = watches;
+    if (provenAtMs === undefined) return undefined;
+    // What is known to be otherwise by now, and does not show yet.
+    const lags = [configMaps.unreadSinceMs(held.lost), held.sinceMs, this.#health.unheardSinceMs(held.lost)];
+    return lags.reduce<number>((sinceMs, lagMs) => Math.min(sinceMs, lagMs ?? sinceMs), provenAtMs);
   }
 
   /** Seconds since the API server was last heard, by the watch of Profiles or Groups that has waited longest. */
@@ -128,6 +144,7 @@ export class ClusterSource implements Source {
     this.#awaited = new Set(this.#parts.watches.keys);
     this.#parts.configMaps.start();
     this.#parts.watches.start();
+    this.#proving = this.#prove(this.#parts.watches);
   }
 
   /** Idempotent. */
@@ -136,7 +153,18 @@ export class ClusterSource implements Source {
     if (this.#parts === undefined) return;
     const { watches, configMaps, secrets } = this.#parts;
     await watches.stop();
-    await Promise.all([configMaps.stop(), secrets.stop()]);
+    await Promise.all([configMaps.stop(), secrets.stop(), this.#proving]);
+  }
+
+  /** Asks for a sign of life where none comes by itself: bookmarks are no sooner than every minute. */
+  async #prove(watches: OwnWatches): Promise<void> {
+    const { clock, proveMs = presetProveMs } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await clock.sleep(proveMs, signal);
+      // One that was heard a moment ago would else go on for twice as long.
+      if (!signal.aborted) await watches.prove(proveMs / 2);
+    }
   }
 
   #makeParts(admission: Admission): Parts {
@@ -155,7 +183,7 @@ export class ClusterSource implements Source {
         watches.add(kind, namespace, this.#makeWatch(context, { kind, namespace, key, held }));
       }
     }
-    return { view, namespaces, configMaps, secrets, watches };
+    return { view, namespaces, configMaps, secrets, held, watches };
   }
 
   #makeNamespaces(): ScopeNamespaces {
@@ -301,6 +329,7 @@ function ownChange(kind: OwnName["kind"], { namespace, name, kind: change }: Mir
 
 const nothingYet: SourceView = {
   complete: false,
+  isHalf: true,
   problems: [],
   refusals: [],
   refusalOf: () => undefined,

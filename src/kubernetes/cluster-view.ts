@@ -68,6 +68,10 @@ export class ClusterView implements SourceView {
     return this.#watches.lost;
   }
 
+  get isHalf(): boolean {
+    return !this.complete;
+  }
+
   isGone({ kind, namespace, name }: ObjectName): boolean {
     if (this.get(kind, namespace, name) !== undefined) return false;
     if (kind === "ConfigMap" || kind === "Secret") return this.#isReferenceGone({ kind, namespace, name });

@@ -40,6 +40,8 @@ export class ConfigMaps {
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
   readonly #waiting = new Set<Entry>();
+  /** Since when it is known that what they hold is not what was read. */
+  readonly #unread = new Map<Entry, number>();
   #reads = 0;
 
   /** @param changed told when it is known for the first time what a wanted one is, and with each change. */
@@ -61,6 +63,13 @@ export class ConfigMaps {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all([...this.#watches.values()].map(({ stop }) => stop()));
+  }
+
+  /** Monotonic: since when one of them is another than the one that was read; those of lost namespaces aside. */
+  unreadSinceMs(lost: ReadonlySet<string>): number | undefined {
+    // The one that has waited longest comes first.
+    for (const [{ reference }, sinceMs] of this.#unread) if (!lost.has(reference.namespace)) return sinceMs;
+    return undefined;
   }
 
   get(namespace: string, name: string): ConfigMapObject | undefined {
@@ -93,7 +102,9 @@ export class ConfigMaps {
   }
 
   unwant({ namespace, name }: Reference): void {
+    const entry = this.#entries.get(`${namespace}/${name}`);
     this.#entries.delete(`${namespace}/${name}`);
+    if (entry !== undefined) this.#unread.delete(entry);
   }
 
   #makeWatch(namespace: string | undefined): RunningWatch<null> {
@@ -162,6 +173,7 @@ export class ConfigMaps {
   }
 
   #enqueue(entry: Entry): void {
+    if (!this.#unread.has(entry)) this.#unread.set(entry, this.#context.clock.monotonicMs());
     this.#waiting.add(entry);
     this.#readNext();
   }
@@ -219,11 +231,13 @@ export class ConfigMaps {
   }
 
   #settleWithout(entry: Entry, isForbidden: boolean): void {
+    this.#unread.delete(entry);
     const isSame = entry.isKnown && entry.object === undefined && entry.isForbidden === isForbidden;
     if (!isSame) this.#settle(entry, undefined, isForbidden);
   }
 
   #settle(entry: Entry, object: ConfigMapObject | undefined, isForbidden = false): void {
+    this.#unread.delete(entry);
     entry.object = object;
     entry.isForbidden = isForbidden;
     entry.isKnown = true;

@@ -44,12 +44,18 @@ export class HeldChanges {
   readonly #heard = new Map<string, number>();
   readonly #held = new Map<string, OwnName>();
   #isHolding = false;
+  #sinceMs: number | undefined;
   #isLooking = false;
   /** Of the last wait that has begun: only that one may end the holding. */
   #settling = 0;
 
   constructor(options: HeldChangesOptions) {
     this.#options = options;
+  }
+
+  /** Monotonic: since when a change waits of a namespace that was not given up; undefined while none does. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs;
   }
 
   /** A list, or the watch of this name, failed. */
@@ -72,6 +78,7 @@ export class HeldChanges {
   offer(names: readonly OwnName[]): { readonly now: readonly OwnName[]; readonly later: readonly OwnName[] } {
     const { now = [], later = [] } = Object.groupBy(names, (name) => (this.#waits(name) ? "later" : "now"));
     for (const name of later) this.#held.set(objectKey(name), name);
+    if (later.some(({ namespace }) => !this.lost.has(namespace))) this.#sinceMs ??= this.#nowMs;
     return { now, later };
   }
 
@@ -90,6 +97,7 @@ export class HeldChanges {
     this.#isHolding = [...this.#unheard.keys()].some((watch) => !this.#isLost(watch));
     const released = [...this.#held].filter(([, name]) => !this.#waits(name));
     for (const [key] of released) this.#held.delete(key);
+    if (!this.#isHolding) this.#sinceMs = undefined;
     if (released.length > 0) release(released.map(([, name]) => name));
     if (found.length > 0) lostChanged();
   }

@@ -10,6 +10,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import { ApiError } from "./api-error.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { failureText } from "./failure-text.ts";
 import { type Held, Mirror, type MirrorChange, type ReadObject, readMeta } from "./mirror.ts";
@@ -100,7 +101,9 @@ export class ObjectWatch<Value> {
   #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
   #isConnected = false;
+  #isRefused = false;
   #heardAtMs: number;
+  #provenAtMs = Number.NEGATIVE_INFINITY;
   #toldAtMs = 0;
   #isEmptied = false;
   #lastFailure = "";
@@ -130,6 +133,16 @@ export class ObjectWatch<Value> {
     return this.#heardAtMs;
   }
 
+  /** Monotonic: what the API server had then is held, as far as it told; undefined before the first list. */
+  get provenAtMs(): number | undefined {
+    return this.#isSynced ? Math.max(this.#heardAtMs, this.#provenAtMs) : undefined;
+  }
+
+  /** The API server said last that this may not be read. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
   get(namespace: string, name: string): Held<Value> | undefined {
     return this.#mirror.get(namespace, name);
   }
@@ -140,6 +153,24 @@ export class ObjectWatch<Value> {
 
   start(): void {
     this.#running = this.#run();
+  }
+
+  /** Asks the API server for a sign of life, unless one has come for less than `silenceMs`, or the watch does not stand. */
+  async prove(silenceMs: number): Promise<void> {
+    const { client, clock } = this.#options;
+    const atMs = clock.monotonicMs();
+    const version = this.#newestVersion;
+    const isSilent = atMs - (this.provenAtMs ?? atMs) >= silenceMs;
+    if (!this.#isConnected || !isSilent || version === undefined) return;
+    try {
+      const isRewound = await hasRewound({ client, request: this.#request(this.#stopping.signal, {}), version });
+      if (isRewound) this.#isDoubtful = true;
+      if (isRewound) this.#listNow.abort();
+      else if (this.#isConnected) this.#provenAtMs = atMs;
+    } catch (error) {
+      // The watch says why, when it ends, too.
+      if (!(error instanceof ApiError) && !this.#stopping.signal.aborted) throw error;
+    }
   }
 
   /** Lists everything now. */
@@ -297,6 +328,7 @@ export class ObjectWatch<Value> {
     if (this.#lastFailure !== "") log.info({ what: target.what, awaySeconds }, "the cluster answers again");
     this.#lastFailure = "";
     this.#isConnected = true;
+    this.#isRefused = false;
     listener.connected?.(true);
   }
 
@@ -318,6 +350,7 @@ export class ObjectWatch<Value> {
     if (isFailure) this.#tellFailure(failure, text);
     if (this.#isConnected) listener.connected?.(false);
     this.#isConnected = false;
+    this.#isRefused = failure.reason === "refused";
     listener.failed?.(failure, text);
     return Math.max(nextMs, failure.retryAfterMs ?? 0);
   }

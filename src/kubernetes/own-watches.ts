@@ -66,6 +66,20 @@ export class OwnWatches {
     return Math.min(...this.#hopeful().map((watch) => watch.heardAtMs));
   }
 
+  /** Monotonic: what the API server had then is held, wherever there is still hope; undefined before every list was read. */
+  get provenAtMs(): number | undefined {
+    let provenAtMs = Number.POSITIVE_INFINITY;
+    for (const [key, { watch }] of this.#running) {
+      if (!this.isLost(key)) provenAtMs = Math.min(provenAtMs, watch.provenAtMs ?? Number.NaN);
+    }
+    return Number.isFinite(provenAtMs) ? provenAtMs : undefined;
+  }
+
+  /** Asks the API server for a sign of life of each watch that was silent for so long. */
+  async prove(silenceMs: number): Promise<void> {
+    await Promise.all(this.#hopeful().map((watch) => watch.prove(silenceMs)));
+  }
+
   /** True for a watch of a namespace that was given up. */
   isLost(key: string): boolean {
     return this.lost.has(key.slice(key.indexOf("/") + 1));

@@ -44,7 +44,6 @@ export interface RunningWatch<Value> {
 /** Makes a watch; it is not started. */
 export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>): RunningWatch<Value> {
   const { resource, namespace, name, metadataOnly, read, listener } = wish;
-  const tracked = context.health.track(resource);
   const where = namespace === undefined ? "in all namespaces" : `in ${namespace}`;
   const watch = new ObjectWatch({
     ...context,
@@ -70,6 +69,7 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
     },
   });
+  const tracked = context.health.track(resource, watch, namespace);
   const stop = async () => {
     await watch.stop();
     tracked.end();

@@ -11,6 +11,13 @@ interface Count {
   connected: number;
 }
 
+/** What is asked of a watch itself. */
+export interface TrackedWatch {
+  readonly isRefused: boolean;
+  /** Monotonic: when it was last heard; at first, when it was made. */
+  readonly heardAtMs: number;
+}
+
 /** One watch's part in it. */
 export interface Tracked {
   connected(isConnected: boolean): void;
@@ -25,6 +32,8 @@ export class WatchHealth {
   readonly #counts = new Map<string, Count>();
   /** Of watches that are not connected. */
   readonly #troubles = new Map<Tracked, string>();
+  /** By what they read. */
+  readonly #unconnected = new Map<TrackedWatch, string | undefined>();
 
   constructor(metrics: Pick<Metrics, "watchConnected">) {
     this.#metrics = metrics;
@@ -35,7 +44,17 @@ export class WatchHealth {
     return [...new Set(this.#troubles.values())];
   }
 
-  track({ plural }: Resource): Tracked {
+  /** Monotonic: since when a watch is not heard that may read; undefined where all are, but for lost namespaces. */
+  unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
+    let sinceMs: number | undefined;
+    for (const [{ isRefused, heardAtMs }, namespace = ""] of this.#unconnected) {
+      if (!isRefused && !lost.has(namespace)) sinceMs = Math.min(heardAtMs, sinceMs ?? heardAtMs);
+    }
+    return sinceMs;
+  }
+
+  /** @param namespace which it reads; undefined for all. */
+  track({ plural }: Resource, watch: TrackedWatch, namespace: string | undefined): Tracked {
     const count = this.#counts.get(plural) ?? { total: 0, connected: 0 };
     this.#counts.set(plural, count);
     let isConnected = false;
@@ -46,14 +65,18 @@ export class WatchHealth {
       this.#metrics.watchConnected.set({ resource: plural }, Number(count.connected === count.total));
     };
     change(false, 1);
+    this.#unconnected.set(watch, namespace);
     const tracked: Tracked = {
       connected: (now) => {
         if (now) this.#troubles.delete(tracked);
+        if (now) this.#unconnected.delete(watch);
+        else this.#unconnected.set(watch, namespace);
         change(now, 0);
       },
       failed: (text) => void this.#troubles.set(tracked, text),
       end: () => {
         this.#troubles.delete(tracked);
+        this.#unconnected.delete(watch);
         change(false, -1);
       },
     };

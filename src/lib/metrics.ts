@@ -67,6 +67,17 @@ function bootMetrics(registers: Registry[]) {
       labelNames: ["reason"],
       registers,
     }),
+    installDoubt: new Gauge({
+      name: "davit_install_doubt",
+      help: "1 while Profiles with effect Install are answered 503, by why; those of one object are no part of it.",
+      labelNames: ["doubt"],
+      registers,
+    }),
+    sourceStalenessSeconds: new Gauge({
+      name: "davit_source_staleness_seconds",
+      help: "Time since the source last confirmed what is served; since the start while it has not. See --max-staleness.",
+      registers,
+    }),
     historyLost: new Counter({
       name: "davit_boot_history_lost_total",
       help: "Answered requests of machines that came faster than the history could record them, and are not in it.",

@@ -119,6 +119,8 @@ export interface GoneSelector {
 }
 
 export interface SyncedDocument {
+  /** Part of the source cannot be read now, and may hold an object of any machine: no `Install` is served. */
+  readonly half?: true;
   /** Which source filled the store: `directory` or `cluster`. */
   readonly source: string;
   /** When, RFC 3339. */

@@ -2,25 +2,30 @@
  * What the store tells its followers: newline-delimited JSON, one object a line. A follower asks with the cluster, the
  * index and the run that it has, and gets either everything (`dump`) or what it lacks (`resume`):
  *
- *   {"kind":"dump","cluster":"<id>"}                forget everything; what follows is all there is
- *   {"kind":"resume","cluster":"<id>"}              keep what you have; what follows comes after it
+ *   {"kind":"dump","cluster":"<id>","nowMs":T}      forget everything; what follows is all there is
+ *   {"kind":"resume","cluster":"<id>","nowMs":T}    keep what you have; what follows comes after it
  *   {"kind":"put","path":"…","text":"…"}            a document's new text
  *   {"kind":"delete","path":"…"}                    a document is gone
  *   {"kind":"commit","index":N,"run":"<id>"}        the lines since the last commit, or the dump's, are one step, made at N
- *   {"kind":"heartbeat","index":N,"run":"<id>"}     nothing else has changed up to N
+ *   {"kind":"heartbeat","index":N,"run":"<id>","nowMs":T,"provenMs":T}
+ *                                                   nothing else has changed up to N
  *
  * `run` is the start of the store that made change N. An older store has none, and neither has a store whose last change
  * was made by one: who then asks without a run gets a dump. A dump ends with a commit, too, so nobody takes half of one
  * for the whole.
+ *
+ * `nowMs` is the store's monotonic clock, and `provenMs` a time of it: what the source's objects said then is up to N. It
+ * is absent until the store has heard its source, and both are in a store that is older.
  */
 
 import { type JsonObject, parseJsonObject } from "./json.ts";
 
 export type FollowLine =
-  | { readonly kind: "dump" | "resume"; readonly cluster: string }
+  | { readonly kind: "dump" | "resume"; readonly cluster: string; readonly nowMs?: number }
   | { readonly kind: "put"; readonly path: string; readonly text: string }
   | { readonly kind: "delete"; readonly path: string }
-  | ({ readonly kind: "commit" | "heartbeat" } & FollowPlace);
+  | ({ readonly kind: "commit" } & FollowPlace)
+  | ({ readonly kind: "heartbeat"; readonly nowMs?: number; readonly provenMs?: number | undefined } & FollowPlace);
 
 /** How far a line leads. */
 export interface FollowPlace {
@@ -45,23 +50,46 @@ export function decodeFollowLine(text: string): FollowLine | undefined {
   return value === undefined ? undefined : followLine(value);
 }
 
-function followLine({ kind, cluster, path, text, index, run }: JsonObject): FollowLine | undefined {
+function followLine({ kind, cluster, path, text, ...fields }: JsonObject): FollowLine | undefined {
   switch (kind) {
     case "dump":
     case "resume":
-      return typeof cluster === "string" && cluster !== "" ? { kind, cluster } : undefined;
+      return typeof cluster === "string" && cluster !== ""
+        ? { kind, cluster, ...timesIn(fields, ["nowMs"]) }
+        : undefined;
     case "put":
       return typeof path === "string" && typeof text === "string" ? { kind, path, text } : undefined;
     case "delete":
       return typeof path === "string" ? { kind, path } : undefined;
-    case "commit":
-    case "heartbeat":
-      return isIndex(index) ? { kind, index, ...(typeof run === "string" && { run }) } : undefined;
+    case "commit": {
+      const place = placeIn(fields);
+      return place && { kind, ...place };
+    }
+    case "heartbeat": {
+      const place = placeIn(fields);
+      return place && { kind, ...place, ...timesIn(fields, ["nowMs", "provenMs"]) };
+    }
     default:
       return undefined;
   }
 }
 
+function placeIn({ index, run }: JsonObject): FollowPlace | undefined {
+  return isIndex(index) ? { index, ...(typeof run === "string" && { run }) } : undefined;
+}
+
 function isIndex(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function timesIn<Name extends string>(
+  fields: JsonObject,
+  names: readonly Name[],
+): { readonly [Each in Name]?: number } {
+  const times: { [Each in Name]?: number } = {};
+  for (const name of names) {
+    const time = fields[name];
+    if (typeof time === "number") times[name] = time;
+  }
+  return times;
 }

@@ -96,6 +96,11 @@ export interface Refusal extends ObjectMeta, OwnName {
 export interface SourceView {
   /** False while part of the source cannot be read: objects may exist of which nobody knows. */
   readonly complete: boolean;
+  /**
+   * True while part of the source cannot be read and nobody can name what is in it: any machine may have an object there.
+   * A refused object that has a name is none of that.
+   */
+  readonly isHalf: boolean;
   readonly problems: readonly SourceProblem[];
   readonly refusals: Iterable<Refusal>;
   refusalOf(name: ObjectName): Refusal | undefined;
@@ -136,6 +141,11 @@ export interface Source {
   readonly view: SourceView;
   /** False while changes are not heard: more may have gone than the view shows. */
   readonly isFollowed: boolean;
+  /**
+   * Monotonic: `view` shows what every object that can be read said then, or later. Undefined before the first list.
+   * While the source cannot be reached, it stays where it is.
+   */
+  readonly provenAtMs: number | undefined;
   /** Begins to list and follow; resolves at once, the first list comes to `listener.listed`. */
   start(listener: SourceListener): Promise<void>;
   /** Ends every timer, watch and thread; idempotent. */

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/boot-index.ts";
+import { labelsFromQuery } from "../../src/model/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
 import { type Documents, log, openIndex, refusal, selected } from "./open-index.ts";
+
+const changed = ([path, text]: readonly [path: string, text: string]) => ({ path, text });
 
 describe("a Profile that installs", () => {
   const install = profileDocument("lab/web", { effect: "Install" });
@@ -21,6 +24,46 @@ describe("a Profile that installs", () => {
 
   it("has machines wait while no sync was complete, however well the Group names them", () => {
     expect(refusal(openIndex([install, node, syncedDocument({ complete: false })]), "serial=1")).toBe("withheld");
+  });
+
+  it("has machines wait while part of the source cannot be read, be it their own Group's or not", () => {
+    const index = openIndex([install, node, syncedDocument({ half: true })]);
+    expect(refusal(index, "serial=1")).toBe("doubtful");
+    index.changed([changed(syncedDocument())]);
+    expect(refusal(index, "serial=1")).toBeUndefined();
+  });
+
+  it("has machines wait while a document is there that only a later davit can read", () => {
+    const index = openIndex([install, node, syncedDocument()]);
+    const [path] = groupDocument("lab/other", { selector: { serial: "2" } });
+    index.changed([{ path, text: "{}" }]);
+    expect([refusal(index, "serial=1"), index.doubt]).toEqual(["doubtful", "unreadable"]);
+    index.changed([{ path, text: undefined }]);
+    expect(refusal(index, "serial=1")).toBeUndefined();
+    index.replaced([install, node, syncedDocument(), [path, "{}"]]);
+    expect(refusal(index, "serial=1")).toBe("doubtful");
+    index.changed([changed(groupDocument("lab/other", { selector: { serial: "2" } }))]);
+    expect(refusal(index, "serial=1")).toBeUndefined();
+  });
+
+  it("has machines wait by what is known of its freshness, after a hold and beside what boots", () => {
+    let staleness: "stale" | undefined;
+    const freshness = {
+      get staleness() {
+        return staleness;
+      },
+    };
+    const index = new BootIndex({ log, freshness });
+    const held = groupDocument("lab/held", { selector: { serial: "2" }, hold: true });
+    const other = groupDocument("lab/other", { selector: { serial: "3" }, profile: "disk" });
+    index.replaced([install, profileDocument("lab/disk", { effect: "Boot" }), node, held, other, syncedDocument()]);
+    index.open();
+    expect(selected(index, "serial=1")).toBe("lab/node lab/web");
+    staleness = "stale";
+    expect(refusal(index, "serial=1")).toBe("doubtful");
+    expect(refusal(index, "serial=2")).toBe("held");
+    expect(selected(index, "serial=3")).toBe("lab/other lab/disk");
+    expect(index.defaultsOf(index.selectGroup(labelsFromQuery("serial=1")))).toBeUndefined();
   });
 
   it("alone has them wait: last good content that boots is given", () => {

@@ -72,6 +72,10 @@ export class ControllerUnderTest {
     return found;
   }
 
+  get provenAtMs(): number | undefined {
+    return this.#controller.provenAtMs;
+  }
+
   get attention(): readonly string[] {
     return this.#controller.attention;
   }

@@ -17,6 +17,7 @@ export class FakeSource implements Source, SourceView {
   readonly view = this;
   readonly problems: readonly SourceProblem[] = [];
   complete = true;
+  provenAtMs: number | undefined = 0;
   isFollowed = true;
   withheld: readonly ObjectName[] = [];
   /** The only Profile that is not in view yet. */
@@ -25,6 +26,10 @@ export class FakeSource implements Source, SourceView {
   readonly #objects = new Map<string, SourceObject>();
   readonly #refusals = new Map<string, Refusal>();
   #listener: SourceListener | undefined;
+
+  get isHalf(): boolean {
+    return !this.complete;
+  }
 
   start(listener: SourceListener): Promise<void> {
     this.#listener = listener;

@@ -36,6 +36,32 @@ describe("WorkQueue", () => {
     expect(await queue.take(1)).toEqual(["a", "b", "c"]);
   });
 
+  it("knows since when a name is unfinished: while it waits, is worked on, and has failed", async () => {
+    const { queue, clock } = makeQueue();
+    expect(queue.unfinishedSinceMs).toBeUndefined();
+    await clock.advance(10);
+    queue.add("a");
+    await clock.advance(10);
+    queue.add("b");
+    queue.add("a");
+    expect(queue.unfinishedSinceMs).toBe(10);
+    expect(await queue.take(1)).toEqual(["a"]);
+    await clock.advance(10);
+    expect(queue.unfinishedSinceMs).toBe(10);
+    queue.retryLater(["a"]);
+    expect(await queue.take(1)).toEqual(["b"]);
+    expect(queue.unfinishedSinceMs).toBe(10);
+    queue.succeeded("b");
+    await clock.advance(10);
+    expect(await queue.take(1)).toEqual(["a"]);
+    expect(queue.unfinishedSinceMs).toBe(10);
+    queue.succeeded("a");
+    void queue.take(1);
+    expect(queue.unfinishedSinceMs).toBeUndefined();
+    queue.add("c");
+    expect(queue.unfinishedSinceMs).toBe(40);
+  });
+
   it("waits for work", async () => {
     const { queue } = makeQueue();
     const taken = queue.take(1);

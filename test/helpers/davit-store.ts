@@ -31,7 +31,14 @@ export async function startDavitStore(parent = tmpdir(), args: readonly string[]
   });
   const paths = { isDirectory: () => true, isFile: () => true };
   const config = readServeConfig(["--manifests", "none", "--store-address", "127.0.0.1:0", ...args], {}, paths);
-  const service = new StoreService({ ...shared, config, store, metrics: createMetrics("1"), isReady: () => true });
+  const service = new StoreService({
+    ...shared,
+    config,
+    store,
+    metrics: createMetrics("1"),
+    isReady: () => true,
+    provenAtMs: () => undefined,
+  });
   const { port } = await service.listen();
   return {
     port,

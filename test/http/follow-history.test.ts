@@ -57,7 +57,7 @@ describe("the history of followers", () => {
 
   it("dumps everything as it stands when it is asked, whatever changes meanwhile", () => {
     const made = history();
-    const dump = made.dump("c1", at(16));
+    const dump = made.dump({ cluster: "c1" }, at(16));
     made.changed([change("/davit/a"), change("/davit/d", "4")], at(17));
     const expected = `{"kind":"dump","cluster":"c1"}\n${put("/davit/a", "1")}${put("/davit/c", "3")}${commit(16)}`;
     expect([...toIterable(dump)].join("")).toBe(expected);
@@ -66,7 +66,7 @@ describe("the history of followers", () => {
   it("dumps in pieces of some 64 KiB", () => {
     const made = new FollowHistory(at(0));
     made.replaced(Array.from({ length: 100 }, (_, at) => [`/davit/${at}`, "x".repeat(10_000)] as const));
-    const pieces = [...toIterable(made.dump("c1", at(0)))];
+    const pieces = [...toIterable(made.dump({ cluster: "c1" }, at(0)))];
     expect(pieces.length).toBeGreaterThan(10);
     expect(Math.max(...pieces.map((piece) => piece.length))).toBeLessThan(64 * 1024 + 11_000);
   });

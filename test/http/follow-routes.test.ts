@@ -23,6 +23,7 @@ let port = 0;
 const ends: (() => void)[] = [];
 
 beforeEach(async () => {
+  provenAtMs = undefined;
   clock = new FakeClock();
   store = await openStore();
   await write("/davit/groups/ns/a", "group a");
@@ -41,12 +42,13 @@ afterEach(async () => {
 });
 
 let isReady = true;
+let provenAtMs: number | undefined;
 
 async function start(
   options: Partial<FollowStreamsOptions> = {},
   guard: SecretsGuard = () => undefined,
 ): Promise<void> {
-  streams = new FollowStreams({ store, clock, ...options });
+  streams = new FollowStreams({ store, clock, provenAtMs: () => provenAtMs, ...options });
   server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: false });
   await server.app.register(followRoutes, { store, streams, log: silentLog, guard, isReady: () => isReady });
   port = (await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" })).port;
@@ -103,10 +105,10 @@ describe("`GET /davit/v1/follow`", () => {
   ])("gives everything to $name: davit's documents, secrets among them", async ({ query }) => {
     await start();
     const read = await follow(query());
-    expect(await read(1)).toBe(text({ kind: "dump", cluster: here() }));
+    expect(await read(1)).toBe(text({ kind: "dump", cluster: here(), nowMs: 0 }));
     // In an order that means nothing.
     expect((await read(2)).trim().split("\n").toSorted()).toEqual([text(secret).trim(), text(group).trim()]);
-    expect(await read(2)).toBe(text({ kind: "commit", ...place(3) }, { kind: "heartbeat", ...place(3) }));
+    expect(await read(2)).toBe(text({ kind: "commit", ...place(3) }, { kind: "heartbeat", ...place(3), nowMs: 0 }));
   });
 
   it("gives what it lacks to who has the rest", async () => {
@@ -116,10 +118,10 @@ describe("`GET /davit/v1/follow`", () => {
     const read = await follow(having(3));
     expect(await read(4)).toBe(
       text(
-        { kind: "resume", cluster: here() },
+        { kind: "resume", cluster: here(), nowMs: 0 },
         { kind: "put", path: "/davit/groups/ns/b", text: "group b" },
         { kind: "commit", ...place(4) },
-        { kind: "heartbeat", ...place(5) },
+        { kind: "heartbeat", ...place(5), nowMs: 0 },
       ),
     );
   });
@@ -148,14 +150,29 @@ describe("`GET /davit/v1/follow`", () => {
     );
   });
 
-  it("says every 10 s how far the store is", async () => {
+  it("says every 10 s how far the store is, and since when that is what the source said", async () => {
     await start();
     const read = await follow(having(3));
     await read(2);
     await write("/users/note", "again");
     await clock.advance(10_000);
+    provenAtMs = 9_999.9;
     await clock.advance(10_000);
-    expect(await read(2)).toBe(text({ kind: "heartbeat", ...place(4) }, { kind: "heartbeat", ...place(4) }));
+    expect(await read(2)).toBe(
+      text(
+        { kind: "heartbeat", ...place(4), nowMs: 10_000 },
+        { kind: "heartbeat", ...place(4), nowMs: 20_000, provenMs: 9_999 },
+      ),
+    );
+  });
+
+  it("says so more often to those who may not wait so long, and cuts them no sooner", async () => {
+    await start({ beatMs: 400 });
+    const read = await follow(having(3));
+    await read(2);
+    await clock.advance(800);
+    const beat = (nowMs: number) => ({ kind: "heartbeat", ...place(3), nowMs }) as const;
+    expect(await read(2)).toBe(text(beat(400), beat(800)));
   });
 
   it("gives the same lines to each of many followers", async () => {

@@ -47,7 +47,12 @@ it("a flood is answered, and what the history lost of it is counted as it is tol
   const config = readServeConfig(["--manifests", "m", ...addresses], {}, paths);
   const metrics = createMetrics("1");
   service = new BootService({ config, log: silentLog, clock: systemClock, metrics, version: "1" });
-  const ops = await service.listenForOperators({ waitingFor: "", attention: () => [], measure: () => undefined });
+  const ops = await service.listenForOperators({
+    waitingFor: "",
+    attention: () => [],
+    measure: () => undefined,
+    provenAtMs: () => undefined,
+  });
   const { bootAddress } = await service.listenForMachines();
   const lost = async () => Number(/^davit_boot_history_lost_total (\d+)$/m.exec(await textOf(ops, "/metrics"))?.[1]);
   expect(await lost()).toBe(0);

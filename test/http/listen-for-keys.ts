@@ -14,7 +14,10 @@ export async function listenForKeys(store: Store, options: readonly string[], sa
   const paths = { isDirectory: () => true, isFile: () => true };
   const config = readServeConfig(["--manifests", "m", "--store-address", "127.0.0.1:0", ...options], {}, paths);
   const metrics = createMetrics("1");
-  const service = new StoreService({ config, store, log, clock: systemClock, metrics, isReady: () => true });
+  const isReady = () => true;
+  const provenAtMs = () => undefined;
+  const clock = systemClock;
+  const service = new StoreService({ config, store, log, clock, metrics, isReady, provenAtMs });
   try {
     return { service, port: (await service.listen()).port };
   } catch (error) {

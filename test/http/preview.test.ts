@@ -75,7 +75,7 @@ async function start(options: readonly string[] = [], opsHost = "127.0.0.1") {
   const config = readServeConfig(["--manifests", "m", ...own, ...options], {}, paths);
   const started = new BootService({ config, log, clock: systemClock, metrics, version: "1" });
   started.index.replaced(documents);
-  const behind = { waitingFor: "", attention: () => [], measure: () => undefined };
+  const behind = { waitingFor: "", attention: () => [], measure: () => undefined, provenAtMs: () => undefined };
   const opsAddress = await started.listenForOperators(behind);
   const { bootAddress } = await started.listenForMachines();
   await started.openWhenHeard(Promise.resolve());

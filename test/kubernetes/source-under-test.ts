@@ -7,7 +7,11 @@ import { type FakeServerSuite, useFakeServer } from "./fake-server-suite.ts";
 
 export interface SourceOptions {
   readonly namespaces?: readonly string[] | "all";
+  /** As often as never unless given: its waits would be in the way of those that tests look at. */
+  readonly proveMs?: number;
 }
+
+const neverMs = 86_400_000;
 
 /** A cluster source over a fake API server, and everything that it told. */
 export class SourceUnderTest {
@@ -19,9 +23,9 @@ export class SourceUnderTest {
   /** For each call of `listed` whether the view was complete. */
   readonly listed: boolean[] = [];
 
-  constructor(server: Pick<FakeApiServer, "url">, { namespaces = ["default"] }: SourceOptions = {}) {
+  constructor(server: Pick<FakeApiServer, "url">, { namespaces = ["default"], proveMs = neverMs }: SourceOptions = {}) {
     this.bed = new TestBed(server.url);
-    this.source = new ClusterSource({ ...this.bed, namespaces });
+    this.source = new ClusterSource({ ...this.bed, namespaces, proveMs });
     this.source.onReplaced((name) => void this.replaced.push(textOf(name)));
   }
 

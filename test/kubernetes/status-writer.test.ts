@@ -16,7 +16,7 @@ type Pace = NonNullable<StatusWriterOptions["pace"]>;
 /** A writer over a source that follows the same suite.server. */
 class WriterUnderTest {
   readonly bed = new TestBed(suite.server.url);
-  readonly source = new ClusterSource({ ...this.bed, namespaces: ["default"] });
+  readonly source = new ClusterSource({ ...this.bed, namespaces: ["default"], proveMs: 86_400_000 });
   readonly events = new EventRecorder({ ...this.bed, instance: "davit-0" });
   readonly writer: StatusWriter;
 

@@ -22,6 +22,7 @@
 - --ops-token-file=/etc/davit/ops-tokens/tokens
 {{- end }}
 - --source-grace={{ .Values.sourceGrace }}
+- --max-staleness={{ .Values.maxStaleness }}
 - --assets-dir=/var/lib/davit-assets
 - --assets-cache-bytes={{ int64 .Values.assets.cacheBytes }}
 - --grub-separator={{ .Values.grub.separator }}

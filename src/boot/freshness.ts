@@ -1,0 +1,45 @@
+/**
+ * How long ago it was proven that the documents are what the objects say. Whether that is too long for a Profile that
+ * installs is asked with each request of one, so it costs a subtraction.
+ */
+
+import type { Clock } from "../lib/clock.ts";
+
+export interface FreshnessOptions {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  /** An `Install` is answered only if the last proof is no older; 0 for however old it is. */
+  readonly maxStalenessMs: number;
+}
+
+/** `unconfirmed`: nothing was proven since the start. `stale`: not for too long. */
+export type Staleness = "unconfirmed" | "stale";
+
+export class Freshness {
+  readonly #options: FreshnessOptions;
+  readonly #startMs: number;
+  #provenAtMs: () => number | undefined = () => undefined;
+
+  constructor(options: FreshnessOptions) {
+    this.#options = options;
+    this.#startMs = options.clock.monotonicMs();
+  }
+
+  /** Tells whom to ask; until then nothing is proven. @param provenAtMs monotonic, undefined before there was a proof. */
+  provenBy(provenAtMs: () => number | undefined): void {
+    this.#provenAtMs = provenAtMs;
+  }
+
+  /** Since the last proof; since the start where there was none. */
+  get ageSeconds(): number {
+    return (this.#options.clock.monotonicMs() - (this.#provenAtMs() ?? this.#startMs)) / 1_000;
+  }
+
+  /** Undefined while an `Install` may be answered. */
+  get staleness(): Staleness | undefined {
+    const { clock, maxStalenessMs } = this.#options;
+    if (maxStalenessMs === 0) return undefined;
+    const provenAtMs = this.#provenAtMs();
+    if (provenAtMs === undefined) return "unconfirmed";
+    return clock.monotonicMs() - provenAtMs > maxStalenessMs ? "stale" : undefined;
+  }
+}

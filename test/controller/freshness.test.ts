@@ -1,0 +1,72 @@
+/** Since when what is stored is what the source said, and what machines of an `Install` get of it. */
+
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { decodeSynced, syncedPath } from "../../src/model/documents.ts";
+import { StoreError } from "../../src/store/refusal.ts";
+import { ControllerUnderTest } from "./controller-under-test.ts";
+import { groupObject, profileObject } from "./objects.ts";
+
+let under: ControllerUnderTest;
+beforeEach(async () => {
+  under = await ControllerUnderTest.start();
+  under.source.put(profileObject({ effect: "Install" }), groupObject());
+});
+afterEach(() => under.stop());
+
+const node1 = { kind: "Group", namespace: "default", name: "node1" } as const;
+const machine = { mac: "52:54:00:a1:9c:ae" };
+const synced = () => decodeSynced(under.stored(syncedPath)[0] ?? "");
+
+it("is not known before the first list is stored, and then is what the source says", async () => {
+  under.source.provenAtMs = 5_000;
+  expect(under.provenAtMs).toBeUndefined();
+  under.source.tellListed();
+  await under.synced;
+  await expect.poll(() => under.provenAtMs).toBe(5_000);
+  under.source.provenAtMs = undefined;
+  expect(under.provenAtMs).toBeUndefined();
+});
+
+it("stays where it was while the store does not take what changed", async () => {
+  under.source.tellListed();
+  await under.synced;
+  await under.clock.advance(10_000);
+  const full = vi.spyOn(under.store, "submit").mockRejectedValue(new StoreError("logFailed", "no space left", 0));
+  under.source.put(groupObject({ hold: true })).tellChanged(node1);
+  await under.clock.advance(120_000);
+  under.source.provenAtMs = 130_000;
+  expect(under.answer(machine)).toBe("default/node1 web");
+  expect(under.provenAtMs).toBe(10_000);
+  full.mockRestore();
+  await under.clock.advance(60_000);
+  await expect.poll(() => under.answer(machine)).toBe("held");
+  under.source.provenAtMs = 190_000;
+  expect(under.provenAtMs).toBe(190_000);
+});
+
+it("a view that becomes half is stored at once, and ends with the next whole one", async () => {
+  under.source.tellListed();
+  await under.synced;
+  expect(under.answer(machine)).toBe("default/node1 web");
+  under.source.complete = false;
+  under.source.tellListed();
+  await expect.poll(() => under.answer(machine)).toBe("doubtful");
+  expect(synced()).toMatchObject({ complete: true, half: true });
+  under.source.complete = true;
+  under.source.tellListed();
+  await expect.poll(() => under.answer(machine)).toBe("default/node1 web");
+  expect(synced()?.half).toBeUndefined();
+});
+
+it("a half view that ends before it was stored leaves nothing behind", async () => {
+  under.source.tellListed();
+  await under.synced;
+  under.source.complete = false;
+  under.source.tellListed();
+  under.source.complete = true;
+  under.source.tellListed();
+  await under.clock.advance(1);
+  await expect.poll(() => under.provenAtMs).toBe(0);
+  expect(synced()).toMatchObject({ complete: true });
+  expect(synced()?.half).toBeUndefined();
+});

@@ -1,0 +1,100 @@
+/** Since when a follower's copy is proven, by what the store says of itself. */
+
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { StoreFollower } from "../../src/follow/follow.ts";
+import { encodeDocument, syncedPath } from "../../src/model/documents.ts";
+import type { FollowLine } from "../../src/model/follow-line.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
+import { silentLog } from "../helpers/test-store.ts";
+import { FakeStore } from "./fake-store.ts";
+
+let clock: FakeClock;
+let store: FakeStore;
+let follower: StoreFollower;
+
+beforeEach(async () => {
+  clock = new FakeClock();
+  store = await FakeStore.start();
+  const credentials = async () => ({});
+  follower = new StoreFollower({ url: store.url, credentials, clock, random: () => 0, log: silentLog });
+  await clock.advance(100_000);
+  await follower.start();
+});
+
+afterEach(async () => {
+  await follower.stop();
+  await store.stop();
+});
+
+const synced = (complete: boolean): FollowLine => {
+  const text = encodeDocument({ source: "directory", at: "2026-01-01T00:00:00.000Z", revision: "r", complete });
+  return { kind: "put", path: syncedPath, text };
+};
+const dump = (nowMs?: number, complete = true): readonly FollowLine[] => [
+  { kind: "dump", cluster: "c", ...(nowMs !== undefined && { nowMs }) },
+  synced(complete),
+  { kind: "commit", index: 1, run: "a" },
+];
+const beat = (index: number, times: { readonly nowMs?: number; readonly provenMs?: number }): FollowLine => ({
+  kind: "heartbeat",
+  index,
+  run: "a",
+  ...times,
+});
+const provenAtMs = () => follower.status.provenAtMs;
+
+it("is what the store's source had said when the store was asked, on the follower's clock", async () => {
+  const connection = await store.next();
+  connection.say(...dump(5_000));
+  await expect.poll(() => follower.status.index).toBe(1);
+  expect(provenAtMs()).toBeUndefined();
+  connection.say(beat(2, { nowMs: 5_000, provenMs: 3_000 }));
+  await expect.poll(provenAtMs).toBe(98_000);
+  await clock.advance(10_000);
+  connection.say(beat(3, { nowMs: 15_000, provenMs: 14_000 }));
+  await expect.poll(provenAtMs).toBeCloseTo(109_000, -2);
+});
+
+it("is not what comes late of a connection that holds lines back", async () => {
+  const connection = await store.next();
+  connection.say(...dump(5_000), beat(2, { nowMs: 5_000, provenMs: 5_000 }));
+  await expect.poll(provenAtMs).toBe(100_000);
+  await clock.advance(25_000);
+  connection.say(beat(3, { nowMs: 8_000, provenMs: 8_000 }));
+  await expect.poll(() => follower.status.index).toBe(3);
+  expect(provenAtMs()).toBeLessThan(103_100);
+});
+
+it("stays while the store has no proof, and is void with another copy", async () => {
+  const first = await store.next();
+  first.say(...dump(5_000), beat(2, { nowMs: 5_000, provenMs: 5_000 }), beat(3, { nowMs: 6_000 }));
+  await expect.poll(() => follower.status.index).toBe(3);
+  expect(provenAtMs()).toBe(100_000);
+  first.response.end();
+  await expect.poll(() => follower.status.isConnected).toBe(false);
+  await clock.advance(5_000);
+  const second = await store.next();
+  second.say(...dump(0), beat(4, { nowMs: 0 }));
+  await expect.poll(() => follower.status.index).toBe(4);
+  expect(provenAtMs()).toBeUndefined();
+});
+
+it("is never known of a store that says no times", async () => {
+  const connection = await store.next();
+  connection.say(...dump(), beat(2, {}));
+  await expect.poll(() => follower.status.index).toBe(2);
+  expect(provenAtMs()).toBeUndefined();
+});
+
+it("is not known while the store knows less than the copy", async () => {
+  const first = await store.next();
+  first.say(...dump(5_000), beat(2, { nowMs: 5_000, provenMs: 5_000 }));
+  await expect.poll(provenAtMs).toBe(100_000);
+  first.response.end();
+  await expect.poll(() => follower.status.isConnected).toBe(false);
+  await clock.advance(5_000);
+  const second = await store.next();
+  second.say(...dump(0, false), beat(4, { nowMs: 0, provenMs: 0 }));
+  await expect.poll(() => follower.status.isWithheld).toBe(true);
+  expect(provenAtMs()).toBeUndefined();
+});
