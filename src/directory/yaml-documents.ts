@@ -22,10 +22,9 @@ import {
 } from "yaml";
 import type { Finding } from "../admission/check.ts";
 import type { Position } from "../lib/position.ts";
-import { repeatedKey } from "../lib/yaml-rules.ts";
+import { isAmbiguous, repeatedKey } from "../lib/yaml-rules.ts";
 import type { FindingCode } from "../model/findings.ts";
 import type { JsonValue } from "../model/json.ts";
-import { isAmbiguous } from "./ambiguous.ts";
 import { offsetInScalar } from "./scalar-place.ts";
 
 /** JSON is read by its own rules: there, text is always quoted. */

@@ -1,7 +1,7 @@
 /** YAML as configs use it: version 1.2, one document, nothing but what JSON has. The package's messages stay here. */
 
 import { type Document, isMap, isNode, isScalar, visit } from "yaml";
-import { repeatedKey } from "../lib/yaml-rules.ts";
+import { isAmbiguous, repeatedKey } from "../lib/yaml-rules.ts";
 import type { JsonValue } from "../model/json.ts";
 import { RenderError, type RenderReason } from "./render-error.ts";
 import { utf8Exceeds } from "./template-limits.ts";
@@ -79,14 +79,10 @@ function findAmbiguous(document: Document.Parsed): number | undefined {
   let found: number | undefined;
   visit(document, {
     Scalar(_key, node) {
-      if (node.type !== "PLAIN" || !ambiguousScalar.test(node.source ?? "")) return undefined;
+      if (node.type !== "PLAIN" || !isAmbiguous(node.source ?? "")) return undefined;
       found = node.range?.[0] ?? 0;
       return visit.BREAK;
     },
   });
   return found;
 }
-
-// YAML 1.1's other words for true and false, its octal, grouped and base-60 numbers.
-const ambiguousScalar =
-  /^(?:y|n|yes|no|on|off|[-+]?0[0-7_]+|[-+]?\d[\d,]*_[\d_,.]*|[-+]?\d+(?::[0-5]?\d)+(?:\.\d*)?)$/i;
