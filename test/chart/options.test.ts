@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { bootRefusals } from "../../src/boot/boot-error.ts";
 import { readBootConfig, readServeConfig } from "../../src/config.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { isJsonObject } from "../../src/model/json.ts";
@@ -42,6 +43,14 @@ function problemsOf([command, ...args]: readonly string[]): readonly string[] {
 }
 
 describe("alerts and dashboard", () => {
+  it("the alerts ask for reasons of refusals that davit has, and none for held machines", () => {
+    const text = readFileSync(join(chartDirectory, "files/alerts.yaml"), "utf8");
+    const reasons = [...text.matchAll(/reason=~"(\w+(?:\|\w+)+)"/g)].flatMap(([, list = ""]) => list.split("|"));
+    expect(reasons).not.toEqual([]);
+    expect(reasons.filter((reason) => !Object.hasOwn(bootRefusals, reason))).toEqual([]);
+    expect(reasons).not.toContain("held");
+  });
+
   it.each(["alerts.yaml", "dashboard.json"])("%s ask for metrics that davit has", async (file) => {
     const text = readFileSync(join(chartDirectory, "files", file), "utf8");
     const asked = new Set(
