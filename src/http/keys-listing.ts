@@ -35,6 +35,8 @@ const pieceLength = 64 * 1024;
 // Each may hold the names of a large directory; that more of them at a time would be faster is not so.
 const presetMaxOpen = 16;
 const presetStallMs = 30_000;
+/** The same while others wait for their turn. */
+const crowdedMs = 1_000;
 
 export class OpenListings {
   readonly #clock: Clock;
@@ -45,6 +47,8 @@ export class OpenListings {
   /** Those who go on when one that is open ends, first come first served. */
   readonly #waiting: (() => void)[] = [];
   #openCount = 0;
+  /** How many have given up their places, and are about to leave. */
+  #leaving = 0;
 
   constructor({ clock, maxOpen = presetMaxOpen, stallMs = presetStallMs }: OpenListingsOptions) {
     this.#clock = clock;
@@ -124,12 +128,22 @@ export class OpenListings {
     // Without a reason an error would be made each time.
     const end = () => over.abort("over");
     response.once("drain", end).once("close", end);
-    await this.#clock.sleep(this.#stallMs, over.signal);
+    for (let waitedMs = 0; waitedMs < this.#stallMs && !over.signal.aborted; ) {
+      const stepMs = Math.min(crowdedMs, this.#stallMs - waitedMs);
+      await this.#clock.sleep(stepMs, over.signal);
+      waitedMs += stepMs;
+      // One gives its place up for each that waits.
+      if (this.#waiting.length > this.#leaving) {
+        this.#leaving += 1;
+        break;
+      }
+    }
     response.off("drain", end).off("close", end);
     return over.signal.aborted;
   }
 
   #leave(): void {
+    this.#leaving = Math.max(this.#leaving - 1, 0);
     const next = this.#waiting.shift();
     if (next === undefined) this.#openCount -= 1;
     else next();

@@ -247,6 +247,25 @@ it("listings beyond sixteen wait for their turn, and see what was written meanwh
   expect(clock.sleeping).toBe(1);
 });
 
+it("one of sixteen that take nothing gives up its place to one that waits, after a second", async () => {
+  await fill("/l", 24);
+  const slow = [];
+  for (let number = 0; number < 16; number++) {
+    const socket = connect(keys.port, "127.0.0.1");
+    socket.write("GET /v2/keys/l HTTP/1.1\r\nHost: davit\r\nConnection: close\r\n\r\n");
+    slow.push(socket);
+    await until(() => clock.sleeping === number + 2);
+  }
+  const late = get("/l?sorted=true");
+  // It is asked later than what is answered at once.
+  expect((await (await get("/l/none")).whole()).status).toBe(404);
+  await clock.advance(1_000);
+  expect((await (await late).whole()).body === expected("/l")).toBe(true);
+  expect(keys.store.walkCount).toBe(15);
+  for (const socket of slow) socket.destroy();
+  await until(() => keys.store.walkCount === 0);
+});
+
 it("a listing that waited is answered by what is there when its turn comes", async () => {
   await fill("/l", 24);
   const slow = [];
