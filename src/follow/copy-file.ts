@@ -35,7 +35,7 @@ export interface SavedCopy extends Copy {
 const formatVersion = 1;
 const newline = 0x0a;
 
-/** After a write, changes gather for this long: a controller that syncs thousands of objects makes few writes. */
+/** After a write, changes that may wait gather for this long: a controller that syncs thousands makes few writes. */
 const pauseMs = 5_000;
 /** How much is written out at a time, so that requests are answered meanwhile. */
 const pieceLength = 64 * 1024;
@@ -43,6 +43,8 @@ const pieceLength = 64 * 1024;
 export class CopyFile {
   readonly #options: CopyFileOptions;
   readonly #stopping = new AbortController();
+  /** Ends the pause after a write. */
+  #hurry = new AbortController();
   #wanted: Copy | undefined;
   #writing: Promise<void> | undefined;
   #problem = "";
@@ -65,10 +67,14 @@ export class CopyFile {
     }
   }
 
-  /** Keeps this copy soon, unless a later one comes first. It may go on changing: what is kept is one state of it. */
-  keep(copy: Copy): void {
+  /**
+   * Keeps this copy soon, unless a later one comes first. It may go on changing: what is kept is one state of it.
+   * @param isUrgent no later than after the write under way: a restart must not serve what was there before.
+   */
+  keep(copy: Copy, isUrgent = false): void {
     this.#wanted = copy;
     this.#writing ??= this.#writeAll();
+    if (isUrgent) this.#hurry.abort();
   }
 
   /** Writes what is wanted and not yet kept; idempotent. */
@@ -80,8 +86,9 @@ export class CopyFile {
   async #writeAll(): Promise<void> {
     for (let copy = this.#wanted; copy !== undefined; copy = this.#wanted) {
       this.#wanted = undefined;
+      this.#hurry = new AbortController();
       await this.#write(copy);
-      await this.#options.clock.sleep(pauseMs, this.#stopping.signal);
+      await this.#options.clock.sleep(pauseMs, AbortSignal.any([this.#stopping.signal, this.#hurry.signal]));
     }
     this.#writing = undefined;
   }

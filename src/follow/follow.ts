@@ -9,6 +9,7 @@
 import { backoffMs, type Clock } from "../lib/clock.ts";
 import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
+import { decodeGroup, groupsRoot, profilesRoot } from "../model/documents.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
 import { decodeFollowLine, type FollowLine } from "../model/follow-line.ts";
 import { listenToStore } from "./connection.ts";
@@ -213,7 +214,7 @@ export class StoreFollower implements Feed {
     const { served } = this.#copy;
     if (served === undefined || !isSynced(served)) return;
     this.#heard.resolve();
-    if (effect.kind !== "current") this.#options.copyFile?.keep(served);
+    if (effect.kind !== "current") this.#options.copyFile?.keep(served, isUrgent(effect));
   }
 
   #tellReplaced(): void {
@@ -258,6 +259,15 @@ export class StoreFollower implements Feed {
     this.#lastFailure = what;
     tell();
   }
+}
+
+/** A Profile that changed, a Group that is held or gone: the copy before may install where this one does not. */
+function isUrgent(effect: Exclude<Effect, { kind: "none" }>): boolean {
+  if (effect.kind !== "changed") return effect.kind === "replaced";
+  return effect.changes.some(({ path, text }) => {
+    if (isAtOrBelow(path, profilesRoot)) return true;
+    return isAtOrBelow(path, groupsRoot) && (text === undefined || decodeGroup(text)?.spec.hold === true);
+  });
 }
 
 function isAtOrBelow(path: string, prefix: string): boolean {

@@ -100,6 +100,22 @@ describe("a copy file", () => {
     expect(await index()).toBe(4);
   });
 
+  it("is written without a pause for what must not be lost by a restart", async () => {
+    const path = join(folder, "copy");
+    const file = open(path, diskFiles);
+    const index = async () => decodeCopy(await readFile(path))?.index;
+    file.keep(copy(1));
+    await expect.poll(() => clock.sleeping).toBe(1);
+    file.keep(copy(2));
+    expect(await index()).toBe(1);
+    file.keep(copy(3), true);
+    await expect.poll(index).toBe(3);
+    file.keep(copy(4));
+    file.keep(copy(5), true);
+    await expect.poll(index).toBe(5);
+    await file.stop();
+  });
+
   it("that is missing is no news; one that is damaged is, and counts as missing", async () => {
     const said: object[] = [];
     const path = join(folder, "copy");
