@@ -34,20 +34,30 @@ export interface JudgeTools {
   readonly conditions: SharedConditions;
 }
 
-/** Judges an object; one whose generation has been judged already is only asked for its status. */
+/**
+ * Judges an object. One that says what the version before said stays the same object, but for its status: that is seen by
+ * what it says, since equal generations say nothing where an API server went back to an older state.
+ */
 export function judge(
-  { admission, conditions }: JudgeTools,
+  tools: JudgeTools,
   resource: Resource,
   { object, meta, before }: { object: JsonObject; meta: HeldMeta; before: Held<Judgement> | undefined },
+): Judgement {
+  const judged = judgeAnew(tools, resource, { object, meta });
+  const { status } = judged;
+  const isSame = before !== undefined && isDeepStrictEqual({ ...before.value, status }, judged);
+  return isSame ? { ...before.value, status } : judged;
+}
+
+function judgeAnew(
+  { admission, conditions }: JudgeTools,
+  resource: Resource,
+  { object, meta }: { object: JsonObject; meta: HeldMeta },
 ): Judgement {
   const generation = generationOf(object);
   const status = isJsonObject(object.status) ? conditions.of(object.status) : {};
   const lacking = resource.kind === "Group" ? droppedRequirements(object) : nothing;
   const dropped = isNothing(lacking) ? nothing : lacking;
-  // What kubectl keeps beside an object changes without its generation.
-  const isKnown =
-    generation > 0 && before?.value.generation === generation && isDeepStrictEqual(before.value.dropped, dropped);
-  if (isKnown) return { ...before.value, status };
   const written = isNothing(dropped) ? object : { ...object, spec: withDropped(object.spec, dropped) };
   const verdict = admission.admit(toDocument(written, meta, resource), {
     origin,

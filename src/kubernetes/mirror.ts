@@ -20,21 +20,24 @@ export interface Held<Value> extends HeldMeta {
 
 export interface MirrorChange {
   /**
-   * `replaced` is another object under the same name: the old one was deleted in between, or the whole cluster went back
-   * to an older state.
+   * `replaced` is another object under the same name, since the old one was deleted in between. It may be one after a
+   * gap in what was heard, when the whole cluster may have gone back to an older state.
    */
   readonly kind: "set" | "replaced" | "deleted";
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Makes a value of an object; `before` is the one of the same object (equal uid), if there was one. It never throws. */
+/**
+ * Makes a value of an object; `before` is the one of the same object (equal uid), if there was one: what it says may be of
+ * another history. It never throws.
+ */
 export type ReadObject<Value> = (object: JsonObject, meta: HeldMeta, before: Held<Value> | undefined) => Value;
 
 export class Mirror<Value> {
   readonly #read: ReadObject<Value>;
   #held: Map<string, Held<Value>> = new Map();
-  /** What is held may be of another history: objects are taken for new ones, until there is a list. */
+  /** What is held may be of another history: the next list is read anew, whatever versions its objects carry. */
   #isDistrusted = false;
 
   constructor(read: ReadObject<Value>) {
@@ -53,7 +56,7 @@ export class Mirror<Value> {
     return this.#held.values();
   }
 
-  /** What is held may be of another history than the next list, which then replaces all of it. */
+  /** There was a gap in what was heard: what is held may be of another history than the next list. */
   distrust(): void {
     this.#isDistrusted = true;
   }
@@ -68,17 +71,12 @@ export class Mirror<Value> {
     return { ...meta, value: this.#read(object, meta, before) };
   }
 
-  /**
-   * The same for an item of a list. What lies between it and the version that is known was not heard, so that only an
-   * equal version is the same, and not even that of another history.
-   */
+  /** The same for an item of a list. After a gap an equal version says nothing: it may be of another history. */
   prepareListed(object: JsonObject): Held<Value> | undefined {
     const meta = readMeta(object);
-    if (meta === undefined) return undefined;
+    if (meta === undefined || !this.#isDistrusted) return this.prepare(object);
     const known = this.get(meta.namespace, meta.name);
-    const isSame = known?.uid === meta.uid && known.resourceVersion === meta.resourceVersion;
-    if (isSame && !this.#isDistrusted) return known;
-    return { ...meta, value: this.#read(object, meta, undefined) };
+    return { ...meta, value: this.#read(object, meta, known?.uid === meta.uid ? known : undefined) };
   }
 
   /** Takes up one object; undefined when it is what is known. */

@@ -1,5 +1,5 @@
 /**
- * Follows the objects of one resource: lists them, watches from that version on, and begins anew where it has to.
+ * Follows the objects of one resource: lists them, watches from that version on, and lists them anew after each gap.
  *
  * It promises that what it holds becomes what the API server holds, whatever happens to the connection: a deletion that
  * it did not hear shows in the next list. It never forgets an object because of a failure, and believes an empty list
@@ -13,11 +13,11 @@ import type { Metrics } from "../lib/metrics.ts";
 import { ApiError } from "./api-error.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { failureText } from "./failure-text.ts";
+import { hasRewound, isGap, isOlder } from "./gaps.ts";
 import { type Held, Mirror, type MirrorChange, type ReadObject, readMeta } from "./mirror.ts";
 import { pagedList } from "./paged-list.ts";
 import type { Resource } from "./resources.ts";
 import { RetryDelays } from "./retry-delays.ts";
-import { hasRewound, mayFollowRewind } from "./rewind.ts";
 import { type WatchEvent, watchEvents } from "./watch-events.ts";
 import { toWatchFailure, WatchFailure } from "./watch-failure.ts";
 
@@ -96,14 +96,14 @@ export class ObjectWatch<Value> {
   #version: string | undefined;
   /** The newest version that was seen, whatever has to be listed. */
   #newestVersion: string | undefined;
-  /** The API server may have gone back to an older state since then. */
-  #isDoubtful = false;
   #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
   #isConnected = false;
   #isRefused = false;
   #heardAtMs: number;
   #provenAtMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic: when it was last heard before it was gone. */
+  #goneAtMs: number | undefined;
   #toldAtMs = 0;
   #isEmptied = false;
   #lastFailure = "";
@@ -164,7 +164,7 @@ export class ObjectWatch<Value> {
     if (!this.#isConnected || !isSilent || version === undefined) return;
     try {
       const isRewound = await hasRewound({ client, request: this.#request(this.#stopping.signal, {}), version });
-      if (isRewound) this.#isDoubtful = true;
+      if (isRewound) this.#beginAnew();
       if (isRewound) this.#listNow.abort();
       else if (this.#isConnected) this.#provenAtMs = atMs;
     } catch (error) {
@@ -191,7 +191,6 @@ export class ObjectWatch<Value> {
       this.#listNow = new AbortController();
       const signal = AbortSignal.any([stop, this.#listNow.signal]);
       try {
-        if (this.#isDoubtful) await this.#lookForRewind(signal);
         if (this.#options.clock.monotonicMs() >= this.#relistAtMs) this.#version = undefined;
         if (this.#version === undefined) await this.#list(signal);
         else await this.#watch(this.#version, signal);
@@ -199,21 +198,6 @@ export class ObjectWatch<Value> {
         if (!signal.aborted) await this.#options.clock.sleep(this.#failed(toWatchFailure(thrown)), signal);
       }
     }
-  }
-
-  /** An older state is another history: nothing that is held is known to be in it, whatever version it carries. */
-  async #lookForRewind(signal: AbortSignal): Promise<void> {
-    const { client, log, metrics, target } = this.#options;
-    const version = this.#newestVersion;
-    const request = this.#request(signal, {});
-    if (version !== undefined && (await hasRewound({ client, request, version })) && !signal.aborted) {
-      log.warn({ what: target.what }, "the cluster went back to an older state, listing everything");
-      metrics.watchRestarts.inc({ reason: "rewound" });
-      this.#mirror.distrust();
-      this.#version = undefined;
-      this.#newestVersion = undefined;
-    }
-    this.#isDoubtful = false;
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -229,12 +213,20 @@ export class ObjectWatch<Value> {
     metrics.relists.inc();
     this.#heardAtMs = clock.monotonicMs();
     this.#assertNotEmptied(list.items.length);
+    this.#tellRewind(list.resourceVersion);
     const changes = this.#mirror.replace(list.items);
     this.#isAt(list.resourceVersion);
     this.#relistAtMs = clock.monotonicMs() + relistMs * (1 + random());
     this.#isSynced = true;
     if (changes.length > 0) listener.changed(changes);
     listener.listed();
+  }
+
+  #tellRewind(version: string): void {
+    const { log, metrics, target } = this.#options;
+    if (this.#newestVersion === undefined || !isOlder(version, this.#newestVersion)) return;
+    log.warn({ what: target.what }, "the cluster went back to an older state, listing everything");
+    metrics.watchRestarts.inc({ reason: "rewound" });
   }
 
   /** An API server in front of another or a restored store may have nothing for a moment. */
@@ -273,7 +265,11 @@ export class ObjectWatch<Value> {
       hasEvents ||= events.some(({ kind }) => kind !== "bookmark");
       this.#take(events);
     }
-    if (!signal.aborted && !hasEvents && clock.monotonicMs() - startedMs < shortWatchMs) {
+    if (signal.aborted) return;
+    const durationMs = clock.monotonicMs() - startedMs;
+    // Somebody who goes ends his watches, too.
+    if (durationMs < seconds * 1_000) this.#beginAnew();
+    if (!hasEvents && durationMs < shortWatchMs) {
       throw new WatchFailure("short", "the watch ended as soon as it had begun");
     }
   }
@@ -305,6 +301,12 @@ export class ObjectWatch<Value> {
     return change === undefined ? [] : [change];
   }
 
+  /** After a gap. */
+  #beginAnew(): void {
+    this.#version = undefined;
+    this.#mirror.distrust();
+  }
+
   #isAt(version: string): void {
     this.#version = version;
     this.#newestVersion = version;
@@ -327,6 +329,7 @@ export class ObjectWatch<Value> {
     if (this.#isConnected) return;
     if (this.#lastFailure !== "") log.info({ what: target.what, awaySeconds }, "the cluster answers again");
     this.#lastFailure = "";
+    this.#goneAtMs = undefined;
     this.#isConnected = true;
     this.#isRefused = false;
     listener.connected?.(true);
@@ -338,8 +341,7 @@ export class ObjectWatch<Value> {
     const isFailure = thrown instanceof WatchFailure;
     if (!isFailure) log.error({ err: thrown, what: target.what }, "following the cluster failed");
     const failure = isFailure ? thrown : new WatchFailure("protocol", "a bug", { cause: thrown });
-    if (failure.needsList) this.#version = undefined;
-    this.#isDoubtful ||= mayFollowRewind(failure.reason);
+    if (isGap(failure.reason)) this.#beginAnew();
     metrics.watchRestarts.inc({ reason: failure.reason });
     // The history is short: a place that is no longer kept is normal, unless it happens again and again.
     const delays = failure.reason === "expired" ? this.#expiryDelays : this.#delays;
@@ -347,6 +349,7 @@ export class ObjectWatch<Value> {
     const nextMs = delays.next();
     if (isNormal) return 0;
     const text = failureText(failure, { ...target, verb: this.#verb });
+    this.#goneAtMs ??= this.#heardAtMs;
     if (isFailure) this.#tellFailure(failure, text);
     if (this.#isConnected) listener.connected?.(false);
     this.#isConnected = false;
@@ -369,7 +372,7 @@ export class ObjectWatch<Value> {
 
   /** Since the API server was last heard. */
   get #awaySeconds(): number {
-    return Math.round((this.#options.clock.monotonicMs() - this.#heardAtMs) / 1_000);
+    return Math.round((this.#options.clock.monotonicMs() - (this.#goneAtMs ?? this.#heardAtMs)) / 1_000);
   }
 }
 

@@ -109,5 +109,5 @@ function readError({ code, reason, details }: JsonObject): WatchFailure {
   const retryAfterMs = typeof seconds === "number" && seconds > 0 ? Math.min(seconds, 300) * 1_000 : undefined;
   const what = `the API server sent an error event (${status})`;
   const failure = isExpired ? "expired" : reasonOfStatus(status);
-  return new WatchFailure(failure, what, { status, retryAfterMs, needsList: failure !== "throttled" });
+  return new WatchFailure(failure, what, { status, retryAfterMs });
 }

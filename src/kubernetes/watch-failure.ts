@@ -2,7 +2,7 @@
 
 import { ApiError } from "./api-error.ts";
 
-/** Labels of `davit_watch_restarts_total`, beside `rewound` (rewind.ts). */
+/** Labels of `davit_watch_restarts_total`, beside `rewound` (gaps.ts). */
 export type WatchFailureReason =
   /** The place in the history is no longer kept: 410. */
   | "expired"
@@ -27,8 +27,6 @@ export type WatchFailureReason =
 export interface WatchFailureDetail {
   readonly status?: number | undefined;
   readonly retryAfterMs?: number | undefined;
-  /** The place in the history is not to be trusted any more: everything has to be listed. */
-  readonly needsList?: boolean;
   readonly cause?: unknown;
 }
 
@@ -37,14 +35,12 @@ export class WatchFailure extends Error {
   readonly reason: WatchFailureReason;
   readonly status: number | undefined;
   readonly retryAfterMs: number | undefined;
-  readonly needsList: boolean;
 
   constructor(reason: WatchFailureReason, what: string, detail: WatchFailureDetail = {}) {
     super(what, { cause: detail.cause });
     this.reason = reason;
     this.status = detail.status;
     this.retryAfterMs = detail.retryAfterMs;
-    this.needsList = detail.needsList ?? (reason === "expired" || reason === "protocol");
   }
 }
 

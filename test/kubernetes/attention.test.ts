@@ -114,7 +114,7 @@ describe("afterwards it is told", () => {
     await until(() => under.source.attention[1]?.includes("(403)") === true);
     expect(under.source.attention).toEqual([
       expect.stringMatching(/^cluster: not followed now, heard \d+ s ago: what is known stays$/),
-      expect.stringContaining('davit may not watch groups.davit.dev in namespace "default" (403)'),
+      expect.stringContaining('davit may not list groups.davit.dev in namespace "default" (403)'),
     ]);
     off();
     await under.bed.clock.advance(10_000);

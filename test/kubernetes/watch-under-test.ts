@@ -76,10 +76,19 @@ export class WatchUnderTest {
     await until(() => this.server.seen(kind).length >= count);
   }
 
-  /** Has the server end the watch in good order, after a while that makes it no short one. */
+  /** Has the server end the watch in good order, which is when its time is over. */
   async endInGoodOrder(): Promise<void> {
-    await this.bed.clock.advance(1_000);
+    await this.passTime();
     this.server.endWatches();
+  }
+
+  /** As long as a watch is asked for, with bookmarks. */
+  async passTime(): Promise<void> {
+    for (const partMs of [100_000, 100_000, 100_000]) {
+      await this.bed.clock.advance(partMs);
+      this.server.bookmark();
+      await until(() => this.watch.heardAtMs === this.bed.clock.monotonicMs());
+    }
   }
 
   /** Where each watch so far began. */

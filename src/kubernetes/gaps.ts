@@ -1,0 +1,47 @@
+/**
+ * Gaps in what was heard of the API server, after which it may have gone back to an older state, as it does when its etcd
+ * is restored from a backup.
+ *
+ * A watch that goes on from a version tells nothing of what was lost before it and of what came in its place: not when that
+ * version is still to come, and not when it was reached again meanwhile. So after a gap there is a list, and nothing that
+ * was held is known to be in it, whatever version it carries.
+ */
+
+import { isJsonObject } from "../model/json.ts";
+import type { ApiClient, ApiRequest } from "./client.ts";
+import type { WatchFailureReason } from "./watch-failure.ts";
+
+/** The API server answered, and has no time now: it was there all along. */
+const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied"]);
+
+export function isGap(reason: WatchFailureReason): boolean {
+  return !harmless.has(reason);
+}
+
+export interface RewindQuestion {
+  readonly client: Pick<ApiClient, "json">;
+  /** Of the collection. */
+  readonly request: ApiRequest;
+  /** The newest one that was seen. */
+  readonly version: string;
+}
+
+/**
+ * Asks whether the API server is at an older version than one that was seen, while its watch stands.
+ * @throws {ApiError}
+ */
+export async function hasRewound({ client, request, version }: RewindQuestion): Promise<boolean> {
+  const query = { ...request.query, limit: "1" };
+  const { metadata } = await client.json({ ...request, query, retries: 0 });
+  const newest = isJsonObject(metadata) ? metadata.resourceVersion : undefined;
+  return typeof newest === "string" && isOlder(newest, version);
+}
+
+/**
+ * True when the API server is at an older version than one that was seen. Versions are revisions of etcd, in decimal
+ * (KEP-5504 promises so from 1.35 on). Where they are something else, nothing is concluded from them.
+ */
+export function isOlder(version: string, than: string): boolean {
+  const areNumbers = /^\d+$/.test(version) && /^\d+$/.test(than);
+  return areNumbers && BigInt(version) < BigInt(than);
+}
