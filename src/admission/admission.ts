@@ -133,11 +133,16 @@ export class Admission {
       matchAll: matchAll === true,
       profileRef: { name: typeof profile === "string" && isObjectName(profile) ? profile : "" },
       priority: isPriority ? priority : 0,
-      hold: hold === true,
+      hold: mayHold(hold),
     });
     // Of values that no machine can have the rest counts; where there is none, there are no machines.
     return standIn.expressions?.some(isUnmet) === true ? undefined : standIn;
   }
+}
+
+/** Whatever is meant by a value that is neither true nor false, it is no release. */
+function mayHold(hold: JsonValue | undefined): boolean {
+  return hold !== undefined && hold !== null && hold !== false;
 }
 
 function hasOnlyGoodValues(selector: JsonObject): boolean {

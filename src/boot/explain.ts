@@ -82,7 +82,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   noPart: "the Profile has no such config",
   held: "the Group says hold: its machines wait until it is released",
   bereft: "a Group that selected this machine was removed or changed a moment ago: the machine waits",
-  refused: "the Group was refused when it was applied, and no older version was accepted: its machines wait",
+  refused: "the newest version of the Group is refused, and no older one agrees with it: its machines wait",
   failed: "davit could not prepare the Profile, and has no older version of it: its machines wait",
   tied: "Groups of several namespaces have this selector and priority, and none of them is picked",
   unreadable: "a label that names the machine cannot be read, and Groups select by it: the machine waits",

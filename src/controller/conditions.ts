@@ -42,6 +42,7 @@ export type RefReason = "ProfileNotFound" | "TemplateNotFound" | "KeyNotFound" |
 export type SyncState =
   | "synced"
   | "notServed"
+  | "waiting"
   | "servingLastGood"
   | "storeUnavailable"
   | "failed"
@@ -61,6 +62,8 @@ export interface Findings {
   readonly findings: readonly Finding[];
   readonly sync: SyncState;
   readonly advice: readonly Advice[];
+  /** References were not looked at. */
+  readonly isUnresolved?: boolean;
   /** Of a Group. */
   readonly conflict?: Condition;
 }
@@ -73,12 +76,12 @@ const good = {
 } as const satisfies Readonly<Record<string, Condition>>;
 
 /** The conditions of an object; `Ready` copies the first one that fails. */
-export function conditionsFor({ findings, sync, advice, conflict }: Findings): readonly Condition[] {
+export function conditionsFor({ findings, sync, advice, isUnresolved, conflict }: Findings): readonly Condition[] {
   const summed = [
     findings.some(({ type }) => type === "Accepted") || advice.length === 0
       ? findingCondition(good.accepted, findings)
       : acceptedWithAdvice(advice),
-    findingCondition(good.resolved, findings),
+    isUnresolved === true ? unresolved : findingCondition(good.resolved, findings),
     syncConditions[sync],
     ...(conflict === undefined ? [] : [conflict]),
   ];
@@ -115,9 +118,8 @@ export function failedStatus(generation: number, hasLastGood: boolean): ObjectSt
 }
 
 function unresolvedStatus(observedGeneration: number, finding: Finding, sync: SyncState): ObjectStatus {
-  const known = conditionsFor({ findings: [finding], sync, advice: [] });
-  const conditions = known.map((condition) => (condition.type === "ResolvedRefs" ? unresolved : condition));
-  return { observedGeneration, conditions };
+  const told = { findings: [finding], sync, advice: [], isUnresolved: true };
+  return { observedGeneration, conditions: conditionsFor(told) };
 }
 
 /** The status of an object whose newest version is refused, from that of the version which stays. */
@@ -153,6 +155,12 @@ const syncConditions: Readonly<Record<SyncState, Condition>> = {
     status: "False",
     reason: "NotServed",
     message: "No machine is answered from this object",
+  },
+  waiting: {
+    type: "Synced",
+    status: "False",
+    reason: "NotServed",
+    message: "Its machines are answered 503, until this version is repaired",
   },
   servingLastGood: {
     type: "Synced",

@@ -10,6 +10,7 @@ import {
   type GroupDocument,
   groupPath,
   groupsRoot,
+  ownerName,
   profilePath,
   profilesRoot,
   type SyncedDocument,
@@ -73,12 +74,13 @@ export class Documents implements FeedListener {
     return text === undefined ? undefined : decodeSynced(text);
   }
 
-  /** Every Profile and Group that has a document. */
+  /** Every Profile and Group that has a document; a Group that has a twin, twice. */
   *names(): Iterable<ObjectName> {
     for (const path of this.#texts.keys()) {
       const address = documentAddress(path);
       if (address?.kind === "profile") yield { kind: "Profile", namespace: address.namespace, name: address.name };
-      if (address?.kind === "group") yield { kind: "Group", namespace: address.namespace, name: address.name };
+      if (address?.kind === "group")
+        yield { kind: "Group", namespace: address.namespace, name: ownerName(address.name) };
     }
   }
 

@@ -5,26 +5,19 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import { type GroupDocument, groupPath } from "../model/documents.ts";
+import { type GroupDocument, groupPath, ownerName, twinName } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
-import { asRefused, type Findings, failedStatus, type Outcome, refusedStatus } from "./conditions.ts";
+import { type Findings, failedStatus, type Outcome } from "./conditions.ts";
 import { Dependents } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
+import { draftGroup, type GroupDraft, groupStandIn, type KnownGroup } from "./draft-group.ts";
 import { Faults } from "./faults.ts";
 import { HiddenMachines } from "./hidden-machines.ts";
 import { profileOutcome } from "./profile-outcome.ts";
 import { Ranking } from "./ranking.ts";
-import {
-  barred,
-  draftGroup,
-  type GroupDraft,
-  groupChanges,
-  groupStandIn,
-  reconcileGroup,
-  withTie,
-} from "./reconcile-group.ts";
+import { groupChanges, reconcileGroup, withTie } from "./reconcile-group.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import {
   type Passing,
@@ -79,6 +72,7 @@ interface GroupPlan {
   readonly draft: GroupDraft | undefined;
   /** What the store should have of it. */
   readonly document: GroupDocument | undefined;
+  readonly twin: GroupDocument | undefined;
   /** The status of one that davit failed on. */
   readonly failed?: ObjectStatus;
 }
@@ -162,8 +156,8 @@ export class Planner {
     this.#hasBegun = true;
     for (const refusal of this.#options.source.view.refusals) this.hidden.note(refusal);
     for (const id of this.#options.documents.names()) {
-      const document = id.kind === "Group" ? this.#options.documents.group(id.namespace, id.name) : undefined;
-      if (document !== undefined) this.#ranking.update(`${id.namespace}/${id.name}`, groupOf(id, document));
+      if (!isGroup(id)) continue;
+      for (const each of [id, twinOf(id)]) this.#rank(each, this.#options.documents.group(each.namespace, each.name));
     }
     this.#ranking.takeAffected();
   }
@@ -229,31 +223,48 @@ export class Planner {
   }
 
   #lookAtGroup(id: ObjectName, draft: Draft): GroupPlan {
-    const { source, documents, adminNamespace } = this.#options;
-    const { namespace, name } = id;
-    const object = source.view.get("Group", namespace, name);
-    const stored = documents.group(namespace, name);
-    const isOutOfView = object === undefined && !source.view.isGone(id);
+    const known = this.#known(id);
+    const { object, refusal, stored } = known;
+    const isGone = this.#options.source.view.isGone(id);
+    const isOutOfView = object === undefined && refusal === undefined && !isGone;
     this.#noteWithheld(id, isOutOfView && stored !== undefined);
-    if (!isOutOfView) for (const profile of this.#dependents.update(id, object)) addTo(draft.recount, profile);
-    const drafted = object && draftGroup(object, stored, adminNamespace);
-    const isUnreadable = object === undefined && source.view.refusalOf(id) !== undefined;
-    const kept = isUnreadable ? stored && barred(stored) : stored;
-    const document = isOutOfView ? kept : drafted?.document;
-    this.#ranking.update(`${namespace}/${name}`, document && groupOf(id, document));
-    return { id, stored, draft: drafted, document };
+    if (object !== undefined || isGone) {
+      for (const profile of this.#dependents.update(id, object)) addTo(draft.recount, profile);
+    }
+    const drafted = draftGroup(known);
+    const document = isOutOfView ? stored : drafted?.document;
+    const twin = isOutOfView ? this.#storedTwin(id) : drafted?.twin;
+    this.#rank(id, document);
+    this.#rank(twinOf(id), twin);
+    return { id, stored, draft: drafted, document, twin };
   }
 
   /** What a Group comes to on which davit failed: it takes part in selection, so that nobody falls to the next one. */
   #failGroup(id: ObjectName): GroupPlan {
-    const { source, documents, adminNamespace } = this.#options;
-    const { namespace, name } = id;
-    const object = source.view.get("Group", namespace, name);
-    const stored = documents.group(namespace, name);
-    const document = object === undefined ? stored : groupStandIn(object, stored, adminNamespace);
-    this.#ranking.update(`${namespace}/${name}`, document && groupOf(id, document));
+    const known = this.#known(id);
+    const { object, stored } = known;
+    const document = object === undefined ? stored : groupStandIn(known);
+    const twin = this.#storedTwin(id);
+    this.#rank(id, document);
+    this.#rank(twinOf(id), twin);
     const failed = object && failedStatus(object.generation, document !== undefined && document.refused !== true);
-    return { id, stored, draft: undefined, document, ...(failed && { failed }) };
+    return { id, stored, draft: undefined, document, twin, ...(failed && { failed }) };
+  }
+
+  #known(id: ObjectName): KnownGroup {
+    const { source, documents, adminNamespace } = this.#options;
+    const object = source.view.get("Group", id.namespace, id.name);
+    const stored = documents.group(id.namespace, id.name);
+    return { id, object, refusal: source.view.refusalOf(id), stored, adminNamespace };
+  }
+
+  #storedTwin(id: ObjectName): GroupDocument | undefined {
+    const { namespace, name } = twinOf(id);
+    return this.#options.documents.group(namespace, name);
+  }
+
+  #rank(id: ObjectName, document: GroupDocument | undefined): void {
+    this.#ranking.update(`${id.namespace}/${id.name}`, document && groupOf(id, document));
   }
 
   #planGroup(group: GroupPlan, draft: Draft): void {
@@ -269,27 +280,23 @@ export class Planner {
     draft.planned.push({ name: id, status: told, isRemoved, told: findings });
   }
 
-  #groupOutcome({ id, draft: drafted, document, failed }: GroupPlan) {
+  #groupOutcome({ id, draft: drafted, document, twin, failed }: GroupPlan) {
+    const own = document && groupOf(id, document);
+    const isTied = own !== undefined && this.#ranking.tiedWith(own).length > 0;
+    const marked = own && this.hidden.mark(withTie(document, isTied), id.namespace, own);
     const path = groupPath(id.namespace, id.name);
     const storedText = this.#options.documents.textAt(path);
-    const isTied = document !== undefined && this.#ranking.tiedWith(groupOf(id, document)).length > 0;
-    const own = document && groupOf(id, document);
-    const marked = own && this.hidden.mark(withTie(document, isTied), id.namespace, own);
-    const {
-      changes,
-      status,
-      told: findings,
-    }: Outcome = drafted === undefined
-      ? { changes: groupChanges(path, marked, storedText), status: failed }
-      : reconcileGroup({ ...drafted, document: marked }, storedText, {
-          profile: (namespace, name) => this.#profile(namespace, name),
-          standingOf: (other) => this.#ranking.standingOf(other),
-          checkTemplate: this.#world.checkTemplate,
-        });
-    // A stand-in tells of the refusal itself.
-    const isServed = document !== undefined && document.refused !== true;
-    const told = drafted?.object.refusal === undefined ? this.#asTold(id, status, isServed) : status;
-    return { changes, told, findings, document };
+    const outcome: Outcome =
+      drafted === undefined
+        ? { changes: groupChanges(path, marked, storedText), status: failed }
+        : reconcileGroup({ ...drafted, document: marked }, storedText, {
+            profile: (namespace, name) => this.#profile(namespace, name),
+            standingOf: (other) => this.#ranking.standingOf(other),
+            checkTemplate: this.#world.checkTemplate,
+          });
+    const twinPath = groupPath(id.namespace, twinName(id.name));
+    const ofTwin = groupChanges(twinPath, twin, this.#options.documents.textAt(twinPath));
+    return { changes: [...ofTwin, ...outcome.changes], told: outcome.status, findings: outcome.told, document };
   }
 
   #planProfile(id: ObjectName, draft: Draft): void {
@@ -331,13 +338,6 @@ export class Planner {
     return isRefused !== wasRefused;
   }
 
-  /** The status to tell, which of a refused object is that it is refused. */
-  #asTold(id: ObjectName, status: ObjectStatus | undefined, isServed: boolean): ObjectStatus | undefined {
-    const refusal = this.#options.source.view.refusalOf(id);
-    if (refusal === undefined) return status;
-    return status === undefined ? refusedStatus(refusal, isServed) : asRefused(status, refusal);
-  }
-
   /** There is in view, or refused or out of view for now and still served from the store. */
   #profile(namespace: string, name: string): "there" | "refused" | "missing" {
     const { source, documents } = this.#options;
@@ -358,10 +358,14 @@ function groupOf({ namespace, name }: ObjectName, { spec }: GroupDocument): Grou
   return toGroup(namespace, name, spec);
 }
 
-/** From `namespace/name`. */
+/** From `namespace/name`, which may be that of a twin. */
 function groupName(id: string): ObjectName {
   const [namespace = "", name = ""] = id.split("/");
-  return { kind: "Group", namespace, name };
+  return { kind: "Group", namespace, name: ownerName(name) };
+}
+
+function twinOf(id: ObjectName): ObjectName {
+  return { ...id, name: twinName(id.name) };
 }
 
 function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {

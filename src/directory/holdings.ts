@@ -14,6 +14,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
 import { countingAtOnce } from "../model/at-once.ts";
+import type { GroupSpec } from "../model/group.ts";
 import {
   fileUid,
   type GroupObject,
@@ -139,7 +140,7 @@ export class Holdings implements SourceView {
     this.#refusals = new Map(refusals.map((refusal) => [objectKey(refusal), refusal]));
     const all = new Map([...before, ...this.#refusals]);
     return [...all].flatMap(([key, { kind, namespace, name }]) =>
-      before.get(key)?.message === this.#refusals.get(key)?.message ? [] : [{ kind, namespace, name }],
+      isDeepStrictEqual(before.get(key), this.#refusals.get(key)) ? [] : [{ kind, namespace, name }],
     );
   }
 
@@ -153,7 +154,7 @@ export class Holdings implements SourceView {
     const problem = second === undefined ? undefined : duplicateProblem(first, second);
     const message = problem?.message ?? (first.kind === "refused" ? first.text : "");
     const object = held !== undefined && !isRefused(held) ? held : refusedGroup([...same.map(objectIn), held], message);
-    const refusal = toRefusal(name, { origin: originOf(first), message }, second !== undefined || hidesMachines(first));
+    const refusal = toRefusal(name, message, same);
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
@@ -218,10 +219,20 @@ interface Resolved {
 }
 
 /** Files have no generations. ConfigMaps and Secrets have no status to tell it in. */
-function toRefusal(id: ObjectName, told: Pick<Refusal, "origin" | "message">, isVague: boolean): Refusal | undefined {
+function toRefusal(id: ObjectName, message: string, same: readonly Definition[]): Refusal | undefined {
   const { kind, namespace, name } = id;
   if (kind !== "Profile" && kind !== "Group") return undefined;
-  return { kind, namespace, name, uid: fileUid(id), generation: 1, ...told, ...(isVague && { hidesMachines: true }) };
+  const origin = same[0] === undefined ? "" : originOf(same[0]);
+  const refusal = { kind, namespace, name, uid: fileUid(id), generation: 1, origin, message };
+  if (kind === "Profile") return refusal;
+  const isVague = same.length > 1 || same.some(hidesMachines);
+  return { ...refusal, standIns: same.map(standInOf), ...(isVague && { hidesMachines: true }) };
+}
+
+/** What can be read of a Group. */
+function standInOf(definition: Definition): GroupSpec | undefined {
+  const object = objectIn(definition);
+  return object?.kind === "Group" ? object.spec : undefined;
 }
 
 function hidesMachines(definition: Definition): boolean {

@@ -180,9 +180,10 @@ export class ClusterView implements SourceView {
     const key = referenceKey({ kind, namespace, name });
     if (judgement?.refusal === undefined) this.#refusals.delete(key);
     else {
-      const { uid, generation, refusal: message, hidesMachines } = judgement;
+      const { uid, generation, refusal: message, hidesMachines, object } = judgement;
       const refused = { kind, namespace, name, uid, generation, origin, message };
-      this.#refusals.set(key, { ...refused, ...(hidesMachines && { hidesMachines }) });
+      const read = kind === "Group" && { standIns: [object?.kind === "Group" ? object.spec : undefined] };
+      this.#refusals.set(key, { ...refused, ...read, ...(hidesMachines && { hidesMachines }) });
     }
   }
 

@@ -4,6 +4,7 @@
  *
  *   /davit/profiles/<namespace>/<name>                   ProfileDocument
  *   /davit/groups/<namespace>/<name>                     GroupDocument
+ *   /davit/groups/<namespace>/<name>~refused             GroupDocument, of a refused version with another selector
  *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text, as it is
  *   /davit/tombstones/<label>/<value>                    TombstoneDocument, ends by itself
  *   /davit/tombstones/selector/<sha256>                  the same, of Groups whose selectors name no machine
@@ -52,8 +53,13 @@ export interface ProfileDocument extends Provenance {
 
 export interface GroupDocument extends Provenance {
   readonly spec: GroupSpec;
-  /** The newest object was refused and there is no older one: it takes part in selection and answers 503. */
+  /**
+   * The newest version is refused, and there is no older one that it agrees with on machines and Profile: it takes part
+   * in selection and answers 503. With `outdated` the spec is that of the last accepted version.
+   */
   readonly refused?: boolean;
+  /** The hold is of the newest version, which is refused; the accepted one has none. */
+  readonly heldByRefused?: true;
   /** Groups of several namespaces have this selector and priority: none of them is picked, and it answers 500. */
   readonly tied?: boolean;
   /** As in `ProfileDocument`. */
@@ -144,6 +150,21 @@ export function groupPath(namespace: string, name: string): string {
 
 export function secretPath(namespace: string, profile: string, sha256: string): string {
   return `${secretsRoot}/${namespace}/${profile}/${sha256}`;
+}
+
+const twinSuffix = "~refused";
+
+/**
+ * The name under which a Group's refused version lies beside its last accepted one, if it has another selector: its
+ * machines wait, too, also with a davit that does not know of twins. No object can have such a name.
+ */
+export function twinName(name: string): string {
+  return `${name}${twinSuffix}`;
+}
+
+/** The name of the Group whose document has this name: its own, or its twin's. */
+export function ownerName(name: string): string {
+  return name.endsWith(twinSuffix) ? name.slice(0, -twinSuffix.length) : name;
 }
 
 /** @param value of an identity label, as `normalizeLabel` makes it: it may hold anything, a slash as well. */

@@ -88,6 +88,11 @@ export interface OwnName extends ObjectName {
 export interface Refusal extends ObjectMeta, OwnName {
   /** As `SourceProblem.message`. */
   readonly message: string;
+  /**
+   * Of a Group: what can be read of it, or of each definition where it is defined twice; undefined for one whose selector
+   * cannot be read.
+   */
+  readonly standIns?: readonly (GroupSpec | undefined)[];
   /** Of a Group: its selector cannot be read whole, so nobody knows every machine that it names. */
   readonly hidesMachines?: true;
 }

@@ -1,11 +1,12 @@
 /** How far the last good version of an object goes, and what its machines get beyond that: at every moment. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { GroupSpec } from "../../src/model/group.ts";
 import type { ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
 import type { OwnName } from "../../src/model/source.ts";
 import { parseTemplate } from "../../src/render/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
-import { groupObject, kernelBoot, profileObject } from "./objects.ts";
+import { groupObject, groupSpec, kernelBoot, profileObject } from "./objects.ts";
 
 const profile = { kind: "Profile", namespace: "default", name: "web" } as const satisfies OwnName;
 const group = { kind: "Group", namespace: "default", name: "node1" } as const satisfies OwnName;
@@ -92,5 +93,97 @@ describe("a Group that was deleted and created anew in one step", () => {
     under.source.tellChanged(group);
     await told("Group/node1", "Refused");
     expect(boots).toEqual(["kernel /assets/wipe", "refused"]);
+  });
+});
+
+describe("while the newest version of a Group is refused", () => {
+  const other = { mac: "52:54:00:00:00:02" };
+  const refuse = (spec: Partial<GroupSpec> | undefined, uid = "uid-1") => {
+    const standIns = [spec && groupSpec(spec)];
+    under.source.refuse(group, "spec.args: unknown", { uid, standIns }).tellChanged(group);
+  };
+  const repair = async (spec: Partial<GroupSpec>) => {
+    under.source.refuse(group, undefined).put(groupObject(spec)).tellChanged(group);
+    await told("Group/node1", "Ready");
+  };
+
+  it("and agrees on machines and Profile, the version before stays", async () => {
+    refuse({ metadata: { new: 1 }, priority: 7 });
+    await told("Group/node1", "Refused");
+    expect(boots).toEqual(["kernel /assets/wipe"]);
+    expect(under.statuses.conditions("Group/node1").Synced).toBe("False ServingLastGood");
+    expect(under.stored("/davit/groups/default/node1")).toEqual([expect.stringContaining('"outdated":true')]);
+  });
+
+  it("and holds its machines, they are held, until a version does not", async () => {
+    refuse({ hold: true });
+    await told("Group/node1", "Refused");
+    refuse({ hold: false });
+    await expect.poll(() => boots).toEqual(["kernel /assets/wipe", "held", "kernel /assets/wipe"]);
+  });
+
+  it("and releases its machines, they stay held", async () => {
+    under.source.put(groupObject({ hold: true })).tellChanged(group);
+    await expect.poll(() => boots.at(-1)).toBe("held");
+    refuse({ hold: false });
+    await told("Group/node1", "Refused");
+    expect(boots).toEqual(["kernel /assets/wipe", "held"]);
+  });
+
+  it.each([
+    ["names another Profile", { profile: "catch-all" }],
+    ["names a Profile that cannot be read", { profile: "" }],
+    ["has a selector that cannot be read", undefined],
+  ])("and %s, its machines wait, also after a restart of the source", async (_what, spec) => {
+    refuse(spec);
+    await told("Group/node1", "Refused");
+    under.source.drop(group).tellChanged(group);
+    await under.clock.advance(1_000);
+    expect(boots).toEqual(["kernel /assets/wipe", "refused"]);
+    expect(under.statuses.conditions("Group/node1")).toMatchObject({
+      Accepted: "False Refused",
+      ResolvedRefs: "True Resolved",
+      Synced: "False NotServed",
+    });
+    await repair({});
+    expect(boots).toEqual(["kernel /assets/wipe", "refused", "kernel /assets/wipe"]);
+  });
+
+  it("and has another selector, the machines of both wait, whatever comes, until one is accepted", async () => {
+    const others = under.watchBoots(other);
+    const both = under.watchBoots({ ...other, role: "new" });
+    refuse({ selector: other, priority: 3 });
+    await expect.poll(() => under.boots(other)).toBe("refused");
+    refuse({ selector: { ...other, role: "new" } });
+    await expect.poll(() => under.boots({ ...other, role: "new" })).toBe("refused");
+    await expect.poll(() => under.boots(other)).toBe("kernel /assets/wipe-all");
+    expect(boots).toEqual(["kernel /assets/wipe", "refused"]);
+    under.source
+      .put(groupObject({ profile: "web", selector: { role: "new" } }, "low"))
+      .tellChanged({ ...group, name: "low" });
+    await told("Group/low", "Ready");
+    await repair({ selector: { ...other, role: "new" } });
+    expect(under.stored("/davit/groups/default/node1")).toHaveLength(1);
+    expect(both).toEqual(["kernel /assets/wipe-all", "refused", "kernel /assets/wipe"]);
+    expect(others).toEqual(["kernel /assets/wipe-all", "refused", "kernel /assets/wipe-all"]);
+    expect(boots).toEqual(["kernel /assets/wipe", "refused", "bereft"]);
+  });
+
+  it("and is repaired to what it was, all is as it was", async () => {
+    refuse({ selector: other });
+    await expect.poll(() => under.boots(other)).toBe("refused");
+    await repair({});
+    expect(boots).toEqual(["kernel /assets/wipe", "refused", "kernel /assets/wipe"]);
+    await expect.poll(() => under.boots(other)).toBe("kernel /assets/wipe-all");
+    expect(under.stored("/davit/groups/")).toHaveLength(2);
+  });
+
+  it("and is removed, its twin goes with it", async () => {
+    refuse({ selector: other });
+    await expect.poll(() => under.boots(other)).toBe("refused");
+    under.source.refuse(group, undefined).drop(group).tellChanged(group);
+    await expect.poll(() => under.boots(other)).toBe("kernel /assets/wipe-all");
+    expect(under.stored("/davit/groups/")).toHaveLength(1);
+    expect(boots).toEqual(["kernel /assets/wipe", "refused", "bereft"]);
   });
 });

@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  draftGroup,
-  type GroupWorld,
-  groupChanges,
-  groupStandIn,
-  reconcileGroup,
-} from "../../src/controller/reconcile-group.ts";
+import { draftGroup, groupStandIn } from "../../src/controller/draft-group.ts";
+import { type GroupWorld, groupChanges, reconcileGroup } from "../../src/controller/reconcile-group.ts";
+import { assert } from "../../src/lib/errors.ts";
 import { decodeGroup } from "../../src/model/documents.ts";
 import { toGroup } from "../../src/model/group.ts";
 import type { GroupObject } from "../../src/model/source.ts";
@@ -26,7 +22,9 @@ interface Around {
 
 function reconcile(object: GroupObject, { storedText, world, adminNamespace }: Around = {}) {
   const stored = storedText === undefined ? undefined : decodeGroup(storedText);
-  return reconcileGroup(draftGroup(object, stored, adminNamespace), storedText, { ...alone, ...world });
+  const draft = draftGroup({ id: object, object, refusal: undefined, stored, adminNamespace });
+  assert(draft !== undefined, "What is there is drafted");
+  return reconcileGroup(draft, storedText, { ...alone, ...world });
 }
 
 function stored(object: GroupObject): string | undefined {
@@ -93,8 +91,10 @@ describe("a Group", () => {
 
   it("on which davit failed keeps nothing of a version with other arguments", () => {
     const before = JSON.parse(stored(groupObject({ args: ["wipe=no"] })) ?? "");
-    const kept = (args: readonly string[]) =>
-      groupStandIn(groupObject({ args, metadata: { new: 1 } }), before, undefined);
+    const kept = (args: readonly string[]) => {
+      const object = groupObject({ args, metadata: { new: 1 } });
+      return groupStandIn({ id: object, object, refusal: undefined, stored: before, adminNamespace: undefined });
+    };
     expect(kept(["wipe=no"])).toEqual({ ...before, outdated: true });
     expect(kept(["wipe=yes"])).toMatchObject({ refused: true });
   });
@@ -111,7 +111,7 @@ describe("a Group", () => {
   });
 
   it("that is refused keeps what was accepted before", () => {
-    const object = { ...groupObject({ selector: { role: "other" } }), refusal: "unknown field" };
+    const object = { ...groupObject({ metadata: { role: "other" } }), refusal: "unknown field" };
     const before = stored(groupObject()) ?? "";
     const outcome = reconcile(object, { storedText: before });
     expect(outcome.changes.map(({ text = "" }) => JSON.parse(text))).toEqual([
