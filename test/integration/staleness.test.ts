@@ -66,7 +66,8 @@ async function serve(args: readonly string[] = maxStaleness): Promise<DavitProce
 
 async function boot(store: string, args: readonly string[] = []): Promise<DavitBootProcess> {
   const limit = args.includes("--max-staleness") ? [] : maxStaleness;
-  const davit = await startDavitBoot(["--store", store, ...limit, ...args]);
+  // Where the store keeps the token that it wants on loopback.
+  const davit = await startDavitBoot(["--store", store, "--data-dir", join(folder, "data"), ...limit, ...args]);
   running.push(davit);
   return davit;
 }
