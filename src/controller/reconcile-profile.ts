@@ -40,7 +40,7 @@ export function reconcileProfile(
   const lastGood = lastGoodOf(stored, uid);
   const keepsLastGood = findings.length > 0 && lastGood !== undefined;
   const known = keepsLastGood
-    ? withoutWithdrawn(lastGood, namespace, world)
+    ? withLocalBoot(withoutWithdrawn(lastGood, namespace, world), object, world)
     : { origin, uid, generation, revision: world.sha256(JSON.stringify([object.spec, content])), content };
   const document = isRefused || findings.length > 0 ? asOutdated(known) : known;
   const sync = keepsLastGood ? "servingLastGood" : "synced";
@@ -128,6 +128,19 @@ function documentChanges(
     if (!wanted.has(sha256)) changes.push({ path: secretPath(namespace, name, sha256), text: undefined });
   }
   return changes;
+}
+
+/**
+ * The last good content, booted from disk where the newest version says so: whatever else is wrong with that version,
+ * its machines are not to get the boot section before, which may install them.
+ */
+function withLocalBoot(lastGood: ProfileDocument, { spec }: ProfileObject, world: ProfileWorld): ProfileDocument {
+  const { boot } = spec;
+  const { boot: before, grubScript, ...content } = lastGood.content;
+  const isSame = before?.kind === "local" && boot?.kind === "local" && before.local === boot.local;
+  if (boot?.kind !== "local" || isSame) return lastGood;
+  const revision = world.sha256(JSON.stringify([lastGood.revision, boot]));
+  return { ...lastGood, revision, content: { ...content, boot } };
 }
 
 /** The last good content, less the parts whose Secret was taken away meanwhile. */

@@ -187,3 +187,20 @@ describe("while the newest version of a Group is refused", () => {
     expect(boots).toEqual(["kernel /assets/wipe", "refused", "bereft"]);
   });
 });
+
+describe("a Profile whose new version is broken in a part", () => {
+  it("and boots from disk does so at once, and keeps the last good configs", async () => {
+    const generic: TemplateSource = { kind: "inline", text: "good", raw: false };
+    under.source.put(profileObject({ ...installing("/assets/wipe"), templates: { generic } })).tellChanged(profile);
+    await told("Profile/web", "Ready");
+    under.source.put(profileObject({ ...disk, templates: { generic: missing } })).tellChanged(profile);
+    await told("Profile/web", "TemplateNotFound");
+    expect(boots).toEqual(["kernel /assets/wipe", "local exit"]);
+    const [stored = ""] = under.stored("/davit/profiles/default/web");
+    expect(JSON.parse(stored).content.templates).toEqual({ generic: { kind: "text", text: "good", raw: false } });
+    under.source.put(profileObject({ ...installing("/assets/wipe"), templates: { generic: missing } }));
+    under.source.tellChanged(profile);
+    await under.clock.advance(1_000);
+    expect(boots).toEqual(["kernel /assets/wipe", "local exit"]);
+  });
+});
