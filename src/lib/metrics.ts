@@ -75,7 +75,7 @@ function bootMetrics(registers: Registry[]) {
     }),
     sourceStalenessSeconds: new Gauge({
       name: "davit_source_staleness_seconds",
-      help: "Time since the source last confirmed what is served; since the start while it has not. See --max-staleness.",
+      help: "Time since the source confirmed what is served; since the start while it has not. See --max-staleness.",
       registers,
     }),
     historyLost: new Counter({

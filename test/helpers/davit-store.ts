@@ -30,7 +30,11 @@ export async function startDavitStore(parent = tmpdir(), args: readonly string[]
     onDamage: "refuse",
   });
   const paths = { isDirectory: () => true, isFile: () => true };
-  const config = readServeConfig(["--manifests", "none", "--store-address", "127.0.0.1:0", ...args], {}, paths);
+  const config = readServeConfig(
+    ["--manifests", "none", "--data-dir", directory, "--store-address", "127.0.0.1:0", ...args],
+    {},
+    paths,
+  );
   const service = new StoreService({
     ...shared,
     config,

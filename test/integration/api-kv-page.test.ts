@@ -15,7 +15,7 @@ import { keysMethods } from "../../src/http/keys-request.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 import { refusals } from "../../src/store/refusal.ts";
 import { isBody } from "../conformance/exchange.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, localAuthorization, startDavit } from "../helpers/davit-process.ts";
 import { startDavitStore } from "../helpers/davit-store.ts";
 import { type CurlCommand, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 
@@ -49,9 +49,14 @@ afterAll(async () => {
 
 /** Sends what curl would send; resolves when the head of the answer is there. */
 async function send({ url, method, headers, body }: CurlCommand): Promise<IncomingMessage> {
-  const { port } = new URL(davits.get(url.port)?.storeUrl ?? "");
+  const { storeUrl = "", dataDir = "" } = davits.get(url.port) ?? {};
+  const { port } = new URL(storeUrl);
+  // The page's word for what is another text in each data directory.
+  const isLocal = headers.Authorization === "Bearer LOCAL-TOKEN";
+  const { Authorization: _, ...others } = headers;
+  const shown = isLocal ? { ...others, ...(await localAuthorization(dataDir)) } : headers;
   return await new Promise((resolve, reject) => {
-    const sent = request({ port, method, path: url.pathname + url.search, headers, agent: false });
+    const sent = request({ port, method, path: url.pathname + url.search, headers: shown, agent: false });
     sent.on("response", resolve).on("error", reject).end(body);
   });
 }
