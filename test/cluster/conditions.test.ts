@@ -151,14 +151,17 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
     expect(pages.Profile).toContain(`| \`ValidWithAdvice\` | \`${await lab.message(advised, "Accepted")}\` |`);
   });
 
-  it("a Group without its Profile answers 404, and never hands its machines to another", async () => {
+  it("a Group whose Profile went has its machines wait, and never hands them to another", async () => {
     await lab.put(profile("other"), { ...group("all", ""), spec: { profileRef: { name: "other" }, matchAll: true } });
     await lab.put(group("lonely", "52:54:00:00:00:01", { profileRef: { name: "worker" } }));
     await lab.delete(worker);
     const lonely = { kind: "Group", name: "lonely" } as const;
     await expect.poll(() => lab.conditions(lonely)).toMatchObject({ ResolvedRefs: "False ProfileNotFound" });
     await expectDocumented(lonely);
-    expect((await lab.get("/ipxe?mac=52:54:00:00:00:01")).status).toBe(404);
+    expect(await lab.get("/ipxe?mac=52:54:00:00:00:01")).toEqual({
+      status: 503,
+      body: expect.stringMatching(/^503 profile/),
+    });
     expect((await lab.get("/ipxe?mac=52:54:00:00:00:02")).status).toBe(200);
   });
 
