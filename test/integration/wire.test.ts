@@ -190,9 +190,10 @@ function fileLimit(): number {
   return Number(limit);
 }
 
+/** From an address of its own: of those who share one, the next would be turned away as well. */
 function open(): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect(port, "127.0.0.1", () => {
+    const socket = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.2" }, () => {
       socket.on("error", () => undefined);
       resolve(socket);
     });
