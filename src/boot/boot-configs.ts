@@ -37,8 +37,8 @@ export interface ConfigRequest {
   readonly rawQuery: string;
   /** Empty when the client tells none. */
   readonly userAgent: string;
-  /** Whose it is, where many ask for what takes long; absent: nobody's. */
-  readonly client?: string | undefined;
+  /** Tells whose it is, where many ask for what takes long: not asked otherwise. Absent: nobody's. */
+  readonly client?: (() => string | undefined) | undefined;
 }
 
 /** A machine's config, and whose it is. */
@@ -171,10 +171,10 @@ export class BootConfigs {
     return { made, isOfRequest: reads.isAny };
   };
 
-  #soon(client = ""): Make {
+  #soon(client?: ConfigRequest["client"]): Make {
     const slowWork = this.#slowWork;
     if (slowWork === undefined) return this.#atOnce;
-    return (job, subject) => slowWork.make(job, this.#maker, subject, client);
+    return (job, subject) => slowWork.make(job, this.#maker, subject, () => client?.() ?? "");
   }
 }
 

@@ -52,7 +52,7 @@ export class SlowWork {
    * Does a job.
    * @throws {RenderError} @throws {BootError} busy or notReady.
    */
-  make(job: BootJob, maker: BootMaker, subject: Subject, client: string): MadeFor | Promise<MadeFor> {
+  make(job: BootJob, maker: BootMaker, subject: Subject, client: () => string): MadeFor | Promise<MadeFor> {
     const known = this.#find(subject);
     const reads = new RequestReads();
     if (known?.isAlwaysSlow !== true) {
@@ -65,7 +65,7 @@ export class SlowWork {
     }
     const state = known ?? this.#add(subject);
     state.isAlwaysSlow ||= !reads.isAny;
-    return this.#makeElsewhere(job, maker, state, { namespace: namespaceOf(subject.group), client });
+    return this.#makeElsewhere(job, maker, state, { namespace: namespaceOf(subject.group), client: client() });
   }
 
   async #makeElsewhere(job: BootJob, maker: BootMaker, state: Known, customer: Customer): Promise<MadeFor> {

@@ -64,7 +64,8 @@ export function bootFastPath(options: BootFastPathOptions): FastPath {
     const isSignature = form !== undefined;
     accessLog.follow(response, () => ({ method: "GET", path, route, machine, isSignature }));
     try {
-      const client = clients.ofRequest(request);
+      // Asked for what is large or takes long: an address is not read in no time.
+      const client = () => clients.ofRequest(request);
       const rendered = answerMachine(configs, { name, rawQuery, userAgent, client }, (found) => {
         machine = found;
       });
@@ -121,7 +122,7 @@ interface Answer {
 }
 
 /** The same text, as bytes that it has in common with others where it is long. */
-function sendable(rendered: Rendered, large: LargeBodies, response: WireResponse, client: Holder): Answer {
+function sendable(rendered: Rendered, large: LargeBodies, response: WireResponse, client: () => Holder): Answer {
   const body = large.take(rendered, response, client);
   if (typeof body === "string") return rendered;
   return { contentType: rendered.contentType, body, byteLength: body.length };

@@ -35,7 +35,7 @@ export interface BootRoutesOptions extends BootSigners {
 export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, options) => {
   const { configs, clients = new Clients(), large = new LargeBodies(), ...signers } = options;
   const sendTo = (reply: FastifyReply, rendered: Rendered) => {
-    const client = clients.ofRequest(reply.request.raw);
+    const client = () => clients.ofRequest(reply.request.raw);
     const isHead = reply.request.method === "HEAD";
     return send(reply, rendered.contentType, isHead ? rendered.body : large.take(rendered, reply.raw, client));
   };
@@ -85,7 +85,7 @@ function answer(
   request: FastifyRequest,
   rawQuery: string,
 ): Soon<Rendered> {
-  const question = { name, rawQuery, userAgent: request.headers["user-agent"] ?? "", client: request.ip };
+  const question = { name, rawQuery, userAgent: request.headers["user-agent"] ?? "", client: () => request.ip };
   return answerMachine(configs, question, (machine) => {
     request.machine = machine;
   });

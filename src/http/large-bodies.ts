@@ -38,10 +38,10 @@ export class LargeBodies {
    * What to send of a text: the bytes that others are sent, too, until the answer's end.
    * @throws {RequestError} unsent, when too much is on its way already.
    */
-  take(rendered: Rendered, response: ServerResponse, holder: Holder): string | Buffer {
+  take(rendered: Rendered, response: ServerResponse, holder: () => Holder): string | Buffer {
     const { body, byteLength } = rendered;
     if (body.length < largeBytes) return body;
-    const sent = this.#sent.get(rendered) ?? this.#begin(rendered, byteLength ?? Buffer.byteLength(body), holder);
+    const sent = this.#sent.get(rendered) ?? this.#begin(rendered, byteLength ?? Buffer.byteLength(body), holder());
     sent.answers += 1;
     response.once("close", () => {
       sent.answers -= 1;
