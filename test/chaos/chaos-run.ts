@@ -106,7 +106,7 @@ export class ChaosRun {
     const rack = await Rack.start({
       kubeconfig: cluster.kubeconfigFor("proxied", cluster.adminToken, api.url),
       args: [
-        ...["--store-address", `127.0.0.1:${storePort}`],
+        ...["--store-address", `127.0.0.1:${storePort}`, "--max-staleness", `${maxStaleMs}ms`],
         ...["--watch-silence", "3s", "--source-grace", "1s", "--tombstone-ttl", "5s"],
       ],
     });
@@ -280,6 +280,7 @@ export class ChaosRun {
     return await startDavitBoot([
       ...storeOf({ storeUrl: `http://127.0.0.1:${this.#relay.port}`, dataDir: this.#rack.davit.dataDir }),
       ...["--copy-file", join(this.#directory, "copy"), "--source-grace", "1s"],
+      ...["--max-staleness", `${maxStaleMs}ms`],
     ]);
   }
 }
