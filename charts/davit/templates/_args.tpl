@@ -29,10 +29,10 @@
 - --grub-commands={{ .Values.grub.commands }}
 - --log-level={{ .Values.logLevel }}
 - --log-format=json
-{{- range .Values.clientLimits.exempt }}
+{{- range (.Values.clientLimits).exempt }}
 - --client-limit-exempt={{ . }}
 {{- end }}
-{{- range .Values.clientLimits.trustedProxies }}
+{{- range (.Values.clientLimits).trustedProxies }}
 - --trusted-proxy={{ . }}
 {{- end }}
 {{- with .Values.advertiseAddress }}
