@@ -122,7 +122,7 @@ export function indexOf({ headers }: RawAnswer): number {
 /** Sends a request many times over one connection, without waiting for answers in between. */
 async function sendMany(port: number, line: string, count: number): Promise<void> {
   const socket = connect(port, "127.0.0.1");
-  const request = `${line} HTTP/1.1\r\nHost: davit\r\n`;
+  const request = `${line} HTTP/1.1\r\nHost: localhost\r\n`;
   socket.write(`${request}\r\n`.repeat(Math.max(0, count - 1)));
   socket.write(`${request}Connection: close\r\n\r\n`);
   await limited(text(socket), `no answers to ${line}`);

@@ -13,7 +13,7 @@ const servers = [
 const formType = "Content-Type: application/x-www-form-urlencoded\r\n";
 
 function request(line: string, ...headers: readonly string[]): string {
-  return [`${line} HTTP/1.1`, "Host: davit", ...headers, "", ""].join("\r\n");
+  return [`${line} HTTP/1.1`, "Host: localhost", ...headers, "", ""].join("\r\n");
 }
 
 function put(target: string, form: string, ...headers: readonly string[]): string {
@@ -275,7 +275,7 @@ describe.each(servers)("$server", ({ start, isMissing }) => {
 
   it.skipIf(isMissing).each(controls)("a target with the control byte %i is no request", async (byte) => {
     const client = new WireClient(running.port);
-    client.send(`GET /v2/keys/a${String.fromCharCode(byte)}b HTTP/1.1\r\nHost: davit\r\n\r\n`);
+    client.send(`GET /v2/keys/a${String.fromCharCode(byte)}b HTTP/1.1\r\nHost: localhost\r\n\r\n`);
     await client.closed();
     expect((await client.answers(1)).map(({ status }) => status).filter((status) => status !== 400)).toEqual([]);
     expect(await exchange({ sent: goodBye }, 1)).toEqual([version]);
