@@ -28,7 +28,7 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   const events = new EventRecorder({ client, clock, random, log, instance });
   const seen: ClusterSource["seen"] = (name) => source.seen(name);
   const writer = new StatusWriter({ client, seen, events, clock, random, log });
-  source.onReplaced((name) => writer.recheck(name));
+  source.onHeard((name, isReplaced) => writer.recheck(name, isReplaced));
   const { storeCaConfigMap } = config;
   const configMap =
     storeCaConfigMap === undefined ? undefined : { namespace: access.namespace, name: storeCaConfigMap };

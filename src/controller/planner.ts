@@ -179,12 +179,20 @@ export class Planner {
     for (const group of groups) this.#planGroup(group, draft);
     const tombstones = [...tombstoneWrites(draft.passings, this.#tombstoneOptions), ...draft.tombstones];
     return {
-      planned: draft.planned,
+      planned: draft.planned.map((planned) => this.#withUid(planned)),
       writes: [...tombstones, ...draft.changes],
       moved: tombstones.map(({ namespace }) => namespace),
       alsoLookAt: withoutThose(draft.alsoLookAt, draft.names),
       recount: withoutThose(draft.recount, draft.names),
     };
+  }
+
+  #withUid(planned: Planned): Planned {
+    const { name, status } = planned;
+    const { view } = this.#options.source;
+    const { uid } =
+      view.get(name.kind, name.namespace, name.name) ?? view.refusalOf(name) ?? view.pendingOf?.(name) ?? {};
+    return status === undefined || uid === undefined ? planned : { ...planned, status: { ...status, uid } };
   }
 
   /** Takes in what the step's Groups are now, and adds those to the step that have the selector of one that changed. */

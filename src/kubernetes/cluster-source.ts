@@ -71,7 +71,7 @@ export class ClusterSource implements Source {
   readonly #stopping = new AbortController();
   #parts: Parts | undefined;
   #listener: SourceListener | undefined;
-  #replaced: (name: ObjectName) => void = () => {};
+  #heard: (name: ObjectName, isReplaced: boolean) => void = () => {};
   /** Watches whose next list is waited for before `listed` is told. */
   #awaited = new Set<string>();
   #toldExtent: string | undefined;
@@ -130,9 +130,9 @@ export class ClusterSource implements Source {
     return this.#parts?.watches.of(object)?.get(object.namespace, object.name);
   }
 
-  /** Called when an object has taken the place of another of its name, which has no status of ours yet. */
-  onReplaced(replaced: (name: ObjectName) => void): void {
-    this.#replaced = replaced;
+  /** Called with each object that was heard of; one that was replaced has no status of ours yet. */
+  onHeard(heard: (name: ObjectName, isReplaced: boolean) => void): void {
+    this.#heard = heard;
   }
 
   /** @throws {Error} when the CRD files cannot be read. */
@@ -247,7 +247,7 @@ export class ClusterSource implements Source {
   }
 
   #changed(changes: readonly OwnChange[], held: HeldChanges): void {
-    for (const change of changes) if (change.change === "replaced") this.#replaced(change.name);
+    for (const { name, change } of changes) if (change !== "deleted") this.#heard(name, change === "replaced");
     const names = changes.map(({ name }) => name);
     // Until everything was told once there is nothing to keep together.
     const { now, later } = this.#toldExtent === undefined ? { now: names, later: [] } : held.offer(names);

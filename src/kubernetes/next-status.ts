@@ -7,7 +7,7 @@ import type { Condition, ObjectStatus } from "../model/source.ts";
 /** Conditions of metav1, with the times that the model leaves to whoever stores them. */
 type ShownCondition = Condition & { readonly observedGeneration: number; readonly lastTransitionTime: string };
 
-export interface NextStatus extends ObjectStatus {
+export interface NextStatus extends Omit<ObjectStatus, "uid"> {
   readonly conditions: readonly ShownCondition[];
 }
 
@@ -16,7 +16,7 @@ export interface NextStatus extends ObjectStatus {
  * change (Kubernetes API conventions, "Typical status properties").
  * @param now RFC 3339, in whole seconds.
  */
-export function nextStatus(wanted: ObjectStatus, shown: JsonObject, now: string): NextStatus | undefined {
+export function nextStatus(wanted: Omit<ObjectStatus, "uid">, shown: JsonObject, now: string): NextStatus | undefined {
   const before = shownConditions(shown);
   const conditions = wanted.conditions.map((condition): ShownCondition => {
     const known = before.get(condition.type);

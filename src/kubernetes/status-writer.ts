@@ -40,6 +40,8 @@ interface Entry {
   readonly name: ObjectName;
   wanted: ObjectStatus;
   failures: number;
+  /** What was wanted when it was last written, or seen to be shown. */
+  settled: ObjectStatus | undefined;
   /** It is being written, or waits after a failure: whoever comes later only changes what is wanted. */
   isBusy: boolean;
 }
@@ -59,6 +61,9 @@ interface Written {
 export const statusPace = { perSecond: 150, burst: 3_000 } as const;
 const maxWrites = 8;
 const retryDelays = { firstMs: 1_000, capMs: 60_000 };
+/** Somebody else who writes it as well, such as a davit of another version, shall not be met each time. */
+const repairDelays = { firstMs: 1_000, capMs: 300_000 };
+const repairsResetMs = 600_000;
 /** What an API server without priority and fairness tells whoever it has no place for, and more than one pause of it. */
 const throttledMs = 1_000;
 
@@ -71,6 +76,8 @@ export class StatusWriter implements StatusSink {
   readonly #entries = new Map<string, Entry>();
   /** What was written and the watch has not told of yet; the oldest first. */
   readonly #unheard = new Map<Entry, Written>();
+  /** How often somebody else took away what was shown, and when the last time was. */
+  readonly #repairs = new WeakMap<Entry, { readonly count: number; readonly atMs: number }>();
   /** What has to be looked at, in order. */
   readonly #due = new Set<Entry>();
   readonly #stopping = new AbortController();
@@ -96,7 +103,7 @@ export class StatusWriter implements StatusSink {
   write(name: ObjectName, status: ObjectStatus): Promise<void> {
     const key = objectKey(name);
     const known = this.#entries.get(key);
-    const entry = known ?? { name, wanted: status, failures: 0, isBusy: false };
+    const entry = known ?? { name, wanted: status, failures: 0, settled: undefined, isBusy: false };
     entry.wanted = status;
     this.#entries.set(key, entry);
     this.#add(entry);
@@ -114,11 +121,14 @@ export class StatusWriter implements StatusSink {
     this.#rights.forget(name);
   }
 
-  /** Looks again at an object that has taken the place of another of its name. */
-  recheck(name: ObjectName): void {
+  /**
+   * Looks again at an object that was heard of: somebody may have written its status.
+   * @param isReplaced it may be another one than the one that was written to, even if it carries the same version.
+   */
+  recheck(name: ObjectName, isReplaced: boolean): void {
     const entry = this.#entries.get(objectKey(name));
     if (entry === undefined) return;
-    this.#unheard.delete(entry);
+    if (isReplaced) this.#unheard.delete(entry);
     this.#add(entry);
   }
 
@@ -151,13 +161,30 @@ export class StatusWriter implements StatusSink {
   async #run(entry: Entry): Promise<void> {
     // Most of what is told after a start is shown already, and costs no token.
     if (this.#pending(entry) === undefined) {
+      entry.settled = entry.wanted;
       this.#rights.forget(entry.name);
       return;
     }
     entry.isBusy = true;
+    const delayMs = this.#repairDelayMs(entry);
+    if (delayMs > 0) {
+      void this.#addLater(entry, delayMs);
+      return;
+    }
     await this.#bucket.take(this.#stopping.signal);
     if (this.#stopping.signal.aborted) return;
     this.#ended(entry, await this.#apply(entry));
+  }
+
+  /** What was written and is not shown was taken away: not waited for the first time, then longer and longer. */
+  #repairDelayMs(entry: Entry): number {
+    if (entry.settled !== entry.wanted) return 0;
+    entry.settled = undefined;
+    const nowMs = this.#options.clock.monotonicMs();
+    const { count, atMs } = this.#repairs.get(entry) ?? { count: 0, atMs: nowMs };
+    const repairs = nowMs - atMs >= repairsResetMs ? 0 : count;
+    this.#repairs.set(entry, { count: repairs + 1, atMs: nowMs });
+    return repairs === 0 ? 0 : backoffMs(repairs - 1, repairDelays);
   }
 
   #ended(entry: Entry, outcome: Outcome): void {
@@ -186,10 +213,13 @@ export class StatusWriter implements StatusSink {
    * has taken the place of another, which the watch tells soon: however often that happened, it is no reason to wait long.
    */
   async #retryLater(entry: Entry, outcome: "failed" | "conflict"): Promise<void> {
-    const { clock, random } = this.#options;
     const attempt = outcome === "conflict" ? 0 : entry.failures++;
-    const delayMs = backoffMs(attempt, retryDelays) * (1 + random());
-    await clock.sleep(delayMs, this.#stopping.signal);
+    await this.#addLater(entry, backoffMs(attempt, retryDelays));
+  }
+
+  async #addLater(entry: Entry, durationMs: number): Promise<void> {
+    const { clock, random } = this.#options;
+    await clock.sleep(durationMs * (1 + random()), this.#stopping.signal);
     entry.isBusy = false;
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
@@ -203,12 +233,14 @@ export class StatusWriter implements StatusSink {
   }
 
   async #apply(entry: Entry): Promise<Outcome> {
+    const { wanted } = entry;
     const pending = this.#pending(entry);
     if (pending === undefined) return "done";
     const { seen, shown, next } = pending;
     const { uid, resourceVersion } = seen;
     try {
       await this.#patch(entry.name, uid, next);
+      entry.settled = wanted;
       this.#rights.granted(entry.name);
       this.#noteWritten(entry, { uid, resourceVersion, status: next });
       const after = next.conditions.find(({ type }) => type === "Ready");
@@ -274,12 +306,14 @@ export class StatusWriter implements StatusSink {
   /** What has to be written, if anything. */
   #pending(entry: Entry) {
     const seen = this.#options.seen(entry.name);
-    if (seen === undefined) return undefined;
+    const { uid, ...wanted } = entry.wanted;
+    // What is wanted of another object under this name is told when it was looked at.
+    if (seen === undefined || (uid !== undefined && uid !== seen.uid)) return undefined;
     const written = this.#unheard.get(entry);
     const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;
     const shown: JsonObject = isStale ? toJson(written.status) : seen.value.status;
     const now = toRfc3339(this.#options.clock.nowMs()).replace(/\.\d+Z$/, "Z");
-    const next = nextStatus(entry.wanted, shown, now);
+    const next = nextStatus(wanted, shown, now);
     return next && { seen, shown, next };
   }
 }

@@ -169,6 +169,8 @@ export interface Condition {
 }
 
 export interface ObjectStatus {
+  /** Whose it is: another object under that name has none yet. Absent where a name is enough. */
+  readonly uid?: string;
   readonly observedGeneration: number;
   readonly conditions: readonly Condition[];
   /** Profiles: the configs it has, such as `ipxe,ignition`. */

@@ -26,7 +26,9 @@ export class SourceUnderTest {
   constructor(server: Pick<FakeApiServer, "url">, { namespaces = ["default"], proveMs = neverMs }: SourceOptions = {}) {
     this.bed = new TestBed(server.url);
     this.source = new ClusterSource({ ...this.bed, namespaces, proveMs });
-    this.source.onReplaced((name) => void this.replaced.push(textOf(name)));
+    this.source.onHeard((name, isReplaced) => {
+      if (isReplaced) this.replaced.push(textOf(name));
+    });
   }
 
   async start(): Promise<void> {

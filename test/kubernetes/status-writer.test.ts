@@ -1,67 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { ClusterSource } from "../../src/kubernetes/cluster-source.ts";
-import { EventRecorder } from "../../src/kubernetes/event-recorder.ts";
-import { StatusWriter, type StatusWriterOptions, statusPace } from "../../src/kubernetes/status-writer.ts";
+import { statusPace } from "../../src/kubernetes/status-writer.ts";
 import { isJsonObject } from "../../src/model/json.ts";
-import type { Condition, ObjectName, ObjectStatus } from "../../src/model/source.ts";
-import { TestBed, until } from "./client-under-test.ts";
+import type { Condition, ObjectStatus } from "../../src/model/source.ts";
+import { until } from "./client-under-test.ts";
 import { sendStatus } from "./fake-api-server.ts";
 import { useFakeServer } from "./fake-server-suite.ts";
 import { groupOf } from "./source-under-test.ts";
+import { groupName, WriterUnderTest } from "./writer-under-test.ts";
 
 const suite = useFakeServer();
 const statusPath = /\/status$/;
-type Pace = NonNullable<StatusWriterOptions["pace"]>;
-
-/** A writer over a source that follows the same suite.server. */
-class WriterUnderTest {
-  readonly bed = new TestBed(suite.server.url);
-  readonly source = new ClusterSource({ ...this.bed, namespaces: ["default"], proveMs: 86_400_000 });
-  readonly events = new EventRecorder({ ...this.bed, instance: "davit-0" });
-  readonly writer: StatusWriter;
-
-  private constructor(pace: Pace = statusPace) {
-    const { bed, events, source } = this;
-    this.writer = new StatusWriter({ ...bed, events, seen: (name) => source.seen(name), pace });
-  }
-
-  static async start(pace?: Pace): Promise<WriterUnderTest> {
-    const under = new WriterUnderTest(pace);
-    suite.stopsLater(under);
-    const { promise, resolve } = Promise.withResolvers<void>();
-    under.source.onReplaced((name) => under.writer.recheck(name));
-    await under.source.start({ listed: resolve, changed: () => {} });
-    await promise;
-    await until(() => suite.server.openWatches === 3);
-    return under;
-  }
-
-  write(name: string, status: ObjectStatus): Promise<void> {
-    return this.writer.write(groupName(name), status);
-  }
-
-  /** Waits until the watch shows a status of this generation. */
-  async shows(name: string, observedGeneration = 1): Promise<void> {
-    await until(() => this.source.seen(groupName(name))?.value.status.observedGeneration === observedGeneration);
-  }
-
-  /** Lets as much time pass as an object may wait for another before an event tells of it. */
-  async passGrace(): Promise<void> {
-    await this.bed.clock.advance(5_000);
-  }
-
-  /** Waits until no request is under way: what sleeps then are the watches, for minutes. */
-  async isIdle(): Promise<void> {
-    await until(() => (this.bed.clock.nextWakeMs ?? 0) > 30_000);
-  }
-
-  async stop(): Promise<void> {
-    await this.writer.stop();
-    await this.events.stop();
-    await this.source.stop();
-    await this.bed.client.stop();
-  }
-}
 
 const good = { status: "True", reason: "Ready", message: "Machines are answered from this object" } as const;
 const bad = { status: "False", reason: "ProfileNotFound", message: 'Profile "web" does not exist' } as const;
@@ -73,7 +21,7 @@ function statusOf(ready: Omit<Condition, "type">, more: Partial<ObjectStatus> = 
 describe("a status", () => {
   it("is applied on the status subresource, as davit-controller, and nothing else", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     await under.write("a", statusOf(good));
     await under.shows("a");
     const [patch] = suite.server.seen("patch");
@@ -95,11 +43,11 @@ describe("a status", () => {
 
   it("that is shown already is not written: not again, and not after a restart", async () => {
     suite.server.put(groupOf("a"));
-    const first = await WriterUnderTest.start();
+    const first = await WriterUnderTest.start(suite);
     await first.write("a", statusOf(good));
     await first.shows("a");
     await first.write("a", statusOf(good));
-    const second = await WriterUnderTest.start();
+    const second = await WriterUnderTest.start(suite);
     await second.bed.clock.advance(60_000);
     await second.write("a", statusOf(good));
     suite.server.put(groupOf("b"));
@@ -111,7 +59,7 @@ describe("a status", () => {
 
   it("keeps the time of a condition until its status changes", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     await under.write("a", statusOf(bad));
     await under.shows("a");
     await under.bed.clock.advance(3_000);
@@ -129,7 +77,7 @@ describe("a status", () => {
 
   it("that changes while one is written is written after it, and only the newest", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     suite.server.once("patch", (request, response) => void held.then(() => suite.server.answer(request, response)));
     await under.write("a", statusOf(good));
@@ -142,20 +90,55 @@ describe("a status", () => {
 
   it("is written anew for an object that has taken the place of another", async () => {
     suite.server.put({ ...groupOf("a"), uid: "one" });
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     await under.write("a", statusOf(good));
     await under.shows("a");
     suite.server.delete("Group", "a");
     suite.server.put({ ...groupOf("a"), uid: "two" });
     await until(() => under.source.seen(groupName("a"))?.uid === "two");
-    under.writer.recheck(groupName("a"));
     await under.shows("a");
     expect(suite.server.object("Group", "a")?.status).toBeDefined();
   });
 
+  it("of another object under the same name is not written for it", async () => {
+    suite.server.put({ ...groupOf("a"), uid: "one" });
+    const under = await WriterUnderTest.start(suite);
+    await under.write("a", statusOf(good, { uid: "one" }));
+    await under.shows("a");
+    suite.server.delete("Group", "a");
+    suite.server.put({ ...groupOf("a"), uid: "two" });
+    await until(() => under.source.seen(groupName("a"))?.uid === "two");
+    await under.isIdle();
+    expect(suite.server.seen("patch")).toHaveLength(1);
+    await under.write("a", statusOf(good, { uid: "two" }));
+    await under.shows("a");
+    expect(suite.server.seen("patch").map(({ body }) => body?.status)).not.toContainEqual(
+      expect.objectContaining({ uid: expect.anything() }),
+    );
+  });
+
+  it("that somebody takes away is written at once, and then after longer and longer waits", async () => {
+    suite.server.put(groupOf("a"));
+    const under = await WriterUnderTest.start(suite);
+    await under.write("a", statusOf(good));
+    await under.shows("a");
+    const writes = () => suite.server.seen("patch").filter(({ query }) => query.has("fieldManager")).length;
+    await under.wipe("a");
+    await until(() => writes() === 2);
+    await under.shows("a");
+    for (const [at, waitMs] of [1_000, 2_000, 4_000].entries()) {
+      await under.wipe("a");
+      await until(() => under.bed.clock.nextWakeMs === waitMs);
+      expect(writes()).toBe(at + 2);
+      await under.bed.clock.advance(waitMs);
+      await until(() => writes() === at + 3);
+      await under.shows("a");
+    }
+  });
+
   it("of an object that is gone is not written", async () => {
     suite.server.put(groupOf("b"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     await under.write("gone", statusOf(good));
     await under.write("b", statusOf(good));
     await under.shows("b");
@@ -166,7 +149,7 @@ describe("a status", () => {
 describe("a write that fails", () => {
   it.each([404, 400, 422])("with %i is not made again until the status changes", async (code) => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     suite.server.once("patch", (_, response) => sendStatus(response, code, "Whatever"));
     await under.write("a", statusOf(good));
     await until(() => suite.server.seen("patch").length === 1);
@@ -183,7 +166,7 @@ describe("a write that fails", () => {
     [403, "a wait that grows", [1_000, 2_000]],
   ] as const)("with %i is made again after %s", async (code, _wait, delaysMs) => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     for (let count = 0; count < 2; count++) {
       suite.server.once("patch", (_, response) => sendStatus(response, code, "Whatever"));
     }
@@ -199,7 +182,7 @@ describe("a write that fails", () => {
   it("for want of a place (429) is made again after the time that is wanted, with fewer at a time", async () => {
     const names = Array.from({ length: 60 }, (_, at) => `g${at}`);
     for (const name of names) suite.server.put(groupOf(name));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     let isBusy = false;
     let refusals = 0;
     suite.server.always(statusPath, (request, response) => {
@@ -225,7 +208,7 @@ describe("a write that fails", () => {
 
   it("for every object holds all of them, instead of trying each", async () => {
     for (let count = 0; count < 50; count++) suite.server.put(groupOf(`g${count}`));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     const off = suite.server.always(statusPath, (_, response) => sendStatus(response, 403, "Forbidden"));
     for (let count = 0; count < 50; count++) await under.write(`g${count}`, statusOf(good));
     for (let count = 0; count < 70; count++) await under.bed.clock.advance(10);
@@ -241,7 +224,7 @@ describe("a missing right to write statuses", () => {
 
   async function refused(...names: readonly string[]) {
     for (const name of names) suite.server.put(groupOf(name));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     const off = suite.server.always(statusPath, (_, response) => sendStatus(response, 403, "Forbidden"));
     for (const name of names) await under.write(name, statusOf(good));
     await until(() => under.bed.told("cannot write a status, trying again later").length === names.length);
@@ -278,7 +261,7 @@ describe("the pace", () => {
   it("is 150 writes a second, after a burst", async () => {
     expect(statusPace).toEqual({ perSecond: 150, burst: 3_000 });
     for (let count = 0; count < 100; count++) suite.server.put(groupOf(`g${count}`));
-    const under = await WriterUnderTest.start({ ...statusPace, burst: 10 });
+    const under = await WriterUnderTest.start(suite, { ...statusPace, burst: 10 });
     const startMs = under.bed.clock.monotonicMs();
     for (let count = 0; count < 100; count++) await under.write(`g${count}`, statusOf(good));
     while (suite.server.seen("patch").length < 100) await under.bed.clock.advance(1);
@@ -290,7 +273,7 @@ describe("the pace", () => {
 describe("events", () => {
   it("tell of trouble and of its end, with who it is about", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     await under.write("a", statusOf(bad));
     await under.shows("a");
     await under.passGrace();
@@ -315,7 +298,7 @@ describe("events", () => {
 
   it("do not tell of a first status that is good, nor of the same trouble twice in ten minutes", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     await under.write("a", statusOf(good));
     await under.shows("a");
     for (const [at, status] of [bad, good, bad, good, bad].entries()) {
@@ -333,7 +316,7 @@ describe("events", () => {
 
   it("tell nothing of an object that waited for another for a moment: files are applied by their names", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     await under.write("a", statusOf(bad));
     await under.shows("a");
     await under.bed.clock.advance(4_999);
@@ -345,7 +328,7 @@ describe("events", () => {
 
   it("tell at once what no other object can mend", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     const refused: Condition = { type: "Ready", status: "False", reason: "Refused", message: "spec.boot: no" };
     await under.write("a", statusOf(bad));
     await under.shows("a");
@@ -357,7 +340,7 @@ describe("events", () => {
 
   it("that cannot be written are forgotten", async () => {
     suite.server.put(groupOf("a"));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     suite.server.always(/\/events$/, (_, response) => sendStatus(response, 403, "Forbidden"));
     await under.write("a", statusOf(bad));
     await under.shows("a");
@@ -371,7 +354,7 @@ describe("events", () => {
 describe("stopping", () => {
   it("drops what waits, and leaves no timer", async () => {
     for (let count = 0; count < 30; count++) suite.server.put(groupOf(`g${count}`));
-    const under = await WriterUnderTest.start();
+    const under = await WriterUnderTest.start(suite);
     suite.server.always(statusPath, (_, response) => sendStatus(response, 500, "InternalError"));
     for (let count = 0; count < 30; count++) await under.write(`g${count}`, statusOf(good));
     await until(() => suite.server.seen("patch").length > 0);
@@ -385,10 +368,6 @@ describe("stopping", () => {
     expect(under.bed.clock.sleeping).toBe(0);
   });
 });
-
-function groupName(name: string): ObjectName {
-  return { kind: "Group", namespace: "default", name };
-}
 
 function timeOf(body: unknown): unknown {
   const status = isJsonObject(body) ? body.status : undefined;
