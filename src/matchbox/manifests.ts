@@ -1,6 +1,7 @@
 /** Objects as YAML for people to review: the same bytes for the same objects, whichever version of YAML reads them. */
 
 import { Document, isScalar, type Scalar, visit } from "yaml";
+import { isAmbiguous } from "../lib/yaml-rules.ts";
 import type { JsonObject } from "../model/json.ts";
 import { numberText } from "../render/values.ts";
 
@@ -33,7 +34,8 @@ function objectText(object: JsonObject): string {
   });
   visit(document, {
     Scalar(_key, node) {
-      if (isScalar(node) && typeof node.value === "string" && hasOddCharacter(node.value)) node.type = "QUOTE_DOUBLE";
+      if (!isScalar(node) || typeof node.value !== "string") return;
+      if (hasOddCharacter(node.value) || isAmbiguous(node.value)) node.type = "QUOTE_DOUBLE";
     },
   });
   return document.toString({ lineWidth: 0 });
