@@ -83,16 +83,16 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("a namespace that davit ma
     expect(await north.ops("/readyz?verbose")).not.toContain("not heard of");
   }, 300_000);
 
-  it("does not keep davit from its first list of the others, after a minute", async () => {
+  it("at a start has installs wait until it is read, of other namespaces, too", async () => {
     await north.end();
     const path = "/apis/rbac.authorization.k8s.io/v1/namespaces/south/rolebindings/davit";
     expect((await cluster.ask({ method: "DELETE", path })).status).toBe(200);
     await north.put(one(1, { hold: false }), one(6, { hold: true }));
     await north.start([...args, "--source-grace", "1s"], { scope, kubeconfig });
-    expect(await boots(1)).toBe(503);
-    await booted(1).toBe("installer");
-    expect([await boots(4), await boots(6), await boots(9)]).toEqual([503, 503, 503]);
+    // Nothing was ever whole in this run, so nobody knows what the other namespace says.
+    for (const machine of [1, 4, 6, 9]) expect(await boots(machine)).toBe(503);
     await allow("south");
+    await booted(1).toBe("installer");
     await booted(4).toBe("installer");
     await booted(9).toBe("installer");
     expect(await boots(6)).toBe(503);
