@@ -1,7 +1,7 @@
-import type { Reporter, TestModule } from "vitest/node";
+import type { Reporter, TestCase, TestModule } from "vitest/node";
 import { describeMissing } from "./requirements.ts";
 
-/** Ends a run with what was skipped for want of a program, and one line of totals. */
+/** Ends a run with what was skipped for want of a program, what failed, and one line of totals. */
 export class TotalsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const tests = modules.flatMap((module) => [...module.children.allTests()]);
@@ -11,7 +11,30 @@ export class TotalsReporter implements Reporter {
     const broken = places.filter((place) => place.errors().length > 0).length;
     const failed = count("failed") + broken + errors.length;
     for (const line of describeMissing()) process.stdout.write(`${line}\n`);
+    // Again, after all that a run prints: who reads only the end of a log finds what failed.
+    for (const line of failuresOf(modules)) process.stdout.write(`${line}\n`);
     const skipped = count("skipped") + count("pending");
     process.stdout.write(`${count("passed")} passed, ${failed} failed${skipped === 0 ? "" : `, ${skipped} skipped`}\n`);
   }
+}
+
+/** A line for each failed test, suite and file: where it is and how its first error begins. */
+function failuresOf(modules: readonly TestModule[]): readonly string[] {
+  return modules.flatMap((module) => {
+    const tests = [...module.children.allTests()].map((test) => ({ name: test.fullName, errors: failedErrors(test) }));
+    const suites = [...module.children.allSuites()].map((suite) => ({ name: suite.fullName, errors: suite.errors() }));
+    const file = { name: "the file", errors: module.errors() };
+    return [file, ...suites, ...tests]
+      .filter(({ errors }) => errors.length > 0)
+      .map(({ name, errors }) => `failed: ${module.relativeModuleId} > ${name}: ${firstLine(errors[0]?.message)}`);
+  });
+}
+
+function failedErrors(test: TestCase): readonly { readonly message: string }[] {
+  const result = test.result();
+  return result.state === "failed" ? result.errors : [];
+}
+
+function firstLine(message = "no message"): string {
+  return message.split("\n", 1)[0]?.slice(0, 300) ?? "";
 }
