@@ -8,7 +8,7 @@ import { advertisedAuthority } from "./advertise.ts";
 import { BootConfigs } from "./boot/boot-configs.ts";
 import { BootError } from "./boot/boot-error.ts";
 import { BootIndex, type BootView } from "./boot/boot-index.ts";
-import { commonDoubts, doubtTexts } from "./boot/doubt.ts";
+import { commonDoubts, doubtText } from "./boot/doubt.ts";
 import { Freshness } from "./boot/freshness.ts";
 import { NearMisses } from "./boot/near-misses.ts";
 import { RenderThread } from "./boot/render-thread.ts";
@@ -250,9 +250,7 @@ export class BootService {
   #doubt(): readonly string[] {
     const { doubt } = this.index;
     if (doubt === undefined || !this.index.isReady) return [];
-    const since = `what is served was last confirmed ${Math.round(this.#freshness.ageSeconds)} s ago`;
-    const why = doubt === "stale" ? `${doubtTexts[doubt]}: ${since}` : doubtTexts[doubt];
-    return [`boot: no Profile with effect Install is answered: ${why}`];
+    return [`boot: no Profile with effect Install is answered: ${doubtText(doubt, this.#freshness.ageSeconds)}`];
   }
 
   #measureDoubt(): void {

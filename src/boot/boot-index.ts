@@ -17,7 +17,7 @@ import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { namesMachine } from "../model/specificity.ts";
 import { BootError, type BootRefusal } from "./boot-error.ts";
-import { type CommonDoubt, type Doubt, doubtTexts } from "./doubt.ts";
+import { type CommonDoubt, type Doubt, doubtText, isSameOutcome } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
 import { Settling } from "./settling.ts";
@@ -44,7 +44,7 @@ export interface BootIndexOptions {
   /** None where documents are all there at once, and nothing comes later. */
   readonly clock?: Pick<Clock, "monotonicMs">;
   /** Asked before a Profile that installs is given; without it nothing is too old. */
-  readonly freshness?: Pick<Freshness, "staleness">;
+  readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
 }
 
 export class BootIndex implements FeedListener {
@@ -152,8 +152,8 @@ export class BootIndex implements FeedListener {
     // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
     if (profile.isInstall && this.isWithholding) throw new BootError("withheld", subject);
     const doubt = profile.isInstall ? this.#doubtOf({ group, profile }, labels) : undefined;
-    if (doubt !== undefined) throw new BootError("doubtful", { ...subject, problem: doubtTexts[doubt] });
-    return { group, profile };
+    if (doubt === undefined) return { group, profile };
+    throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, this.#freshness?.ageSeconds) });
   }
 
   /** A group by its name, and its Profile; undefined while there is one of them only. */
@@ -209,9 +209,11 @@ export class BootIndex implements FeedListener {
   }
 
   /** Why newer versions, Groups that are not there yet, or a label that cannot be read may say something else. */
-  #doubtOf({ group, profile }: Machine, { flaws }: Labels): Doubt | undefined {
-    if (group.isOutdated || profile.isOutdated) return "outdated";
-    if (flaws !== undefined && this.#mayMatter(flaws)) return "identity";
+  #doubtOf({ group, profile }: Machine, labels: Labels): Doubt | undefined {
+    if (group.isOutdated) return "outdatedGroup";
+    if (profile.isOutdated) return "outdatedProfile";
+    if (labels.flaws !== undefined && this.#mayMatter(labels.flaws)) return "identity";
+    if (this.#selectors.namesakesOf(group, labels).some((other) => !isSameOutcome(group, other))) return "namesakes";
     return this.#settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
   }
 

@@ -1,22 +1,40 @@
 /** Why it is not certain that a machine should get a Profile that installs. */
 
 import type { Staleness } from "./freshness.ts";
+import type { BootGroup } from "./known-documents.ts";
 
 /** Of all Profiles that install, or of one and its Group. */
-export type Doubt = CommonDoubt | "outdated" | "identity" | "settling";
+export type Doubt = keyof typeof doubtTexts;
 export type CommonDoubt = Staleness | "half" | "unreadable";
 
 /** For people: our own words, which quote nothing. */
-export const doubtTexts: Readonly<Record<Doubt, string>> = {
-  outdated:
-    "the newest version of the Group or of its Profile is refused or not valid, or a refused Group may be this one",
+export const doubtTexts = {
+  outdatedGroup: "the newest version of the Group is refused, or a Group that cannot be read may select this machine",
+  outdatedProfile: "the newest version of the Profile is refused or not valid, and this is an older one",
   identity: "a label that names the machine cannot be read, and Groups select by it",
+  namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "the first complete list came a moment ago, and Groups that name machines may still be on their way",
   half: "part of the source cannot be read, and may hold an object of this machine",
   unreadable: "a document of the store is of a later davit: upgrade this one",
   unconfirmed: "no source has confirmed since the start what is served",
-  stale: "the source was last heard longer ago than --max-staleness",
-};
+  stale: "the source last confirmed what is served longer ago than --max-staleness",
+} as const;
+
+/** The same, with what is known of it. @param ageSeconds since the last proof, where one is known. */
+export function doubtText(doubt: Doubt, ageSeconds: number | undefined): string {
+  if (doubt !== "stale" || ageSeconds === undefined) return doubtTexts[doubt];
+  return `${doubtTexts.stale}: ${Math.round(ageSeconds)} s ago`;
+}
 
 /** Those that hold for every Profile that installs, for metrics. */
 export const commonDoubts: readonly CommonDoubt[] = ["half", "unreadable", "unconfirmed", "stale"];
+
+/** True for Groups that answer a machine alike, byte for byte. */
+export function isSameOutcome(group: BootGroup, other: BootGroup): boolean {
+  return group.profileId === other.profileId && outcomeText(group) === outcomeText(other);
+}
+
+// Templates see members in their order.
+function outcomeText({ barrier, args, metadata }: BootGroup): string {
+  return JSON.stringify([barrier, args, metadata]);
+}

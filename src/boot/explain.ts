@@ -7,7 +7,7 @@ import { shown } from "../lib/visible.ts";
 import type { Group } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 import { missText } from "../model/wants.ts";
-import type { BootRefusal } from "./boot-error.ts";
+import type { BootError, BootRefusal } from "./boot-error.ts";
 import { type Contenders, unmetWants } from "./contenders.ts";
 import type { BootGroup } from "./known-documents.ts";
 import type { Moment } from "./moment.ts";
@@ -38,8 +38,17 @@ export interface NearMiss extends NamedGroup {
 export interface Explanation {
   /** The Group that wins, also where its machines get nothing; undefined where none does, or none is known yet. */
   readonly chosen: NamedGroup | undefined;
+  /** What the Profile of that Group says of the disks; undefined where it says nothing, or is not there. */
+  readonly effect?: "Install" | "Boot" | undefined;
   /** Why the machine is refused whatever it asks for; undefined where it depends on what it asks for. */
-  readonly refused: { readonly reason: BootRefusal; readonly meaning: string } | undefined;
+  readonly refused:
+    | {
+        readonly reason: BootRefusal;
+        readonly meaning: string;
+        /** What it is in particular; of an Install that is doubtful alone. */
+        readonly doubt?: string;
+      }
+    | undefined;
   /** In the order in which they win. */
   readonly losers: readonly Loser[];
   /** How many more match. */
@@ -52,7 +61,7 @@ export interface Explanation {
 
 /** Puts what selection found into words. */
 export function explain(
-  { chosen, refusal }: Pick<Moment, "chosen" | "refusal">,
+  { chosen, effect, refusal }: Pick<Moment, "chosen" | "effect" | "refusal">,
   labels: Labels,
   contenders: Contenders<BootGroup>,
 ): Explanation {
@@ -60,7 +69,8 @@ export function explain(
   const winners = chosen === undefined ? 0 : 1;
   return {
     chosen: chosen && named(chosen),
-    refused: refusal && { reason: refusal.reason, meaning: refusalMeanings[refusal.reason] },
+    effect,
+    refused: refusal && refusedFor(refusal),
     losers: losing.map((group) => ({ ...named(group), lost: chosen === undefined ? "" : lostBy(group, chosen) })),
     moreLosers: contenders.matchingCount - winners - losing.length,
     nearest: contenders.nearest.map((group) => ({ ...named(group), misses: missesOf(group, labels) })),
@@ -71,6 +81,11 @@ export function explain(
 /** What a Group wants that the machine has not, each as `wants zone=a, request has zone=b`. */
 export function missesOf(group: Group, labels: Labels): readonly string[] {
   return unmetWants(group, labels).map((want) => missText(want, labels));
+}
+
+function refusedFor({ reason, problem }: BootError): Explanation["refused"] {
+  const doubt = reason === "doubtful" && problem !== undefined ? { doubt: problem } : {};
+  return { reason, meaning: refusalMeanings[reason], ...doubt };
 }
 
 /** What each refusal means for whoever asks why. */

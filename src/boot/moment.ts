@@ -6,7 +6,7 @@
 
 import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
-import { partsOf, type TemplatePart } from "../model/profile.ts";
+import { type ProfileContent, partsOf, type TemplatePart } from "../model/profile.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootIndex, BootView, Machine, TemplateText } from "./boot-index.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
@@ -24,6 +24,8 @@ export class Moment implements BootView {
   readonly groups: readonly BootGroup[];
   /** The Group that wins, also where its machines get nothing; undefined where none is known. */
   readonly chosen: BootGroup | undefined;
+  /** What the Profile of that Group says of the disks; undefined where it says nothing, or is not there. */
+  readonly effect: ProfileContent["effect"];
   readonly #group: Outcome<BootGroup>;
   readonly #machine: Outcome<Machine>;
   readonly #defaults: Outcome<JsonObject | undefined>;
@@ -45,6 +47,7 @@ export class Moment implements BootView {
     );
     this.groups = [...index.groups.values()];
     this.chosen = group.kind === "given" ? group.value : index.groups.get(group.error.group ?? "");
+    this.effect = this.chosen && index.machineOf(this.chosen.id)?.profile.content.effect;
   }
 
   /** Why the machine gets no boot script, if that is so whatever the Profile says. */

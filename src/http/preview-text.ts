@@ -31,13 +31,14 @@ function groupsTitle(title: string, told: number, more: number): string {
   return `Groups that ${title}${more === 0 ? "" : ` (${told} of ${told + more})`}:`;
 }
 
-function headOf({ labels, chosen, refused }: Preview): readonly string[] {
+function headOf({ labels, chosen, effect, refused }: Preview): readonly string[] {
   const asked = Object.entries(labels).map(([name, value]) => `${shown(name)}=${shown(value)}`);
   return [
     `request  ${asked.length === 0 ? "(no labels)" : asked.join("\n         ")}`,
     `group    ${chosen === undefined ? "(none)" : groupText(chosen)}`,
-    ...(chosen === undefined ? [] : [`profile  ${chosen.profile}`]),
+    ...(chosen === undefined ? [] : [`profile  ${chosen.profile}`, `effect   ${effect ?? "none: as Boot"}`]),
     ...(refused === undefined ? [] : [`refused  ${refused.meaning} (${refused.reason})`]),
+    ...(refused?.doubt === undefined ? [] : [`doubt    ${refused.doubt}`]),
   ];
 }
 

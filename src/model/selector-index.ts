@@ -14,6 +14,7 @@
 import { isPositive } from "./expression.ts";
 import { compareGroups, type Group, matches } from "./group.ts";
 import { identityLabels, type Labels } from "./labels.ts";
+import { namesValueOf } from "./specificity.ts";
 
 /** Groups filed under one label that several have. */
 class Bucket<Entry> {
@@ -75,6 +76,31 @@ export class SelectorIndex<Entry extends Group> {
       if (found !== undefined && (best === undefined || compareGroups(found, best) < 0)) best = found;
     }
     return this.#byName.size === 0 ? best : this.#bestByName(labels, best);
+  }
+
+  /**
+   * The groups of this one's priority that name the same machine, too, by identity labels alone that this one does not
+   * ask for. None for a group that names no machine.
+   */
+  namesakesOf(group: Group, labels: Labels): readonly Entry[] {
+    const own = identityLabels.filter((label) => namesValueOf(group, label));
+    const others = identityLabels.filter((label) => !own.includes(label) && this.#isNamed(label, labels.get(label)));
+    if (own.length === 0 || others.length === 0) return [];
+    const isNamesake = (other: Entry) =>
+      other.priority === group.priority &&
+      others.some((label) => namesValueOf(other, label)) &&
+      !own.some((label) => namesValueOf(other, label)) &&
+      matches(other, labels);
+    // What names a machine is filed under a value: its own, or another that it asks for.
+    return [...labels].flatMap(([label, value]) => {
+      const place = this.#places.get(label)?.get(value);
+      if (place === undefined) return [];
+      return (place instanceof Bucket ? place.groups : [place]).filter(isNamesake);
+    });
+  }
+
+  #isNamed(label: string, value: string | undefined): boolean {
+    return value !== undefined && this.#places.get(label)?.has(value) === true;
   }
 
   /** True when a group says anything of this label, one of those that name a machine. */

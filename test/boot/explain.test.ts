@@ -7,7 +7,7 @@ import { inSlices } from "../../src/lib/slices.ts";
 import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { silentLog } from "../helpers/test-store.ts";
-import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
+import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
 
 type Documents = readonly (readonly [string, string])[];
 
@@ -53,6 +53,53 @@ describe("a Group that matches loses", () => {
     const { chosen, losers, refused } = await explained([web, loser, winner], "zone=a&rack=1");
     expect([chosen?.group, refused]).toEqual(["lab/w", undefined]);
     expect(losers.map((each) => each.lost)).toEqual([lost]);
+  });
+});
+
+describe("a Profile's effect", () => {
+  const install = profileDocument("lab/web", { effect: "Install" });
+
+  it.each<[effect: "Install" | "Boot" | undefined]>([["Install"], ["Boot"], [undefined]])(
+    "is told: %s",
+    async (effect) => {
+      const explanation = await explained([profileDocument("lab/web", effect && { effect }), zoneA], "zone=a");
+      expect([explanation.effect, explanation.refused]).toEqual([effect, undefined]);
+    },
+  );
+
+  it.each<[doubt: string, documents: Documents]>([
+    ["the newest version of the Group is refused", [install, outdated(zoneA)]],
+    ["the newest version of the Profile is refused", [outdated(install), zoneA]],
+    ["part of the source cannot be read", [install, zoneA, syncedDocument({ half: true })]],
+    [
+      "another Group of this priority names the machine",
+      [
+        install,
+        groupDocument("lab/serial", { selector: { serial: "1", zone: "a" } }),
+        groupDocument("lab/host", { selector: { hostname: "node" }, profile: "disk" }),
+      ],
+    ],
+  ])("has its doubt told: %s", async (doubt, documents) => {
+    const { effect, refused } = await explained(documents, "zone=a&serial=1&hostname=node");
+    expect([effect, refused?.reason]).toEqual(["Install", "doubtful"]);
+    expect(refused?.doubt).toContain(doubt);
+  });
+
+  it("is told with the doubt of a source that is silent, and since when", () => {
+    const freshness = { staleness: "stale", ageSeconds: 93.4 } as const;
+    const index = new BootIndex({ log: silentLog, freshness });
+    index.replaced([syncedDocument(), install, zoneA]);
+    index.open();
+    const labels = labelsFromQuery("zone=a");
+    const none = { matching: [], matchingCount: 1, nearest: [], otherCount: 0, selectorLabels: new Set<string>() };
+    const { refused } = explain(new Moment(index, labels), labels, none);
+    expect(refused?.doubt).toBe("the source last confirmed what is served longer ago than --max-staleness: 93 s ago");
+  });
+
+  it("is told of a Group that is held, too", async () => {
+    const held = groupDocument("lab/a", { selector: { zone: "a" }, hold: true });
+    const { effect, refused } = await explained([install, held], "zone=a");
+    expect([effect, refused?.reason, refused?.doubt]).toEqual(["Install", "held", undefined]);
   });
 });
 

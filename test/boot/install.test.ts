@@ -52,6 +52,7 @@ describe("a Profile that installs", () => {
       get staleness() {
         return staleness;
       },
+      ageSeconds: 93.4,
     };
     const index = new BootIndex({ log, freshness });
     const held = groupDocument("lab/held", { selector: { serial: "2" }, hold: true });

@@ -23,6 +23,7 @@ it("a preview reads from the request to the configs", () => {
   const preview: Preview = {
     labels: { mac: "52:54:00:a1:9c:ae", zone: "b" },
     chosen: { group: "lab/any", profile: "lab/install", selector: "matchAll", priority: 0 },
+    effect: "Install",
     refused: undefined,
     losers: [{ group: "lab/z", profile: "lab/z", selector: "zone=b", priority: 5, lost: "lower priority: 0" }],
     moreLosers: 2,
@@ -43,6 +44,7 @@ it("a preview reads from the request to the configs", () => {
          zone=b
 group    lab/any  matchAll
 profile  lab/install
+effect   Install
 
 Groups that match, and do not win (1 of 3):
   lab/z  zone=b  priority 5

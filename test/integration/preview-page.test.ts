@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { bootRefusals } from "../../src/boot/boot-error.ts";
+import { doubtTexts } from "../../src/boot/doubt.ts";
 import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
 import { blocksOf, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 
@@ -31,8 +32,13 @@ afterAll(async () => {
 
 it.each(examplesOf(page))("$command", async ({ command, answer }) => {
   const { pathname, search } = parseCurl(command).url;
-  const response = await fetch(new URL(`${pathname}${search}`, davit.opsUrl));
-  expect((await response.text()).trimEnd()).toBe(answer);
+  const told = async () => (await (await fetch(new URL(`${pathname}${search}`, davit.opsUrl))).text()).trimEnd();
+  // A catch-all installs nothing for 10 s after the first list.
+  await expect.poll(told, { timeout: 30_000 }).toBe(answer);
+});
+
+it("the page has every doubt about an Install", () => {
+  for (const text of Object.values(doubtTexts)) expect(page).toContain(`| ${text}`);
 });
 
 it("a machine that no Group matches has the page's line in the log", async () => {
