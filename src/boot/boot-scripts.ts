@@ -115,7 +115,7 @@ function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rende
 /** Every member by name: with a copy's the last one would have a second object beside the first. */
 function keptText(script: Rendered, profile: BootProfile): KeptText {
   const { body, contentType, byteLength } = counted(script);
-  return { body, contentType, byteLength, profile };
+  return { body, contentType, byteLength, isShared: true, profile };
 }
 
 /** @throws {BootError} for a Profile without a boot section, or with one that never was good. */

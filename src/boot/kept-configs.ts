@@ -35,7 +35,7 @@ export class KeptConfigs {
     if (this.#sizeBytes + bytes > this.#limitBytes) this.#letGo();
     if (group.configs === undefined) this.#groups.push(group);
     const { body, contentType, byteLength } = rendered;
-    const kept = { body, contentType, byteLength, profile, part };
+    const kept = { body, contentType, byteLength, isShared: true, profile, part } as const;
     put(group, kept);
     // One that is made anew counts twice until all are let go: too much rather than too little.
     this.#sizeBytes += bytes;

@@ -72,7 +72,7 @@ export function bootFastPath(options: BootFastPathOptions): FastPath {
       const answer =
         signer === undefined || form === undefined
           ? after(rendered, (known) => sendable(known, large, response, client))
-          : after(rendered, (known) => answerSignature(signer, known, form));
+          : after(rendered, (known) => answerSignature(known, { signer, form, client }));
       if (answer instanceof Promise) answer.then((made) => write(response, made)).catch(fail);
       else write(response, answer);
     } catch (error) {

@@ -39,6 +39,13 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, opt
     const isHead = reply.request.method === "HEAD";
     return send(reply, rendered.contentType, isHead ? rendered.body : large.take(rendered, reply.raw, client));
   };
+  const answer = (name: ConfigName, request: FastifyRequest, rawQuery: string): Soon<Rendered> => {
+    const userAgent = request.headers["user-agent"] ?? "";
+    const client = () => clients.ofRequest(request.raw);
+    return answerMachine(configs, { name, rawQuery, userAgent, client }, (machine) => {
+      request.machine = machine;
+    });
+  };
   // Declared here, so that every request object has the same shape.
   app.decorateRequest("machine", undefined);
   app.decorateRequest("asksForSignature", false);
@@ -48,9 +55,9 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, opt
     ...["/boot.ipxe", "/boot.ipxe.0"].map((url) => ({ url, render: () => plain(bootScript) })),
     ...configNames.map((name) => ({
       url: `/${name}`,
-      render: (request: FastifyRequest, rawQuery: string) => answer(configs, name, request, rawQuery),
+      render: (request: FastifyRequest, rawQuery: string) => answer(name, request, rawQuery),
     })),
-    { url: partRoute, render: (request, rawQuery) => answer(configs, askedPart(request), request, rawQuery) },
+    { url: partRoute, render: (request, rawQuery) => answer(askedPart(request), request, rawQuery) },
   ];
   for (const { url, render } of endpoints) {
     const signer = signerAt(signers, url);
@@ -61,15 +68,16 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, opt
         return after(render(request, rawQuery), (rendered) => sendTo(reply, rendered));
       }
       request.asksForSignature = true;
-      return sendSignature(reply, signer, render(request, signed), "sig");
+      const client = () => clients.ofRequest(request.raw);
+      return sendSignature(reply, render(request, signed), { signer, form: "sig", client });
     };
     app.route({ method, url, handler });
   }
-  addSignatureRoutes(app, endpoints, signers);
+  addSignatureRoutes(app, endpoints, { ...signers, clients });
 };
 
 function plain(body: string): Rendered {
-  return { body, contentType: plainText };
+  return { body, contentType: plainText, isShared: true };
 }
 
 /** @throws {RequestError} for a name that no part may have, such as that of a signature where there are none. */
@@ -77,18 +85,6 @@ function askedPart({ params }: FastifyRequest): GenericPart {
   const name = isJsonObject(params) ? String(params.name) : "";
   if (!isPartName(name)) throw new RequestError("notFound");
   return genericPart(name);
-}
-
-function answer(
-  configs: BootRoutesOptions["configs"],
-  name: ConfigName,
-  request: FastifyRequest,
-  rawQuery: string,
-): Soon<Rendered> {
-  const question = { name, rawQuery, userAgent: request.headers["user-agent"] ?? "", client: () => request.ip };
-  return answerMachine(configs, question, (machine) => {
-    request.machine = machine;
-  });
 }
 
 const identity = (body: string) => body;

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Rendered } from "../render/rendered.ts";
 import type { Signer } from "../sign/signer.ts";
+import type { Clients, Holder } from "./client-shares.ts";
 import { rawQueryOf } from "./server.ts";
 
 /** What signs, as routes need it. */
@@ -41,8 +42,17 @@ const contentTypes = {
   asc: "text/plain; charset=utf-8",
 } as const satisfies Record<SignatureForm, string>;
 
+export interface SignatureRoutesOptions extends BootSigners {
+  /** Tells whose a request is, where clients share. */
+  readonly clients: Clients;
+}
+
 /** Registers the signatures of these endpoints, and the keys to verify them by. */
-export function addSignatureRoutes(app: FastifyInstance, endpoints: readonly Endpoint[], signers: BootSigners): void {
+export function addSignatureRoutes(
+  app: FastifyInstance,
+  endpoints: readonly Endpoint[],
+  { clients, ...signers }: SignatureRoutesOptions,
+): void {
   const method = ["GET", "HEAD"];
   for (const { url, render } of endpoints) {
     const signer = signerAt(signers, url);
@@ -53,7 +63,8 @@ export function addSignatureRoutes(app: FastifyInstance, endpoints: readonly End
         url: `${url}.${form}`,
         handler: (request, reply) => {
           request.asksForSignature = true;
-          return sendSignature(reply, signer, render(request, rawQueryOf(request)), form);
+          const client = () => clients.ofRequest(request.raw);
+          return sendSignature(reply, render(request, rawQueryOf(request)), { signer, form, client });
         },
       });
     }
@@ -86,26 +97,35 @@ interface SignatureAnswer {
   readonly body: string | Buffer;
 }
 
+/** What is asked for of a text, and by whom. */
+export interface SignatureQuestion {
+  readonly signer: BootSigner;
+  readonly form: SignatureForm;
+  readonly client: () => Holder;
+}
+
 /**
  * The signature of a rendered text as it is answered: at once when it is known, since a promise costs more than that.
  * @throws {SigningError} withheld.
  */
-export function answerSignature(signer: BootSigner, rendered: Rendered, form: SignatureForm): Soon<SignatureAnswer> {
+export function answerSignature(
+  rendered: Rendered,
+  { signer, form, client }: SignatureQuestion,
+): Soon<SignatureAnswer> {
   const answerOf = ({ binary, armored }: Awaited<ReturnType<BootSigner["sign"]>>) => ({
     contentType: contentTypes[form],
     body: form === "sig" ? Buffer.from(binary) : armored,
   });
   if (rendered.isUnsigned === true) return signer.withhold();
-  return after(signer.sign(rendered.body), answerOf);
+  return after(signer.sign(rendered.body, { isShared: rendered.isShared === true, client }), answerOf);
 }
 
 export function sendSignature(
   reply: FastifyReply,
-  signer: BootSigner,
   rendered: Soon<Rendered>,
-  form: SignatureForm,
+  question: SignatureQuestion,
 ): Soon<FastifyReply> {
-  const answer = after(rendered, (known) => answerSignature(signer, known, form));
+  const answer = after(rendered, (known) => answerSignature(known, question));
   return after(answer, (known) => send(reply, known));
 }
 

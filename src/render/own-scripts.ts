@@ -41,5 +41,5 @@ export function renderGrubScript(text: string, variables: Variables, compile: (t
   if (valueMatches(piecesOf(filled), /\p{Cc}/u)) throw new RenderError("scriptValue");
   if (/(?![\n\t])\p{Cc}/u.test(body)) throw new RenderError("scriptControl");
   if (utf8Exceeds(body, maxScriptBytes)) throw new RenderError("scriptTooLarge");
-  return { body, contentType: plainText };
+  return { body, contentType: plainText, isShared: true };
 }

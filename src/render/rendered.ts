@@ -6,6 +6,8 @@ export interface Rendered {
   readonly byteLength?: number | undefined;
   /** Some of it is the request's, and could be more than data to GRUB: a signature would let it be run. */
   readonly isUnsigned?: true;
+  /** It says nothing of the request: whoever asks for it gets the same. Absent: nobody knows. */
+  readonly isShared?: true;
 }
 
 /** The same with its length, for what is sent again and again. */

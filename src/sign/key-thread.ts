@@ -1,6 +1,7 @@
 /**
- * The main thread's side of one signing key: a worker thread that signs, and is started anew should it die. Whoever waits
- * for a thread that dies is refused, not forgotten.
+ * The main thread's side of one signing key: a worker thread that signs, and is started anew should it die. It gets few
+ * orders at a time, so that turns are decided as late as can be (`signing-queue.ts`). Whoever waits for a thread that dies
+ * is refused, not forgotten.
  */
 
 import { Worker } from "node:worker_threads";
@@ -10,6 +11,7 @@ import type { DetachedSignature } from "./detached.ts";
 import type { KeyOrder, KeyReport, SignAnswer, SignOrder } from "./sign-worker.ts";
 import { SigningError } from "./signing-error.ts";
 import type { KeyInfo, KeyMaterial } from "./signing-key.ts";
+import { type Place, type SignatureWish, SigningQueue } from "./signing-queue.ts";
 
 export interface KeyThreadOptions {
   readonly material: KeyMaterial;
@@ -18,15 +20,16 @@ export interface KeyThreadOptions {
   readonly worker?: URL;
 }
 
-/** What is signed and waits for it, at most. RSA-4096 makes some 200 a second, and GRUB waits for more than a minute. */
-const maxWaiting = 4_096;
-const maxWaitingBytes = 64 * 1024 * 1024;
+/** Orders that the thread has at a time: it makes two signatures side by side, and never waits for the next. */
+const maxAtWork = 4;
+
+const nobody: SignatureWish = { name: "", isShared: false, client: undefined };
 
 // Type stripping runs the sources as they are; a build has the same file compiled.
 const workerUrl = new URL(`./sign-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 interface Waiting {
-  readonly sizeBytes: number;
+  readonly bytes: Uint8Array<ArrayBuffer>;
   readonly promise: Promise<DetachedSignature>;
   readonly resolve: (signature: DetachedSignature) => void;
   readonly reject: (error: SigningError) => void;
@@ -37,8 +40,10 @@ export class KeyThread {
   readonly #options: KeyThreadOptions;
   /** No signature is older than the look at the key that found it good: the clock may step back. */
   readonly #openedAtMs: number;
-  readonly #waiting = new Map<number, Waiting>();
-  #waitingBytes = 0;
+  readonly #queue = new SigningQueue<Waiting>();
+  /** All who wait, and those among them that the thread has. */
+  readonly #waiting = new Set<Waiting>();
+  readonly #atWork = new Map<number, Place<Waiting>>();
   #lastId = 0;
   /** Undefined once the thread died. */
   #worker: Promise<Worker> | undefined;
@@ -61,32 +66,33 @@ export class KeyThread {
   }
 
   /**
-   * Signs. The bytes are given away: they are the thread's from now on.
+   * Signs when its turn has come. The bytes are given away: they are the thread's from now on.
    * @throws {SigningError} busy or failed.
    */
-  async sign(bytes: Uint8Array<ArrayBuffer>): Promise<DetachedSignature> {
-    const { length: sizeBytes } = bytes;
+  async sign(bytes: Uint8Array<ArrayBuffer>, wish = nobody): Promise<DetachedSignature> {
     if (this.#isStopped) throw new SigningError("failed");
-    if (this.#waiting.size >= maxWaiting || this.#waitingBytes + sizeBytes > maxWaitingBytes) {
-      throw new SigningError("busy");
-    }
-    const id = ++this.#lastId;
-    const waiting: Waiting = { sizeBytes, ...Promise.withResolvers<DetachedSignature>() };
-    this.#waiting.set(id, waiting);
-    this.#waitingBytes += sizeBytes;
-    void this.#send({ id, bytes, nowMs: this.#nowMs() });
+    const waiting: Waiting = { bytes, ...Promise.withResolvers<DetachedSignature>() };
+    this.#queue.enter(waiting, bytes.length, wish);
+    this.#waiting.add(waiting);
+    this.#pump();
     return await waiting.promise;
+  }
+
+  /** Another client asks for what waits to be signed under this name: it has the better turn of the two. */
+  join(wish: SignatureWish): void {
+    this.#queue.join(wish);
   }
 
   /** Lets what waits be signed, then ends the thread. */
   async retire(): Promise<void> {
-    await Promise.allSettled([...this.#waiting.values()].map(({ promise }) => promise));
+    await Promise.allSettled([...this.#waiting].map(({ promise }) => promise));
     await this.stop();
   }
 
   /** Ends the thread; who waits is refused. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true;
+    this.#refuseQueued(new SigningError("failed"));
     const worker = await this.#worker?.catch(() => undefined);
     await worker?.terminate();
   }
@@ -95,36 +101,56 @@ export class KeyThread {
     return Math.max(this.#options.clock.nowMs(), this.#openedAtMs);
   }
 
+  #pump(): void {
+    while (this.#atWork.size < maxAtWork) {
+      const place = this.#queue.next();
+      if (place === undefined) return;
+      const id = ++this.#lastId;
+      this.#atWork.set(id, place);
+      void this.#send({ id, bytes: place.order.bytes, nowMs: this.#nowMs() });
+    }
+  }
+
   async #send(order: SignOrder & { readonly bytes: Uint8Array<ArrayBuffer> }): Promise<void> {
     try {
       this.#worker ??= openKey(this.#options, this.#nowMs()).then(({ worker }) => this.#adopt(worker));
       (await this.#worker).postMessage(order, [order.bytes.buffer]);
     } catch (cause) {
       this.#worker = undefined;
-      this.#take(order.id)?.reject(new SigningError("failed", { cause }));
+      const failed = new SigningError("failed", { cause });
+      // A thread that does not start would be waited for anew by each of them.
+      this.#refuseQueued(failed);
+      this.#end(order.id, failed);
     }
   }
 
   #adopt(worker: Worker): Worker {
-    worker.on("message", ({ id, signature }: SignAnswer) => {
-      const waiting = this.#take(id);
-      if (signature === undefined) waiting?.reject(new SigningError("failed"));
-      else waiting?.resolve(signature);
-    });
+    worker.on("message", ({ id, signature }: SignAnswer) => this.#end(id, signature ?? new SigningError("failed")));
     worker.once("exit", () => {
       this.#worker = undefined;
-      for (const id of this.#waiting.keys()) this.#take(id)?.reject(new SigningError("failed"));
+      const lost = [...this.#atWork.keys()];
+      for (const id of lost) this.#end(id, new SigningError("failed"));
     });
     return worker;
   }
 
-  /** Whoever waits under this number, who does so no longer. */
-  #take(id: number): Waiting | undefined {
-    const waiting = this.#waiting.get(id);
-    if (waiting === undefined) return undefined;
-    this.#waiting.delete(id);
-    this.#waitingBytes -= waiting.sizeBytes;
-    return waiting;
+  #refuseQueued(error: SigningError): void {
+    for (let place = this.#queue.next(); place !== undefined; place = this.#queue.next()) this.#settle(place, error);
+  }
+
+  #end(id: number, outcome: DetachedSignature | SigningError): void {
+    const place = this.#atWork.get(id);
+    if (place === undefined) return;
+    this.#atWork.delete(id);
+    this.#settle(place, outcome);
+    this.#pump();
+  }
+
+  #settle(place: Place<Waiting>, outcome: DetachedSignature | SigningError): void {
+    this.#queue.leave(place);
+    this.#waiting.delete(place.order);
+    if (outcome instanceof SigningError) place.order.reject(outcome);
+    else place.order.resolve(outcome);
   }
 }
 

@@ -41,10 +41,16 @@ export class SignatureCache {
     return known;
   }
 
-  /** What is being made for this body, or what `make` begins to make, kept from then on. */
-  add(digest: string, make: () => Promise<DetachedSignature>): Promise<DetachedSignature> {
+  /**
+   * What is being made for this body, or what `make` begins to make, kept from then on.
+   * @param joined is called when somebody else began it.
+   */
+  add(digest: string, make: () => Promise<DetachedSignature>, joined?: () => void): Promise<DetachedSignature> {
     const begun = this.#inTheMaking.get(digest);
-    if (begun !== undefined) return begun;
+    if (begun !== undefined) {
+      joined?.();
+      return begun;
+    }
     const making = this.#keep(digest, make);
     this.#inTheMaking.set(digest, making);
     return making;

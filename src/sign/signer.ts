@@ -34,16 +34,31 @@ export interface SignerOptions {
   readonly worker?: URL;
 }
 
-/** Two signatures for each of 10,000 machines; by RSA-4096 one takes 1.5 KiB in its two forms. */
-const cacheLimits = { maxCount: 20_000, maxBytes: 32 * 1024 * 1024 };
+/**
+ * One signature of each kind for each of 10,000 machines; by RSA-4096 one takes 1.5 KiB in its two forms. There are two
+ * such caches, so that no request drives out the signatures of what no request changes.
+ */
+const cacheLimits = { maxCount: 10_000, maxBytes: 16 * 1024 * 1024 };
 
 /** A hash of so much takes a fraction of a millisecond; more of it is done beside the event loop. */
 const maxHashedAtOnce = 64 * 1024;
 
+/** Who asks for a signature, and of what. */
+export interface SignatureAsker {
+  /** No request changes the body: many may ask for the same one. */
+  readonly isShared: boolean;
+  /** The client's name, where one must wait; undefined for a client without a share of its own. */
+  readonly client: () => string | undefined;
+}
+
+const nobody: SignatureAsker = { isShared: false, client: () => undefined };
+
 /** A key in use, with what was signed by it. */
 interface Current {
   readonly thread: KeyThread;
-  readonly cache: SignatureCache;
+  readonly own: SignatureCache;
+  /** Of bodies that no request changes. */
+  readonly shared: SignatureCache;
   readonly expiry: ExpiryWatch;
 }
 
@@ -92,10 +107,10 @@ export class Signer {
    * The signature of a text as UTF-8, at once when it is known.
    * @throws {SigningError}
    */
-  sign(body: string): DetachedSignature | Promise<DetachedSignature> {
-    if (body.length > maxHashedAtOnce) return this.#signLong(body);
+  sign(body: string, asker = nobody): DetachedSignature | Promise<DetachedSignature> {
+    if (body.length > maxHashedAtOnce) return this.#signLong(body, asker);
     const digest = hash("sha256", body, "base64");
-    return this.#find(digest) ?? this.#make(digest, new TextEncoder().encode(body));
+    return this.#find(digest, asker) ?? this.#make(digest, new TextEncoder().encode(body), asker);
   }
 
   /**
@@ -138,26 +153,33 @@ export class Signer {
     return this.#current;
   }
 
-  async #signLong(body: string): Promise<DetachedSignature> {
+  async #signLong(body: string, asker: SignatureAsker): Promise<DetachedSignature> {
     const bytes = new TextEncoder().encode(body);
     const digest = Buffer.from(await crypto.subtle.digest("SHA-256", bytes)).toString("base64");
-    return this.#find(digest) ?? (await this.#make(digest, bytes));
+    return this.#find(digest, asker) ?? (await this.#make(digest, bytes, asker));
   }
 
-  #find(digest: string): DetachedSignature | undefined {
-    const known = this.#key.cache.find(digest);
+  #find(digest: string, { isShared }: SignatureAsker): DetachedSignature | undefined {
+    const { shared, own } = this.#key;
+    const known = (isShared ? shared : own).find(digest);
     if (known !== undefined) this.#options.metrics.signatures.inc({ from: "cache" });
     return known;
   }
 
-  async #make(digest: string, bytes: Uint8Array<ArrayBuffer>): Promise<DetachedSignature> {
-    const { thread, cache, expiry } = this.#key;
+  async #make(
+    digest: string,
+    bytes: Uint8Array<ArrayBuffer>,
+    { isShared, client }: SignatureAsker,
+  ): Promise<DetachedSignature> {
+    const { thread, shared, own, expiry } = this.#key;
     if (expiry.hasExpired) throw new SigningError("expired");
-    return await cache.add(digest, async () => {
-      const signature = await thread.sign(bytes);
+    const wish = { name: digest, isShared, client: client() };
+    const make = async () => {
+      const signature = await thread.sign(bytes, wish);
       this.#options.metrics.signatures.inc({ from: "key" });
       return signature;
-    });
+    };
+    return await (isShared ? shared : own).add(digest, make, () => thread.join(wish));
   }
 
   #read([key = "", passphraseText]: readonly string[]): Promise<KeyThread> {
@@ -183,6 +205,7 @@ export class Signer {
     void this.#former?.retire();
     log.info({ fingerprint, userId }, "signing by this key");
     const expiry = new ExpiryWatch({ info: thread.info, clock, log });
-    this.#current = { thread, cache: new SignatureCache(cacheLimits), expiry };
+    const [own, shared] = [new SignatureCache(cacheLimits), new SignatureCache(cacheLimits)];
+    this.#current = { thread, own, shared, expiry };
   }
 }

@@ -9,6 +9,7 @@ it("a script is rendered and served as it comes out, with the client's tokens", 
   expect(renderIpxeScript(script, variables, compile)).toEqual({
     body: `#!ipxe\nset d \${net0/mac} a\nset d \${net0/mac} b\n\tchain /debian || shell`,
     contentType: "text/plain; charset=utf-8",
+    isShared: true,
   });
   expect(renderGrubScript("menuentry '{{os}}' {\n\texit\n}\n", variables, compile).body).toBe(
     "menuentry 'debian' {\n\texit\n}\n",

@@ -26,11 +26,26 @@ describe("the thread of a key", () => {
     expect(signed.map(({ armored }) => armored)).toEqual(texts.map((text) => `${text} at 1000`));
   });
 
-  it("that dies refuses those who wait, and is started anew for the next", async () => {
+  it("that dies refuses what it has, and is started anew for what waits", async () => {
     const thread = await start();
-    const asked = [thread.sign(bytesOf("xyz")), thread.sign(bytesOf("behind it"))];
-    for (const one of asked) await expect(one).rejects.toMatchObject({ reason: "failed" });
+    const texts = ["xyz", "beside it", "and this", "this, too", "behind them"];
+    const asked = await Promise.allSettled(texts.map((text) => thread.sign(bytesOf(text))));
+    const refused = { status: "rejected", reason: expect.objectContaining({ reason: "failed" }) };
+    expect(asked.slice(0, 4)).toEqual([refused, refused, refused, refused]);
+    expect(asked[4]).toMatchObject({ value: { armored: "behind them at 1000" } });
     expect((await thread.sign(bytesOf("later"))).armored).toBe("later at 1000");
+  });
+
+  it("signs what one client asks for after few of another's many", async () => {
+    const thread = await start();
+    const order: string[] = [];
+    const sign = async (text: string, client: string) => {
+      await thread.sign(bytesOf(text), { name: text, isShared: false, client });
+      order.push(text);
+    };
+    const flood = Array.from({ length: 500 }, (_, at) => sign(`flood ${at}`, "192.0.2.66"));
+    await Promise.all([...flood, sign("mine", "192.0.2.1")]);
+    expect(order.indexOf("mine")).toBeLessThan(8);
   });
 
   it("refuses what it cannot sign, and goes on", async () => {

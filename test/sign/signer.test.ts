@@ -178,6 +178,18 @@ describe("a signer whose key ends", () => {
     ]);
   });
 
+  it("keeps what no request changes, whatever is asked for beside it", async () => {
+    await writeFile(keyFile, "0", { mode: 0o600 });
+    const { signer } = await open({ worker });
+    const asker = { isShared: true, client: () => "192.0.2.1" };
+    const known = await signer.sign("many ask for this", asker);
+    for (let at = 0; at < 10_001; at += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, next) => signer.sign(`flood ${at + next}`)));
+    }
+    expect(signer.sign("many ask for this", asker)).toBe(known);
+    expect(signer.sign("flood 0")).toBeInstanceOf(Promise);
+  });
+
   it("ends with those who wait refused, and may be stopped twice", async () => {
     await writeFile(keyFile, "0", { mode: 0o600 });
     const { signer } = await open({ worker });

@@ -1,0 +1,117 @@
+/**
+ * Who waits for a signature, and whose turn it is. Bodies that no request changes have a lane of their own, since many
+ * machines may need one: the two lanes take turns, and within a lane clients do. So nobody waits for all that another
+ * client asks for, and whoever asks for most is refused first, once half of a lane's places are taken.
+ */
+
+import { FairQueue } from "../lib/fair-queue.ts";
+import { Shares } from "../lib/shares.ts";
+import { SigningError } from "./signing-error.ts";
+
+/** Who asks for a signature, and of what. */
+export interface SignatureWish {
+  /** Tells bodies apart; empty for one that nobody else asks for. */
+  readonly name: string;
+  /** No request changes the body: many may ask for the same one. */
+  readonly isShared: boolean;
+  /** The client's name; undefined for one without a share of its own. */
+  readonly client: string | undefined;
+}
+
+export interface SigningLimits {
+  /** What waits and is signed, at most; and its bytes. */
+  readonly maxCount: number;
+  readonly maxBytes: number;
+}
+
+/** RSA-4096 makes some 200 signatures a second, and GRUB waits for more than a minute. */
+const ownLimits: SigningLimits = { maxCount: 4_096, maxBytes: 64 * 1024 * 1024 };
+const sharedLimits: SigningLimits = { maxCount: 1_024, maxBytes: 32 * 1024 * 1024 };
+
+/** A place in the queue, until `leave`. */
+export interface Place<Order> {
+  readonly order: Order;
+  readonly wish: SignatureWish;
+  readonly sizeBytes: number;
+  /** Those in whose lines it stands. */
+  readonly clients: Set<string>;
+  isTaken: boolean;
+}
+
+export class SigningQueue<Order> {
+  readonly #turns = new FairQueue<Place<Order>>();
+  readonly #own = new Lane(ownLimits);
+  readonly #shared = new Lane(sharedLimits);
+  readonly #named = new Map<string, Place<Order>>();
+
+  /** @throws {SigningError} busy */
+  enter(order: Order, sizeBytes: number, wish: SignatureWish): void {
+    this.#laneOf(wish).take(wish.client, sizeBytes);
+    const place: Place<Order> = { order, wish, sizeBytes, clients: new Set(), isTaken: false };
+    if (wish.name !== "") this.#named.set(nameOf(wish), place);
+    this.#line(place, wish.client);
+  }
+
+  /** Another one asks for what waits: it has the better turn of the two. */
+  join(wish: SignatureWish): void {
+    const place = this.#named.get(nameOf(wish));
+    if (place !== undefined && !place.isTaken) this.#line(place, wish.client);
+  }
+
+  /** Whose turn it is; undefined when nobody waits. */
+  next(): Place<Order> | undefined {
+    for (let place = this.#turns.shift(); place !== undefined; place = this.#turns.shift()) {
+      if (place.isTaken) continue;
+      place.isTaken = true;
+      return place;
+    }
+    return undefined;
+  }
+
+  /** Gives the place of what is signed, or was given up, to others. */
+  leave({ wish, sizeBytes }: Place<Order>): void {
+    this.#laneOf(wish).release(wish.client, sizeBytes);
+    this.#named.delete(nameOf(wish));
+  }
+
+  #line(place: Place<Order>, client = ""): void {
+    if (place.clients.has(client)) return;
+    place.clients.add(client);
+    this.#turns.push([laneName(place.wish), client], place);
+  }
+
+  #laneOf({ isShared }: SignatureWish): Lane {
+    return isShared ? this.#shared : this.#own;
+  }
+}
+
+function laneName({ isShared }: SignatureWish): string {
+  return isShared ? "shared" : "own";
+}
+
+function nameOf(wish: SignatureWish): string {
+  return `${laneName(wish)} ${wish.name}`;
+}
+
+/** The places of one lane, and who has them. */
+class Lane {
+  readonly #places: Shares;
+  readonly #bytes: Shares;
+
+  constructor({ maxCount, maxBytes }: SigningLimits) {
+    this.#places = new Shares({ limit: maxCount });
+    this.#bytes = new Shares({ limit: maxBytes });
+  }
+
+  /** @throws {SigningError} busy */
+  take(client: string | undefined, sizeBytes: number): void {
+    if (!this.#places.admits(client) || !this.#bytes.admits(client, sizeBytes)) throw new SigningError("busy");
+    this.#places.add(client, 1);
+    this.#bytes.add(client, sizeBytes);
+  }
+
+  release(client: string | undefined, sizeBytes: number): void {
+    this.#places.release(client);
+    this.#bytes.release(client, sizeBytes);
+  }
+}
