@@ -8,7 +8,7 @@ import { Environment } from "@marcbachmann/cel-js";
 import { Ajv, type ErrorObject } from "ajv";
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { SchemaNode } from "./schema.ts";
+import { type SchemaNode, unknownFieldText } from "./schema.ts";
 
 /** One thing that is wrong with a document. */
 export interface Finding {
@@ -106,7 +106,7 @@ function toFinding(error: ErrorObject): Finding {
         path: [...path, String(error.params.additionalProperty)],
         isUnknownField: true,
         code: "unknown-field",
-        text: unknownFieldText(error),
+        text: namesText(error),
       };
     case "type":
       return { path, code: "wrong-type", text: typeTexts[String(error.params.type)] ?? otherFinding.text };
@@ -136,9 +136,8 @@ const otherFinding = {
   text: "is not valid here: compare it with the field's description in docs/crds",
 } as const;
 
-function unknownFieldText({ parentSchema }: ErrorObject): string {
-  const names = Object.keys(parentSchema?.properties ?? {}).toSorted();
-  return `has a field that does not exist: remove it or correct its name to one of ${names.join(", ")}`;
+function namesText({ parentSchema }: ErrorObject): string {
+  return unknownFieldText(Object.keys(parentSchema?.properties ?? {}));
 }
 
 function unescapePointer(segment: string): string {

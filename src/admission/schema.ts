@@ -58,7 +58,8 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
   );
   const items = source.items === undefined ? undefined : toSchemaNode(source.items);
   const values = source.additionalProperties === undefined ? undefined : toSchemaNode(source.additionalProperties);
-  const isOpen = source["x-kubernetes-preserve-unknown-fields"] === true;
+  const keepsUnknown = source["x-kubernetes-preserve-unknown-fields"] === true;
+  const isOpen = keepsUnknown && source.properties === undefined;
   const kept = Object.entries(source).filter(([key]) => enforcedKeywords[key] === "as it is");
   const json: Record<string, JsonValue> = Object.fromEntries(kept);
   if (source.type === "object" && !isOpen) {
@@ -67,7 +68,32 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
   }
   if (items !== undefined) json.items = items.json;
   const listKeys = listKeysOf(source);
-  return { json, rules: rulesOf(source), properties, listKeys, ...(items && { items }), ...(values && { values }) };
+  const written = rulesOf(source);
+  const rules = keepsUnknown && !isOpen ? withoutNamesRule(written, namesRule([...properties.keys()])) : written;
+  return { json, rules, properties, listKeys, ...(items && { items }), ...(values && { values }) };
+}
+
+/**
+ * The rule by which an API server refuses a field that an object does not have. It would drop such a field before it
+ * checks anything, so the schema has it keep them; rules cannot see a field that is not declared, but its size counts.
+ * @param names the fields that are declared.
+ */
+export function namesRule(names: readonly string[]): Rule {
+  const sorted = names.toSorted();
+  const known = sorted.map((name) => `has(self.${name})`).join(", ");
+  return { rule: `size(dyn(self)) == [${known}].filter(is, is).size()`, message: unknownFieldText(sorted) };
+}
+
+/** What is wrong with an object that has a field beyond these. */
+export function unknownFieldText(names: readonly string[]): string {
+  return `has a field that does not exist: remove it or correct its name to one of ${names.toSorted().join(", ")}`;
+}
+
+/** davit refuses such a field by the schema, and names it. */
+function withoutNamesRule(rules: readonly Rule[], { rule, message }: Rule): readonly Rule[] {
+  const others = rules.filter((each) => each.rule !== rule || each.message !== message);
+  assert(others.length === rules.length - 1, `A CRD has the rule for names: ${rule}, with the message: ${message}`);
+  return others;
 }
 
 /** What ajv or CEL enforce; everything else has to be named below. */

@@ -8,7 +8,7 @@
 import type { GroupDocument } from "../model/documents.ts";
 import { expressionText } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
-import type { GroupObject, ObjectName, Refusal } from "../model/source.ts";
+import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../model/source.ts";
 import type { Finding, SyncState } from "./conditions.ts";
 import { permitted } from "./tenancy.ts";
 
@@ -41,7 +41,8 @@ export interface KnownGroup {
 }
 
 /** What a Group wants; undefined for one of which nothing is in view. */
-export function draftGroup(known: KnownGroup): GroupDraft | undefined {
+export function draftGroup(given: KnownGroup): GroupDraft | undefined {
+  const known = withoutHidden(given);
   const { id, object, adminNamespace } = known;
   const allow = (spec: GroupSpec) => permitted(spec, id.namespace, adminNamespace);
   const refusal = refusalIn(known);
@@ -117,7 +118,8 @@ function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
  * differs; else a stand-in takes its place, which has its machines wait: whoever was held, or given another Profile, must
  * not boot as before.
  */
-export function groupStandIn(known: KnownGroup): GroupDocument | undefined {
+export function groupStandIn(given: KnownGroup): GroupDocument | undefined {
+  const known = withoutHidden(given);
   const { id, object, refusal, stored, adminNamespace } = known;
   const lastGood = stored?.uid === (refusal ?? object)?.uid ? stored && lastAccepted(stored) : undefined;
   const isRefused = refusalIn(known) !== undefined;
@@ -127,6 +129,26 @@ export function groupStandIn(known: KnownGroup): GroupDocument | undefined {
   if (lastGood !== undefined && isSameButMetadata(lastGood.spec, spec)) return { ...lastGood, outdated: true };
   return { ...toDocument({ ...object, spec: { ...spec, metadata: {} } }), refused: true };
 }
+
+/**
+ * A CRD from before there were expressions hides those of a Group, and its generation stays: the same one was accepted
+ * with expressions. Without them it would take more machines. A file has one generation for ever and is never hidden from.
+ */
+function withoutHidden(known: KnownGroup): KnownGroup {
+  const { object, stored } = known;
+  if (object === undefined || object.refusal !== undefined || object.uid === fileUid(object)) return known;
+  const before =
+    stored?.uid === object.uid && stored.generation === object.generation ? lastAccepted(stored) : undefined;
+  const isHidden = (before?.spec.expressions ?? []).length > 0 && (object.spec.expressions ?? []).length === 0;
+  if (!isHidden) return known;
+  const { kind, namespace, name } = object;
+  const refusal = { kind, namespace, name, ...provenanceOf(object), message: hiddenText, standIns: [undefined] };
+  return { ...known, object: undefined, refusal };
+}
+
+const hiddenText =
+  "spec.selector.matchExpressions: the API server had expressions of this version and shows none: " +
+  "apply the CRDs of this version of davit; if the Group has none any more, apply it with another change";
 
 function isSameButMetadata(a: GroupSpec, b: GroupSpec): boolean {
   const own = ({ priority, hold, args = [] }: GroupSpec) => JSON.stringify([priority, hold, args]);

@@ -44,6 +44,36 @@ async function told(name: string, reason: string): Promise<void> {
   await expect.poll(() => under.statuses.ready(name)).toBe(reason);
 }
 
+describe("a Group whose expressions an older CRD hides", () => {
+  const role = { role: "a" };
+  const expression = { key: "os", operator: "Exists", values: [] } as const;
+  const narrow = { selector: role, expressions: [expression] };
+  const put = (spec: Partial<GroupSpec>, generation: number, name = "narrow") => {
+    under.source.put({ ...groupObject(spec, name), generation });
+    under.source.tellChanged({ kind: "Group", namespace: "default", name });
+  };
+  beforeEach(async () => {
+    put(narrow, 7);
+    await told("Group/narrow", "Ready");
+  });
+
+  it("takes no machine by the rest of its selector", async () => {
+    const others = under.watchBoots(role);
+    put({ selector: role }, 7);
+    await told("Group/narrow", "Refused");
+    expect(new Set(others)).toEqual(new Set(["kernel /assets/wipe-all"]));
+    expect(under.boots({ ...role, os: "x" })).toBe("refused");
+    put(narrow, 7);
+    await told("Group/narrow", "Ready");
+    expect(under.boots({ ...role, os: "x" })).toBe("kernel /assets/wipe");
+  });
+
+  it("takes its machines when a later version has none", async () => {
+    put({ selector: role }, 8);
+    await expect.poll(() => under.boots(role)).toBe("kernel /assets/wipe");
+  });
+});
+
 describe("a Profile that was deleted and created anew in one step", () => {
   const newProfile = (spec: Partial<ProfileSpec>) => ({ ...profileObject(spec), uid: "uid-2" });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { compileCheck, patternFindings } from "../../src/admission/check.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
-import { readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
+import { namesRule, readKindSchemas, type SchemaNode, toSchemaNode } from "../../src/admission/schema.ts";
 import { normalizeMac } from "../../src/model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
 import { isPartName } from "../../src/model/profile.ts";
@@ -72,6 +72,18 @@ describe("every field of the CRDs", () => {
       // No lookaround, no back reference, and no class whose meaning depends on the engine.
       expect(pattern).not.toMatch(/\(\?|\\[1-9bBdDsSwW]/);
     }
+  });
+});
+
+describe("every object of a spec", () => {
+  const named = allPlaces.flatMap(({ path, schema }) =>
+    isJsonObject(schema.properties) && path.includes(".spec")
+      ? [{ path, schema, names: Object.keys(schema.properties) }]
+      : [],
+  );
+  it.each(named)("$path has the API server refuse a name that it does not have", ({ schema, names }) => {
+    expect(schema["x-kubernetes-preserve-unknown-fields"]).toBe(true);
+    expect(schema["x-kubernetes-validations"]).toContainEqual(namesRule(names));
   });
 });
 

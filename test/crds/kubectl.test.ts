@@ -103,23 +103,39 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     await expect(applyServerSide(text)).resolves.toContain('"spec.selector" must not validate the schema (not)');
   });
 
-  it("drops a misspelt name where it is not strict, where davit finds it", async () => {
-    const text = groupText(
-      "loose",
-      "  selector: {matchLabels: {role: a}, matchExpresions: [{key: b, operator: Exists}]}",
-    );
-    const apply = (input: string) => cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input });
-    const dropped = async () => droppedRequirements((await cluster.ask({ path: `${objects}/groups/loose` })).body);
-    await apply(text);
-    expect((await dropped()).unknownIn).toBe("spec.selector");
-    await apply(text.replace("matchExpresions", "matchExpressions"));
-    expect((await dropped()).unknownIn).toBeUndefined();
+  it.each(["--validate=strict", "--validate=false"])("is refused a misspelt name with %s", async (validate) => {
+    const input = groupText("loose", "  selector: {matchLabels: {role: a}, matchExpresions: []}\n  onHold: true");
+    const { stderr } = await cluster.kubectl(["apply", validate, "-f", "-"], { input });
+    const text = "Invalid value: has a field that does not exist: remove it or correct its name to one of";
+    expect(stderr).toContain(`spec: ${text} args, displayName, hold, matchAll,`);
+    expect(stderr).toContain(`spec.selector: ${text} matchExpressions, matchLabels`);
   });
 
-  it("names a field that does not exist", async () => {
-    await expect(cluster.apply(groupText("a", "  matchall: true"))).rejects.toThrow(
-      'strict decoding error: unknown field "spec.matchall"',
-    );
+  it("never merges the selectors of two who apply a Group", async () => {
+    const apply = (manager: string, labels: string, ...flags: readonly string[]) => {
+      const input = groupText("two", `  selector: {matchLabels: {mac: "52:54:00:a1:9c:ae", ${labels}}}`);
+      return cluster.kubectl(["apply", "--server-side", `--field-manager=${manager}`, ...flags, "-f", "-"], { input });
+    };
+    expect(await apply("first", "os: a")).toMatchObject({ code: 0 });
+    const { code, stderr } = await apply("second", "serial: b");
+    expect([code, stderr]).toEqual([1, expect.stringContaining('conflict with "first": .spec.selector')]);
+    expect(await apply("second", "serial: b", "--force-conflicts")).toMatchObject({ code: 0 });
+    const { body } = await cluster.ask({ path: `${objects}/groups/two` });
+    expect(body.spec).toMatchObject({ selector: { matchLabels: { mac: "52:54:00:a1:9c:ae", serial: "b" } } });
+    expect(body.spec).not.toMatchObject({ selector: { matchLabels: { os: "a" } } });
+  });
+
+  it("lets others apply what the one who applies the selector does not say", async () => {
+    const apply = (manager: string, spec: string) =>
+      cluster.kubectl(["apply", "--server-side", `--field-manager=${manager}`, "-f", "-"], {
+        input: `apiVersion: davit.dev/v1alpha1\nkind: Group\nmetadata: {name: shared}\nspec: {${spec}}`,
+      });
+    expect(await apply("first", "profileRef: {name: web}, selector: {matchLabels: {role: shared}}")).toMatchObject({
+      code: 0,
+    });
+    expect(await apply("second", "hold: true")).toMatchObject({ code: 0 });
+    const { body } = await cluster.ask({ path: `${objects}/groups/shared` });
+    expect(body.spec).toMatchObject({ hold: true, profileRef: { name: "web" } });
   });
 
   it("shows objects that nobody looked at yet", async () => {

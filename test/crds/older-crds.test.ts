@@ -12,11 +12,12 @@ import { missing } from "../helpers/requirements.ts";
 const expressions = "matchExpressions: [{key: os, operator: Exists}]";
 const textOf = (name: string) => groupText(name, `  selector: {matchLabels: {zone: a}, ${expressions}}`);
 
-/** The CRD of Groups as it was before it had expressions. */
+/** The CRD of Groups as it was before it had expressions: it drops what it does not know, and merges selectors. */
 async function olderCrd(): Promise<JsonValue> {
   const crds = (await readCrds(packagedCrdsDirectory)).map((text): JsonValue => parse(text));
   const crd = crds.find((each) => JSON.stringify(each).includes('"groups.davit.dev"'));
-  return without(crd ?? null, new Set(["matchExpressions", "x-kubernetes-validations"]));
+  const newer = ["matchExpressions", "x-kubernetes-validations", "x-kubernetes-preserve-unknown-fields"];
+  return without(crd ?? null, new Set([...newer, "x-kubernetes-map-type"]));
 }
 
 /** A value without fields of these names, wherever they are. */
@@ -29,11 +30,13 @@ function without(value: JsonValue, names: ReadonlySet<string>): JsonValue {
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older CRD hides", () => {
   let cluster: Cluster;
+  let before: readonly unknown[];
   beforeAll(async () => {
     cluster = await startCluster();
     await cluster.apply(textOf("client-side"));
     await cluster.kubectl(["apply", "--server-side", "-f", "-"], { input: textOf("server-side") });
     await cluster.kubectl(["create", "-f", "-"], { input: textOf("created") });
+    before = await Promise.all(tellingNothing.map(versionOf));
     const flags = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
     const { code } = await cluster.kubectl(flags, { input: JSON.stringify(await olderCrd()) });
     expect(code).toBe(0);
@@ -42,6 +45,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older
   afterAll(() => cluster?.stop());
 
   const labelsAlone = { matchLabels: { zone: "a" } };
+  // Of a selector that is one field nobody is told to have written expressions: the generation alone tells of them.
+  const tellingNothing = ["server-side", "created"];
 
   async function group(name: string): Promise<JsonObject> {
     return (await cluster.ask({ path: `/apis/davit.dev/v1alpha1/namespaces/default/groups/${name}` })).body;
@@ -57,24 +62,46 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("expressions that an older
     });
   }
 
-  it.each(["client-side", "server-side", "created"])("are missed in the Group that was made %s", async (name) => {
-    const found = await group(name);
+  /** By which davit knows what it accepted before. */
+  async function versionOf(name: string): Promise<unknown> {
+    const { metadata } = await group(name);
+    const { uid, generation } = isJsonObject(metadata) ? metadata : {};
+    return [uid, generation];
+  }
+
+  it("are missed in the Group that was applied, also once it has a status", async () => {
+    const found = await group("client-side");
     expect([selectorOf(found), droppedRequirements(found).expressions]).toEqual([labelsAlone, true]);
+    await writeStatus("client-side");
+    expect(droppedRequirements(await group("client-side")).expressions).toBe(true);
   });
 
-  it.each(["client-side", "server-side", "created"])(
-    "are still missed once the Group %s has a status",
-    async (name) => {
+  it("leave the others with the generation that had them, also once they have a status", async () => {
+    for (const name of tellingNothing) {
+      expect(selectorOf(await group(name))).toEqual(labelsAlone);
       await writeStatus(name);
-      expect(droppedRequirements(await group(name)).expressions).toBe(true);
-    },
-  );
+    }
+    expect(before).toEqual([
+      [expect.any(String), 1],
+      [expect.any(String), 1],
+    ]);
+    expect(await Promise.all(tellingNothing.map(versionOf))).toEqual(before);
+  });
 
   it("are missed in a Group that kubectl applied without looking at the schema", async () => {
     await expect(cluster.apply(textOf("late"))).rejects.toThrow('unknown field "spec.selector.matchExpressions"');
     await cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input: textOf("late") });
     const found = await group("late");
     expect([selectorOf(found), droppedRequirements(found).expressions]).toEqual([labelsAlone, true]);
+  });
+
+  it("have other misspelt names dropped where kubectl is not strict, where davit finds it", async () => {
+    const text = groupText("loose", "  selector: {matchLabels: {role: a}, matchExpresions: [{key: b}]}");
+    const apply = (input: string) => cluster.kubectl(["apply", "--validate=false", "-f", "-"], { input });
+    await apply(text);
+    expect(droppedRequirements(await group("loose")).unknownIn).toBe("spec.selector");
+    await apply(text.replace("matchExpresions: [{key: b}]", ""));
+    expect(droppedRequirements(await group("loose")).unknownIn).toBeUndefined();
   });
 
   it.each(["client-side", "late"])("are not missed when the Group %s is applied without them", async (name) => {
