@@ -4,17 +4,19 @@ import { toRequirement } from "../model/expression.ts";
 import { type GroupSpec, isBroad } from "../model/group.ts";
 import { isOwnUuid } from "../model/hardware-ids.ts";
 import type { JsonObject } from "../model/json.ts";
-import type { KernelBoot, ProfileSpec } from "../model/profile.ts";
+import { bootTexts, isLocation, type KernelBoot, type ProfileSpec } from "../model/profile.ts";
 import { lacksInitrdArgument } from "../render/initrd.ts";
 import { sharedNames } from "../render/metadata.ts";
 import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Advice } from "./conditions.ts";
+import { effectCure, installerIn } from "./installers.ts";
 
 /** Advice on a Profile. */
-export function profileAdvice({ boot, metadata = {} }: ProfileSpec): readonly Advice[] {
+export function profileAdvice(spec: ProfileSpec): readonly Advice[] {
+  const { boot, metadata = {} } = spec;
   const ofBoot = boot?.kind === "kernel" ? [...argumentAdvice("boot.args", boot.args), ...initrdAdvice(boot)] : [];
-  return [...ofBoot, ...metadataAdvice(metadata)];
+  return [...ofBoot, ...effectAdvice(spec), ...metadataAdvice(metadata)];
 }
 
 /** Advice on a Group. */
@@ -104,6 +106,18 @@ function argumentAdvice(list: string, args: readonly string[]): readonly Advice[
 function endOf(arg: string): string | undefined {
   if (arg.startsWith("#")) return "begins with #: iPXE takes the rest of the line for a comment";
   return ["||", "&&", ";"].includes(arg) ? `is ${arg}: iPXE ends the command there` : undefined;
+}
+
+/** The first of them is enough. */
+function effectAdvice(spec: ProfileSpec): readonly Advice[] {
+  if (spec.effect !== undefined) return [];
+  for (const [field, text] of bootTexts(spec)) {
+    const found = isLocation(field) ? undefined : installerIn(text);
+    if (found === undefined) continue;
+    const what = `boot.${field} has ${found.argument} of ${found.installer}, and the Profile no effect`;
+    return [{ code: "unmarked-installer", field: `spec.boot.${field}`, text: `${what}: ${effectCure}` }];
+  }
+  return [];
 }
 
 function initrdAdvice(boot: KernelBoot): readonly Advice[] {

@@ -11,7 +11,7 @@ import type {
   TemplateSource,
   Templates,
 } from "../model/profile.ts";
-import { bootTexts, fieldOf, partsOf } from "../model/profile.ts";
+import { bootTexts, fieldOf, isLocation, partsOf } from "../model/profile.ts";
 import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../model/source.ts";
 import { renderCloudConfig } from "../render/cloud-config.ts";
 import { renderGeneric } from "../render/generic.ts";
@@ -210,10 +210,6 @@ function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
     const finding = fault ? templateFinding(fault) : isLocation(path) ? locationFinding(text) : undefined;
     return finding === undefined ? [] : [inField(`spec.boot.${path}`, finding)];
   });
-}
-
-function isLocation(path: string): boolean {
-  return path === "kernel" || path.startsWith("initrd[");
 }
 
 /** What a template's text is found to have wrong. */

@@ -24,6 +24,7 @@ import { compileTemplate, type Template, type Variables } from "../render/templa
 import type { TextPosition } from "../render/text-position.ts";
 import { bootVariables, templateVariables } from "../render/variables.ts";
 import type { FieldPlace } from "./conditions.ts";
+import { effectCure, installerIn } from "./installers.ts";
 import { sampleRequest } from "./sample-request.ts";
 import { type BootClient, bootFaults } from "./trial-boot.ts";
 import { type Severity, Verdicts } from "./trial-verdicts.ts";
@@ -116,7 +117,7 @@ class Bench {
     const told = faults.map(({ client, error, field, isOfGroup }) =>
       finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) }),
     );
-    return [...told, ...unused];
+    return [...told, ...unused, ...unmarkedArguments(this.#content, args)];
   }
 
   #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
@@ -173,6 +174,26 @@ const unusedArguments: TrialFinding = {
   isOfGroup: true,
   text: "spec.args of the Group are not used: the Profile has no kernel to hand them to",
 };
+
+/** As the Profile's own advice, of what the Group adds. */
+function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly string[]): readonly TrialFinding[] {
+  if (effect !== undefined || boot?.kind !== "kernel") return [];
+  return args.flatMap((text, at) => {
+    const found = installerIn(text);
+    if (found === undefined) return [];
+    const field = `spec.args[${at}]`;
+    const what = `${field} of the Group has ${found.argument} of ${found.installer}, and the Profile no effect`;
+    return [
+      {
+        severity: "advice",
+        code: "unmarked-installer",
+        place: { field },
+        isOfGroup: true,
+        text: `${what}: ${effectCure}`,
+      },
+    ];
+  });
+}
 
 function fromError({ reason, position }: RenderError): Told {
   const told = { severity: "broken", code: reasonCodes[reason], text: renderReasons[reason] } as const;

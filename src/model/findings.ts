@@ -160,6 +160,10 @@ const selectionFindings = {
 const usageFindings = {
   "shared-metadata-name": advice("Two metadata have one name in /metadata, which shows one of them", "Rename one"),
   "ended-command": advice("iPXE ends the command at this argument, or takes the rest for a comment", "Quote it"),
+  "unmarked-installer": advice(
+    "A boot text has an argument of an installer, and the Profile no effect: in doubt its machines are installed, too",
+    "Set effect: Install, or effect: Boot where disks are left alone",
+  ),
   "unused-arguments": advice("A Group has arguments, and its Profile no kernel to hand them to", "Remove them"),
   "unnamed-initrd": advice(
     "Kernels that an older UEFI iPXE starts do not find the initrds",

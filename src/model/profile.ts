@@ -30,6 +30,11 @@ export function bootTexts({ boot, grubScript }: Pick<ProfileSpec, "boot" | "grub
   return boot?.kind === "script" ? [["script", boot.script], ...own] : own;
 }
 
+/** True for a field of `bootTexts` that says where a file is. */
+export function isLocation(field: string): boolean {
+  return field === "kernel" || field.startsWith("initrd[");
+}
+
 /** A boot section with further arguments behind its own. */
 export function withArguments<Kernel extends KernelBoot>(boot: Kernel, args: readonly string[]): Kernel {
   return args.length === 0 ? boot : { ...boot, args: [...boot.args, ...args] };

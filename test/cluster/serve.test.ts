@@ -50,13 +50,13 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("what kubectl applies", ()
   it("shows in columns", async () => {
     await expect.poll(() => kubectl("get", "profiles.davit.dev")).toMatch(/^quickstart +True +Ready +2 /m);
     expect(await kubectl("get", "profiles.davit.dev")).toMatchInlineSnapshot(`
-      "NAME         READY   REASON   GROUPS   AGE
-      quickstart   True    Ready    2        AGE
+      "NAME         READY   REASON   EFFECT   GROUPS   AGE
+      quickstart   True    Ready             2        AGE
       "
     `);
     expect(await kubectl("get", "profiles.davit.dev", "-o", "wide")).toMatchInlineSnapshot(`
-      "NAME         READY   REASON   GROUPS   KERNEL                       CONFIGS                       AGE
-      quickstart   True    Ready    2        /assets/quickstart/vmlinuz   ipxe,ignition,cloud,generic   AGE
+      "NAME         READY   REASON   EFFECT   GROUPS   KERNEL                       CONFIGS                       AGE
+      quickstart   True    Ready             2        /assets/quickstart/vmlinuz   ipxe,ignition,cloud,generic   AGE
       "
     `);
     expect(await kubectl("get", "dgrp")).toMatchInlineSnapshot(`

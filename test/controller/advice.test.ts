@@ -37,6 +37,41 @@ describe("advice on a Profile", () => {
     expect(advice).toEqual([expect.stringContaining("more than one A_B")]);
   });
 
+  it.each<[argument: string, installer: string, args: string]>([
+    ["inst.ks", "Anaconda", "inst.ks={{davit.url}}/generic"],
+    ["inst.stage2", "Anaconda", "inst.stage2=http://mirror/"],
+    ["ks", "Anaconda", "ks=http://ks.example/ks.cfg"],
+    ["coreos.inst.install_dev", "coreos-installer", "coreos.inst.install_dev={{disk}}"],
+    ["autoinstall", "Subiquity", "ds=nocloud;s={{davit.url}}/generic/ autoinstall"],
+    ["auto", "debian-installer", "auto=true priority=critical url=http://x/preseed"],
+    ["preseed/url", "debian-installer", "preseed/url=http://x/preseed"],
+    ["autoyast", "YaST", "autoyast=http://x/a.xml"],
+    ["inst.auto", "Agama", "inst.auto=http://x/a.json"],
+    ["talos.config", "Talos", "talos.config={{davit.url}}/generic"],
+  ])("tells of %s of %s without an effect", (argument, installer, text) => {
+    const said = `boot.args[1] has ${argument} of ${installer}, and the Profile no effect: set effect: Install, or `;
+    expect(ofBoot({ args: ["quiet", text] })).toEqual([expect.stringContaining(said)]);
+    for (const effect of ["Install", "Boot"] as const) {
+      const boot = { ...kernelBoot, args: [text] };
+      expect(profileAdvice({ boot, effect, templates: {} })).toEqual([]);
+    }
+  });
+
+  it("tells once of an installer in scripts", () => {
+    const script = "#!ipxe\nkernel /linux autoinstall\nboot";
+    const advice = profileAdvice({
+      boot: { kind: "script", script },
+      grubScript: "linux /l 'inst.ks=a'",
+      templates: {},
+    });
+    expect(advice.map(({ code, field }) => [code, field])).toEqual([["unmarked-installer", "spec.boot.script"]]);
+  });
+
+  it("is silent on arguments that install nothing, and on where kernels are", () => {
+    const args = ["console=ttyS0", "ignition.platform.id=metal", "ds=nocloud", "automatic=1", "talos.platform=metal"];
+    expect(ofBoot({ kernel: "/install /autoinstall", args })).toEqual([]);
+  });
+
   it("is silent on local boot", () => {
     expect(profileAdvice({ boot: { kind: "local", local: "exit" }, templates: {} })).toEqual([]);
   });

@@ -89,7 +89,11 @@ describe("every object of a spec", () => {
 
 describe("the CRDs", () => {
   it.each([
-    { kind: "Profile", shortNames: ["dprof"], columns: ["Ready", "Reason", "Groups", "Kernel", "Configs", "Age"] },
+    {
+      kind: "Profile",
+      shortNames: ["dprof"],
+      columns: ["Ready", "Reason", "Effect", "Groups", "Kernel", "Configs", "Age"],
+    },
     {
       kind: "Group",
       shortNames: ["dgrp"],

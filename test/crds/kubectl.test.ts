@@ -29,7 +29,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
   let cluster: Cluster;
   beforeAll(async () => {
     cluster = await startCluster();
-    await cluster.apply(profileText("web", "  boot: {kernel: /assets/vmlinuz}"));
+    await cluster.apply(profileText("web", "  effect: Install\n  boot: {kernel: /assets/vmlinuz}"));
     await cluster.apply(groupText("web", '  selector: {matchLabels: {mac: "52:54:00:a1:9c:ae"}}\n  priority: 5'));
   }, 180_000);
   afterAll(() => cluster?.stop());
@@ -142,8 +142,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     await cluster.apply(profileText("new"));
     await cluster.apply(groupText("new"));
     expect(await shown("get", "dprof,dgrp", "--field-selector", "metadata.name=new")).toMatchInlineSnapshot(`
-      "NAME                    READY   REASON   GROUPS   AGE
-      profile.davit.dev/new                             AGE
+      "NAME                    READY   REASON   EFFECT   GROUPS   AGE
+      profile.davit.dev/new                                      AGE
 
       NAME                  READY   PROFILE   SELECTOR   PRIORITY   AGE
       group.davit.dev/new           web                  0          AGE
@@ -162,13 +162,13 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     await applyStatus("groups/web", { selector: "mac=52:54:00:a1:9c:ae", conditions: [failed] });
     const only = ["--field-selector", "metadata.name=web"];
     expect(await shown("get", "profiles.davit.dev", ...only)).toMatchInlineSnapshot(`
-      "NAME   READY   REASON   GROUPS   AGE
-      web    True    Ready    3        AGE
+      "NAME   READY   REASON   EFFECT    GROUPS   AGE
+      web    True    Ready    Install   3        AGE
       "
     `);
     expect(await shown("get", "profiles.davit.dev", "-o", "wide", ...only)).toMatchInlineSnapshot(`
-      "NAME   READY   REASON   GROUPS   KERNEL            CONFIGS   AGE
-      web    True    Ready    3        /assets/vmlinuz   ipxe      AGE
+      "NAME   READY   REASON   EFFECT    GROUPS   KERNEL            CONFIGS   AGE
+      web    True    Ready    Install   3        /assets/vmlinuz   ipxe      AGE
       "
     `);
     expect(await shown("get", "dgrp", ...only)).toMatchInlineSnapshot(`

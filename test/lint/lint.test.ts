@@ -68,6 +68,11 @@ describe("`davit lint` of a directory with many mistakes", () => {
   });
 });
 
+it("the examples of manifests/ say what they do to disks", async () => {
+  const { output } = await runCommand(["lint", "--manifests", join(import.meta.dirname, "../../manifests")]);
+  expect(codesOf(output)).not.toContain("unmarked-installer");
+});
+
 describe("every code of the catalogue", () => {
   it.each(provocations)("$code is told of $what", async ({ code, input, directory, words = [] }) => {
     const manifests = directory === undefined ? [] : ["--manifests", await directory()];

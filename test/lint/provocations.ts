@@ -61,6 +61,16 @@ function multiplied(): string {
 
 export const provocations: readonly Provocation[] = [
   {
+    code: "unmarked-installer",
+    what: "an installer's argument in a Profile without effect",
+    input: stream(profileText("web", "  boot: {kernel: k, args: [autoinstall]}"), group),
+  },
+  {
+    code: "unmarked-installer",
+    what: "an installer's argument that a Group adds",
+    input: stream(profileText("web", "  boot: {kernel: k}"), `${group}  args: [autoinstall]\n`),
+  },
+  {
     code: "invalid-url",
     what: "a URL without a host",
     input: stream(profileText("web", "  boot: {kernel: 'http:///vmlinuz'}"), group),

@@ -1,0 +1,40 @@
+/** Which kernel arguments are an installer's. Pure. */
+
+/** An argument by its name, which is all of it or ends before `=`, or by how the name begins. */
+interface InstallerArguments {
+  readonly installer: string;
+  readonly names: readonly string[];
+  readonly prefixes?: readonly string[];
+}
+
+const installers: readonly InstallerArguments[] = [
+  // Boot options of Anaconda, anaconda-installer.readthedocs.io; `ks=` is its older name, and that of VMware ESXi.
+  { installer: "Anaconda", names: ["inst.ks", "inst.repo", "inst.stage2", "ks"] },
+  // coreos-installer, docs/customizing-install.md: coreos.inst.install_dev names the disk.
+  { installer: "coreos-installer", names: ["coreos.inst"], prefixes: ["coreos.inst."] },
+  // Ubuntu's Subiquity asks before it writes, unless this word is there: its documentation of autoinstall.
+  { installer: "Subiquity", names: ["autoinstall"] },
+  // Appendix B of Debian's installation guide. `auto` is short for `auto-install/enable`.
+  { installer: "debian-installer", names: ["auto", "auto-install/enable"], prefixes: ["preseed/"] },
+  // linuxrc, en.opensuse.org/SDB:Linuxrc, and the AutoYaST guide.
+  { installer: "YaST", names: ["autoyast", "autoyast2", "install"] },
+  // agama-project.github.io, unattended installation.
+  { installer: "Agama", names: ["inst.auto", "agama.auto"] },
+  // Talos writes itself to machine.install.disk of this config: its reference of kernel parameters.
+  { installer: "Talos", names: ["talos.config"] },
+];
+
+/** What to do about one, in a Profile that says nothing of disks. */
+export const effectCure = "set effect: Install, or effect: Boot where disks are left alone";
+
+/** The installer that one of these words belongs to, with the argument's name; undefined where none does. */
+export function installerIn(text: string): { readonly installer: string; readonly argument: string } | undefined {
+  for (const word of text.split(/[\s"']+/)) {
+    const [name = ""] = word.split("=", 1);
+    const found = installers.find(
+      ({ names, prefixes = [] }) => names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix)),
+    );
+    if (found !== undefined) return { installer: found.installer, argument: name };
+  }
+  return undefined;
+}
