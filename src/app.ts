@@ -24,6 +24,7 @@ import type { Source } from "./model/source.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 import type { Environment } from "./options.ts";
 import { parseTemplate } from "./render/template.ts";
+import { BackupSchedule } from "./store/backup-schedule.ts";
 import { type OpenStoreOptions, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 import { lockDirectory } from "./store/wal/lock.ts";
@@ -97,6 +98,7 @@ export class App {
     const objects = await this.#openObjects();
     const store = await this.#openStore();
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
+    const backups = this.#scheduleBackups(store);
     const keys = this.#storeService(store, objects);
     // Before anything else may fail: it has timers from its beginning.
     this.#stops.unshift(() => keys.stop());
@@ -108,9 +110,11 @@ export class App {
         ...this.#attention(store, objects.source),
         ...(this.#controller?.attention ?? []),
         ...objects.attention(),
+        ...(backups?.attention ?? []),
       ],
       measure: () => {
         keys.measure();
+        backups?.measure(this.#metrics);
         objects.measure();
         this.#controller?.measure();
       },
@@ -168,6 +172,27 @@ export class App {
     });
     this.#stops.unshift(() => store.stop());
     return store;
+  }
+
+  /** @returns undefined without --backup-every. */
+  #scheduleBackups(store: Store): BackupSchedule | undefined {
+    const { backupEveryMs: everyMs, backupDir: directory, backupKeep: keep } = this.#config;
+    if (everyMs === 0 || directory === undefined) return undefined;
+    const log = this.#log.child({ part: "backup" });
+    const clock = this.#clock;
+    const backups = new BackupSchedule({
+      store,
+      files: diskFiles,
+      directory,
+      everyMs,
+      keep,
+      clock,
+      log,
+      random: randomBytes,
+    });
+    backups.start();
+    this.#stops.unshift(() => backups.stop());
+    return backups;
   }
 
   #storeService(store: Store, { trust }: ObjectSource): StoreService {

@@ -3,6 +3,7 @@
  * before any is told.
  */
 
+import { relative } from "node:path";
 import { authority, isLoopback } from "./address.ts";
 import { localTokenFile } from "./lib/token-file.ts";
 import { bootOptions, serveOptions, type serviceOptions } from "./option-tables.ts";
@@ -68,6 +69,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
     ...fileProblems(serveOptions, config, paths),
     ...pairProblems(config),
     ...storeDoorProblems(config),
+    ...scheduleProblems(config),
   );
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
@@ -263,6 +265,18 @@ export function storeTokenProblems(
   if (!isDirectory(dataDir)) return [`No directory "${dataDir}": --data-dir needs one that exists`];
   if (isFile(localTokenFile(dataDir))) return [];
   return [`No local token in "${dataDir}": start davit serve with it first, of this version or later`];
+}
+
+/** Half a schedule of backups, or one whose backups would be lost with the store. */
+function scheduleProblems({ backupEveryMs, backupDir, dataDir }: ServeConfig): string[] {
+  // What is refused is missing here.
+  if (backupEveryMs === undefined || dataDir === undefined) return [];
+  if (backupDir === undefined) {
+    return backupEveryMs === 0 ? [] : ["No place for --backup-every: give --backup-dir DIR"];
+  }
+  if (backupEveryMs === 0) return ["No schedule for --backup-dir: give --backup-every DURATION, such as 24h"];
+  const isInside = !relative(dataDir, backupDir).startsWith("..");
+  return isInside ? [`Bad place "${backupDir}" for --backup-dir: it is in --data-dir, and would be lost with it`] : [];
 }
 
 type GivenStore = Pick<GivenFiles, "storeTokenFile"> & {

@@ -251,9 +251,18 @@ export function readWait(text: string): number | Refusal {
 
 /** @returns milliseconds, a second or more; 0 for no limit. */
 export function readLimit(text: string): number | Refusal {
+  return readWaitOrNone(text, "for no limit");
+}
+
+/** @returns milliseconds, a second or more; 0 for never. */
+export function readInterval(text: string): number | Refusal {
+  return readWaitOrNone(text, "for never");
+}
+
+function readWaitOrNone(text: string, meaning: string): number | Refusal {
   const durationMs = readDuration(text);
   const isTooShort = typeof durationMs === "number" && durationMs > 0 && durationMs < 1_000;
-  return isTooShort ? new Refusal("must be 1s or longer, or 0s for no limit") : durationMs;
+  return isTooShort ? new Refusal(`must be 1s or longer, or 0s ${meaning}`) : durationMs;
 }
 
 export function readAddress(text: string): Address | Refusal {

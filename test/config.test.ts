@@ -67,6 +67,7 @@ describe("the options of davit serve", () => {
     ["--assets-cache-bytes", "17179869184", { assetsCacheBytes: 17_179_869_184 }],
     ["--store-max-watchers", "50", { storeMaxWatchers: 50 }],
     ["--on-damage", "move-aside", { onDamage: "move-aside" }],
+    ["--backup-keep", "30", { backupKeep: 30 }],
     ["--store-advertise-url", "http://keys.example:2379/", { storeAdvertiseUrl: new URL("http://keys.example:2379") }],
   ])("%s %s is read", (flag, text, expected) => {
     expect(read([flag, text])).toMatchObject(expected);
@@ -90,6 +91,17 @@ describe("the options of davit serve", () => {
     [["stray"], 'Unexpected argument "stray": options begin with --'],
     [["--data-dir"], "No value for --data-dir: give DIR"],
     [["--data-dir", "a", "--data-dir", "b"], "Option --data-dir is given twice: keep one"],
+    [["--backup-every", "24h"], "No place for --backup-every: give --backup-dir DIR"],
+    [["--backup-dir", "b"], "No schedule for --backup-dir: give --backup-every DURATION, such as 24h"],
+    [
+      ["--backup-every", "10ms", "--backup-dir", "b"],
+      'Bad value "10ms" for --backup-every: must be 1s or longer, or 0s',
+    ],
+    [["--backup-keep", "0"], 'Bad value "0" for --backup-keep: must be a positive number'],
+    [
+      ["--backup-every", "24h", "--data-dir", "/d", "--backup-dir", "/d/backups"],
+      'Bad place "/d/backups" for --backup-dir: it is in --data-dir, and would be lost with it',
+    ],
     [["--store-address", "0.0.0.0:2379"], 'Refusing to listen on "0.0.0.0:2379"'],
   ])("%j is refused with what to do", (args, message) => {
     const problems = problemsOf(() => read(args));

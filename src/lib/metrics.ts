@@ -163,6 +163,33 @@ function storeMetrics(registers: Registry[]) {
       registers,
     }),
     storeWatchers: new Gauge({ name: "davit_store_watchers", help: "Watches waiting now.", registers }),
+    ...backupMetrics(registers),
+  };
+}
+
+/** Of --backup-every; all 0 without it. */
+function backupMetrics(registers: Registry[]) {
+  return {
+    backupIntervalSeconds: new Gauge({
+      name: "davit_backup_interval_seconds",
+      help: "How often a backup is due, see --backup-every; 0 for never.",
+      registers,
+    }),
+    backupAgeSeconds: new Gauge({
+      name: "davit_backup_age_seconds",
+      help: "Time since the newest scheduled backup was taken; since the start while there is none.",
+      registers,
+    }),
+    backupBytes: new Gauge({
+      name: "davit_backup_bytes",
+      help: "Size of the last scheduled backup since the start.",
+      registers,
+    }),
+    backupFailures: new Counter({
+      name: "davit_backup_failures_total",
+      help: "Scheduled backups that could not be written, or not be removed when they were too many.",
+      registers,
+    }),
   };
 }
 

@@ -36,8 +36,8 @@ export async function saveBackup(options: SaveBackupOptions): Promise<SavedBacku
   const reader = new BackupReader(name);
   // A name that no other backup to the same place has: two that write one file would garble it.
   const beside = `${basename(path)}.${Buffer.from(random(4)).toString("hex")}`;
-  await writeWholeFile(files, directory, beside, checked(reader, options));
   try {
+    await writeWholeFile(files, directory, beside, checked(reader, options));
     const isTaken = (await files.list(directory)).includes(basename(path));
     if (isTaken && !mayReplace)
       throw new WalError("unusable", `Writing "${path}": it exists; give another name, or --force to replace it`);

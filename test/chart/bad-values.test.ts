@@ -204,6 +204,10 @@ const byTemplate: readonly BadValues[] = [
     told: 'persistence.existingClaim is "old", and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true, or leave persistence.existingClaim empty',
   },
   {
+    set: "backup.existingClaim=old",
+    told: 'backup.existingClaim is "old", and backup.every is empty, with which no backup is taken: set backup.every, such as 24h',
+  },
+  {
     set: "boot.autoscaling.enabled=true,boot.autoscaling.minReplicas=9",
     told: "boot.autoscaling.minReplicas is 9 and boot.autoscaling.maxReplicas is 8: raise the second, or lower the first",
   },

@@ -70,6 +70,13 @@
 - --store-quota-bytes={{ int64 .Values.store.quotaBytes }}
 - --store-max-value-bytes={{ int64 .Values.store.maxValueBytes }}
 - --store-max-watchers={{ int64 .Values.store.maxWatchers }}
+{{- with .Values.backup }}
+{{- if .every }}
+- --backup-every={{ .every }}
+- --backup-dir=/var/lib/davit-backups/backups
+- --backup-keep={{ .keep | default 7 | int64 }}
+{{- end }}
+{{- end }}
 {{- if include "davit.hasStore" . }}
 {{ include "davit.args.door" . }}
 {{- end }}

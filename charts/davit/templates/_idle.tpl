@@ -41,6 +41,7 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $idle = concat $idle (include "davit.notes.idleBackup" . | fromYamlArray) -}}
 {{- with .Values.assets -}}
 {{- if and .emptyDir.sizeLimit (or .existingClaim .image.reference) -}}
 {{- $idle = append $idle (printf "assets.emptyDir.sizeLimit: %s is where assets are" (empty .existingClaim | ternary "assets.image.reference" "assets.existingClaim")) -}}
@@ -75,6 +76,19 @@
 {{- end -}}
 {{- else if and $certificate.extraNames $certificate.existingSecret -}}
 {{- $idle = append $idle "store.certificate.extraNames: store.certificate.existingSecret is for the names that it is for" -}}
+{{- end -}}
+{{- toYaml $idle -}}
+{{- end -}}
+
+{{- define "davit.notes.idleBackup" -}}
+{{- $idle := list -}}
+{{- with .Values.backup -}}
+{{- $why := empty .every | not | ternary "backup.existingClaim is what it is" "backup.every is empty" -}}
+{{- if or .existingClaim (not .every) -}}
+{{- if .storageClass }}{{ $idle = append $idle (printf "backup.storageClass: %s" $why) }}{{ end -}}
+{{- if .annotations }}{{ $idle = append $idle (printf "backup.annotations: %s" $why) }}{{ end -}}
+{{- if ne (.size | default "1Gi") "1Gi" }}{{ $idle = append $idle (printf "backup.size: %s" $why) }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $idle -}}
 {{- end -}}

@@ -8,6 +8,7 @@
 {{- include "davit.problems.scope" . }}
 {{- include "davit.problems.service" . }}
 {{- include "davit.problems.statefulSet" . }}
+{{- include "davit.problems.backup" . }}
 {{- include "davit.problems.memory" . }}
 {{- include "davit.problems.assets" . }}
 {{- include "davit.problems.signing" . }}
@@ -126,6 +127,14 @@
 {{- with .Values.persistence }}
 {{- if and .existingClaim (not .enabled) }}
 - persistence.existingClaim is {{ quote .existingClaim }}, and persistence.enabled is false, with which the store is in the pod: set persistence.enabled to true, or leave persistence.existingClaim empty
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "davit.problems.backup" -}}
+{{- with .Values.backup }}
+{{- if and .existingClaim (not .every) }}
+- backup.existingClaim is {{ quote .existingClaim }}, and backup.every is empty, with which no backup is taken: set backup.every, such as 24h
 {{- end }}
 {{- end }}
 {{- end -}}

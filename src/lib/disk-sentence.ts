@@ -1,0 +1,21 @@
+/** What the person who runs davit reads of an error of the disk, in place of the system's own words. */
+
+import { codeOf } from "./errors.ts";
+
+const sentences: Readonly<Record<string, string>> = {
+  EROFS: "the file system is read-only",
+  ENOSPC: "no space is left on the disk",
+  EDQUOT: "the disk quota is used up",
+  EACCES: "permission is denied",
+  EPERM: "permission is denied",
+  EIO: "the disk fails to read or write",
+  ENOENT: "there is no such file or directory",
+  ENAMETOOLONG: "the name is too long",
+};
+
+/** A part of a sentence, such as "no space is left on the disk"; undefined for what is no error of the system. */
+export function diskSentence(error: unknown): string | undefined {
+  const code = codeOf(error);
+  if (code === undefined || !/^E[A-Z\d]+$/.test(code)) return undefined;
+  return sentences[code] ?? `the disk answers ${code}`;
+}

@@ -1,0 +1,185 @@
+/**
+ * Backups on a schedule, each a file of its own. The age of the newest file decides when the next one is due, so a
+ * restart neither skips nor adds one. Within a run the monotonic clock counts: a clock that is set changes nothing.
+ *
+ * Only what backup-names.ts names is ever removed, and only after a newer backup is on disk: a full disk keeps the last
+ * good ones. Nothing here stops the store: a failure is logged, counted and tried again.
+ */
+
+import { join } from "node:path";
+import { backoffMs, type Clock } from "../lib/clock.ts";
+import { diskSentence } from "../lib/disk-sentence.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Files } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { publicProblem } from "../lib/private-path.ts";
+import { saveBackup } from "./backup-file.ts";
+import { backupName, backupsAmong, type NamedBackup, unfinishedAmong } from "./backup-names.ts";
+import { WalError } from "./log-port.ts";
+import type { Store } from "./store.ts";
+
+export interface BackupScheduleOptions {
+  readonly store: Pick<Store, "backup" | "identity">;
+  readonly files: Files;
+  /** Made with mode 0700 where it is missing. */
+  readonly directory: string;
+  readonly everyMs: number;
+  /** How many are kept, from 1 on. */
+  readonly keep: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+type BackupMetrics = Pick<Metrics, "backupIntervalSeconds" | "backupAgeSeconds" | "backupBytes" | "backupFailures">;
+
+const firstRetryMs = 10_000;
+const longestRetryMs = 15 * 60_000;
+/** How often the directory is looked at: a volume that is not there any more has no backups. */
+const lookMs = 10 * 60_000;
+/** A disk of the network may never answer; the process is to end all the same. */
+const stopLimitMs = 2_000;
+
+/** The newest backup that is known. */
+interface Newest {
+  readonly name: string;
+  /** Monotonic; before the start of the process for one of an earlier run. */
+  readonly takenMs: number;
+  readonly bytes: number;
+}
+
+export class BackupSchedule {
+  readonly #options: BackupScheduleOptions;
+  readonly #stopping = new AbortController();
+  readonly #startMs: number;
+  #newest: Newest | undefined;
+  #failures = 0;
+  /** How many of them the metric has. */
+  #counted = 0;
+  #problem: string | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: BackupScheduleOptions) {
+    this.#options = options;
+    this.#startMs = options.clock.monotonicMs();
+  }
+
+  /** Why the last try failed, a line for a person to read; none after one that did not. */
+  get attention(): readonly string[] {
+    return this.#problem === undefined ? [] : [`backup: ${this.#problem}`];
+  }
+
+  /** Sets what is only known when it is asked for. */
+  measure({ backupIntervalSeconds, backupAgeSeconds, backupBytes, backupFailures }: BackupMetrics): void {
+    backupIntervalSeconds.set(this.#options.everyMs / 1_000);
+    backupAgeSeconds.set(this.#ageMs / 1_000);
+    backupBytes.set(this.#newest?.bytes ?? 0);
+    backupFailures.inc(this.#failures - this.#counted);
+    this.#counted = this.#failures;
+  }
+
+  /** Begins; the first backup is taken at once where none of this store is there. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Ends a backup that is being written, and leaves nothing of it. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const ended = new AbortController();
+    const running = this.#running?.finally(() => ended.abort());
+    await Promise.race([running, this.#options.clock.sleep(stopLimitMs, ended.signal)]);
+  }
+
+  /** Time since the newest backup was taken; since the start while none is known. */
+  get #ageMs(): number {
+    return this.#options.clock.monotonicMs() - (this.#newest?.takenMs ?? this.#startMs);
+  }
+
+  async #run(): Promise<void> {
+    const { clock, everyMs } = this.#options;
+    const { signal } = this.#stopping;
+    for (let failed = 0; !signal.aborted; ) {
+      const isDone = await this.#tryRound();
+      failed = isDone ? 0 : failed + 1;
+      const retryMs = backoffMs(failed - 1, { firstMs: firstRetryMs, capMs: longestRetryMs });
+      const dueMs = Math.max(0, everyMs - this.#ageMs);
+      await clock.sleep(isDone ? Math.min(dueMs, lookMs) : Math.min(retryMs, everyMs), signal);
+    }
+  }
+
+  /** @returns false for a failure. */
+  async #tryRound(): Promise<boolean> {
+    try {
+      await this.#round();
+      this.#problem = undefined;
+      return true;
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return true;
+      this.#failures += 1;
+      const why = diskSentence(error) ?? messageOf(error);
+      this.#problem = error instanceof WalError ? why : `Writing to "${this.#options.directory}": ${why}`;
+      this.#options.log.error({ problem: this.#problem, failures: this.#failures }, "scheduled backup failed");
+      return false;
+    }
+  }
+
+  /** Takes a backup, unless there is one that is young enough, and removes those that are too many. */
+  async #round(): Promise<void> {
+    const { store, files, directory, keep, everyMs } = this.#options;
+    const { clusterId } = store.identity;
+    await files.makeDirectory(directory);
+    const problem = await publicProblem(directory, "0700");
+    if (problem !== undefined) throw new WalError("unusable", `Writing to "${directory}": ${problem}`);
+    const names = await files.list(directory);
+    for (const name of unfinishedAmong(names, clusterId)) await files.remove(join(directory, name));
+    const found = backupsAmong(names, clusterId);
+    if (!names.includes(this.#newest?.name ?? "")) this.#newest = this.#ofEarlierRun(found.at(-1));
+    const kept = found.map(({ name }) => name);
+    if (this.#newest === undefined || this.#ageMs >= everyMs) {
+      this.#newest = await this.#take(clusterId, (found.at(-1)?.number ?? 0) + 1);
+      kept.push(this.#newest.name);
+    }
+    for (const name of kept.slice(0, -keep)) await files.remove(join(directory, name));
+  }
+
+  /** Undefined for a backup of the future, whose age nobody knows: another is taken. */
+  #ofEarlierRun(newest: NamedBackup | undefined): Newest | undefined {
+    const { clock } = this.#options;
+    if (newest === undefined || newest.atMs > clock.nowMs()) return undefined;
+    const takenMs = clock.monotonicMs() - (clock.nowMs() - newest.atMs);
+    return { name: newest.name, takenMs, bytes: 0 };
+  }
+
+  async #take(clusterId: string, number: number): Promise<Newest> {
+    const { files, directory, clock, log, random } = this.#options;
+    const takenMs = clock.monotonicMs();
+    const name = backupName(clusterId, number, clock.nowMs());
+    const path = join(directory, name);
+    const saving = saveBackup({
+      files,
+      path,
+      mayReplace: false,
+      name: "the scheduled backup",
+      pieces: this.#pieces(),
+      progress: () => undefined,
+      random,
+    });
+    const { head, sizeBytes: bytes } = await saving.catch(async (error: unknown) => {
+      // It may have its name already, where only the sync of the directory failed: retries would fill the disk.
+      await files.remove(path).catch(() => undefined);
+      throw error;
+    });
+    const seconds = (clock.monotonicMs() - takenMs) / 1_000;
+    log.info({ file: name, index: head.index, bytes, seconds }, "scheduled backup written");
+    return { name, takenMs, bytes };
+  }
+
+  async *#pieces(): AsyncGenerator<Uint8Array> {
+    for await (const piece of this.#options.store.backup()) {
+      if (this.#stopping.signal.aborted) throw new WalError("unusable", "Writing the scheduled backup: it was stopped");
+      yield piece;
+    }
+  }
+}
