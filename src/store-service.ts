@@ -136,6 +136,7 @@ export class StoreService {
   /** Sets what is only known when it is asked for. */
   measure(): void {
     const { store, metrics } = this.#options;
+    metrics.storeWritable.set(store.status === "writable" ? 1 : 0);
     metrics.storeIndex.set(store.indexes.storeIndex);
     metrics.storeBytes.set(store.bytes);
     metrics.storeWatchers.set(store.watcherCount);

@@ -143,7 +143,15 @@ function signingMetrics(registers: Registry[]) {
 }
 
 function storeMetrics(registers: Registry[]) {
+  const storeWritable = new Gauge({
+    name: "davit_store_writable",
+    help: "1 while the log of the store takes writes; absent without a store.",
+    registers,
+  });
+  // Without a store there is nothing to alert on.
+  storeWritable.remove();
   return {
+    storeWritable,
     storeSyncSeconds: new Histogram({
       name: "davit_store_sync_seconds",
       help: "Time of one write and fdatasync of a batch of the log.",
