@@ -217,8 +217,8 @@ export const serveOptions = {
     flag: "admin-namespace",
     value: "NAMESPACE",
     help:
-      "matchAll and priority of Groups count in this namespace only, and Groups of several namespaces that tie are " +
-      "answered 500; default: they count in every namespace of --manifests, and the first name wins",
+      "matchAll and priority of Groups count in this namespace only, and its Groups win ties with those of others; " +
+      "default: they count in every namespace of --manifests",
     read: one(readNamespace),
   } satisfies Option<string>,
   tombstoneTtlMs: {

@@ -9,6 +9,7 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
+import { isSameOutcome } from "../model/contest.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
 import { isCatchAll } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
@@ -17,7 +18,7 @@ import type { GenericFormat, TemplatePart } from "../model/profile.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { namesMachine } from "../model/specificity.ts";
 import { BootError, type BootRefusal } from "./boot-error.ts";
-import { type CommonDoubt, type Doubt, doubtText, isSameOutcome } from "./doubt.ts";
+import { type CommonDoubt, type Doubt, doubtText } from "./doubt.ts";
 import type { Freshness } from "./freshness.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
 import { Settling } from "./settling.ts";
@@ -129,7 +130,7 @@ export class BootIndex implements FeedListener {
   selectGroup(labels: Labels): BootGroup {
     const { synced } = this.#known;
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
-    const group = this.#selectors.find(labels);
+    const group = this.#winner(labels);
     if (labels.flaws !== undefined) this.#assertIdentity(labels.flaws, group);
     // What cannot be read yet may hold this machine's own group.
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
@@ -194,6 +195,15 @@ export class BootIndex implements FeedListener {
   #whyNoProfile({ profileId }: BootGroup): BootRefusal {
     if (this.isWithholding) return "withheld";
     return this.#known.goneProfiles.has(profileId) ? "vanished" : "noProfile";
+  }
+
+  /** @throws {BootError} tied. */
+  #winner(labels: Labels): BootGroup | undefined {
+    const first = this.#selectors.find(labels);
+    if (first === undefined || !this.#selectors.hasRival(first, labels)) return first;
+    const { winner, rivals } = this.#selectors.settle(labels);
+    if (rivals.length > 0) throw new BootError("tied", winner && { group: winner.id });
+    return winner;
   }
 
   /** @throws {BootError} ambiguous or unreadable: who says who it is, never boots as one that says nothing. */

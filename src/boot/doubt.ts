@@ -1,7 +1,6 @@
 /** Why it is not certain that a machine should get a Profile that installs. */
 
 import type { Staleness } from "./freshness.ts";
-import type { BootGroup } from "./known-documents.ts";
 
 /** Of all Profiles that install, or of one and its Group. */
 export type Doubt = keyof typeof doubtTexts;
@@ -28,13 +27,3 @@ export function doubtText(doubt: Doubt, ageSeconds: number | undefined): string 
 
 /** Those that hold for every Profile that installs, for metrics. */
 export const commonDoubts: readonly CommonDoubt[] = ["half", "unreadable", "unconfirmed", "stale"];
-
-/** True for Groups that answer a machine alike, byte for byte. */
-export function isSameOutcome(group: BootGroup, other: BootGroup): boolean {
-  return group.profileId === other.profileId && outcomeText(group) === outcomeText(other);
-}
-
-// Templates see members in their order.
-function outcomeText({ barrier, args, metadata }: BootGroup): string {
-  return JSON.stringify([barrier, args, metadata]);
-}

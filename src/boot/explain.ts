@@ -4,6 +4,7 @@
  */
 
 import { shown } from "../lib/visible.ts";
+import { isRival } from "../model/contest.ts";
 import type { Group } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 import { missText } from "../model/wants.ts";
@@ -71,7 +72,10 @@ export function explain(
     chosen: chosen && named(chosen),
     effect,
     refused: refusal && refusedFor(refusal),
-    losers: losing.map((group) => ({ ...named(group), lost: chosen === undefined ? "" : lostBy(group, chosen) })),
+    losers: losing.map((group) => ({
+      ...named(group),
+      lost: chosen === undefined ? "" : lostBy(group, chosen, refusal?.reason),
+    })),
     moreLosers: contenders.matchingCount - winners - losing.length,
     nearest: contenders.nearest.map((group) => ({ ...named(group), misses: missesOf(group, labels) })),
     moreOthers: contenders.otherCount - contenders.nearest.length,
@@ -99,7 +103,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   bereft: "a Group that selected this machine was removed or changed a moment ago: the machine waits",
   refused: "the newest version of the Group is refused, and no older one agrees with it: its machines wait",
   failed: "davit could not prepare the Profile, and has no older version of it: its machines wait",
-  tied: "Groups of several namespaces have this selector and priority, and none of them is picked",
+  tied: "Groups match with as much right and give something else, and none of them is picked: the machine waits",
   unreadable: "a label that names the machine cannot be read, and Groups select by it: the machine waits",
   ambiguous: "a label that names the machine comes twice with different values: the machine waits",
   doubtful: "the Profile installs, and davit cannot be certain that the objects say so now: the machine waits",
@@ -109,7 +113,12 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
 };
 
 /** By what a Group that matches loses to the winner: the first of the ranks in which they differ (`compareGroups`). */
-function lostBy(loser: Group, winner: Group): string {
+function lostBy(loser: Group, winner: Group, refusal: BootRefusal | undefined): string {
+  if (isRival(winner, loser)) {
+    return refusal === "tied"
+      ? "as much right to the machine, and another outcome"
+      : "as much right to the machine, and a later claim";
+  }
   if (loser.priority !== winner.priority) {
     return `lower priority: ${loser.priority}, the winner has ${winner.priority}`;
   }
@@ -119,7 +128,7 @@ function lostBy(loser: Group, winner: Group): string {
     return "as many labels, but more of them are expressions: a label of matchLabels comes first";
   }
   if (loser.selectorText !== winner.selectorText) return "as many labels, and its selector sorts before the winner's";
-  return "same selector and priority, and its name sorts behind the winner's";
+  return "same selector and priority, and gives the same";
 }
 
 function named({ id, profileId, selectorText, priority }: Group): NamedGroup {

@@ -6,7 +6,6 @@ import {
   decodeProfile,
   decodeSynced,
   documentAddress,
-  type GroupDocument,
   type SyncedDocument,
 } from "../model/documents.ts";
 import { type Group, isSelecting, toGroup } from "../model/group.ts";
@@ -19,18 +18,7 @@ import type { Rendered } from "../render/rendered.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */
-export interface BootGroup extends Group, KeptTexts {
-  /** Why nobody gets this Group whom it selects; undefined in nearly every Group. */
-  readonly barrier: Barrier | undefined;
-  /** See `GroupDocument.outdated`. */
-  readonly isOutdated: boolean;
-}
-
-/**
- * Its namespace is not heard of; Groups of other namespaces have the same selector and priority; the newest version was refused and there is no older
- * one; or it says so itself. The first that applies.
- */
-export type Barrier = "withheld" | "tied" | "refused" | "held";
+export interface BootGroup extends Group, KeptTexts {}
 
 /**
  * What was rendered of a Group that no request changes. It is kept in the Group and not in a map beside it: with 100,000
@@ -180,14 +168,15 @@ export class KnownDocuments {
   #learnGroup(namespace: string, name: string, text: string): boolean {
     const document = decodeGroup(text);
     if (document === undefined || !isSelecting(document.spec)) return false;
-    const group = this.#toBootGroup(toGroup(namespace, name, document.spec), document);
+    const group = this.#toBootGroup(toGroup(namespace, name, document.spec, document));
     this.groups.set(group.id, group);
     return true;
   }
 
   /** Every member by name: V8 keeps what a copy brings in a second object, which each request would have to fetch. */
-  #toBootGroup(group: Group, document: GroupDocument): BootGroup {
+  #toBootGroup(group: Group): BootGroup {
     const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata } = group;
+    const { barrier, isOutdated, claimedAt, claimedLater, isTenant } = group;
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
     return {
@@ -200,8 +189,11 @@ export class KnownDocuments {
       priority,
       args,
       metadata,
-      barrier: barrierOf(document),
-      isOutdated: document.outdated === true || document.doubted === true,
+      barrier,
+      isOutdated,
+      claimedAt,
+      claimedLater,
+      isTenant,
       script: undefined,
       boot: undefined,
       lines: undefined,
@@ -209,13 +201,6 @@ export class KnownDocuments {
       configs: undefined,
     };
   }
-}
-
-function barrierOf({ unheard, refused, tied, spec }: GroupDocument): Barrier | undefined {
-  if (unheard === true) return "withheld";
-  if (tied === true) return "tied";
-  if (refused === true) return "refused";
-  return spec.hold ? "held" : undefined;
 }
 
 /** The key of a secret template's text. */

@@ -81,25 +81,29 @@ export class KnownTombstones {
     for (const [label, tombstones] of this.#named) {
       const value = labels.get(label);
       const gone = value === undefined ? undefined : tombstones.get(value);
-      if (gone?.some((each) => matches(each, labels) && holdsBack(each, group, isInstall))) return true;
+      if (gone?.some((each) => matches(each, labels) && holdsBack(each, group, { labels, isInstall }))) return true;
     }
     if (this.#broad.size === 0 || group === undefined || !isInstall(group)) return false;
     return this.#broadIndex
       .listsFor(labels)
-      .some((list) => list.some((each) => outranks(each, group) && matches(each, labels)));
+      .some((list) => list.some((each) => outranks(each, group, labels) && matches(each, labels)));
   }
 }
 
 function toGone({ labels, expressions, rank }: GoneSelector): GoneGroup {
   const spec = { profile: "", selector: labels, expressions, matchAll: false, hold: false, metadata: {} };
-  const group = toGroup(rank?.namespace ?? "", "", { ...spec, priority: rank?.priority ?? 0 });
+  const group = toGroup(rank?.namespace ?? "", "", { ...spec, priority: rank?.priority ?? 0 }, rank);
   return { ...group, isRanked: rank !== undefined };
 }
 
 /** True when a Group that named a machine, and was removed, keeps it from another one. */
-function holdsBack(gone: GoneGroup, group: Group | undefined, isInstall: (group: Group) => boolean): boolean {
+function holdsBack(
+  gone: GoneGroup,
+  group: Group | undefined,
+  { labels, isInstall }: { readonly labels: Labels; readonly isInstall: (group: Group) => boolean },
+): boolean {
   if (group === undefined) return true;
   if (!gone.isRanked) return !isAsSpecific(group, gone);
-  if (!outranks(gone, group)) return false;
+  if (!outranks(gone, group, labels)) return false;
   return group.priority < gone.priority || !isAsSpecific(group, gone) || isInstall(group);
 }

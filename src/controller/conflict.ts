@@ -4,8 +4,10 @@ import type { Group } from "../model/group.ts";
 import type { Condition } from "../model/source.ts";
 import type { Standing } from "./ranking.ts";
 
-// A message is for a person, and a hundred namespaces may claim one machine.
-const maxNames = 5;
+// Two Groups that give the same never make a machine wait.
+const renaming =
+  "To rename a Group, create it under its new name with the same Profile, args, metadata and hold, " +
+  "then delete the old one";
 
 /** One for all of the Groups that have none. */
 const noConflict: Condition = {
@@ -28,8 +30,14 @@ export function conflictOf(group: Group, standing: Standing): Condition {
     case "tied":
       return conflicted(
         "SelectorTie",
-        `Of several namespaces, ${namesOf(standing.others)} and this Group have the same selector and priority: ` +
-          "their machines are answered 500 until one of them changes",
+        `Group "${standing.with.id}" selects machines of this Group by the same keys and operators, with equal ` +
+          `priority, and gives them something else: they are answered 503. Change one of the two. ${renaming}`,
+      );
+    case "outclaimed":
+      return conflicted(
+        "ClaimedBefore",
+        `Group "${standing.by.id}" of another namespace selects machines of this Group with equal rank, and its ` +
+          "claim comes first: they do not get this Group",
       );
   }
 }
@@ -45,10 +53,5 @@ function whyItWins(winner: Group, group: Group): string {
   }
   return winner.priority > group.priority
     ? "has the same selector and a higher priority"
-    : "has the same selector and priority, and the first name wins";
-}
-
-function namesOf(ids: readonly string[]): string {
-  const shown = ids.slice(0, maxNames).map((id) => `Group "${id}"`);
-  return [...shown, ...(ids.length > maxNames ? ["others"] : [])].join(", ");
+    : "has the same selector and priority, and gives the same";
 }

@@ -58,6 +58,11 @@ export class Documents implements FeedListener {
     for (const { path, text } of changes) this.#take(path, text);
   }
 
+  /** How many changes the store has taken. */
+  get index(): number {
+    return this.#store.indexes.storeIndex;
+  }
+
   profile(namespace: string, name: string): StoredProfile {
     const text = this.#texts.get(profilePath(namespace, name));
     const secrets = [...(this.#secrets.get(`${namespace}/${name}`) ?? [])];

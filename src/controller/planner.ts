@@ -9,6 +9,7 @@ import { type GroupDocument, groupPath, ownerName, twinName } from "../model/doc
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
+import { Claims } from "./claimed.ts";
 import { type Findings, failedStatus, type Outcome } from "./conditions.ts";
 import { Dependents } from "./dependents.ts";
 import type { Documents, DocumentWrite } from "./documents.ts";
@@ -31,7 +32,7 @@ import { Withheld } from "./withheld.ts";
 export interface PlannerOptions {
   readonly source: Pick<Source, "view">;
   /** What is stored. */
-  readonly documents: Pick<Documents, "names" | "profile" | "group" | "textAt">;
+  readonly documents: Pick<Documents, "index" | "names" | "profile" | "group" | "textAt">;
   readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
@@ -97,7 +98,8 @@ export class Planner {
   readonly withheld: Withheld;
   readonly #options: PlannerOptions;
   readonly #dependents = new Dependents();
-  readonly #ranking: Ranking;
+  readonly #ranking = new Ranking();
+  readonly #claims: Claims;
   readonly #world: ProfileWorld;
   readonly #faults: Faults;
   readonly #refusedProfiles = new Set<string>();
@@ -106,17 +108,17 @@ export class Planner {
 
   constructor(options: PlannerOptions) {
     this.#options = options;
-    const { source, documents, sha256, checkTemplate, adminNamespace, log } = options;
+    const { source, documents, sha256, checkTemplate, log } = options;
     this.#tombstoneOptions = {
       textAt: (path) => documents.textAt(path),
       ttlSeconds: options.tombstoneTtlSeconds,
       sha256,
       isTaken: (gone) => this.#ranking.isTaken(gone),
     };
+    this.#claims = new Claims(options, this.#ranking);
     this.#faults = new Faults(log);
     this.hidden = new HiddenMachines(source);
     this.withheld = new Withheld(source);
-    this.#ranking = new Ranking({ tiesAcrossNamespaces: adminNamespace !== undefined });
     this.#world = {
       sha256,
       checkTemplate,
@@ -240,8 +242,9 @@ export class Planner {
       for (const profile of this.#dependents.update(id, object)) addTo(draft.recount, profile);
     }
     const drafted = draftGroup(known);
-    const document = isOutOfView ? stored : drafted?.document;
-    const twin = isOutOfView ? this.#storedTwin(id) : drafted?.twin;
+    const storedTwin = this.#storedTwin(id);
+    const document = this.#claims.claimed(id, isOutOfView ? stored : drafted?.document, stored);
+    const twin = this.#claims.claimed(id, isOutOfView ? storedTwin : drafted?.twin, storedTwin);
     this.#rank(id, document);
     this.#rank(twinOf(id), twin);
     return { id, stored, draft: drafted, document, twin };
@@ -251,7 +254,7 @@ export class Planner {
   #failGroup(id: ObjectName): GroupPlan {
     const known = this.#known(id);
     const { object, stored } = known;
-    const document = object === undefined ? stored : groupStandIn(known);
+    const document = this.#claims.claimed(id, object === undefined ? stored : groupStandIn(known), stored);
     const twin = this.#storedTwin(id);
     this.#rank(id, document);
     this.#rank(twinOf(id), twin);
@@ -283,14 +286,19 @@ export class Planner {
       () => this.#groupOutcome(this.#failGroup(id)),
     );
     draft.changes.push(...changes);
-    draft.passings.push({ id: `${id.namespace}/${id.name}`, before: stored?.spec, after: document?.spec });
+    draft.passings.push({
+      id: `${id.namespace}/${id.name}`,
+      before: stored?.spec,
+      after: document?.spec,
+      ...(stored && { claim: stored }),
+    });
     const isRemoved = document === undefined && changes.length > 0;
     draft.planned.push({ name: id, status: told, isRemoved, told: findings });
   }
 
   #groupOutcome({ id, draft: drafted, document, twin, failed }: GroupPlan) {
     const own = document && groupOf(id, document);
-    const isTied = own !== undefined && this.#ranking.tiedWith(own).length > 0;
+    const isTied = own !== undefined && this.#ranking.isTied(own);
     const marked = own && this.hidden.mark(withTie(document, isTied), id.namespace, own);
     const path = groupPath(id.namespace, id.name);
     const storedText = this.#options.documents.textAt(path);
@@ -362,8 +370,9 @@ function isGroup({ kind }: ObjectName): boolean {
   return kind === "Group";
 }
 
-function groupOf({ namespace, name }: ObjectName, { spec }: GroupDocument): Group {
-  return toGroup(namespace, name, spec);
+/** As the boot service has it, but for a tie that was stored: whether there is one now is asked. */
+function groupOf({ namespace, name }: ObjectName, document: GroupDocument): Group {
+  return toGroup(namespace, name, document.spec, { ...document, tied: false });
 }
 
 /** From `namespace/name`, which may be that of a twin. */

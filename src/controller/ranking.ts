@@ -1,35 +1,41 @@
 /**
- * Which Groups win over which, whatever machine asks: a Group that can never win, and Groups that nothing but their
- * names would tell apart. It holds every Group as the boot service has it or is about to have it, and finds these facts
- * by index, so that a change costs as much among 10,000 Groups as among ten. It reads no store and no source.
+ * Which Groups win over which, whatever machine asks: a Group that can never win, and Groups that nothing but their names
+ * would tell apart. It holds every Group as the boot service has it or is about to have it, and finds these facts by
+ * index, so that a change costs as much among 10,000 Groups as among ten. It reads no store and no source.
  *
  * Where no index helps, as among thousands of patterns for one label, it compares a bounded number of Groups and no more.
  * So "free" may mean that nothing was found in time; what it says of a Group that loses is always so, and whoever was told
- * to lose is named again as soon as the winner is another than it was.
+ * to lose is named again as soon as the winner is another than it was. The boot service decides for each machine anew.
  */
 
+import { assert } from "../lib/errors.ts";
+import { isRival, isSameOutcome, settle } from "../model/contest.ts";
 import { isPositive } from "../model/expression.ts";
 import { compareGroups, type Group, labelText, matches } from "../model/group.ts";
 import { implies } from "../model/implication.ts";
+import type { Labels } from "../model/labels.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { outranks } from "../model/specificity.ts";
+import type { Claim } from "./claims.ts";
+import { Copies } from "./copies.ts";
 import { Losses } from "./losses.ts";
 import { sampleLabels } from "./sample-labels.ts";
-import { Ties } from "./ties.ts";
 
 /** What a Group is among the others. */
 export type Standing =
   | { readonly kind: "free" }
   /** Every machine that it selects gets another Group. */
   | { readonly kind: "shadowed"; readonly by: Group }
-  /** Groups of several namespaces have the same selector and priority: these, the first six of the others, sorted. */
-  | { readonly kind: "tied"; readonly others: readonly string[] };
+  /** Nobody gets the machines that it and this one select, of some at least. */
+  | { readonly kind: "tied"; readonly with: Group }
+  /** Machines that it selects get this one, of a namespace that claimed them first. */
+  | { readonly kind: "outclaimed"; readonly by: Group };
 
 /** Groups to look at again after some have changed; those that have changed may be among them. */
 export interface Affected {
   /** They have the same selector as one that changed. */
   readonly siblings: ReadonlySet<string>;
-  /** One that changed selects all of their machines, and others. */
+  /** One that changed selects all of their machines and others, or some of them with as much right. */
   readonly others: ReadonlySet<string>;
 }
 
@@ -42,30 +48,25 @@ const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 
 export class Ranking {
   readonly #groups = new Map<string, Group>();
-  readonly #bySelector = new Map<string, Set<Group>>();
+  readonly #copies = new Copies();
   /** By label and value, for each value that a selector names, and by the label alone. */
   readonly #byLabel = new Map<string, Set<Group>>();
   readonly #index = new SelectorIndex<Group>();
-  /** Groups that came, went or changed, one for each selector: the one with the highest priority. */
+  /** Groups that came, went or changed, one for each selector and priority. */
   readonly #touched = new Map<string, Group>();
   /** Who was told to lose, and to whom: ids. */
   readonly #losses = new Losses();
   /** Who lost to Groups that went or changed. */
   readonly #freed = new Set<string>();
-  /** Undefined where the name decides among Groups of all namespaces. */
-  readonly #ties: Ties | undefined;
+  /** Who has machines in common with a rival: whoever comes or goes may decide between them. */
+  readonly #rivalled = new Set<string>();
   /** How many Groups the standings of this step may still be compared with. */
   #left: number = comparisons.ofStep;
-
-  /** @param options.tiesAcrossNamespaces false where the name decides among Groups of all namespaces. */
-  constructor({ tiesAcrossNamespaces }: { readonly tiesAcrossNamespaces: boolean }) {
-    this.#ties = tiesAcrossNamespaces ? new Ties() : undefined;
-  }
 
   /** Takes in what a Group is now; undefined for one that is gone. */
   update(id: string, group: Group | undefined): void {
     const before = this.#groups.get(id);
-    if (before?.selectorText === group?.selectorText && before?.priority === group?.priority) return;
+    if (before === group || (before !== undefined && group !== undefined && isSame(before, group))) return;
     for (const loser of this.#losses.to(id)) this.#freed.add(loser);
     if (before !== undefined) this.#remove(before);
     if (group !== undefined) this.#add(group);
@@ -81,49 +82,115 @@ export class Ranking {
       .toSorted((a, b) => sizeOf(a.candidates) - sizeOf(b.candidates));
     let left: number = comparisons.ofStep;
     for (const { group, candidates } of searches) {
-      for (const { id } of this.#bySelector.get(group.selectorText) ?? []) siblings.add(id);
+      for (const { id } of this.#copies.of(group.selectorText)) siblings.add(id);
       for (const other of firstOf(candidates, left)) {
         left--;
-        if (mayLose(other, group) && implies(other, group)) others.add(other.id);
+        if (this.#isAffected(other, group)) others.add(other.id);
       }
     }
     this.#touched.clear();
     this.#freed.clear();
+    this.#copies.endStep();
     this.#left = comparisons.ofStep;
     return { siblings, others };
   }
 
   /** What a Group is among those that were taken in, which it is one of. */
-  standingOf(group: Group): Standing {
+  standingOf({ id }: Group): Standing {
+    const group = this.#groups.get(id);
+    assert(group !== undefined, "A Group's standing is asked for once it was taken in");
     const winner = this.#winnerOver(group);
-    const others = this.tiedWith(group);
-    const standing = standingAmong(group, winner, others);
+    const rivalry = isSameRank(winner, group) ? this.#standingAmongRivals(group) : undefined;
+    const standing = rivalry ?? (winner === group ? free : shadowedBy(winner));
     this.#losses.set(group.id, standing.kind === "shadowed" ? standing.by.id : undefined);
     return standing;
   }
 
   /** True when another Group takes each machine of one that is none of these any more, and outranks it. */
   isTaken(gone: Group): boolean {
-    return outranks(this.#winnerOver(gone), gone);
+    return outranks(this.#winnerOver(gone), gone, sampleLabels(gone));
   }
 
-  /** The first six of those with the same selector and priority, sorted; none unless they are of several namespaces. */
-  tiedWith(group: Group): readonly string[] {
-    return this.#ties?.othersOf(group) ?? [];
+  /** The claim that a namespace has to the machines of a selector by a Group that is there, or went in this step. */
+  claimIn(namespace: string, selectorText: string): Claim | undefined {
+    const eldest = this.#copies.eldestOf(namespace, selectorText);
+    if (eldest === undefined) return undefined;
+    const { claimedAt, claimedLater } = eldest;
+    return { claimedAt, ...(claimedLater.length > 0 && { claimedLater }) };
   }
 
-  /** The first Group in order that selects all of this one's machines, as far as few comparisons tell; else itself. */
+  /** True for a Group whose every machine is answered 503, since another Group of its selector has as much right. */
+  isTied({ id }: Group): boolean {
+    const group = this.#groups.get(id);
+    if (group === undefined) return false;
+    const { winner, rivals } = this.#copies.contestOf(group);
+    return rivals.length > 0 && winner !== undefined && [winner, ...rivals].some((other) => isRival(group, other));
+  }
+
+  #isAffected(other: Group, group: Group): boolean {
+    if (mayLose(other, group) && implies(other, group)) return true;
+    return this.#rivalled.has(other.id) || isRival(other, group);
+  }
+
+  /** What a Group is to others that some machine meets as well, with equal right; undefined where there are none. */
+  #standingAmongRivals(group: Group): Standing | undefined {
+    const most = this.#budget();
+    const { winner = group, rivals } = this.#copies.contestOf(group);
+    const copy = [winner, ...rivals].find((other) => isRival(group, other));
+    const shared = this.#candidatesFor(group).filter(({ size }) => size > 1);
+    const found: Standing[] = [];
+    this.#rivalled.delete(group.id);
+    for (const other of [...(copy === undefined ? [] : [copy]), ...firstOf(shared, most)]) {
+      this.#left--;
+      const standing = isRival(group, other) ? this.#standingBeside(group, other, most) : undefined;
+      if (standing !== undefined) found.push(standing);
+    }
+    return found.toSorted(compareStandings)[0];
+  }
+
+  /** @param most how many of their common machines are looked at, and how many Groups for each. */
+  #standingBeside(group: Group, other: Group, most: number): Standing | undefined {
+    let outclaimed: Standing | undefined;
+    for (const machine of commonMachines(group, other, most)) {
+      this.#left--;
+      this.#rivalled.add(group.id);
+      const { winner, rivals } = settle(this.#contenders(group, other, { machine, most }), machine);
+      const first = [winner, ...rivals].find((each) => each !== undefined && isRival(group, each));
+      if (first === undefined) continue;
+      if (rivals.length > 0) return { kind: "tied", with: first };
+      outclaimed = { kind: "outclaimed", by: first };
+    }
+    return outclaimed;
+  }
+
+  /** The Groups that match a machine; of very many, these two and the one that comes first in the order. */
+  #contenders(
+    group: Group,
+    other: Group,
+    { machine, most }: { readonly machine: Labels; readonly most: number },
+  ): ReadonlySet<Group> {
+    const lists = this.#index.listsFor(machine);
+    const isFew = lists.reduce((sum, { length }) => sum + length, 0) <= most;
+    const others = isFew ? lists.flat().filter((each) => matches(each, machine)) : [this.#index.find(machine) ?? group];
+    return new Set([group, other, ...others]);
+  }
+
+  /** The first Group in order that selects all of this one's machines and is no rival, as far as few comparisons tell. */
   #winnerOver(group: Group): Group {
     // Whoever selects all of its machines selects this one among them. Where none is at hand, nothing is known.
     const machine = sampleLabels(group);
     if (!matches(group, machine)) return group;
-    const most = Math.max(comparisons.least, Math.min(comparisons.most, this.#left));
+    const most = this.#budget();
     // The likeliest one, a copy under another name, is found among however many others.
-    const copies = firstOf([this.#bySelector.get(group.selectorText) ?? []], most);
-    const copy = [...copies].reduce((best, other) => (compareGroups(other, best) < 0 ? other : best), group);
+    const copies = firstOf([this.#copies.of(group.selectorText)], most);
+    const copy = [...copies].reduce((best, other) => (isBetter(other, best, group) ? other : best), group);
     const { winner, compared } = firstAbove(group, copy, { lists: this.#index.listsFor(machine), most });
     this.#left -= compared;
     return winner;
+  }
+
+  #budget(): number {
+    return Math.max(comparisons.least, Math.min(comparisons.most, this.#left));
   }
 
   /** Groups among which are all whose machines this one selects. */
@@ -136,8 +203,7 @@ export class Ranking {
   #add(group: Group): void {
     this.#groups.set(group.id, group);
     this.#index.add(group);
-    this.#ties?.add(group);
-    addTo(this.#bySelector, group.selectorText, group);
+    this.#copies.add(group);
     for (const text of textsOf(group)) addTo(this.#byLabel, text, group);
     this.#touch(group);
   }
@@ -145,24 +211,52 @@ export class Ranking {
   #remove(group: Group): void {
     this.#groups.delete(group.id);
     this.#losses.set(group.id, undefined);
+    this.#rivalled.delete(group.id);
     this.#index.remove(group);
-    this.#ties?.remove(group);
-    removeFrom(this.#bySelector, group.selectorText, group);
+    this.#copies.remove(group);
     for (const text of textsOf(group)) removeFrom(this.#byLabel, text, group);
     this.#touch(group);
   }
 
   #touch(group: Group): void {
-    const known = this.#touched.get(group.selectorText);
-    if (known === undefined || known.priority < group.priority) this.#touched.set(group.selectorText, group);
+    this.#touched.set(`${group.priority} ${group.selectorText}`, group);
   }
 }
 
 const free: Standing = { kind: "free" };
 
-function standingAmong(group: Group, winner: Group, tied: readonly string[]): Standing {
-  if (tied.length > 0 && isSameRank(winner, group)) return { kind: "tied", others: tied };
-  return winner.id === group.id ? free : { kind: "shadowed", by: winner };
+function shadowedBy(by: Group): Standing {
+  return { kind: "shadowed", by };
+}
+
+/** A tie first, which is the worse, then by names: equal facts are told alike. */
+function compareStandings(a: Standing, b: Standing): number {
+  return textOf(a) < textOf(b) ? -1 : 1;
+}
+
+function textOf(standing: Standing): string {
+  if (standing.kind === "tied") return `1 ${standing.with.id}`;
+  return standing.kind === "outclaimed" ? `2 ${standing.by.id}` : "3";
+}
+
+/** Machines that two selectors match: one for each value that two lists share, where they have any; else one at most. */
+function* commonMachines(group: Group, other: Group, most: number): Iterable<Labels> {
+  const selector = { ...group.selector, ...other.selector };
+  const expressions = [...group.expressions, ...other.expressions];
+  const list = group.expressions.find(({ operator }) => operator === "In");
+  const rules = expressions.filter(({ key }) => key === list?.key);
+  const values = list?.values.filter((value) => rules.every(({ accepts }) => accepts(value))).slice(0, most);
+  const selections = values?.map((value) => ({ selector: { ...selector, [list?.key ?? ""]: value }, expressions }));
+  for (const each of selections ?? [{ selector, expressions }]) {
+    const machine = sampleLabels(each);
+    if (matches(group, machine) && matches(other, machine)) yield machine;
+  }
+}
+
+/** True for what makes no difference to any standing. */
+function isSame(group: Group, other: Group): boolean {
+  if (!isSameRank(group, other) || !isSameOutcome(group, other) || group.claimedAt !== other.claimedAt) return false;
+  return JSON.stringify(group.claimedLater) === JSON.stringify(other.claimedLater);
 }
 
 /** The first Group in order, from `known` on, that selects all of a Group's machines; lists are in that order. */
@@ -177,12 +271,15 @@ function firstAbove(
     for (const other of firstOf([list], most - compared)) {
       if (compareGroups(other, winner) >= 0) break;
       compared++;
-      if (implies(group, other)) winner = other;
+      if (!isRival(group, other) && implies(group, other)) winner = other;
     }
   }
   return { winner, compared };
 }
 
+function isBetter(other: Group, best: Group, group: Group): boolean {
+  return compareGroups(other, best) < 0 && !isRival(group, other);
+}
 /** No more than this many of some Groups, list by list. */
 function* firstOf(lists: Iterable<Iterable<Group>>, most: number): Iterable<Group> {
   let left = most;

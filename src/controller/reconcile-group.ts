@@ -53,7 +53,7 @@ export function groupChanges(
   return text === storedText ? [] : [{ path, text }];
 }
 
-/** A Group's document, marked where Groups of several namespaces tie. */
+/** A Group's document, marked where it ties with another one of its selector. */
 export function withTie(document: GroupDocument, isTied: boolean): GroupDocument {
   const { tied: _, ...others } = document;
   return isTied ? { ...others, tied: true } : others;

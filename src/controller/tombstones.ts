@@ -26,6 +26,7 @@ import {
 } from "../model/documents.ts";
 import { type Group, type GroupSpec, selectorText, toGroup } from "../model/group.ts";
 import type { ObjectName } from "../model/source.ts";
+import { type Claim, claimOn } from "./claims.ts";
 import type { DocumentWrite } from "./documents.ts";
 import { goneSelector, type Plot, plotsOf } from "./plots.ts";
 
@@ -35,6 +36,8 @@ export interface Passing {
   readonly id: string;
   readonly before: GroupSpec | undefined;
   readonly after: GroupSpec | undefined;
+  /** Of the one before. */
+  readonly claim?: Claim;
 }
 
 /** What a step makes of one Profile: whether there was one, and whether there is one now. */
@@ -99,6 +102,10 @@ export function tombstoneWrites(passings: readonly Passing[], options: Tombstone
   return graveyard.writes(options.ttlSeconds);
 }
 
+interface Buried extends Pick<TombstoneOptions, "sha256"> {
+  readonly claim?: Claim | undefined;
+}
+
 class Graveyard {
   readonly #textAt: TombstoneOptions["textAt"];
   /** What is to be written, by path, and whose it was last. */
@@ -148,9 +155,9 @@ function without(plots: readonly Plot[], others: readonly Plot[]): readonly Plot
 /** What Groups no longer select by, and what they select by now and did not before. */
 function gravesOf(passings: readonly Passing[], { sha256 }: TombstoneOptions) {
   const [left, taken]: [Grave[], Grave[]] = [[], []];
-  for (const { id, before, after } of passings) {
+  for (const { id, before, after, claim } of passings) {
     const [old, now] = [before ? plotsOf(before) : [], after ? plotsOf(after) : []];
-    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, sha256 }));
+    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, sha256, claim }));
     if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, sha256 }));
   }
   return { left, taken };
@@ -158,13 +165,14 @@ function gravesOf(passings: readonly Passing[], { sha256 }: TombstoneOptions) {
 
 function gravesIn(
   plots: readonly Plot[],
-  { id, spec, sha256 }: Pick<Grave, "id" | "spec"> & Pick<TombstoneOptions, "sha256">,
+  { id, spec, sha256, claim = {} }: Pick<Grave, "id" | "spec"> & Buried,
 ): readonly Grave[] {
   const namespace = id.slice(0, id.indexOf("/"));
   return plots.flatMap((plot) =>
     [...plot.values].map((value): Grave => {
       const { label } = plot;
-      const gone = { ...goneSelector(plot, value), rank: { namespace, priority: spec.priority } };
+      const rank = { namespace, priority: spec.priority, ...claimOn(claim, label, value) };
+      const gone = { ...goneSelector(plot, value), rank };
       const selector = selectorText(gone.labels, gone.expressions);
       const path = tombstonePath(label, label === selectorPlace ? sha256(value) : value);
       return { id, spec, namespace, label, value, path, gone, stone: { group: id, selector, ...stoneOf([gone]) } };
@@ -172,10 +180,34 @@ function gravesIn(
   );
 }
 
+/**
+ * The claim that a Group of this namespace had to the same machines until it went a moment ago; of a list the latest one.
+ * Undefined where there was none for some of them.
+ */
+export function claimLeft(
+  id: string,
+  spec: GroupSpec,
+  { sha256, textAt }: Pick<TombstoneOptions, "sha256" | "textAt">,
+): number | undefined {
+  let latest = 0;
+  for (const { path, label, value, gone, namespace } of gravesIn(plotsOf(spec), { id, spec, sha256 })) {
+    const stone = decodeTombstone(textAt(path) ?? "");
+    const selectors = stone === undefined ? [] : tombstoneSelectors(stone, label, value);
+    const own = selectors.filter((each) => each.rank?.namespace === namespace && isSameSelector(each, gone));
+    if (own.length === 0) return undefined;
+    latest = Math.max(latest, Math.min(...own.map(({ rank }) => rank?.claimedAt ?? 0)));
+  }
+  return latest;
+}
+
+function isSameSelector(a: GoneSelector, b: GoneSelector): boolean {
+  return selectorText(a.labels, a.expressions) === selectorText(b.labels, b.expressions);
+}
+
 /** The Group as far as it was about these machines. */
-function groupOf({ id, spec, gone: { labels, expressions } }: Grave): Group {
+function groupOf({ id, spec, gone: { labels, expressions, rank } }: Grave): Group {
   const [namespace = "", name = ""] = id.split("/");
-  return toGroup(namespace, name, { ...spec, selector: labels, expressions });
+  return toGroup(namespace, name, { ...spec, selector: labels, expressions }, rank);
 }
 
 function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {

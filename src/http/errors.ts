@@ -75,7 +75,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   bereft: 503,
   refused: 503,
   failed: 503,
-  tied: 500,
+  tied: 503,
   unreadable: 503,
   ambiguous: 503,
   doubtful: 503,

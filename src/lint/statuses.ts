@@ -42,6 +42,7 @@ function adviceFinding(manifests: Manifests, name: ObjectName, { code, text, fie
 const conflictCodes: Readonly<Record<string, FindingCode>> = {
   SelectorOverlap: "unreachable-group",
   SelectorTie: "selector-tie",
+  ClaimedBefore: "selector-tie",
 };
 
 function conflictFindings(

@@ -13,7 +13,7 @@
  */
 
 import { type Expression, isExpression } from "./expression.ts";
-import type { GroupSpec } from "./group.ts";
+import type { GroupSpec, GroupState } from "./group.ts";
 import { isJsonObject } from "./json.ts";
 import { identityLabels } from "./labels.ts";
 import type { ProfileContent } from "./profile.ts";
@@ -51,23 +51,8 @@ export interface ProfileDocument extends Provenance {
   readonly outdated?: true;
 }
 
-export interface GroupDocument extends Provenance {
+export interface GroupDocument extends Provenance, GroupState {
   readonly spec: GroupSpec;
-  /**
-   * The newest version is refused, and there is no older one that it agrees with on machines and Profile: it takes part
-   * in selection and answers 503. With `outdated` the spec is that of the last accepted version.
-   */
-  readonly refused?: boolean;
-  /** The hold is of the newest version, which is refused; the accepted one has none. */
-  readonly heldByRefused?: true;
-  /** Groups of several namespaces have this selector and priority: none of them is picked, and it answers 500. */
-  readonly tied?: boolean;
-  /** As in `ProfileDocument`. */
-  readonly outdated?: true;
-  /** It names no machine, and a Group that does may be where nobody can read it: an Install waits. */
-  readonly doubted?: true;
-  /** Nothing was heard of its namespace for a while: its machines wait. */
-  readonly unheard?: true;
 }
 
 /**
@@ -106,6 +91,9 @@ export interface GoneRank {
   readonly namespace: string;
   /** As it counted. */
   readonly priority: number;
+  /** Of these machines: see `GroupState`. */
+  readonly claimedAt?: number;
+  readonly tenant?: true;
 }
 
 type LabelValues = Readonly<Record<string, string>>;

@@ -136,8 +136,8 @@ const selectionFindings = {
     "Remove one of them, select by more labels, or give this one a higher priority",
   ),
   "selector-tie": error(
-    "Groups of several namespaces have the same selector and priority: 500",
-    "Give the one that shall win a priority, in the admin namespace",
+    "Groups select a machine by the same keys and operators, with equal priority, and give something else: 503",
+    "Give the one that should win a priority or another label, or remove the other one",
   ),
   "catch-all": advice(
     "A Group takes every machine that no other Group takes, and does not boot it from disk",

@@ -1,12 +1,14 @@
 /**
  * A Group: which machines it selects, and in which order groups win over each other.
  *
- * The order is total, so that a machine gets the same answer whatever the order of files or events:
  *   1. higher priority                     5 before 0
  *   2. more labels and expressions         {mac, role} before {mac}, {mac, role Exists} before {mac}
  *   3. fewer expressions among them        {role} before {mac In}
  *   4. later selector text, by bytes       "uuid=1" before "mac=2": the order of matchbox v0.9.0
  *   5. smaller namespace/name              "a/web" before "b/web"
+ *
+ * The order is total, so that lists are sorted alike everywhere. It does not decide between Groups of the same keys and
+ * operators that give something else: `contest.ts` does.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -46,6 +48,45 @@ export interface GroupSpec {
  */
 export type Selector = Readonly<Record<string, string>>;
 
+/** What is known of a Group beside its spec. All of it is absent where there is nothing to say. */
+export interface GroupState {
+  /**
+   * The newest version is refused, and there is no older one that it agrees with on machines and Profile: it takes part
+   * in selection and answers 503. With `outdated` the spec is that of the last accepted version.
+   */
+  readonly refused?: boolean;
+  /** The hold is of the newest version, which is refused; the accepted one has none. */
+  readonly heldByRefused?: true;
+  /**
+   * Other Groups have this selector and priority, and none of them is picked: it answers 503. Versions of davit that do not
+   * look for ties themselves, for each machine, read it.
+   */
+  readonly tied?: boolean;
+  /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
+  readonly outdated?: true;
+  /** It names no machine, and a Group that does may be where nobody can read it: an Install waits. */
+  readonly doubted?: true;
+  /** Nothing was heard of its namespace for a while: its machines wait. */
+  readonly unheard?: true;
+  /** Index of the store when this selector was accepted, or a wider one: the first claim wins between namespaces. */
+  readonly claimedAt?: number;
+  /** Of values that were added since. */
+  readonly claimedLater?: readonly LaterClaim[];
+  /** There is an admin namespace, and the Group is of another one. */
+  readonly tenant?: true;
+}
+
+/** Values of a label that were added to a selector later than the rest of it. */
+export interface LaterClaim {
+  /** As `GroupState.claimedAt`. */
+  readonly at: number;
+  readonly label: string;
+  readonly values: readonly string[];
+}
+
+/** Why nobody gets a Group whom it selects. The first that applies. */
+export type Barrier = "withheld" | "tied" | "refused" | "held";
+
 /** A Group made ready for selection. */
 export interface Group {
   /** `namespace/name`. */
@@ -62,13 +103,23 @@ export interface Group {
   /** See `GroupSpec`. */
   readonly args: readonly string[];
   readonly metadata: JsonObject;
+  /** Undefined in nearly every Group. */
+  readonly barrier: Barrier | undefined;
+  /** An `Install` is not served from it: see `GroupState`. */
+  readonly isOutdated: boolean;
+  /** See `GroupState`; 0 for before claims were recorded. */
+  readonly claimedAt: number;
+  readonly claimedLater: readonly LaterClaim[];
+  /** See `GroupState`. */
+  readonly isTenant: boolean;
 }
 
 // Nearly every Group has none, and there may be 100,000.
 const noArguments: readonly string[] = [];
+const noLaterClaims: readonly LaterClaim[] = [];
 
 /** Makes a Group ready for selection. */
-export function toGroup(namespace: string, name: string, spec: GroupSpec): Group {
+export function toGroup(namespace: string, name: string, spec: GroupSpec, state: GroupState = {}): Group {
   const selector = trimmed(spec.selector);
   const expressions = spec.expressions === undefined ? noExpressions : spec.expressions.map(toRequirement);
   return {
@@ -82,7 +133,19 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec): Group
     priority: spec.priority,
     args: spec.args ?? noArguments,
     metadata: spec.metadata,
+    barrier: barrierOf(spec, state),
+    isOutdated: state.outdated === true || state.doubted === true,
+    claimedAt: state.claimedAt ?? 0,
+    claimedLater: state.claimedLater ?? noLaterClaims,
+    isTenant: state.tenant === true,
   };
+}
+
+function barrierOf({ hold }: GroupSpec, { unheard, refused, tied }: GroupState): Barrier | undefined {
+  if (unheard === true) return "withheld";
+  if (tied === true) return "tied";
+  if (refused === true) return "refused";
+  return hold ? "held" : undefined;
 }
 
 const noExpressions: readonly Requirement[] = [];

@@ -49,6 +49,8 @@ const wholeUuid = "00000000-0000-0000-0000-000000000000";
  * what several inventory tools refuse alike.
  */
 const sharedUuids: ReadonlySet<string> = new Set([
+  "00000000-0000-0000-0000-000000000000",
+  "ffffffff-ffff-ffff-ffff-ffffffffffff",
   "03000200-0400-0500-0006-000700080009",
   "00020003-0004-0005-0006-000700080009",
   "12345678-1234-5678-90ab-cddeefaabbcc",
@@ -61,5 +63,10 @@ const sharedUuids: ReadonlySet<string> = new Set([
 
 /** True for a UUID in lower case that may be the board's own: no zeros, no ones, and none that vendors leave as it is. */
 export function isOwnUuid(uuid: string): boolean {
-  return isUuid(uuid) && !/^(?:[0-]+|[f-]+)$/.test(uuid) && !sharedUuids.has(uuid);
+  // Each request is asked this. A look at the first digit spares most of them a hash of the whole.
+  return lowerUuid.test(uuid) && !(sharedStarts.has(uuid.charCodeAt(0)) && sharedUuids.has(uuid));
 }
+
+// Written out, and for lower case alone: this takes half of the time.
+const lowerUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const sharedStarts: ReadonlySet<number> = new Set([...sharedUuids].map((uuid) => uuid.charCodeAt(0)));

@@ -56,7 +56,7 @@ export function labelsFromQuery(rawQuery: string): Labels {
     if (end === from) continue;
     const equals = Math.min(indexOrEnd(rawQuery, "=", from), end);
     const name = decode(rawQuery.slice(from, equals));
-    if (name !== undefined) read.add(labelName(name), decode(rawQuery.slice(equals + 1, end)));
+    if (name !== undefined) read.add(name, decode(rawQuery.slice(equals + 1, end)));
   }
   return read.labels;
 }
@@ -75,21 +75,32 @@ class ReadLabels {
   }
 
   /** Takes in a part of the query. @param text undefined for a bad escape. */
-  add(name: string, text: string | undefined): void {
-    const isIdentity = identities.has(name);
-    if (text === undefined && !isIdentity) return;
-    const value = text !== undefined && isIdentity ? identityValue(name, text) : text;
-    if (this.#labels.has(name) || this.#odd?.has(name) === true) {
-      if (isIdentity) this.#compare(name, value, text);
+  add(sent: string, text: string | undefined): void {
+    const name = labelName(sent);
+    if (identities.has(name)) this.#addIdentity(name, text);
+    else if (text !== undefined) this.#addOther(name, text);
+  }
+
+  #addIdentity(name: string, text: string | undefined): void {
+    const value = text === undefined ? undefined : identityValue(name, text);
+    const known = this.#labels.get(name);
+    if (known !== undefined || this.#odd?.has(name) === true) {
+      if (value === undefined || known !== value) this.#oddOnes().repeat(name, text);
       return;
     }
-    if (this.#labels.size + (this.#odd?.size ?? 0) >= maxLabels) throw new LabelError(`More than ${maxLabels} labels`);
+    this.#assertRoom();
     if (value !== undefined) this.#labels.set(name, value);
     else this.#oddOnes().add(name, text);
   }
 
-  #compare(name: string, value: string | undefined, text: string | undefined): void {
-    if (value === undefined || this.#labels.get(name) !== value) this.#oddOnes().repeat(name, text);
+  #addOther(name: string, value: string): void {
+    if (this.#labels.has(name)) return;
+    this.#assertRoom();
+    this.#labels.set(name, value);
+  }
+
+  #assertRoom(): void {
+    if (this.#labels.size + (this.#odd?.size ?? 0) >= maxLabels) throw new LabelError(`More than ${maxLabels} labels`);
   }
 
   #oddOnes(): OddLabels {
@@ -154,15 +165,25 @@ function indexOrEnd(text: string, mark: string, from: number): number {
  * that is not the board's own.
  */
 function identityValue(name: string, text: string): string | undefined {
+  // Nearly every value is as it should be: whatever costs time comes after that was asked.
+  if (name === "mac") return normalizeMac(text) ?? normalizeMac(text.trim());
+  if (text === "") return text;
+  if (name === "uuid") return uuidValue(text.toLowerCase());
+  if (!oddText.test(text)) return text;
   const value = text.trim();
-  if (name === "mac") return normalizeMac(value);
-  if (name !== "uuid") return unreadableText.test(value) ? undefined : value;
-  const uuid = value.toLowerCase();
+  return unreadableText.test(value) ? undefined : value;
+}
+
+function uuidValue(lower: string): string | undefined {
+  if (isOwnUuid(lower)) return lower;
+  const uuid = lower.trim();
   return uuid === "" || isOwnUuid(uuid) ? uuid : undefined;
 }
 
 // U+FFFD stands for bytes that are not UTF-8.
 const unreadableText = /[\p{Cc}\uFFFD]/u;
+/** Has everything that `unreadableText` has, and blanks at its ends. */
+const oddText = /[\p{Cc}\uFFFD]|^\s|\s$/u;
 
 /**
  * The form in which a selector's value is stored and compared with a label: `mac` and `uuid` in lower case, without blanks

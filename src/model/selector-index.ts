@@ -11,6 +11,7 @@
  * machine that sends the label is compared with them, the winning ones first, until one matches or a better one is known.
  */
 
+import { type Contest, isRival, settle } from "./contest.ts";
 import { isPositive } from "./expression.ts";
 import { compareGroups, type Group, matches } from "./group.ts";
 import { identityLabels, type Labels } from "./labels.ts";
@@ -22,7 +23,12 @@ class Bucket<Entry> {
   readonly groups: Entry[] = [];
   /** How many groups have this label in their selector, wherever they are filed. */
   sharers = 0;
+  /** Groups that have no rival here, whatever the machine; nothing is noted of a bucket that is looked through at once. */
+  calm: Set<Entry> | undefined;
 }
+
+/** Groups of a bucket that are compared in less time than a request takes to be parsed. */
+const fewGroups = 16;
 
 /**
  * What a label leads to. Nearly always one group has it, and then there is no bucket: with 100,000 groups each further
@@ -54,7 +60,10 @@ export class SelectorIndex<Entry extends Group> {
 
   add(group: Entry): void {
     this.#count(group, 1);
-    for (const { groups } of this.#rarest(group)) groups.splice(positionIn(groups, group), 0, group);
+    for (const bucket of this.#rarest(group)) {
+      bucket.groups.splice(positionIn(bucket.groups, group), 0, group);
+      bucket.calm = undefined;
+    }
     this.#settle(group);
   }
 
@@ -62,12 +71,18 @@ export class SelectorIndex<Entry extends Group> {
   remove(group: Entry): void {
     const filedIn = this.#filedIn(group);
     if (filedIn.length === 0) return;
-    for (const { groups } of filedIn) groups.splice(positionIn(groups, group), 1);
+    for (const bucket of filedIn) {
+      bucket.groups.splice(positionIn(bucket.groups, group), 1);
+      bucket.calm = undefined;
+    }
     this.#count(group, -1);
     this.#settle(group);
   }
 
-  /** The group that wins for these labels, or undefined when none matches. */
+  /**
+   * The first group in order that matches these labels, or undefined when none does. It gets the machine unless it has
+   * rivals.
+   */
   find(labels: Labels): Entry | undefined {
     let best = this.#everywhere.groups.find((group) => matches(group, labels));
     for (const [label, value] of labels) {
@@ -103,6 +118,19 @@ export class SelectorIndex<Entry extends Group> {
     return value !== undefined && this.#places.get(label)?.has(value) === true;
   }
 
+  /** True when a group that `find` gave for these labels is not the only one with a right to the machine. */
+  hasRival(first: Entry, labels: Labels): boolean {
+    // Nearly every group has a value of a label for itself, and a rival would share it.
+    for (const [label, value] of labels) if (this.#places.get(label)?.get(value) === first) return false;
+    return this.#bucketsFor(handlesOf(first), labels).some((bucket) => hasRivalIn(bucket, first, labels));
+  }
+
+  /** Decides between a group with rivals and those. */
+  settle(labels: Labels): Contest<Entry> {
+    const matching = this.listsFor(labels).flatMap((groups) => groups.filter((group) => matches(group, labels)));
+    return settle(matching, labels);
+  }
+
   /** True when a group says anything of this label, one of those that name a machine. */
   speaksOf(label: string): boolean {
     return (this.#speakers.get(label) ?? 0) > 0;
@@ -126,6 +154,16 @@ export class SelectorIndex<Entry extends Group> {
       (most, place) => Math.max(most, place instanceof Bucket ? place.groups.length : 1),
       0,
     );
+  }
+
+  /** Where groups are that match the machine as well as one with these handles, by the same labels. */
+  #bucketsFor(handles: readonly Handle[], labels: Labels): readonly Bucket<Entry>[] {
+    if (handles.length === 0)
+      return [this.#everywhere, ...[...labels.keys()].flatMap((name) => this.#byName.get(name) ?? [])];
+    return handles.flatMap(([label]) => {
+      const place = this.#places.get(label)?.get(labels.get(label) ?? "");
+      return place instanceof Bucket ? [place] : [];
+    });
   }
 
   /** As `find`, of those that are filed by name, where `best` is the winner of all others. */
@@ -226,6 +264,18 @@ function firstMatch<Entry extends Group>(place: Place<Entry>, labels: Labels): E
   const isMatch = (group: Entry) => group.requirementCount === 1 || matches(group, labels);
   if (place instanceof Bucket) return place.groups.find(isMatch);
   return isMatch(place) ? place : undefined;
+}
+
+function hasRivalIn<Entry extends Group>(bucket: Bucket<Entry>, first: Entry, labels: Labels): boolean {
+  if (bucket.calm?.has(first) === true) return false;
+  let isCalm = true;
+  for (const group of bucket.groups) {
+    if (!isRival(first, group)) continue;
+    if (matches(group, labels)) return true;
+    isCalm = false;
+  }
+  if (isCalm && bucket.groups.length > fewGroups) bucket.calm = (bucket.calm ?? new Set<Entry>()).add(first);
+  return false;
 }
 
 function holds<Entry extends Group>(place: Place<Entry>, group: Entry): boolean {

@@ -1,9 +1,9 @@
 /** How much a selector says of a label, whoever asks: by it Groups are compared with one that is gone. */
 
-import { compareBytes } from "../lib/order.ts";
+import { claimsBefore, isAlike } from "./contest.ts";
 import type { Operator } from "./expression.ts";
-import { compareRanks, type Selection } from "./group.ts";
-import { identityLabels } from "./labels.ts";
+import { compareRanks, type Group, type Selection } from "./group.ts";
+import { identityLabels, type Labels } from "./labels.ts";
 
 /** From what a label is not, over that it is there and what it looks like, to its value. */
 const strengths: Readonly<Record<Operator, number>> = {
@@ -32,24 +32,12 @@ export function isAsSpecific(selector: Selection, other: Selection): boolean {
 }
 
 /**
- * True when a Group wins over another one wherever both select: by priority, by how much they ask for, or by their
- * selectors' texts. Neither does of two that ask the same things of the same labels: those tie.
+ * True when a Group wins over another one on a machine that both select: by priority, by how much they ask for, or by
+ * their selectors' texts. Of two that ask the same things of the same labels none does in one namespace, and the first
+ * claim between several.
  */
-export function outranks(group: Ranked, other: Ranked): boolean {
-  return compareRanks(group, other) < 0 && !ties(group, other);
-}
-
-type Ranked = Parameters<typeof compareRanks>[0] & Selection;
-
-function ties(group: Ranked, other: Ranked): boolean {
-  if (group.priority !== other.priority || group.requirementCount !== other.requirementCount) return false;
-  return formOf(group) === formOf(other);
-}
-
-/** The labels that a selector asks for, and how. */
-function formOf({ selector, expressions }: Selection): string {
-  const asked = expressions.map(({ key, operator }) => [key, operator]);
-  return JSON.stringify([Object.keys(selector).toSorted(compareBytes), asked.map(String).toSorted(compareBytes)]);
+export function outranks(group: Group, other: Group, labels: Labels): boolean {
+  return isAlike(group, other) ? claimsBefore(group, other, labels) : compareRanks(group, other) < 0;
 }
 
 /** Zero for a label that a selector does not speak of. */

@@ -44,10 +44,10 @@ describe("a Group that matches loses", () => {
       lost: "as many labels, and its selector sorts before the winner's",
     },
     {
-      by: "name",
+      by: "name, which gives the same",
       winner: groupDocument("lab/w", { selector: { zone: "a" } }),
       loser: groupDocument("lab/x", { selector: { zone: "a" } }),
-      lost: "same selector and priority, and its name sorts behind the winner's",
+      lost: "same selector and priority, and gives the same",
     },
   ])("by $by", async ({ winner, loser, lost }) => {
     const { chosen, losers, refused } = await explained([web, loser, winner], "zone=a&rack=1");

@@ -83,7 +83,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     expect((await cluster.kubectl(["-n", "mooving", "get", "events", "-o", "name"])).stdout).toBe("");
   }, 90_000);
 
-  it("answers 500 to a machine that two namespaces claim alike, unless the admin namespace decides", async () => {
+  it("has a machine wait that two namespaces claimed at once, unless the admin namespace has a Group for it", async () => {
     const a = await Beside.make(cluster, "team-a");
     const b = await Beside.make(cluster, "team-b");
     const infra = await Beside.make(cluster, "infra");
@@ -96,16 +96,53 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
       const { Ready = "" } = await team.conditions({ kind: "Group", name });
       return `| \`${Ready.replace("False ", "")}\` | \`${await team.message({ kind: "Group", name })}\` |`;
     };
-    expect(await beside.get(ask)).toMatchObject({ status: 500 });
+    expect(await beside.get(ask)).toMatchObject({ status: 503 });
     expect(await beside.get("/ipxe?mac=52:54:00:00:00:99")).toMatchObject({ status: 404 });
     await expect.poll(() => told(a, "node-1")).toContain("SelectorTie");
     await expect.poll(() => told(b, "loud")).toContain("NotPermitted");
     await expect.poll(() => told(a, "all")).toContain("NotPermitted");
     for (const line of [await told(a, "node-1"), await told(b, "loud")]) expect(page("crds/group.md")).toContain(line);
-    await infra.put(profile("web"), group("node-1", mac, { priority: 1 }));
-    await expect.poll(() => beside.get(ask)).toMatchObject({ status: 200 });
+    await infra.put(profile("admin"), group("node-1", mac, { profileRef: { name: "admin" } }));
+    await expect.poll(async () => (await beside.get(ask)).body).toContain("kernel /assets/admin");
     await Promise.all([a, b, infra].map((each) => each.stop()));
   });
+
+  it("decides by no name: two Groups of a namespace for one machine have it wait, a later claim of another one has no effect", async () => {
+    beside = await Beside.make(cluster, "owner");
+    const thief = await Beside.make(cluster, "a-thief");
+    const wipe = { profileRef: { name: "wipe" } };
+    await beside.put(profile("disk"), profile("wipe"), group("fcos-3", mac, { profileRef: { name: "disk" } }));
+    await thief.put(profile("wipe"));
+    await beside.start([], { scope: ["--namespace", "owner", "--namespace", "a-thief"] });
+    const seen = new Set<string>();
+    const look = async () => {
+      const { status, body } = await beside.get(ask);
+      seen.add(status === 200 ? (/kernel \S+/.exec(body)?.[0] ?? body) : String(status));
+    };
+    const conflicts = async (team: Beside, name: string) => {
+      await look();
+      const { Conflicted, Ready } = await team.conditions({ kind: "Group", name });
+      return [Conflicted, Ready];
+    };
+    await look();
+    await thief.put(group("dup", mac, wipe));
+    await expect.poll(() => conflicts(thief, "dup")).toEqual(["True ClaimedBefore", "False ClaimedBefore"]);
+    expect(await conflicts(beside, "fcos-3")).toEqual(["False NoConflict", "True Ready"]);
+    expect(seen).toEqual(new Set(["kernel /assets/disk"]));
+    await beside.put(group("dup", mac, wipe));
+    const tied = ["True SelectorTie", "False SelectorTie"];
+    for (const name of ["dup", "fcos-3"]) await expect.poll(() => conflicts(beside, name)).toEqual(tied);
+    seen.clear();
+    await look();
+    expect(seen).toEqual(new Set(["503"]));
+    const events = async () => (await cluster.kubectl(["-n", "owner", "get", "events"])).stdout;
+    await expect.poll(events).toMatch(/SelectorTie\s+group\/fcos-3/i);
+    await Promise.all([beside.delete({ kind: "Group", name: "dup" }), look()]);
+    await expect.poll(() => conflicts(beside, "fcos-3")).toEqual(["False NoConflict", "True Ready"]);
+    seen.delete("503");
+    expect(seen).toEqual(new Set(["kernel /assets/disk"]));
+    await thief.stop();
+  }, 60_000);
 
   it("does all of its work with the Role of the documents, and is never refused anything", async () => {
     beside = await Beside.make(cluster, "davit");

@@ -2,8 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { conflictOf } from "../../src/controller/conflict.ts";
 import { Ranking } from "../../src/controller/ranking.ts";
+import { isRival, settle } from "../../src/model/contest.ts";
 import type { Expression } from "../../src/model/expression.ts";
-import { compareGroups, type Group, matches, toGroup } from "../../src/model/group.ts";
+import { type Group, matches, toGroup } from "../../src/model/group.ts";
 import { groupSpec } from "./objects.ts";
 
 function group(id: string, selector: Record<string, string>, priority = 0): Group {
@@ -17,8 +18,8 @@ function expressed(id: string, expressions: readonly Expression[], selector: Rec
   return toGroup(namespace, name, groupSpec({ selector, expressions }));
 }
 
-function rankingOf(groups: readonly Group[], tiesAcrossNamespaces = false): Ranking {
-  const ranking = new Ranking({ tiesAcrossNamespaces });
+function rankingOf(groups: readonly Group[]): Ranking {
+  const ranking = new Ranking();
   for (const each of groups) ranking.update(each.id, each);
   return ranking;
 }
@@ -74,6 +75,15 @@ const someGroups = fc
     ),
   );
 
+/** What a machine with these labels gets, and whether it is nothing because of this Group and another one. */
+function contestFor(group: Group, groups: readonly Group[], machine: Readonly<Record<string, string>>) {
+  const labels = new Map(Object.entries(machine));
+  const matching = groups.filter((other) => matches(other, labels));
+  const { winner, rivals } = settle(matching, labels);
+  const contenders = winner === undefined || rivals.length === 0 ? [] : [winner, ...rivals];
+  return { winner, isTied: matching.includes(group) && contenders.some((other) => isRival(group, other)) };
+}
+
 describe("a Group's standing", () => {
   const general = group("lab/workers", { role: "web" }, 5);
   const own = group("lab/node", { mac: "m1", role: "web" });
@@ -94,9 +104,9 @@ describe("a Group's standing", () => {
       'Group "lab/z" has the same selector and a higher priority',
     ],
     [
-      "one with its selector and priority that comes first by name",
+      "one with its selector and priority that gives the same",
       [own, group("lab/a", { role: "web", mac: "m1" })],
-      'Group "lab/a" has the same selector and priority, and the first name wins',
+      'Group "lab/a" has the same selector and priority, and gives the same',
     ],
   ])("among %s", (_name, groups, message) => {
     const condition = conflictOf(own, rankingOf(groups).standingOf(own));
@@ -117,11 +127,9 @@ describe("a Group's standing", () => {
         const ranking = rankingOf(groups);
         for (const each of groups) {
           // A machine with more labels than the selector has only more Groups that match.
-          const [winner] = groups
-            .filter((other) => matches(other, new Map(Object.entries(each.selector))))
-            .toSorted(compareGroups);
-          const standing = ranking.standingOf(each);
-          expect(standing).toEqual(winner === each ? { kind: "free" } : { kind: "shadowed", by: winner });
+          const { winner, isTied } = contestFor(each, groups, each.selector);
+          const { kind } = ranking.standingOf(each);
+          expect(kind).toBe(isTied ? "tied" : winner === each ? "free" : "shadowed");
         }
       }),
     );
@@ -173,10 +181,11 @@ describe("the standing of a Group with expressions", () => {
     );
     fc.assert(
       fc.property(mixedGroups, machines, (groups, machine) => {
-        const labels = new Map(Object.entries(machine));
-        const [winner] = groups.filter((each) => matches(each, labels)).toSorted(compareGroups);
-        const standing = winner === undefined ? { kind: "free" } : rankingOf(groups).standingOf(winner);
-        expect(standing).toEqual({ kind: "free" });
+        for (const each of groups) {
+          const { winner, isTied } = contestFor(each, groups, machine);
+          const { kind } = rankingOf(groups).standingOf(each);
+          if (winner === each || isTied) expect(kind).not.toBe("shadowed");
+        }
       }),
       { numRuns: 1000 },
     );
@@ -203,7 +212,7 @@ describe("Groups of many patterns for one label", () => {
     const ranking = rankingOf(counted);
     ranking.takeAffected();
     for (const each of counted) expect(ranking.standingOf(each)).toEqual({ kind: "free" });
-    expect(reads).toBeLessThan(100 * patterns.length);
+    expect(reads).toBeLessThan(200 * patterns.length);
   });
 
   it("lose to a copy under a smaller name, however many others there are", () => {
@@ -252,16 +261,16 @@ describe("Groups that changed", () => {
 
   it("name everyone whose standing is another than before", () => {
     fc.assert(
-      fc.property(someGroups, someGroups, fc.boolean(), (before, after, tiesAcrossNamespaces) => {
-        expectChangedNamed(rankingOf(before, tiesAcrossNamespaces), before, after);
+      fc.property(someGroups, someGroups, (before, after) => {
+        expectChangedNamed(rankingOf(before), before, after);
       }),
     );
   });
 
-  it("are nobody after an update that changes neither selector nor priority", () => {
+  it("are nobody after an update that changes nothing", () => {
     const ranking = rankingOf([group("lab/node", { mac: "m1" })]);
     ranking.takeAffected();
-    ranking.update("lab/node", { ...group("lab/node", { mac: "m1" }), profileId: "lab/other" });
+    ranking.update("lab/node", group("lab/node", { mac: "m1" }));
     expect(ranking.takeAffected()).toEqual({ siblings: new Set(), others: new Set() });
   });
 
@@ -277,82 +286,111 @@ describe("Groups that changed", () => {
   });
 });
 
-/** Who ties with a Group, by a look at all of them. */
-function tiedAmong(all: readonly Group[], { id, selectorText, priority }: Group): readonly string[] {
-  const alike = all.filter((other) => other.selectorText === selectorText && other.priority === priority);
-  const ids = alike.map((other) => other.id);
-  const isTie = new Set(ids.map((each) => each.split("/", 1)[0])).size > 1;
-  return isTie ? ids.filter((each) => each !== id).toSorted() : [];
+/** A Group of machines by their addresses, and what it gives them. */
+function giving(id: string, macs: readonly string[], { profile = "web", at = 0, role = false } = {}): Group {
+  const [namespace = "", name = ""] = id.split("/");
+  const [mac = ""] = macs;
+  const list: readonly Expression[] = [{ key: "mac", operator: "In", values: macs }];
+  const labels = role ? { role: "x" } : {};
+  const selector = macs.length === 1 ? { mac, ...labels } : labels;
+  const expressions = macs.length === 1 ? [] : list;
+  return toGroup(namespace, name, groupSpec({ selector, expressions, profile }), { claimedAt: at });
 }
 
-describe("Groups of several namespaces with one selector and priority", () => {
-  const [a, b, c] = [group("a/x", { mac: "m1" }), group("b/x", { mac: "m1" }), group("b/y", { mac: "m1" })];
+describe("Groups that match machines alike and give something else", () => {
+  const told = (groups: readonly Group[], group = groups[0]) =>
+    group && conflictOf(group, rankingOf(groups).standingOf(group));
 
-  it("tie, all of them", () => {
-    const ranking = rankingOf([a, b, c], true);
-    expect([a, b, c].map((each) => ranking.tiedWith(each))).toEqual([
-      ["b/x", "b/y"],
-      ["a/x", "b/y"],
-      ["a/x", "b/x"],
-    ]);
-    expect(conflictOf(a, ranking.standingOf(a))).toMatchObject({
-      status: "True",
-      reason: "SelectorTie",
+  it.each<[name: string, groups: readonly Group[]]>([
+    ["of one selector", [giving("lab/a", ["m1"]), giving("lab/dup", ["m1"], { profile: "wipe" })]],
+    [
+      "with lists that share a machine",
+      [giving("lab/a", ["m1", "m2"]), giving("lab/b", ["m2", "m3"], { profile: "wipe" })],
+    ],
+    ["of several namespaces, accepted together", [giving("a/x", ["m1"], { at: 7 }), giving("b/x", ["m1"], { at: 7 })]],
+  ])("%s tie", (_name, groups) => {
+    for (const each of groups) {
+      const other = groups.find((candidate) => candidate !== each);
+      const message = `Group "${other?.id}" selects machines of this Group by the same keys and operators`;
+      expect(told(groups, each)).toMatchObject({ status: "True", reason: "SelectorTie" });
+      expect(told(groups, each)?.message).toContain(message);
+    }
+    expect(told(groups)?.message).toContain("To rename a Group, create it under its new name");
+  });
+
+  it.each<[name: string, groups: readonly Group[]]>([
+    ["the same of the Profile", [giving("lab/a", ["m1"]), giving("lab/b", ["m1"])]],
+    [
+      "lists without a machine in common",
+      [giving("lab/a", ["m1", "m2"]), giving("lab/b", ["m3", "m4"], { profile: "wipe" })],
+    ],
+    ["a list that a label is before", [giving("lab/a", ["m1"]), giving("lab/b", ["m1", "m2"], { profile: "wipe" })]],
+    [
+      "lists with a machine in common that gets another Group",
+      [giving("lab/a", ["m1", "m2"]), giving("lab/b", ["m2", "m3"], { profile: "wipe" }), giving("lab/own", ["m2"])],
+    ],
+    ["more labels", [giving("lab/a", ["m1"], { role: true }), giving("lab/b", ["m1"], { profile: "wipe" })]],
+  ])("but not with %s", (_name, groups) => {
+    expect(told(groups)).toMatchObject({ status: "False" });
+  });
+
+  it("of several namespaces lose to the one that was accepted first", () => {
+    const groups = [giving("a/x", ["m1", "m2"], { at: 7 }), giving("b/x", ["m1", "m3"], { at: 5 })];
+    expect(told(groups)).toMatchObject({
+      reason: "ClaimedBefore",
       message:
-        'Of several namespaces, Group "b/x", Group "b/y" and this Group have the same selector and priority: ' +
-        "their machines are answered 500 until one of them changes",
+        'Group "b/x" of another namespace selects machines of this Group with equal rank, and its claim comes first: ' +
+        "they do not get this Group",
     });
+    expect(told(groups, groups[1])).toMatchObject({ status: "False" });
   });
 
-  it("do not tie within one namespace, with another priority, or where names decide", () => {
-    expect(rankingOf([b, c], true).standingOf(c)).toMatchObject({ kind: "shadowed", by: b });
-    const first = group("a/x", { mac: "m1" }, 5);
-    expect(rankingOf([first, b], true).standingOf(b)).toMatchObject({ kind: "shadowed", by: first });
-    expect(rankingOf([a, b], false).tiedWith(b)).toEqual([]);
-  });
-
-  it("are shadowed together by one that wins over all", () => {
-    const first = group("a/first", { mac: "m1" }, 5);
-    expect(rankingOf([a, b, first], true).standingOf(a)).toEqual({ kind: "shadowed", by: first });
-  });
-
-  it("are those that a look at all Groups finds, after whatever came and went", () => {
+  it("are told exactly where some machine is answered 503 for it", () => {
+    const macs = fc.uniqueArray(fc.constantFrom("m1", "m2", "m3"), { minLength: 1, maxLength: 3 });
+    const someLists = fc.uniqueArray(
+      fc.record({
+        id: fc.constantFrom("a/1", "a/2", "a/3", "b/1", "b/2", "c/1"),
+        macs: macs.map((all) => all.toSorted()),
+        profile: fc.constantFrom("web", "wipe"),
+        at: fc.constantFrom(1, 2, 2),
+        role: fc.boolean(),
+      }),
+      { selector: ({ id }) => id },
+    );
     fc.assert(
-      fc.property(someGroups, someGroups, (before, after) => {
-        const ranking = rankingOf(before, true);
-        const gone = before.filter(({ id }) => !after.some((each) => each.id === id));
-        for (const { id } of gone.slice(0, 2)) ranking.update(id, undefined);
-        for (const each of after) ranking.update(each.id, each);
-        const all = [...after, ...gone.slice(2)];
-        for (const each of all) expect(ranking.tiedWith(each)).toEqual(tiedAmong(all, each));
+      fc.property(someLists, (all) => {
+        const groups = all.map(({ id, macs, ...given }) => giving(id, macs, given));
+        const ranking = rankingOf(groups);
+        const machines = ["m1", "m2", "m3"].flatMap((mac) => [{ mac }, { mac, role: "x" }]);
+        for (const each of groups) {
+          const isTied = machines.some((machine) => contestFor(each, groups, machine).isTied);
+          const gets = machines.some((machine) => contestFor(each, groups, machine).winner === each);
+          const { kind } = ranking.standingOf(each);
+          // What gets no machine at all says so, and not that it would tie.
+          if (kind === "shadowed") expect(gets).toBe(false);
+          else expect(kind === "tied").toBe(isTied);
+        }
       }),
       { numRuns: 1000 },
     );
   });
 
-  it("are found without a look at all of them", () => {
+  it("are found among 10,000 of one selector without a look at each for each", () => {
+    const groups = Array.from({ length: 10_000 }, (_, at) => giving(`lab/${at}`, ["m1"]));
+    const dup = giving("lab/dup", ["m1"], { profile: "wipe" });
     let reads = 0;
-    const counted = Array.from({ length: 10_000 }, (_, at): Group => {
-      const each = group(`n${at % 100}/${at}`, { role: "web" });
-      const { priority } = each;
-      return Object.defineProperty({ ...each }, "priority", {
+    const counted = groups.map((each): Group => {
+      const { metadata } = each;
+      return Object.defineProperty({ ...each }, "metadata", {
         get() {
           reads++;
-          return priority;
+          return metadata;
         },
       });
     });
-    const ranking = rankingOf(counted, true);
-    const [first] = counted;
+    const ranking = rankingOf([...counted, dup]);
     reads = 0;
-    for (const each of counted) expect(ranking.tiedWith(each)).toHaveLength(6);
-    expect(first && ranking.tiedWith(first)).toEqual(["n0/100", "n0/1000", "n0/1100", "n0/1200", "n0/1300", "n0/1400"]);
-    expect(reads).toBeLessThan(10 * counted.length);
-  });
-
-  it("are named five at most", () => {
-    const many = ["b", "c", "d", "e", "f", "g"].map((namespace) => group(`${namespace}/x`, { mac: "m1" }));
-    const { message } = conflictOf(a, rankingOf([a, ...many], true).standingOf(a));
-    expect(message).toContain('Group "f/x", others and this Group');
+    for (const each of [...counted, dup]) expect(ranking.standingOf(each).kind).toBe("tied");
+    expect(reads).toBeLessThan(200 * counted.length);
   });
 });

@@ -137,7 +137,7 @@ describe("a Group", () => {
     const by = toGroup("default", "first", groupSpec());
     const outcome = reconcile(groupObject(), { world: { standingOf: () => ({ kind: "shadowed", by }) } });
     const message =
-      'Group "default/first" has the same selector and priority, and the first name wins: no machine gets this Group';
+      'Group "default/first" has the same selector and priority, and gives the same: no machine gets this Group';
     expect(condition(outcome, "Conflicted")).toMatchObject({ status: "True", reason: "SelectorOverlap", message });
     expect(condition(outcome, "Ready")).toMatchObject({ status: "False", reason: "SelectorOverlap", message });
   });

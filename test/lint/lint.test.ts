@@ -28,7 +28,7 @@ describe("`davit lint` of a directory with many mistakes", () => {
 
   it("tells each of them at its place, sorted", async () => {
     await expect(moved(ran.output)).toMatchFileSnapshot("../golden/lint/findings.txt");
-    expect(ran.errors).toBe("davit lint: 43 errors, 3 warnings, 4 advice\n");
+    expect(ran.errors).toBe("davit lint: 46 errors, 2 warnings, 4 advice\n");
     expect(ran.code).toBe(1);
   });
 
@@ -52,8 +52,8 @@ describe("`davit lint` of a directory with many mistakes", () => {
 
   it("writes JSON with the counts", async () => {
     const report = parseJsonObject((await runCommand([...args, "--format", "json"])).output);
-    expect(report?.counts).toEqual({ error: 43, warning: 3, advice: 4 });
-    expect(report?.findings).toHaveLength(50);
+    expect(report?.counts).toEqual({ error: 46, warning: 2, advice: 4 });
+    expect(report?.findings).toHaveLength(52);
     const findings: JsonValue = report?.findings ?? [];
     expect(JSON.parse(moved(JSON.stringify(findings)))[0]).toEqual({
       file: "manifests/01-syntax.yaml",

@@ -142,6 +142,20 @@ export const provocations: readonly Provocation[] = [
     words: ["--admin-namespace", "infra"],
   },
   {
+    code: "unreachable-group",
+    what: "a copy under another name",
+    input: stream(profileText("web"), group, groupText("copy", "  selector: {matchLabels: {role: g}}")),
+  },
+  {
+    code: "selector-tie",
+    what: "one selector with two outcomes",
+    input: stream(
+      profileText("web"),
+      group,
+      groupText("other", "  selector: {matchLabels: {role: g}}\n  metadata: {a: b}"),
+    ),
+  },
+  {
     code: "selector-tie",
     what: "one selector in two namespaces",
     input: stream(inNamespace(group, "a"), inNamespace(group, "b")),

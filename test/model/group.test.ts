@@ -134,7 +134,7 @@ describe("compareGroups puts first", () => {
       group("b", { selector: { x: "\uFFFD" } }),
     ],
     [
-      "the smaller name for equal selectors",
+      "the smaller name for equal selectors, so that lists are sorted alike",
       group("a", { selector: { x: "1" } }),
       group("b", { selector: { x: "1" } }),
     ],

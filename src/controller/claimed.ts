@@ -1,0 +1,51 @@
+/** Gives each Group's document its claim, from what is stored of the Group, of its namespace and of those that went. */
+
+import type { GroupDocument } from "../model/documents.ts";
+import { type GroupSpec, selectorText } from "../model/group.ts";
+import type { ObjectName } from "../model/source.ts";
+import { type Claim, claimOf, withClaim } from "./claims.ts";
+import type { Documents } from "./documents.ts";
+import type { Ranking } from "./ranking.ts";
+import { claimLeft } from "./tombstones.ts";
+
+export interface ClaimsOptions {
+  /** What is stored. */
+  readonly documents: Pick<Documents, "index" | "textAt">;
+  readonly sha256: (text: string) => string;
+  /** Undefined where no namespace ranks before the others. */
+  readonly adminNamespace?: string | undefined;
+}
+
+export class Claims {
+  readonly #options: ClaimsOptions;
+  readonly #ranking: Pick<Ranking, "claimIn">;
+
+  constructor(options: ClaimsOptions, ranking: Pick<Ranking, "claimIn">) {
+    this.#options = options;
+    this.#ranking = ranking;
+  }
+
+  /** A Group's document with its claim; `stored` is what the store has of it. Asked before the Group is ranked. */
+  claimed(
+    id: ObjectName,
+    document: GroupDocument | undefined,
+    stored: GroupDocument | undefined,
+  ): GroupDocument | undefined {
+    if (document === undefined) return undefined;
+    const { adminNamespace, documents } = this.#options;
+    const { spec } = document;
+    const tenant = adminNamespace !== undefined && id.namespace !== adminNamespace && { tenant: true as const };
+    const inherited = stored === undefined ? this.#inherited(id, spec) : undefined;
+    return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.index)), ...tenant });
+  }
+
+  /** The claim of a new Group whose namespace has another one with this selector, or had one a moment ago. */
+  #inherited({ namespace, name }: ObjectName, spec: GroupSpec): Claim | undefined {
+    const { documents, sha256 } = this.#options;
+    const known = this.#ranking.claimIn(namespace, selectorText(spec.selector, spec.expressions));
+    if (known !== undefined) return known;
+    const textAt = (path: string) => documents.textAt(path);
+    const claimedAt = claimLeft(`${namespace}/${name}`, spec, { sha256, textAt });
+    return claimedAt === undefined ? undefined : { claimedAt };
+  }
+}
