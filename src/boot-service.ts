@@ -20,7 +20,6 @@ import { assets } from "./http/assets.ts";
 import { bootFastPath } from "./http/boot-fast-path.ts";
 import { bootRoutes } from "./http/boot-routes.ts";
 import { Clients } from "./http/client-shares.ts";
-import { connectionsWithin } from "./http/connection-limit.ts";
 import { answerError } from "./http/errors.ts";
 import { guardedRoutes } from "./http/guarded-routes.ts";
 import { LargeBodies } from "./http/large-bodies.ts";
@@ -32,7 +31,7 @@ import { watchedConfigs } from "./http/watched-configs.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
 import type { Metrics } from "./lib/metrics.ts";
-import { maxOpenFiles } from "./open-files.ts";
+import { connectionLimitOf } from "./open-files.ts";
 import type { Signer, SignerOptions } from "./sign/signer.ts";
 
 export interface BootServiceOptions {
@@ -68,6 +67,7 @@ export class BootService {
   readonly index: BootIndex;
   readonly #history: History;
   readonly #freshness: Freshness;
+  readonly #clients: Clients;
   readonly #renderThread: RenderThread;
   readonly #slowWork: SlowWork;
   readonly #options: BootServiceOptions;
@@ -85,6 +85,7 @@ export class BootService {
     const { config, clock, metrics } = options;
     this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
     this.#history = new History({ clock, metrics });
+    this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     this.#renderThread = new RenderThread({ clock });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
     this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock, freshness: this.#freshness });
@@ -96,7 +97,8 @@ export class BootService {
    */
   async listenForOperators(behind: Behind): Promise<Address> {
     const { config, log, clock, metrics, version } = this.#options;
-    const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true });
+    const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
+    const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true, connections });
     this.#freshness.provenBy(behind.provenAtMs);
     const text = () => {
       behind.measure();
@@ -158,11 +160,11 @@ export class BootService {
     const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
     await this.#openSigners();
-    const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const clients = this.#clients;
     const large = new LargeBodies();
     const fastPath = bootFastPath({ configs, ...this.#signers, accessLog: access, clients, large });
     const { observe } = access;
-    const connections = this.#connectionLimit(clients);
+    const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
     const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
     await server.app.register(bootRoutes, { configs, ...this.#signers, clients, large });
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
@@ -226,13 +228,6 @@ export class BootService {
     const { Signer: LoadedSigner } = await import("./sign/signer.ts");
     const part = key.option === "grub-signing" ? "grub-sign" : "sign";
     return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
-  }
-
-  #connectionLimit(clients: Clients) {
-    const openFiles = maxOpenFiles();
-    if (openFiles === undefined) return undefined;
-    const onRefused = () => this.#options.metrics.bootConnectionsRefused.inc();
-    return { maxConnections: connectionsWithin(openFiles), clients, onRefused };
   }
 
   async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {

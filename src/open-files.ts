@@ -1,6 +1,16 @@
 /** How many files and connections this process may have open. */
 
 import { readFileSync } from "node:fs";
+import type { Clients } from "./http/client-shares.ts";
+import { connectionsWithin, type Listener } from "./http/connection-limit.ts";
+
+/** What `createServer` takes as `connections`; undefined where the system tells no limit. */
+export function connectionLimitOf(listener: Listener, clients: Clients, onRefused: () => void) {
+  const openFiles = maxOpenFiles();
+  return openFiles === undefined
+    ? undefined
+    : { maxConnections: connectionsWithin(openFiles)[listener], clients, onRefused };
+}
 
 /** The limit as Linux tells it, which Node has raised as far as it may be; undefined where it is not told, or is none. */
 export function maxOpenFiles(): number | undefined {

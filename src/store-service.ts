@@ -5,6 +5,7 @@ import { advertisedAuthority } from "./advertise.ts";
 import type { ServeConfig } from "./config.ts";
 import { backupRoutes } from "./http/backup-routes.ts";
 import { BackupStreams } from "./http/backup-streams.ts";
+import { Clients } from "./http/client-shares.ts";
 import { followRoutes } from "./http/follow-routes.ts";
 import { FollowStreams } from "./http/follow-streams.ts";
 import { KeyAnswers } from "./http/keys-answers.ts";
@@ -24,6 +25,7 @@ import { StartError } from "./lib/start-error.ts";
 import { localTokenFile, openLocalToken } from "./lib/token-file.ts";
 import { FileProblem } from "./lib/watched-files.ts";
 import type { ClusterTrust } from "./model/cluster-trust.ts";
+import { connectionLimitOf } from "./open-files.ts";
 import { signsOfLife } from "./signs-of-life.ts";
 import type { Store } from "./store/store.ts";
 import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
@@ -71,11 +73,13 @@ export class StoreService {
     const door = await this.#openDoor(log);
     this.#door = door;
     const answers = new KeyAnswers(store, config.storeMaxValueBytes);
+    const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const server = createServer({
       log,
       clock,
       answerError: keysErrors(store),
       isReadOnly: false,
+      connections: connectionLimitOf("store", clients, () => metrics.storeConnectionsRefused.inc()),
       rewriteUrl: keysRewriteUrl,
       limits: keysLimits,
       tls: door.tls,
@@ -92,6 +96,7 @@ export class StoreService {
     await server.app.register(keysRoutes, {
       store,
       answers,
+      clients,
       clock,
       advertiseUrl: () => this.#url,
     });

@@ -24,23 +24,35 @@ export interface ConnectionLimitOptions {
 /** A line for each would fill a disk when thousands come again and again. */
 const quietMs = 10_000;
 
-/** For downloads, the store's log and clients, followers, and whatever else is open: beside 512 downloads, this is ample. */
+/** For downloads, the store's log, and whatever else is open: beside 512 downloads, this is ample. */
 const reservedFiles = 2_048;
+
+/** Supervisors, scrapers and people. */
+const maxOperators = 256;
 
 /** So long one that is turned away may take to ask, in order to be told. */
 const farewellMs = 1_000;
 /** So many of them, as a part of all connections; more are closed without a word. */
 const farewellShare = 1 / 16;
 
-/** How many connections machines may have where the process may open so many files. */
-export function connectionsWithin(maxOpenFiles: number): number {
-  return Math.max(maxOpenFiles - reservedFiles, Math.floor(maxOpenFiles / 2));
+/** The listeners, by who asks there: machines, clients of the store, operators. */
+export type Listener = "boot" | "store" | "ops";
+
+/** How many connections each listener takes where the process may open so many files. Machines come first. */
+export function connectionsWithin(maxOpenFiles: number): Readonly<Record<Listener, number>> {
+  const store = Math.floor(maxOpenFiles / 4);
+  return {
+    boot: Math.max(maxOpenFiles - reservedFiles - store, Math.floor(maxOpenFiles / 2)),
+    store,
+    ops: Math.min(Math.floor(maxOpenFiles / 16), maxOperators),
+  };
 }
 
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #shares: Shares;
-  readonly #leaving = new Set<Socket>();
+  /** By the address and port of the other end: with TLS a request has another socket than its connection. */
+  readonly #leaving = new Set<string>();
   #toldAtMs = Number.NEGATIVE_INFINITY;
   #count = 0;
 
@@ -59,7 +71,7 @@ export class ConnectionLimit {
 
   /** True for a connection that is turned away: its request is answered 503. */
   isLeaving(socket: Socket): boolean {
-    return this.#leaving.size > 0 && this.#leaving.has(socket);
+    return this.#leaving.size > 0 && this.#leaving.has(peerOf(socket));
   }
 
   #enter(socket: Socket): void {
@@ -75,9 +87,10 @@ export class ConnectionLimit {
 
   async #farewell(socket: Socket): Promise<void> {
     const closed = new AbortController();
-    this.#leaving.add(socket);
+    const peer = peerOf(socket);
+    this.#leaving.add(peer);
     socket.once("close", () => {
-      this.#leaving.delete(socket);
+      this.#leaving.delete(peer);
       closed.abort();
     });
     await this.#options.clock.sleep(farewellMs, closed.signal);
@@ -93,4 +106,8 @@ export class ConnectionLimit {
     log.error({ count: this.#count, maxConnections }, what);
     this.#count = 0;
   }
+}
+
+function peerOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }

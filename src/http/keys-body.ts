@@ -7,7 +7,7 @@ import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { Shares } from "../lib/shares.ts";
 import { StoreError } from "../store/refusal.ts";
-import { Clients, type Holder } from "./client-shares.ts";
+import type { Clients, Holder } from "./client-shares.ts";
 import { isForm } from "./keys-form.ts";
 
 // As many bytes as the reference reads (net/http, Request.ParseForm).
@@ -35,12 +35,14 @@ export interface BodyReader {
   textOf(request: FastifyRequest): string;
 }
 
-/** @param readsAny tells requests of which any body is read. */
-export function createBodyReader(readsAny: (request: FastifyRequest) => boolean): BodyReader {
+/**
+ * @param readsAny tells requests of which any body is read.
+ * @param clients tells whose a request is.
+ */
+export function createBodyReader(readsAny: (request: FastifyRequest) => boolean, clients: Clients): BodyReader {
   const contentTypes = new WeakMap<FastifyRequest, string>();
   const bodies = new WeakMap<FastifyRequest, ParsedBody>();
   const received = new Shares({ limit: maxReceivedBytes });
-  const clients = new Clients();
   return {
     take: (request) => {
       const contentType = request.raw.headers["content-type"];
@@ -57,7 +59,7 @@ export function createBodyReader(readsAny: (request: FastifyRequest) => boolean)
     formOf: (request) => {
       if (!hasForm(request) || !isForm(contentTypes.get(request))) return undefined;
       const body = bodies.get(request);
-      if (body === "tooMany") throw new StoreError("tooManyBodies", "too many bodies are being received", 0);
+      if (body === "tooMany") throw new StoreError("crowded", "too many bodies are being received", 0);
       if (body === "tooLarge") throw new StoreError("invalidForm", "http: POST too large", 0);
       return body?.toString("latin1");
     },

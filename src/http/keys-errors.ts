@@ -3,7 +3,7 @@
  * What cannot be a request at all is answered as Go's net/http does, in plain text.
  */
 
-import { StoreError } from "../store/refusal.ts";
+import { refusals, StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
 import { type AnswerError, type ErrorAnswer, RequestError, type RequestRefusal, requestRefusals } from "./errors.ts";
 import { refusalAnswer } from "./keys-answers.ts";
@@ -24,7 +24,9 @@ export function keysErrors(store: Store): AnswerError {
     }
     if (thrown.reason === "badRequest") return { status: 400, headers: plainHeaders, body: "400 Bad Request" };
     const { status, text } = requestRefusals[thrown.reason];
-    return errorAnswer(store, status, new StoreError("invalidForm", causes[thrown.reason] ?? text, 0));
+    const refusal = status === refusals.crowded.status ? "crowded" : "invalidForm";
+    const answer = errorAnswer(store, status, new StoreError(refusal, causes[thrown.reason] ?? text, 0));
+    return { ...answer, headers: { ...answer.headers, ...thrown.headers } };
   };
 }
 

@@ -13,6 +13,7 @@ import { unreachable } from "../lib/errors.ts";
 import type { StorePath } from "../store/node.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
+import { Clients } from "./client-shares.ts";
 import { type KeyAnswers, refuseLongKey } from "./keys-answers.ts";
 import { type BodyReader, createBodyReader } from "./keys-body.ts";
 import { type Endpoint, type EndpointContext, endpointsOf, membersPrefix } from "./keys-endpoints.ts";
@@ -28,6 +29,8 @@ export interface KeysRoutesOptions {
   readonly clock: Clock;
   /** Of the same store. */
   readonly answers: KeyAnswers;
+  /** Tells whose a request is, where clients share. */
+  readonly clients?: Clients;
   /** What members and machines tell clients to use; asked for each answer. */
   readonly advertiseUrl: () => string;
 }
@@ -49,8 +52,9 @@ interface Context {
 }
 
 export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, options) => {
-  const { store, answers } = options;
-  const bodies = createBodyReader(({ routeOptions }) => routeOptions.url?.startsWith(membersPrefix) === true);
+  const { store, answers, clients = new Clients() } = options;
+  const readsAny = ({ routeOptions }: FastifyRequest) => routeOptions.url?.startsWith(membersPrefix) === true;
+  const bodies = createBodyReader(readsAny, clients);
   const listings = new OpenListings(options);
   const context: Context = { store, answers, watches: new OpenWatches(store), listings, bodies };
   app.addHook("onRequest", async (request, reply) => {

@@ -58,7 +58,7 @@ function bootMetrics(registers: Registry[]) {
     }),
     bootConnectionsRefused: new Counter({
       name: "davit_boot_connections_refused_total",
-      help: "Connections of machines turned away since the process may open no more files.",
+      help: "Connections of machines that were turned away.",
       registers,
     }),
     bootRefusals: new Counter({
@@ -81,6 +81,11 @@ function bootMetrics(registers: Registry[]) {
     historyLost: new Counter({
       name: "davit_boot_history_lost_total",
       help: "Answered requests of machines that came faster than the history could record them, and are not in it.",
+      registers,
+    }),
+    opsConnectionsRefused: new Counter({
+      name: "davit_ops_connections_refused_total",
+      help: "Connections to the operations port that were turned away.",
       registers,
     }),
     opsUnauthorized: new Counter({
@@ -159,6 +164,11 @@ function storeMetrics(registers: Registry[]) {
       registers,
     }),
     storeIndex: new Gauge({ name: "davit_store_index", help: "Changes applied to the store.", registers }),
+    storeConnectionsRefused: new Counter({
+      name: "davit_store_connections_refused_total",
+      help: "Connections of the store's clients that were turned away.",
+      registers,
+    }),
     storeUnauthorized: new Counter({
       name: "davit_store_unauthorized_total",
       help: "Requests to the store that were refused for want of the right credentials.",

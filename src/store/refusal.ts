@@ -38,8 +38,8 @@ export const refusals = {
   quotaExceeded: { code: 300, message: "Raft Internal Error", status: 500 },
   /** Our own. */
   tooManyWatchers: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
-  /** Our own: bodies that are being received take all the memory that there is for them. */
-  tooManyBodies: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
+  /** Our own: there is no room for more connections, bodies that are received, or answers that nobody reads. */
+  crowded: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
   historyCleared: { code: 401, message: "The event in requested index is outdated and cleared", status: 400 },
 } as const satisfies Record<string, Refusal>;
 

@@ -1,14 +1,22 @@
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { connect as connectTls } from "node:tls";
 import { promisify } from "node:util";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { Clients } from "../../src/http/client-shares.ts";
 import { connectionsWithin } from "../../src/http/connection-limit.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
+import { readTlsMaterial, ServerTls } from "../../src/http/server-tls.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
+import { type Authority, makeAuthority } from "../helpers/certificates.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
+import { missing } from "../helpers/requirements.ts";
+import { silentLog } from "../helpers/test-store.ts";
 
 const running: HttpServer[] = [];
 const sockets: Socket[] = [];
@@ -118,9 +126,44 @@ describe("one address among others", () => {
 });
 
 it.each([
-  { openFiles: 1_024, connections: 512 },
-  { openFiles: 20_000, connections: 17_952 },
-  { openFiles: 1_048_576, connections: 1_046_528 },
-])("$connections connections where $openFiles files may be open", ({ openFiles, connections }) => {
-  expect(connectionsWithin(openFiles)).toBe(connections);
+  { openFiles: 1_024, connections: { boot: 512, store: 256, ops: 64 } },
+  { openFiles: 4_096, connections: { boot: 2_048, store: 1_024, ops: 256 } },
+  { openFiles: 20_000, connections: { boot: 12_952, store: 5_000, ops: 256 } },
+  { openFiles: 1_048_576, connections: { boot: 784_384, store: 262_144, ops: 256 } },
+])("$openFiles open files are shared by the listeners, and some are left", ({ openFiles, connections }) => {
+  expect(connectionsWithin(openFiles)).toEqual(connections);
+  expect(Object.values(connections).reduce((sum, each) => sum + each)).toBeLessThan(openFiles);
+});
+
+describe.skipIf(missing("openssl"))("a connection by TLS", () => {
+  let folder: string;
+  let authority: Authority;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "davit-connections-"));
+    authority = makeAuthority(folder);
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it("is answered 503 when it is turned away, as any other", async () => {
+    const { cert, key } = authority.issue("server");
+    const tls = new ServerTls(readTlsMaterial([cert, key]));
+    const connections = { maxConnections: 8, clients: new Clients() };
+    const server = createServer({
+      log: silentLog,
+      clock: systemClock,
+      answerError,
+      isReadOnly: false,
+      connections,
+      tls,
+    });
+    running.push(server);
+    const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
+    for (let at = 0; at < 4; at++) await open(port, "127.0.0.2");
+    const socket = connectTls({ socket: await open(port, "127.0.0.2"), host: "127.0.0.1", ca: authority.cert });
+    sockets.push(socket.on("error", () => undefined));
+    await once(socket, "secureConnect");
+    socket.write("GET / HTTP/1.1\r\nHost: davit\r\n\r\n");
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 503 /);
+  });
 });

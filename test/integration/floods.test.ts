@@ -1,0 +1,110 @@
+/**
+ * One client floods a davit that may open 1,024 files; what it is asked beside that by others, on the same machine but by
+ * another address, is answered. Real processes, over loopback.
+ */
+
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generateKey } from "openpgp";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+
+const apiVersion = "davit.dev/v1alpha1";
+const startLimitMs = 90_000;
+const flooder = "127.0.0.66";
+
+const folder = mkdtempSync(join(tmpdir(), "davit-floods-"));
+const sockets: Socket[] = [];
+let davit: DavitProcess;
+
+beforeAll(async () => {
+  const manifests = join(folder, "manifests");
+  mkdirSync(manifests);
+  const ignition = { inline: '{"ignition":{"version":"3.4.0"}}' };
+  const spec = { boot: { kernel: "/assets/kernel" }, ignition };
+  const objects = [
+    { apiVersion, kind: "Profile", metadata: { name: "node" }, spec },
+    {
+      apiVersion,
+      kind: "Group",
+      metadata: { name: "node" },
+      spec: { profileRef: { name: "node" }, selector: { matchLabels: { os: "x" } } },
+    },
+  ];
+  for (const [at, object] of objects.entries()) writeFileSync(join(manifests, `${at}.json`), JSON.stringify(object));
+  const keyFile = join(folder, "key");
+  const { privateKey } = await generateKey({ type: "rsa", rsaBits: 3072, userIDs: { name: "k" }, format: "binary" });
+  writeFileSync(keyFile, privateKey, { mode: 0o600 });
+  const within = ["prlimit", "--nofile=1024:1024"];
+  davit = await startDavit({ manifests, dataDir: join(folder, "data"), args: ["--signing-key", keyFile], within });
+}, startLimitMs);
+
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+afterAll(async () => {
+  await davit?.stop("SIGKILL");
+  rmSync(folder, { recursive: true });
+});
+
+async function open(url: string, localAddress: string): Promise<Socket> {
+  const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1", localAddress });
+  sockets.push(socket.on("error", () => undefined));
+  await once(socket, "connect");
+  return socket;
+}
+
+const get = (target: string) => `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
+
+/** What a client of its own is answered first; empty when its connection is closed. */
+async function ask(url: string, target: string, localAddress = "127.0.0.1"): Promise<string> {
+  const socket = await open(url, localAddress);
+  socket.write(get(target));
+  const [answer = ""] = await Promise.race([once(socket, "data"), once(socket, "close").then(() => [])]);
+  socket.destroy();
+  return String(answer);
+}
+
+describe("one client", () => {
+  it("that wants thousands of signatures has nobody else wait for them", async () => {
+    let answered = 0;
+    let asked = 0;
+    for (let client = 0; client < 64; client++) {
+      const socket = await open(davit.bootUrl, flooder);
+      socket.on("data", (bytes) => {
+        answered += bytes.toString("latin1").split("HTTP/1.1 200").length - 1;
+      });
+      const targets = Array.from({ length: 30 }, () => get(`/metadata.sig?os=x&unique=${asked++}`));
+      socket.write(targets.join(""));
+    }
+    await expect.poll(() => answered, { timeout: 30_000 }).toBeGreaterThan(0);
+    for (const target of ["/metadata.sig?os=x&mac=52-54-00-a1-9c-ae", "/ignition.sig?os=x", "/ipxe.sig?os=x"]) {
+      const before = answered;
+      expect(await ask(davit.bootUrl, target)).toMatch(/^HTTP\/1\.1 200 /);
+      expect(answered - before).toBeLessThan(200);
+    }
+  });
+
+  it.each([
+    { listener: "boot", url: () => davit.bootUrl, target: "/ipxe?os=x", share: 256 },
+    { listener: "store", url: () => davit.storeUrl, target: "/v2/keys/", share: 128 },
+    { listener: "ops", url: () => davit.opsUrl, target: "/livez", share: 32 },
+  ])("that takes the connections of the $listener listener leaves others theirs", async ({ url, target, share }) => {
+    for (let at = 0; at < share + 1; at++) await open(url(), flooder);
+    const refused = await ask(url(), target, flooder);
+    expect(refused).toMatch(/^HTTP\/1\.1 503 /);
+    expect(refused).toMatch(/\r\nRetry-After: 5\r\n/i);
+    expect(await ask(url(), target)).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("of the store that is refused is answered in the form of the store", async () => {
+    for (let at = 0; at < 130; at++) await open(davit.storeUrl, flooder);
+    expect(await ask(davit.storeUrl, "/v2/keys/a", flooder)).toContain(
+      '{"errorCode":300,"message":"Raft Internal Error"',
+    );
+  });
+});
