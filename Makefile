@@ -29,7 +29,7 @@ test-firmware: install ## boot every firmware and loader, one at a time, and wri
 test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)
 	@npm --silent run test:cluster-long
 
-test-chaos: install ## 2,000 random changes and faults beside 200 machines, half an hour; DAVIT_TEST_CHANGES=N does fewer (needs make cluster-tools)
+test-chaos: install ## 2,000 random changes and faults beside 200 machines, half an hour; DAVIT_TEST_CHANGES=N does another number (needs make cluster-tools)
 	@npm --silent run test:chaos
 
 test-store-long: install ## kill davit 200 times under 64 writers; DAVIT_TEST_SEED=N repeats a run's choices

@@ -16,9 +16,10 @@ import { Rack } from "../cluster/rack.ts";
 import { type DavitBootProcess, startDavitBoot, storeOf } from "../helpers/davit-process.ts";
 import { seededPick } from "../helpers/fault-files.ts";
 import { firstWorld, installer, type Kind, type Operation, Operations, type Pick } from "./operations.ts";
+import { unsettled } from "./outcome.ts";
 import { Relay } from "./relay.ts";
-import { type Machine, markMac, Witness } from "./witness.ts";
-import { configMapName, givenBy, groupSpec, ignitionOf, profileSpec, type World } from "./world.ts";
+import { fleet, markMac, Witness } from "./witness.ts";
+import { configMapName, groupSpec, ignitionOf, profileSpec, type World } from "./world.ts";
 
 export interface ChaosOptions {
   readonly seed: number;
@@ -34,14 +35,7 @@ const maxStaleMs = 4_000;
 const slackMs = 4_000;
 const patienceMs = 120_000;
 
-const machines: readonly Machine[] = Array.from({ length: machineCount }, (_, at) => {
-  const digits = at.toString(16).padStart(4, "0");
-  const mac = `52:54:00:01:${digits.slice(0, 2)}:${digits.slice(2)}`;
-  return {
-    name: `node-${at}`,
-    labels: { mac, serial: `SN${digits}`, uuid: `00000000-0000-4000-8000-00000001${digits}` },
-  };
-});
+const machines = fleet(machineCount);
 
 interface Saved {
   readonly copy: EtcdCopy;
@@ -144,25 +138,10 @@ export class ChaosRun {
     await this.#change({ ...this.#operations.next(this.#world), what: "the end", writes: [], world: this.#world });
   }
 
-  /** Machines that get another boot than the objects give, once that has had time to settle; each with what it gets. */
+  /** As the function of that name. */
   async unsettled(): Promise<readonly string[]> {
-    const limit = systemClock.monotonicMs() + patienceMs;
-    for (;;) {
-      const wrong = [...(await this.#wrongAt("serve")), ...(await this.#wrongAt("follower"))];
-      if (wrong.length === 0 || systemClock.monotonicMs() > limit) return wrong;
-      await systemClock.sleep(500);
-    }
-  }
-
-  async #wrongAt(davit: string): Promise<readonly string[]> {
-    const wrong: string[] = [];
-    for (const machine of machines) {
-      const { status, body } = await this.#witness.answer(davit, machine, "ipxe");
-      const got = /^kernel \S*\/assets\/(\S+)/m.exec(body)?.[1] ?? (/^exit/m.test(body) ? "local" : status);
-      const given = givenBy(this.#world, machine.labels);
-      if (!isAnswer(given, got)) wrong.push(`${davit} ${machine.name}: ${got} for ${JSON.stringify(given)}`);
-    }
-    return wrong;
+    const davits = ["serve", "follower"];
+    return await unsettled({ witness: this.#witness, davits, machines, world: this.#world });
   }
 
   async stop(): Promise<void> {
@@ -283,13 +262,6 @@ export class ChaosRun {
       ...["--max-staleness", `${maxStaleMs}ms`],
     ]);
   }
-}
-
-function isAnswer(given: ReturnType<typeof givenBy>, got: string | number): boolean {
-  if (typeof given === "object") return got === given.kernel;
-  if (given === "local") return got === "local";
-  if (given === "wait") return got === 503;
-  return given === "unsure" || got === 404;
 }
 
 const collections: Readonly<Record<Kind, string>> = {

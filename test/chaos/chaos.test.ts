@@ -1,34 +1,56 @@
 /**
- * The first law under chaos: `make test-chaos`. `DAVIT_TEST_CHANGES` and `DAVIT_TEST_SEED` set how many changes, and from
- * which seed.
+ * The first law under chaos, of objects in a cluster and of files in a directory. Some two minutes of it belong to every
+ * run of the suites; `make test-chaos` does half an hour. `DAVIT_TEST_CHANGES` and `DAVIT_TEST_SEED` set how many changes,
+ * and from which seed.
  */
 
 import { randomInt } from "node:crypto";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { missing } from "../helpers/requirements.ts";
 import { ChaosRun } from "./chaos-run.ts";
+import { DirectoryRun } from "./directory-run.ts";
+import type { Witness } from "./witness.ts";
 
-const operations = Number(process.env.DAVIT_TEST_CHANGES ?? 2_000);
+const operations = Number(process.env.DAVIT_TEST_CHANGES ?? 100);
 const seed = Number(process.env.DAVIT_TEST_SEED ?? randomInt(1_000_000));
 const paceMs = 500;
+// A file takes seconds to be written.
+const fileOperations = Math.ceil(operations / 5);
 // A change takes some hundred milliseconds, a disturbance seconds, on a machine that may be busy.
 const timeoutMs = 300_000 + operations * 5_000;
 
-it.skipIf(missing("kube-apiserver", "chaos"))(
-  `${operations} random changes install no machine that its objects do not (seed ${seed})`,
-  { timeout: timeoutMs },
-  async () => {
-    const run = await ChaosRun.start({ seed, operations, paceMs });
-    try {
-      await run.run();
-      const unsettled = await run.unsettled();
-      process.stdout.write(`${run.summary}\n`);
-      expect(run.witness.breaches).toEqual([]);
-      expect(unsettled).toEqual([]);
-      // Else nothing was tried.
-      for (const davit of ["serve", "follower"]) expect(run.witness.counts.get(`${davit} install`)).toBeGreaterThan(0);
-    } finally {
-      await run.stop();
-    }
-  },
-);
+interface Run {
+  readonly witness: Witness;
+  readonly summary: string;
+  run(): Promise<void>;
+  unsettled(): Promise<readonly string[]>;
+  stop(): Promise<void>;
+}
+
+/** Does the run; `davits` must have installed machines, else nothing was tried. */
+async function survives(run: Run, davits: readonly string[]): Promise<void> {
+  try {
+    await run.run();
+    const unsettled = await run.unsettled();
+    process.stdout.write(`${run.summary}\n`);
+    expect(run.witness.breaches).toEqual([]);
+    expect(unsettled).toEqual([]);
+    for (const davit of davits) expect(run.witness.counts.get(`${davit} install`)).toBeGreaterThan(0);
+  } finally {
+    await run.stop();
+  }
+}
+
+describe.concurrent("no machine is installed that its objects do not install", () => {
+  it.skipIf(missing("kube-apiserver"))(
+    `through ${operations} random changes in a cluster (seed ${seed})`,
+    { timeout: timeoutMs },
+    async () => {
+      await survives(await ChaosRun.start({ seed, operations, paceMs }), ["serve", "follower"]);
+    },
+  );
+
+  it(`through ${fileOperations} random changes of files (seed ${seed})`, { timeout: timeoutMs }, async () => {
+    await survives(await DirectoryRun.start({ seed, operations: fileOperations, paceMs }), ["directory"]);
+  });
+});

@@ -12,6 +12,18 @@ export interface Machine {
   readonly labels: Labels;
 }
 
+/** So many machines, each with a mac, a serial and a uuid of its own. */
+export function fleet(count: number): readonly Machine[] {
+  return Array.from({ length: count }, (_, at) => {
+    const digits = at.toString(16).padStart(4, "0");
+    const mac = `52:54:00:01:${digits.slice(0, 2)}:${digits.slice(2)}`;
+    return {
+      name: `node-${at}`,
+      labels: { mac, serial: `SN${digits}`, uuid: `00000000-0000-4000-8000-00000001${digits}` },
+    };
+  });
+}
+
 export interface WitnessOptions {
   readonly machines: readonly Machine[];
   /** Where davits answer machines, by their names; undefined while one is down. */
@@ -46,6 +58,7 @@ export interface Breach {
 const endpoints = ["ipxe", "ipxe", "ipxe", "grub", "ignition"] as const;
 const pauseMs = 4;
 const longestAnswerMs = 15_000;
+const historyLength = 12;
 
 export class Witness {
   readonly breaches: Breach[] = [];
@@ -133,8 +146,10 @@ export class Witness {
       ({ world, number, untilMs }) =>
         number >= shown && untilMs >= fromMs - staleMs && installs(world, machine.labels, installer),
     );
-    if (isSaid) return;
-    const after = this.#eras.slice(-5).map(({ number, what }) => `${number}: ${what}`);
+    // The first one of a machine says what there is to say.
+    const isKnown = this.breaches.some((breach) => breach.davit === davit && breach.machine === machine.name);
+    if (isSaid || isKnown) return;
+    const after = this.#eras.slice(-historyLength).map(({ number, what }) => `${number}: ${what}`);
     this.breaches.push({ davit, machine: machine.name, endpoint, atMs: fromMs, after });
   }
 

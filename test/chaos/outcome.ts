@@ -1,0 +1,44 @@
+/** What machines get once nothing changes any more, held against what the objects say. */
+
+import { systemClock } from "../../src/lib/clock.ts";
+import type { Machine, Witness } from "./witness.ts";
+import { type Given, givenBy, type World } from "./world.ts";
+
+export interface Outcome {
+  readonly witness: Witness;
+  readonly davits: readonly string[];
+  readonly machines: readonly Machine[];
+  readonly world: World;
+}
+
+const patienceMs = 120_000;
+
+/** Machines that get another boot than the objects give, once that has had time to settle; each with what it gets. */
+export async function unsettled(outcome: Outcome): Promise<readonly string[]> {
+  const limit = systemClock.monotonicMs() + patienceMs;
+  for (;;) {
+    const wrong = await wrongAnswers(outcome);
+    if (wrong.length === 0 || systemClock.monotonicMs() > limit) return wrong;
+    await systemClock.sleep(500);
+  }
+}
+
+async function wrongAnswers({ witness, davits, machines, world }: Outcome): Promise<readonly string[]> {
+  const wrong: string[] = [];
+  for (const davit of davits) {
+    for (const machine of machines) {
+      const { status, body } = await witness.answer(davit, machine, "ipxe");
+      const got = /^kernel \S*\/assets\/(\S+)/m.exec(body)?.[1] ?? (/^exit/m.test(body) ? "local" : status);
+      const given = givenBy(world, machine.labels);
+      if (!isAnswer(given, got)) wrong.push(`${davit} ${machine.name}: ${got} for ${JSON.stringify(given)}`);
+    }
+  }
+  return wrong;
+}
+
+function isAnswer(given: Given, got: string | number): boolean {
+  if (typeof given === "object") return got === given.kernel;
+  if (given === "local") return got === "local";
+  if (given === "wait") return got === 503;
+  return given === "unsure" || got === 404;
+}
