@@ -52,7 +52,9 @@ export function isOneWord(text: Pieces): boolean {
     else if (!isQuoted && endsWord(letter)) return false;
   }
   const first = letters[0];
-  const begin = letters[letters.findIndex(({ letter }, at) => at > 0 && letter === "=") + 1];
+  // A `=` that a word begins with is a part of its name, also behind a quote.
+  const nameAt = first?.letter === '"' ? 1 : 0;
+  const begin = letters[letters.findIndex(({ letter }, at) => at > nameAt && letter === "=") + 1];
   const isUnquoted = [first, begin].some((at) => at?.letter === '"');
   const dropped = isUnquoted ? [first, begin, letters.at(-1)] : [];
   return !(isQuoted || dropped.some((at) => at?.letter === '"' && at.isValue));

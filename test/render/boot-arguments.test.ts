@@ -89,6 +89,10 @@ describe("a value is one argument to Linux, whoever hands it over", () => {
     expect(readBoth({ args: ["note={{v}}"] }, v).ipxe).toBe(ipxe);
   });
 
+  it("a value alone is refused where Linux would drop a quote of it", () => {
+    expect(readBoth({ args: ["{{v}}"] }, '==""').ipxe).toBe("valueIsNoWord");
+  });
+
   it("a token in a value is none to GRUB", () => {
     expect(readBoth({ args: ["note={{v}}"] }, `\${mac}`).grub).toEqual([`note=\${mac}`]);
   });
