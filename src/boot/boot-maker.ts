@@ -4,6 +4,7 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
+import { TextCache } from "../lib/text-cache.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
 import { type Boot, type GenericFormat, type TemplatePart, withArguments } from "../model/profile.ts";
@@ -19,7 +20,6 @@ import { compileTemplate, type Template } from "../render/template.ts";
 import { RenderBudget, TooLongHere } from "../render/template-limits.ts";
 import { bootVariables, type RequestReads, templateVariables } from "../render/variables.ts";
 import { CheckedTexts } from "./checked-texts.ts";
-import { TextCache } from "./text-cache.ts";
 
 /** What everything is made of. */
 interface Scope {

@@ -4,9 +4,9 @@
  * broken config ask again and again.
  */
 
+import { TextCache } from "../lib/text-cache.ts";
 import { RenderError } from "../render/render-error.ts";
 import { counted, type Rendered } from "../render/rendered.ts";
-import { TextCache } from "./text-cache.ts";
 
 /** Four of the largest YAML texts (1 MiB, counted as 2), or a thousand of 4 KiB; there is one cache for each kind. */
 const limitBytes = 8 * 1024 * 1024;

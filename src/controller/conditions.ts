@@ -3,6 +3,7 @@
 import type { Position } from "../lib/position.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import type { FindingCode } from "../model/findings.ts";
+import type { ProfileContent } from "../model/profile.ts";
 import type { Condition, ObjectStatus, Refusal } from "../model/source.ts";
 
 /** A field of an object, such as `spec.boot.args[2]`, and a place in the template that it holds or names. */
@@ -17,6 +18,7 @@ export interface Finding {
   readonly reason:
     | "InvalidTemplate"
     | "InvalidURL"
+    | "UndefinedVariable"
     | "TooLarge"
     | "Refused"
     | "NotPermitted"
@@ -55,6 +57,8 @@ export interface Outcome {
   readonly status: ObjectStatus | undefined;
   /** What the status tells, one by one; undefined where nothing could be looked at. */
   readonly told?: Findings;
+  /** Of a Profile that is looked at: what its machines get. */
+  readonly content?: ProfileContent | undefined;
 }
 
 /** What a reconcile found. */

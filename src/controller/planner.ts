@@ -5,9 +5,10 @@
  */
 
 import type { Log } from "../lib/log.ts";
-import { type GroupDocument, groupPath, ownerName, twinName } from "../model/documents.ts";
+import { type GroupDocument, groupPath, twinName } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
+import type { ProfileContent } from "../model/profile.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
 import { Claims } from "./claimed.ts";
 import { type Findings, failedStatus, type Outcome } from "./conditions.ts";
@@ -16,7 +17,9 @@ import type { Documents, DocumentWrite } from "./documents.ts";
 import { draftGroup, type GroupDraft, groupStandIn, type KnownGroup } from "./draft-group.ts";
 import { Faults } from "./faults.ts";
 import { HiddenMachines } from "./hidden-machines.ts";
-import { profileOutcome } from "./profile-outcome.ts";
+import { addTo, byKey, groupName, isGroup, twinOf, withoutThose } from "./names.ts";
+import { Pairs } from "./pairs.ts";
+import { profileOutcome, profileStanding } from "./profile-outcome.ts";
 import { Ranking } from "./ranking.ts";
 import { groupChanges, reconcileGroup, withTie } from "./reconcile-group.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
@@ -85,6 +88,8 @@ interface Draft {
   /** Of Profiles. */
   readonly tombstones: TombstoneWrite[];
   readonly passings: Passing[];
+  /** What the Profiles of this step come to, by their keys. */
+  readonly contents: Map<string, ProfileContent>;
   /** By their keys, as the names below. */
   readonly names: Map<string, ObjectName>;
   readonly alsoLookAt: Map<string, ObjectName>;
@@ -102,6 +107,7 @@ export class Planner {
   readonly #claims: Claims;
   readonly #world: ProfileWorld;
   readonly #faults: Faults;
+  readonly #pairs: Pairs;
   readonly #refusedProfiles = new Set<string>();
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
@@ -119,8 +125,15 @@ export class Planner {
     this.#faults = new Faults(log);
     this.hidden = new HiddenMachines(source);
     this.withheld = new Withheld(source);
+    this.#pairs = new Pairs({
+      view: () => source.view,
+      documents,
+      sha256,
+      groupsOf: (profile) => this.#dependents.of(profile),
+    });
     this.#world = {
       sha256,
+      losses: (profile, next, lastGood) => this.#pairs.judge(profile, next, lastGood),
       checkTemplate,
       isGone: (name) => source.view.isGone(name),
       configMap: (namespace, name) => source.view.get("ConfigMap", namespace, name),
@@ -171,13 +184,15 @@ export class Planner {
       changes: [],
       tombstones: [],
       passings: [],
+      contents: new Map(),
       names: byKey(names),
       alsoLookAt: new Map(),
       recount: new Map(),
     };
     // All references and selectors first, since statuses tell of them.
     const groups = this.#draftGroups(draft);
-    for (const name of draft.names.values()) if (name.kind === "Profile") this.#planProfile(name, draft);
+    for (const name of draft.names.values())
+      if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
     for (const group of groups) this.#planGroup(group, draft);
     const tombstones = [...tombstoneWrites(draft.passings, this.#tombstoneOptions), ...draft.tombstones];
     return {
@@ -198,8 +213,9 @@ export class Planner {
   }
 
   /** Takes in what the step's Groups are now, and adds those to the step that have the selector of one that changed. */
-  #draftGroups(draft: Draft): readonly GroupPlan[] {
+  #draftGroups(draft: Draft): GroupPlan[] {
     this.#addDoubted(draft.names);
+    this.#pairs.addBound(draft.names, (name) => addTo(draft.names, name));
     const named = [...draft.names.values()].filter(isGroup);
     const groups = named.map((id) => this.#draftGroup(id, draft));
     const { siblings, others } = this.#ranking.takeAffected();
@@ -282,8 +298,8 @@ export class Planner {
     const { id, stored } = group;
     const { changes, told, findings, document } = this.#faults.guard(
       id,
-      () => this.#groupOutcome(group),
-      () => this.#groupOutcome(this.#failGroup(id)),
+      () => this.#groupOutcome(group, draft),
+      () => this.#groupOutcome(this.#failGroup(id), draft),
     );
     draft.changes.push(...changes);
     draft.passings.push({
@@ -296,26 +312,30 @@ export class Planner {
     draft.planned.push({ name: id, status: told, isRemoved, told: findings });
   }
 
-  #groupOutcome({ id, draft: drafted, document, twin, failed }: GroupPlan) {
+  #groupOutcome({ id, stored, draft: planned, document: wanted, twin, failed }: GroupPlan, { contents }: Draft) {
+    const { document, draft: drafted } = this.#pairs.settle({ id, stored, draft: planned, document: wanted }, contents);
     const own = document && groupOf(id, document);
     const isTied = own !== undefined && this.#ranking.isTied(own);
     const marked = own && this.hidden.mark(withTie(document, isTied), id.namespace, own);
     const path = groupPath(id.namespace, id.name);
-    const storedText = this.#options.documents.textAt(path);
+    const { source, documents } = this.#options;
+    const storedText = documents.textAt(path);
     const outcome: Outcome =
       drafted === undefined
         ? { changes: groupChanges(path, marked, storedText), status: failed }
         : reconcileGroup({ ...drafted, document: marked }, storedText, {
-            profile: (namespace, name) => this.#profile(namespace, name),
+            profile: (namespace, name) =>
+              profileStanding(source.view, { namespace, name }, documents.profile(namespace, name)),
             standingOf: (other) => this.#ranking.standingOf(other),
             checkTemplate: this.#world.checkTemplate,
           });
     const twinPath = groupPath(id.namespace, twinName(id.name));
-    const ofTwin = groupChanges(twinPath, twin, this.#options.documents.textAt(twinPath));
+    const ofTwin = groupChanges(twinPath, twin, documents.textAt(twinPath));
     return { changes: [...ofTwin, ...outcome.changes], told: outcome.status, findings: outcome.told, document };
   }
 
-  #planProfile(id: ObjectName, draft: Draft): void {
+  /** @returns the Groups that have to change with it and are not in the step. */
+  #planProfile(id: ObjectName, draft: Draft): readonly GroupPlan[] {
     const { source, documents } = this.#options;
     const { namespace, name } = id;
     const object = source.view.get("Profile", namespace, name);
@@ -323,26 +343,42 @@ export class Planner {
     const stored = documents.profile(namespace, name);
     const isStored = stored.document !== undefined;
     const comesOrGoes = (newest === undefined) === isStored;
-    const readers = this.#hasNewVerdict(id) || comesOrGoes ? this.dependentsOf(id) : [];
-    for (const reader of readers) addTo(draft.alsoLookAt, reader);
+    for (const reader of this.#readersOfVerdict(id, comesOrGoes)) addTo(draft.alsoLookAt, reader);
     const groupCount = this.#dependents.countOf(id);
     const isGone = newest === undefined && source.view.isGone(id);
     const isOutOfView = newest === undefined && !isGone;
     this.#noteWithheld(id, isOutOfView && isStored);
     if (isGone || object !== undefined) this.#dependents.update(id, object);
     const around = { view: source.view, world: this.#world, faults: this.#faults };
-    const { changes, status, told } = profileOutcome(id, stored, around);
+    const { changes, status, told, content } = this.#pairs.judging(id, draft.alsoLookAt, () =>
+      profileOutcome(id, stored, around),
+    );
     draft.changes.push(...changes);
     const passing = { name: id, before: isStored, after: newest !== undefined };
     if (!isOutOfView) draft.tombstones.push(...profileTombstoneWrites(passing, this.#tombstoneOptions));
     const isRemoved = isGone && changes.length > 0;
     draft.planned.push({ name: id, status: status && { ...status, groupCount }, isRemoved, told });
+    return this.#draftDoubted(id, { changes, content }, draft);
+  }
+
+  /** Takes in what a Profile comes to. @returns the Groups that change with it and are not in the step. */
+  #draftDoubted(id: ObjectName, { changes, content }: Pick<Outcome, "changes" | "content">, draft: Draft) {
+    if (content === undefined) return [];
+    draft.contents.set(objectKey(id), content);
+    const doubted = changes.length === 0 ? [] : this.#pairs.doubted(id, content);
+    const others = doubted.filter((name) => !draft.names.has(objectKey(name)));
+    for (const name of others) addTo(draft.names, name);
+    return others.map((name) => this.#draftGroup(name, draft));
   }
 
   /** An object that is refused, or not known as a whole yet, is there: nothing of it waits for a deletion. */
   #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
     const { view } = this.#options.source;
     this.withheld.note(id, isOutOfView && (view.refusalOf(id) ?? view.pendingOf?.(id)) === undefined);
+  }
+
+  #readersOfVerdict(id: ObjectName, comesOrGoes: boolean): Iterable<ObjectName> {
+    return this.#hasNewVerdict(id) || comesOrGoes ? this.dependentsOf(id) : [];
   }
 
   /** True when the newest version of a Profile is refused and was not, or the other way round, when last planned. */
@@ -353,48 +389,9 @@ export class Planner {
     if (isRefused) this.#refusedProfiles.add(key);
     return isRefused !== wasRefused;
   }
-
-  /** There is in view, or refused or out of view for now and still served from the store. */
-  #profile(namespace: string, name: string): "there" | "refused" | "missing" {
-    const { source, documents } = this.#options;
-    const id = { kind: "Profile", namespace, name } as const;
-    if (source.view.get("Profile", namespace, name) ?? source.view.pendingOf?.(id)) return "there";
-    const { document } = documents.profile(namespace, name);
-    const isServed = document !== undefined && document.failed !== true;
-    if (isServed && !source.view.isGone(id)) return "there";
-    return source.view.refusalOf(id) === undefined ? "missing" : "refused";
-  }
-}
-
-function isGroup({ kind }: ObjectName): boolean {
-  return kind === "Group";
 }
 
 /** As the boot service has it, but for a tie that was stored: whether there is one now is asked. */
 function groupOf({ namespace, name }: ObjectName, document: GroupDocument): Group {
   return toGroup(namespace, name, document.spec, { ...document, tied: false });
-}
-
-/** From `namespace/name`, which may be that of a twin. */
-function groupName(id: string): ObjectName {
-  const [namespace = "", name = ""] = id.split("/");
-  return { kind: "Group", namespace, name: ownerName(name) };
-}
-
-function twinOf(id: ObjectName): ObjectName {
-  return { ...id, name: twinName(id.name) };
-}
-
-function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {
-  const all = new Map<string, ObjectName>();
-  for (const name of names) addTo(all, name);
-  return all;
-}
-
-function addTo(names: Map<string, ObjectName>, name: ObjectName): void {
-  names.set(objectKey(name), name);
-}
-
-function withoutThose(names: ReadonlyMap<string, ObjectName>, those: ReadonlyMap<string, ObjectName>) {
-  return [...names].flatMap(([key, name]) => (those.has(key) ? [] : [name]));
 }

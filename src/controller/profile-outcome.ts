@@ -43,3 +43,16 @@ function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { vie
   const { status } = outcome;
   return refusal === undefined || status === undefined ? outcome : { ...outcome, status: asRefused(status, refusal) };
 }
+
+/** There is in view, or refused or out of view for now and still served from the store; `refused` was never accepted. */
+export function profileStanding(
+  view: Around["view"],
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  stored: StoredProfile,
+): "there" | "refused" | "missing" {
+  const id = { kind: "Profile", namespace, name } as const;
+  if (view.get("Profile", namespace, name) ?? view.pendingOf?.(id)) return "there";
+  const isServed = stored.document !== undefined && stored.document.failed !== true;
+  if (isServed && !view.isGone(id)) return "there";
+  return view.refusalOf(id) === undefined ? "missing" : "refused";
+}

@@ -35,13 +35,17 @@ export function reconcileProfile(
   world: ProfileWorld,
   isRefused = false,
 ): Outcome {
-  const { content, findings, secretTexts } = resolveProfile(object, world);
+  const resolved = resolveProfile(object, world);
+  const { content, secretTexts } = resolved;
   const { origin, uid, generation, namespace } = object;
+  const revision = world.sha256(JSON.stringify([object.spec, content]));
   const lastGood = lastGoodOf(stored, uid);
+  const isNew = lastGood !== undefined && lastGood.revision !== revision && resolved.findings.length === 0;
+  const findings = isNew ? (world.losses?.(object, resolved, lastGood) ?? []) : resolved.findings;
   const keepsLastGood = findings.length > 0 && lastGood !== undefined;
   const known = keepsLastGood
     ? withLocalBoot(withoutWithdrawn(lastGood, namespace, world), object, world)
-    : { origin, uid, generation, revision: world.sha256(JSON.stringify([object.spec, content])), content };
+    : { origin, uid, generation, revision, content };
   const document = isRefused || findings.length > 0 ? asOutdated(known) : known;
   const sync = keepsLastGood ? "servingLastGood" : "synced";
   const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
@@ -49,6 +53,7 @@ export function reconcileProfile(
     changes: documentChanges(object, document, stored, secretTexts),
     status: { observedGeneration: generation, conditions: conditionsFor(told), configs: configsText(object) },
     told,
+    content: document.content,
   };
 }
 

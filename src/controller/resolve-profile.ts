@@ -1,6 +1,7 @@
 /** A Profile's spec made complete: every reference replaced by what it names, every template parsed once. Pure. */
 
 import { unreachable } from "../lib/errors.ts";
+import type { ProfileDocument } from "../model/documents.ts";
 import type { FindingCode } from "../model/findings.ts";
 import type {
   GenericFormat,
@@ -39,6 +40,8 @@ export interface ProfileWorld {
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Lower-case hex. */
   readonly sha256: (text: string) => string;
+  /** Why valid content is not taken over from the last good one: a Group would lose a config by it. */
+  readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
 
 interface TemplateFault {

@@ -59,11 +59,19 @@ export class RenderError extends Error {
   readonly reason: RenderReason;
   /** In the template, or in the result where `isOfResult`; undefined when there is no one place. */
   readonly position: TextPosition | undefined;
+  /** Out of sight of logs: it is of the template, which may be secret. */
+  readonly #variable: string | undefined;
 
-  constructor(reason: RenderReason, position?: TextPosition) {
+  constructor(reason: RenderReason, position?: TextPosition, variable?: string) {
     super(describe(reason, position));
     this.reason = reason;
     this.position = position;
+    this.#variable = variable;
+  }
+
+  /** Of undefinedVariable: the name that nothing defines, such as `disk.path`. For who knows that it may be shown. */
+  get variable(): string | undefined {
+    return this.#variable;
   }
 
   /** True for a mistake in what a template yields, or in a raw document. */

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 import { RenderError } from "./render-error.ts";
 import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
 import { countValue, RenderBudget, utf8Exceeds } from "./template-limits.ts";
-import type { Block, Expression, LoopName, Path, Program } from "./template-syntax.ts";
+import { type Block, type Expression, type LoopName, nameOf, type Path, type Program } from "./template-syntax.ts";
 import type { Trace } from "./template-trace.ts";
 import type { TextPosition } from "./text-position.ts";
 import { isList, isTruthy, memberOf, sortedEntries, textOf } from "./values.ts";
@@ -141,7 +141,9 @@ class Evaluation {
   /** The text of an expression that is printed: it must exist. */
   #printed(expression: Expression, scope: Scope): string {
     const value = this.#value(expression, scope);
-    if (value === undefined && expression.kind === "path") throw new RenderError("undefinedVariable", expression.at);
+    if (value === undefined && expression.kind === "path") {
+      throw new RenderError("undefinedVariable", expression.at, nameOf(expression));
+    }
     countValue(value, false, this.#budget);
     return textOf(value);
   }
@@ -182,15 +184,15 @@ class Evaluation {
   }
 }
 
-/** One member of a value. Names that every JavaScript object inherits are no variables, yet print as nothing. */
-function reach(value: Value, name: string): Value {
+/** One member of a value, undefined for one that is not there. Names that every JavaScript object inherits are no variables, yet print as nothing. */
+export function reach(value: Value, name: string): Value {
   const member = memberOf(value, name);
   if (member === undefined && isJsonObject(value) && name in Object.prototype) return null;
   return member;
 }
 
 /** Whether a block shows its body, or what stands behind its else. */
-function holds(name: Exclude<Block["name"], "each">, includeZero: boolean, value: Value): boolean {
+export function holds(name: Exclude<Block["name"], "each">, includeZero: boolean, value: Value): boolean {
   switch (name) {
     case "if":
       return isTruthy(value) || (includeZero && value === 0);

@@ -1,5 +1,6 @@
 /** A parsed template as plain data: what the parser makes and the evaluator walks. */
 
+import { unreachable } from "../lib/errors.ts";
 import type { JsonValue } from "../model/json.ts";
 import type { HelperName } from "./template-helpers.ts";
 import type { TextPosition } from "./text-position.ts";
@@ -53,3 +54,20 @@ export type PathStart =
 
 export const loopNames = ["index", "key", "first", "last"] as const;
 export type LoopName = (typeof loopNames)[number];
+
+/** A path as people write it, such as `disk.path`. */
+export function nameOf({ from, members }: Path): string {
+  const name = members.join(".");
+  switch (from.kind) {
+    case "root":
+      return ["@root", ...members].join(".");
+    case "local":
+      return [from.name, ...members].join(".");
+    case "loop":
+      return [`${"../".repeat(from.depth)}@${from.name}`, ...members].join(".");
+    case "context":
+      return `${"../".repeat(from.depth)}${name || "this"}`;
+    default:
+      return unreachable(from);
+  }
+}

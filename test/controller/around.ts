@@ -30,6 +30,11 @@ export class Statuses implements StatusSink {
     return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
   }
 
+  /** Why it is not ready, or that it is. */
+  message(name: string): string | undefined {
+    return this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready")?.message;
+  }
+
   ready(name: string): string | undefined {
     const ready = this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready");
     return ready === undefined ? undefined : ready.reason;

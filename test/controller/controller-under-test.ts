@@ -1,9 +1,11 @@
 import { hash } from "node:crypto";
+import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { Controller, type ControllerOptions } from "../../src/controller/controller.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { openStore } from "../helpers/test-store.ts";
@@ -21,6 +23,7 @@ export class ControllerUnderTest {
   readonly synced: Promise<void>;
   readonly store: Store;
   readonly #index: BootIndex;
+  readonly #configs: BootConfigs;
   readonly #controller: Controller;
 
   private constructor(clock: FakeClock, store: Store, options: Partial<ControllerOptions>) {
@@ -29,6 +32,8 @@ export class ControllerUnderTest {
     const log = createLog({ level: "debug", format: "json", destination });
     this.store = store;
     this.#index = new BootIndex({ log });
+    const grub = { separator: "auto", commands: "auto" } as const;
+    this.#configs = new BootConfigs({ index: this.#index, authority: "192.0.2.1:8080", grub });
     store.follow("/davit", this.#index);
     this.#index.open();
     const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
@@ -99,13 +104,34 @@ export class ControllerUnderTest {
 
   /** The same after each change of the store from now on: every answer that the machine can get meanwhile. */
   watchBoots(labels: Readonly<Record<string, string>>): readonly string[] {
+    return this.#watch(() => this.boots(labels));
+  }
+
+  #watch(answer: () => string): readonly string[] {
     const seen: string[] = [];
     const look = () => {
-      const boots = this.boots(labels);
-      if (seen.at(-1) !== boots) seen.push(boots);
+      const now = answer();
+      if (seen.at(-1) !== now) seen.push(now);
     };
     this.store.follow("/davit", { replaced: look, changed: look });
     return seen;
+  }
+
+  /** A config as a machine with these labels gets it, or why it gets none. */
+  config(name: ConfigName, labels: Readonly<Record<string, string>>): string {
+    const rawQuery = new URLSearchParams(labels).toString();
+    try {
+      const { rendered } = this.#configs.render(name, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent: "" });
+      return rendered.body;
+    } catch (error) {
+      if (error instanceof BootError) return error.reason;
+      throw error;
+    }
+  }
+
+  /** The same after each change of the store from now on. */
+  watchConfig(name: ConfigName, labels: Readonly<Record<string, string>>): readonly string[] {
+    return this.#watch(() => this.config(name, labels));
   }
 
   /** `group profile` for a machine with these labels, or why it gets none. */

@@ -13,6 +13,7 @@ type Codes = readonly FindingCode[] | typeof noMistake;
 const ofReasons: Readonly<Record<Finding["reason"], Codes>> = {
   InvalidTemplate: ["invalid-template", "unknown-name", "wrong-argument", "butane", "invalid-generic"],
   InvalidURL: ["invalid-url"],
+  UndefinedVariable: ["undefined-variable"],
   TooLarge: ["template-too-large"],
   Refused: noMistake,
   NotPermitted: ["not-permitted"],

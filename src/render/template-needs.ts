@@ -1,0 +1,218 @@
+/**
+ * What a template prints whatever a machine asks: a variable that is absent there fails for every request. It walks the
+ * template as the evaluator does, with `request` unknown. Where that decides, in a condition or in a name, it does not
+ * look any further, so it never reports a failure that some request would not meet.
+ */
+
+import { unreachable } from "../lib/errors.ts";
+import { isJsonObject, type JsonValue } from "../model/json.ts";
+import { RenderError } from "./render-error.ts";
+import { holds, reach } from "./template-evaluate.ts";
+import { runHelper, type Sha256 } from "./template-helpers.ts";
+import type { RenderBudget } from "./template-limits.ts";
+import { parseProgram } from "./template-parse.ts";
+import { type Block, type Expression, nameOf, type Path, type Program } from "./template-syntax.ts";
+import type { TextPosition } from "./text-position.ts";
+import { isList, sortedEntries } from "./values.ts";
+
+/** A variable that a template prints and nothing defines. */
+export interface AbsentVariable {
+  readonly name: string;
+  readonly at: TextPosition;
+}
+
+/** Variables by name: undefined for one that is absent. `request` is not asked for where the template may see it. */
+export type VariableLookup = (name: string) => JsonValue | undefined;
+
+interface NeedsOptions {
+  readonly sha256: Sha256;
+  /** The template sees `request`. */
+  readonly seesRequest: boolean;
+}
+
+/** Any value, since it depends on the request. */
+const unknown = Symbol("unknown");
+/** The variable `request`, whose two members are always there. */
+const request = Symbol("request");
+/** All variables. */
+const root = Symbol("root");
+
+type Value = JsonValue | undefined | typeof unknown | typeof request | typeof root;
+
+interface Scope {
+  readonly context: Value;
+  readonly outer: Scope | undefined;
+  readonly isInLoop: boolean;
+  readonly locals: ReadonlyMap<string, Value> | undefined;
+}
+
+export class TemplateNeeds {
+  readonly #program: Program;
+  readonly #options: NeedsOptions;
+
+  /** @throws {RenderError} when the text has a mistake. */
+  constructor(text: string, options: NeedsOptions) {
+    this.#program = printing(parseProgram(text));
+    this.#options = options;
+  }
+
+  /**
+   * The first variable that every request would find absent; undefined where none is.
+   * @param budget what it may use up.
+   * @throws {TooLongHere} when a short budget is used up.
+   */
+  absent(variables: VariableLookup, budget: RenderBudget): AbsentVariable | undefined {
+    const walk = new Walk(variables, budget, this.#options);
+    try {
+      return walk.absent(this.#program, { context: root, outer: undefined, isInLoop: false, locals: undefined });
+    } catch (error) {
+      // A loop beyond all reason. Its rendering says the same.
+      if (error instanceof RenderError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** The statements that may print an absent variable; what a helper makes of one is never absent. */
+function printing(program: Program): Program {
+  return program.flatMap((statement): Program => {
+    if (statement.kind === "text") return [];
+    if (statement.kind === "print") return statement.expression.kind === "path" ? [statement] : [];
+    const [body, otherwise] = [printing(statement.body), printing(statement.otherwise)];
+    return body.length + otherwise.length === 0 ? [] : [{ ...statement, body, otherwise }];
+  });
+}
+
+class Walk {
+  readonly #variables: VariableLookup;
+  readonly #budget: RenderBudget;
+  readonly #options: NeedsOptions;
+
+  constructor(variables: VariableLookup, budget: RenderBudget, options: NeedsOptions) {
+    this.#variables = variables;
+    this.#budget = budget;
+    this.#options = options;
+  }
+
+  absent(program: Program, scope: Scope): AbsentVariable | undefined {
+    for (const statement of program) {
+      this.#budget.work(0);
+      const found = statement.kind === "block" ? this.#inBlock(statement, scope) : this.#printed(statement, scope);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #printed(statement: Program[number], scope: Scope): AbsentVariable | undefined {
+    if (statement.kind !== "print" || statement.expression.kind !== "path") return undefined;
+    const path = statement.expression;
+    return this.#valueOf(path, scope) === undefined ? { name: nameOf(path), at: path.at } : undefined;
+  }
+
+  #inBlock(block: Block, scope: Scope): AbsentVariable | undefined {
+    const value = this.#value(block.argument, scope);
+    if (isOpen(value)) return undefined;
+    if (block.name === "each") return this.#inRounds(block, value, scope);
+    if (!holds(block.name, block.includeZero, value)) return this.absent(block.otherwise, scope);
+    if (block.name !== "with") return this.absent(block.body, scope);
+    return this.absent(block.body, { ...scope, context: value, outer: scope, locals: localsOf(block, [value]) });
+  }
+
+  #inRounds(block: Block, value: JsonValue | undefined, scope: Scope): AbsentVariable | undefined {
+    const rounds = this.#roundsOf(value);
+    if (rounds.length === 0) return this.absent(block.otherwise, scope);
+    for (const [key, item] of rounds) {
+      this.#budget.step();
+      const locals = localsOf(block, [item, key]);
+      const found = this.absent(block.body, { context: item, outer: scope, isInLoop: true, locals });
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #roundsOf(value: JsonValue | undefined): readonly (readonly [key: JsonValue, item: JsonValue])[] {
+    if (isJsonObject(value)) {
+      this.#budget.sort(Object.keys(value).length);
+      return sortedEntries(value);
+    }
+    if (!isList(value)) return [];
+    this.#budget.count(value.length);
+    return value.map((item, index) => [index, item]);
+  }
+
+  #value(expression: Expression, scope: Scope): Value {
+    this.#budget.work(0);
+    switch (expression.kind) {
+      case "literal":
+        return expression.value;
+      case "path":
+        return this.#valueOf(expression, scope);
+      case "call": {
+        const args: JsonValue[] = [];
+        for (const each of expression.args) {
+          const value = this.#value(each, scope);
+          if (isOpen(value)) return unknown;
+          args.push(value ?? null);
+        }
+        // A helper that cannot use its arguments is a failure of its own.
+        return runHelper(expression.helper, args, { ...this.#options, budget: this.#budget }) ?? unknown;
+      }
+      default:
+        return unreachable(expression);
+    }
+  }
+
+  #valueOf(path: Path, scope: Scope): Value {
+    this.#budget.count(path.members.length);
+    let value = startOf(path, scope);
+    for (const name of path.members) value = this.#member(value, name);
+    return value;
+  }
+
+  #member(value: Value, name: string): Value {
+    if (value === unknown) return unknown;
+    if (value === request) return name === "query" || name === "raw_query" ? unknown : reach({}, name);
+    if (value !== root) return reach(value, name);
+    if (name === "request" && this.#options.seesRequest) return request;
+    const found = this.#variables(name);
+    return found === undefined ? reach({}, name) : found;
+  }
+}
+
+/** True for a value that no block and no helper can be tried with. */
+function isOpen(value: Value): value is typeof unknown | typeof request | typeof root {
+  return typeof value === "symbol";
+}
+
+function startOf({ from }: Path, scope: Scope): Value {
+  switch (from.kind) {
+    case "root":
+      return root;
+    case "context":
+      return climb(scope, from.depth)?.context;
+    case "local":
+      return localOf(scope, from.name);
+    case "loop":
+      // Which round it is decides little, and an outer one is rare.
+      return scope.isInLoop ? unknown : undefined;
+    default:
+      return unreachable(from);
+  }
+}
+
+function climb(scope: Scope, depth: number): Scope | undefined {
+  let level: Scope | undefined = scope;
+  for (let left = depth; left > 0 && level !== undefined; left--) level = level.outer;
+  return level;
+}
+
+function localOf(scope: Scope, name: string): Value {
+  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+    if (at.locals?.has(name) === true) return at.locals.get(name);
+  }
+  return undefined;
+}
+
+function localsOf({ names }: Block, values: readonly Value[]): ReadonlyMap<string, Value> | undefined {
+  return names.length === 0 ? undefined : new Map(names.map((name, at) => [name, values[at]]));
+}

@@ -1,0 +1,225 @@
+/** Variables that nothing defines any more: the answers of every machine of a fleet, through the edit of either side. */
+
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { GroupSpec } from "../../src/model/group.ts";
+import type { ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
+import type { ObjectName } from "../../src/model/source.ts";
+import { parseTemplate } from "../../src/render/template.ts";
+import { ControllerUnderTest } from "./controller-under-test.ts";
+import { configMapObject, groupObject, kernelBoot, profileObject, secretObject } from "./objects.ts";
+
+const web = { kind: "Profile", namespace: "default", name: "web" } as const satisfies ObjectName;
+const fleet = Array.from({ length: 20 }, (_, at) => `n${String(at).padStart(2, "0")}`);
+const first: ObjectName = { kind: "Group", namespace: "default", name: "n00" };
+
+let under: ControllerUnderTest;
+let answers: readonly (readonly string[])[];
+
+beforeEach(async () => {
+  under = await ControllerUnderTest.start({ checkTemplate: parseTemplate });
+});
+
+afterEach(() => under.stop());
+
+function inline(text: string): TemplateSource {
+  return { kind: "inline", text, raw: false };
+}
+
+function profile(generic: string | TemplateSource, spec: Partial<ProfileSpec> = {}) {
+  return profileObject({ templates: { generic: typeof generic === "string" ? inline(generic) : generic }, ...spec });
+}
+
+function groupOf(name: string, spec: Partial<GroupSpec> = {}) {
+  return groupObject({ selector: { serial: name }, metadata: { disk: "sda" }, ...spec }, name);
+}
+
+/** Begins with a fleet that has this Profile, and listens to what each of its machines gets. */
+async function begin(generic: string | TemplateSource, spec: Partial<ProfileSpec> = {}): Promise<void> {
+  under.source.put(profile(generic, spec), ...fleet.map((name) => groupOf(name)));
+  under.source.tellListed();
+  await under.synced;
+  answers = fleet.map((serial) => under.watchConfig("generic", { serial }));
+}
+
+/** Waits until a status says so, and until everything that was told is done. */
+async function told(name: string, reason: string): Promise<void> {
+  await expect.poll(() => under.statuses.ready(name)).toBe(reason);
+  await under.clock.advance(2_000);
+}
+
+/** What every machine of the fleet got, one after the other. */
+function all(...texts: readonly string[]) {
+  return fleet.map(() => texts);
+}
+
+describe("a Profile that prints a variable that nothing defines", () => {
+  it.each([
+    ["alone", "{{disc}}"],
+    ["behind what the request says", "{{request.query.serial}} {{disc}}"],
+    ["of a variable that is there", "{{disk.path}}"],
+    ["in a condition that holds", "{{#if disk}}{{disc}}{{/if}}"],
+    ["in a loop", "{{#each davit}}{{../disc}}{{/each}}"],
+    ["of the request, which has no such member", "{{request.disc}}"],
+  ])("%s stays at its last good content for all its Groups, and all of them say so", async (_what, text) => {
+    await begin("disk {{disk}}");
+    under.source.put(profile(text)).tellChanged(web);
+    await told("Profile/web", "UndefinedVariable");
+    expect(answers).toEqual(all("disk sda"));
+    for (const name of fleet) await told(`Group/${name}`, "UndefinedVariable");
+    expect(under.statuses.conditions("Profile/web").Synced).toBe("False ServingLastGood");
+    expect(under.statuses.message("Profile/web")).toMatch(/spec\.generic: line 1.*Group "n00" and others/);
+  });
+
+  it.each([
+    ["where nothing is missing", "{{disk}} {{davit.url}} {{serial}}"],
+    ["of the request", "{{request.query.nothing}}"],
+    ["in a condition that does not hold", "{{#if disc}}{{disc}}{{/if}}{{#unless disk}}{{disc}}{{/unless}}"],
+    ["in a condition on the request", "{{#if request.query.os}}{{disc}}{{/if}}"],
+    ["by a helper", '{{default disc "none"}}{{lookup disk "disc"}}'],
+  ])("%s is taken over", async (_what, text) => {
+    await begin("disk {{disk}}");
+    under.source.put(profile(text)).tellChanged(web);
+    await expect.poll(() => answers[0]?.length).toBe(2);
+    expect(under.statuses.conditions("Profile/web").Synced).toBe("True Synced");
+  });
+
+  it("and installs has its machines wait, in whatever part it is, until it is mended", async () => {
+    await begin("disk {{disk}}", { effect: "Install" });
+    const boots = fleet.map((serial) => under.watchBoots({ serial }));
+    const boot = { ...kernelBoot, args: ["{{disc}}"] };
+    under.source.put(profile("disk {{disk}}", { effect: "Install", boot })).tellChanged(web);
+    await told("Profile/web", "UndefinedVariable");
+    under.source.put(profile("new {{disk}}", { effect: "Install" })).tellChanged(web);
+    await told("Profile/web", "Ready");
+    expect(boots).toEqual(all("kernel /assets/vmlinuz", "doubtful", "kernel /assets/vmlinuz"));
+    expect(answers).toEqual(all("disk sda", "doubtful", "new sda"));
+    await told("Group/n00", "Ready");
+  });
+
+  it("is taken over once the Groups define it", async () => {
+    await begin("disk {{disk}}");
+    under.source.put(profile("disc {{disc}}")).tellChanged(web);
+    await told("Group/n19", "UndefinedVariable");
+    for (const name of fleet) {
+      under.source.put(groupOf(name, { metadata: { disk: "sda", disc: "sdb" } }));
+      under.source.tellChanged({ ...first, name });
+    }
+    await told("Profile/web", "Ready");
+    await told("Group/n00", "Ready");
+    expect(answers).toEqual(all("disk sda", "disc sdb"));
+  });
+
+  it("of a ConfigMap stays as well", async () => {
+    const generic: TemplateSource = { kind: "configMap", name: "templates", key: "k", raw: false };
+    under.source.put(configMapObject({ k: "disk {{disk}}" }));
+    await begin(generic);
+    under.source.put(configMapObject({ k: "{{disc}}" }));
+    under.source.tellChanged({ kind: "ConfigMap", namespace: "default", name: "templates" });
+    await told("Profile/web", "UndefinedVariable");
+    expect(answers).toEqual(all("disk sda"));
+    expect(under.statuses.message("Profile/web")).toContain('"disc"');
+  });
+
+  it("of a Secret stays as well, and nothing of the text is shown", async () => {
+    const generic: TemplateSource = { kind: "secret", name: "secrets", key: "k", raw: false };
+    under.source.put(secretObject({ k: "disk {{disk}}" }));
+    await begin(generic);
+    under.source.put(secretObject({ k: "{{disc}}" }));
+    under.source.tellChanged({ kind: "Secret", namespace: "default", name: "secrets" });
+    await told("Profile/web", "UndefinedVariable");
+    expect(answers).toEqual(all("disk sda"));
+    expect(under.statuses.message("Profile/web")).not.toContain("disc");
+  });
+
+  it("for one of many Groups stays for all of them, as a whole", async () => {
+    under.source.put(
+      profile("{{disk}}"),
+      ...fleet.map((name) => groupOf(name, { metadata: { disk: "a", disc: "b" } })),
+    );
+    await begin("{{disk}}");
+    for (const name of fleet.slice(1)) {
+      under.source.put(groupOf(name, { metadata: { disk: "sda", disc: "b" } })).tellChanged({ ...first, name });
+    }
+    under.source.put(profile("{{disc}}", { boot: { ...kernelBoot, kernel: "/assets/new" } })).tellChanged(web);
+    await told("Profile/web", "UndefinedVariable");
+    expect(answers).toEqual(all("sda"));
+    expect(under.boots({ serial: "n07" })).toBe("kernel /assets/vmlinuz");
+    await told("Group/n00", "UndefinedVariable");
+    await told("Group/n07", "Ready");
+  });
+
+  it("and never was another is served as far as it goes; one that installs has its machines wait", async () => {
+    under.source.put(groupOf("n01", { metadata: { disc: "b" } }), profile("{{disc}}", { effect: "Install" }));
+    under.source.put(groupOf("n00"));
+    under.source.tellListed();
+    await under.synced;
+    expect(under.boots({ serial: "n00" })).toBe("doubtful");
+    expect(under.boots({ serial: "n01" })).toBe("kernel /assets/vmlinuz");
+    under.source.put(profile("{{disc}}", { effect: "Boot" })).tellChanged(web);
+    await expect.poll(() => under.boots({ serial: "n00" })).toBe("kernel /assets/vmlinuz");
+    under.source.put(profile("{{disc}}", { effect: "Install" })).tellChanged(web);
+    await expect.poll(() => under.boots({ serial: "n00" })).toBe("doubtful");
+    expect(under.config("generic", { serial: "n01" })).toBe("b");
+  });
+});
+
+describe("a Group whose metadata loses a variable", () => {
+  it("keeps its last good metadata, and takes over the rest", async () => {
+    await begin("disk {{disk}}");
+    under.source.put(groupOf("n00", { metadata: { disc: "sdb" }, priority: 7 })).tellChanged(first);
+    await told("Group/n00", "UndefinedVariable");
+    expect(answers).toEqual(all("disk sda"));
+    expect(under.stored("/davit/groups/default/n00")).toEqual([expect.stringContaining('"priority":7')]);
+    expect(under.statuses.conditions("Group/n00").Synced).toBe("False ServingLastGood");
+    under.source.put(groupOf("n00", { metadata: { disk: "sdb" } })).tellChanged(first);
+    await told("Group/n00", "Ready");
+    expect(answers[0]).toEqual(["disk sda", "disk sdb"]);
+  });
+
+  it("and is held is held at once, and stays so", async () => {
+    await begin("disk {{disk}}");
+    under.source.put(groupOf("n00", { metadata: {}, hold: true })).tellChanged(first);
+    await told("Group/n00", "UndefinedVariable");
+    under.source.put(groupOf("n00", { metadata: {} })).tellChanged(first);
+    await under.clock.advance(2_000);
+    expect(answers[0]).toEqual(["disk sda", "held"]);
+  });
+
+  it("that is its Profile's default is a change of the Profile", async () => {
+    await begin("disk {{disk}} {{role}}", { metadata: { role: "web" } });
+    under.source.put(profile("disk {{disk}} {{role}}")).tellChanged(web);
+    await told("Profile/web", "UndefinedVariable");
+    expect(answers).toEqual(all("disk sda web"));
+  });
+
+  it.each([[[first, web]], [[web, first]]])("together with its Profile is taken over in one step", async (order) => {
+    await begin("disk {{disk}}");
+    const renamed = { metadata: { disc: "sdb" } };
+    for (const { kind } of order) {
+      if (kind === "Profile") under.source.put(profile("disc {{disc}}")).tellChanged(web);
+      else for (const each of fleet) under.source.put(groupOf(each, renamed)).tellChanged({ ...first, name: each });
+      if (kind === order[0]?.kind) await told("Group/n00", "UndefinedVariable");
+    }
+    await told("Profile/web", "Ready");
+    await told("Group/n19", "Ready");
+    expect(answers).toEqual(all("disk sda", "disc sdb"));
+  });
+
+  it("does not hold up a later change of its Profile", async () => {
+    await begin("disk {{disk}}");
+    under.source.put(groupOf("n00", { metadata: {} })).tellChanged(first);
+    await told("Group/n00", "UndefinedVariable");
+    under.source.put(profile("new {{disk}}")).tellChanged(web);
+    await told("Profile/web", "Ready");
+    expect(answers).toEqual(all("disk sda", "new sda"));
+    await told("Group/n00", "UndefinedVariable");
+  });
+
+  it("by its arguments keeps its last good ones", async () => {
+    await begin("disk {{disk}}");
+    const [group] = fleet.map((serial) => under.watchConfig("ipxe", { serial }));
+    under.source.put(groupOf("n00", { args: ["{{disc}}"] })).tellChanged(first);
+    await told("Group/n00", "UndefinedVariable");
+    expect(group).toHaveLength(1);
+  });
+});
