@@ -9,7 +9,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 
 .PHONY: help install run test test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: chart chart-tools chart-tools-all cloud-init e2e
+.PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
@@ -79,6 +79,9 @@ boot: install ## boot a QEMU machine from the running quickstart (make run or ma
 
 cloud-init: ## unpack Debian's cloud-init for the test that asks davit with it; installs nothing
 	@test/clients/cloud-init/fetch.sh
+
+promtool: ## unpack Debian's promtool for the tests of the chart's alerts; installs nothing
+	@test/tools/promtool.sh
 
 cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache directory; some eight minutes, once
 	@npm --silent run cluster-tools

@@ -212,12 +212,15 @@ function backupMetrics(registers: Registry[]) {
 }
 
 function followMetrics(registers: Registry[]) {
+  const followConnected = new Gauge({
+    name: "davit_follow_connected",
+    help: "1 while the store is followed, 0 while the last copy is served without it; absent in davit serve.",
+    registers,
+  });
+  // The alert on 0 is for those that follow.
+  followConnected.remove();
   return {
-    followConnected: new Gauge({
-      name: "davit_follow_connected",
-      help: "1 while the store is followed, 0 while the last copy is served without it.",
-      registers,
-    }),
+    followConnected,
     followAgeSeconds: new Gauge({
       name: "davit_follow_age_seconds",
       help: "Time since the copy was last known to be what the store has; 0 before there is a copy.",

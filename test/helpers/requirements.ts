@@ -15,6 +15,9 @@ import { toolPath } from "../tools/tools.ts";
 /** Where `make cloud-init` unpacks what an installed cloud-init would have among Debian's Python packages. */
 export const cloudInitPackages = join(import.meta.dirname, "../../.cache/cloud-init/usr/lib/python3/dist-packages");
 
+/** Where `make promtool` unpacks it. */
+export const promtoolPath = join(import.meta.dirname, "../../.cache/promtool/promtool");
+
 interface Requirement {
   /** Found when any of these programs is on the PATH or any of these files exists. */
   readonly anyOf: readonly string[];
@@ -93,6 +96,7 @@ const requirements = {
   "helm-unittest": { anyOf: [chartToolPath("helm-unittest")], bringIt: "make chart-tools" },
   "helm-docs": { anyOf: [chartToolPath("helm-docs")], bringIt: "make chart-tools-all", byChoice: true },
   "kube-score": { anyOf: [chartToolPath("kube-score")], bringIt: "make chart-tools-all", byChoice: true },
+  promtool: { anyOf: [promtoolPath], bringIt: "make promtool" },
   "operator-crds": { anyOf: [operatorCrdsDirectory()], bringIt: "make chart-tools" },
   openssl: { anyOf: ["openssl"], bringIt: "apt-get install openssl" },
   faketime: { anyOf: [fakeTimeLibrary], bringIt: "apt-get install faketime" },
