@@ -100,10 +100,10 @@ export class BootService {
     const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
     const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true, connections });
     this.#freshness.provenBy(behind.provenAtMs);
-    const text = () => {
+    const text = async () => {
       behind.measure();
       this.#measureDoubt();
-      this.#history.measure();
+      await this.#history.measure();
       for (const signer of Object.values(this.#signers)) signer.measure();
       return metrics.text();
     };

@@ -47,7 +47,7 @@ const sliceSize = 256;
 
 export interface HistoryOptions {
   readonly clock: Pick<Clock, "nowMs" | "monotonicMs" | "sleep">;
-  readonly metrics: Pick<Metrics, "historyLost">;
+  readonly metrics: Pick<Metrics, "historyLost" | "stuckMachines">;
   readonly limits?: Partial<RecordLimits & IntakeLimits>;
 }
 
@@ -87,11 +87,14 @@ export class History {
     return this.#view;
   }
 
-  /** Called before each scrape: a request that is lost in a flood is not counted one by one. */
-  measure(): void {
+  /** Called before each scrape: neither lost requests nor machines that are stuck are counted one by one. */
+  async measure(): Promise<void> {
     const lost = this.#intake.lost?.count ?? 0;
     this.#metrics.historyLost.inc(lost - this.#countedLost);
     this.#countedLost = lost;
+    const { looping, waiting } = await inSlices(this.#records.stuck(this.#clock.monotonicMs()));
+    this.#metrics.stuckMachines.set({ state: "looping" }, looping);
+    this.#metrics.stuckMachines.set({ state: "waiting" }, waiting);
   }
 
   /** From now on what is recorded is only taken over when somebody asks. Idempotent. */

@@ -3,11 +3,13 @@
  * address knows which machines named themselves there.
  */
 
+import { Slices } from "../lib/slices.ts";
 import { isOwnUuid } from "../model/hardware-ids.ts";
 import type { Labels } from "../model/labels.ts";
 import { keptValue } from "./label-sets.ts";
 import { RequestRows, type SeenRequest } from "./request-rows.ts";
 import { ownCopy } from "./shared-texts.ts";
+import { type BootProgress, isLooping, isWaiting, newProgress, noteStep } from "./stuck.ts";
 import { Tenancies } from "./tenancies.ts";
 import { Track, Tracks } from "./tracks.ts";
 
@@ -26,6 +28,7 @@ export type AddressTrack = Track<Tenancies>;
 export type MachineTrack = Track<MachineTraits>;
 
 interface MachineTraits {
+  readonly progress: BootProgress;
   /** Numbers of the label sets that it sent last: its firmware says more than its system. 0 for none. */
   recent: number;
   earlier: number;
@@ -33,8 +36,17 @@ interface MachineTraits {
   address: AddressTrack;
 }
 
+/** How many machines are in each state. */
+export interface StuckMachines {
+  readonly looping: number;
+  readonly waiting: number;
+}
+
+/** Machines that are looked at in a stretch, cold: less than a millisecond. */
+const sliceSize = 1_024;
+
 /** What a track takes beside its rows: itself, its key, its place in a map, and what it knows of itself. */
-const trackBytes = 400;
+const trackBytes = 450;
 
 export class Records {
   readonly #limits: RecordLimits;
@@ -66,6 +78,19 @@ export class Records {
     const { own } = machine;
     this.rows.append(machine.ring, seen, this.#labelSet(own, labels));
     own.address.own.note(machine.key, seen.startedMs);
+    noteStep(own.progress, seen);
+  }
+
+  /** How many machines do not get on; yields whenever others should have their turn. */
+  *stuck(nowMs: number): Generator<undefined, StuckMachines> {
+    const slices = new Slices(sliceSize);
+    let [looping, waiting] = [0, 0];
+    for (const { own } of this.machines.all()) {
+      if (isLooping(own.progress, nowMs)) looping += 1;
+      if (isWaiting(own.progress, nowMs)) waiting += 1;
+      if (slices.isOver(1)) yield;
+    }
+    return { looping, waiting };
   }
 
   /** @param likely the track that it may be. */
@@ -90,7 +115,10 @@ export class Records {
       return known;
     }
     if (this.machines.count >= this.#limits.maxMachines) this.#forgetMachine(this.machines.oldest);
-    return this.machines.add(new Track(ownCopy(key), { recent: 0, earlier: 0, address }), seenMs);
+    return this.machines.add(
+      new Track(ownCopy(key), { progress: newProgress(), recent: 0, earlier: 0, address }),
+      seenMs,
+    );
   }
 
   /** The number of these labels, which the track uses from now on. */

@@ -67,6 +67,11 @@ export class Tracks<Own> {
     this.#unlink(track);
   }
 
+  /** In no order; others may be added, moved and deleted meanwhile. */
+  all(): Iterable<Track<Own>> {
+    return this.#tracks.values();
+  }
+
   /** From the one seen last on. */
   *newestFirst(): Generator<Track<Own>> {
     for (let track = this.#newest; track !== undefined; track = track.older) yield track;

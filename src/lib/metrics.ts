@@ -88,6 +88,12 @@ function bootMetrics(registers: Registry[]) {
       help: "Connections to the operations port that were turned away.",
       registers,
     }),
+    stuckMachines: new Gauge({
+      name: "davit_boot_stuck_machines",
+      help: "Machines that boot again and again (looping), or were refused with 5xx for half an hour (waiting).",
+      labelNames: ["state"],
+      registers,
+    }),
     opsUnauthorized: new Counter({
       name: "davit_ops_unauthorized_total",
       help: "Requests for what the operations port shows behind its door that were refused.",

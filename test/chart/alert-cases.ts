@@ -107,6 +107,7 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
       { name: "one that asked once", series: { [refusals("tied")]: grewOnce(5) } },
     ],
   },
+  DavitBootsRepeat: limit('davit_boot_stuck_machines{state="looping"}', { good: 0, bad: 1, minutes: 5 }),
   DavitRenderFailures: {
     fires: [
       { name: "each time", series: { [refusals("broken")]: growing(1) } },

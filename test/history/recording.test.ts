@@ -104,7 +104,7 @@ describe("a flood", () => {
   it("is a metric, which grows by each request that is lost, and by no other", async () => {
     const { history, metrics, record } = startHistory({ maxWaiting: 4, maxWaitingBytes: 4_096 });
     const lost = async () => {
-      history.measure();
+      await history.measure();
       return /^davit_boot_history_lost_total (\d+)$/m.exec(await metrics.text())?.[1];
     };
     expect(await lost()).toBe("0");

@@ -1,0 +1,67 @@
+/**
+ * Machines that do not get on: those that begin to boot again and again, and those that wait for long. What is kept of
+ * each is three numbers, as requests are taken over, so that counting them is quick.
+ */
+
+/** Times are by the monotonic clock. */
+export interface BootProgress {
+  /** Boots lately: one for each, less one for each half an hour. */
+  boots: number;
+  lastBootMs: number;
+  /** Since when it is refused with 5xx, and nothing else; undefined while it is not. */
+  refusedSinceMs: number | undefined;
+  lastRefusedMs: number;
+}
+
+/** What of a request counts. */
+export interface ProgressStep {
+  readonly startedMs: number;
+  readonly endpoint: string;
+  readonly isHead: boolean;
+  readonly status: number;
+}
+
+/** What a machine boots by. */
+const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
+/** Firmware may ask for a script several times within a boot. */
+const bootMs = 60_000;
+const forgottenMs = 30 * 60_000;
+/** An installation takes two or three boots. */
+const tooManyBoots = 4;
+/** A machine that waits asks every few seconds, or is restarted by its firmware or a person. */
+const gapMs = 10 * 60_000;
+const longMs = 30 * 60_000;
+
+/** Of a machine that was not seen before. */
+export function newProgress(): BootProgress {
+  return { boots: 0, lastBootMs: Number.NEGATIVE_INFINITY, refusedSinceMs: undefined, lastRefusedMs: 0 };
+}
+
+/** Takes a request of the machine into account. */
+export function noteStep(progress: BootProgress, { startedMs, endpoint, isHead, status }: ProgressStep): void {
+  if (status >= 500) {
+    if (progress.refusedSinceMs === undefined || startedMs - progress.lastRefusedMs > gapMs) {
+      progress.refusedSinceMs = startedMs;
+    }
+    progress.lastRefusedMs = startedMs;
+    return;
+  }
+  progress.refusedSinceMs = undefined;
+  if (status >= 400 || isHead || !scripts.has(endpoint) || startedMs - progress.lastBootMs < bootMs) return;
+  progress.boots = bootsLeft(progress, startedMs) + 1;
+  progress.lastBootMs = startedMs;
+}
+
+/** True for a machine that got its boot script five times or more within a short time, two hours at most. */
+export function isLooping(progress: BootProgress, nowMs: number): boolean {
+  return bootsLeft(progress, nowMs) > tooManyBoots;
+}
+
+/** True for a machine that has been refused with 5xx for half an hour, and goes on asking. */
+export function isWaiting({ refusedSinceMs, lastRefusedMs }: BootProgress, nowMs: number): boolean {
+  return refusedSinceMs !== undefined && lastRefusedMs - refusedSinceMs >= longMs && nowMs - lastRefusedMs <= gapMs;
+}
+
+function bootsLeft({ boots, lastBootMs }: BootProgress, nowMs: number): number {
+  return boots === 0 ? 0 : Math.max(0, boots - (nowMs - lastBootMs) / forgottenMs);
+}
