@@ -70,17 +70,29 @@ export interface Findings {
   readonly isUnresolved?: boolean;
   /** Of a Group. */
   readonly conflict?: Condition;
+  /** Of a Group whose machines wait because it says so. */
+  readonly isHeld?: boolean;
 }
+
+/** The reason of `Ready` where a Group is held and nothing else is wrong. */
+export const heldReason = "Held";
 
 /** Of an object about which there is nothing to say. One for all of them: there may be 10,000. */
 const good = {
   accepted: { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" },
   resolved: { type: "ResolvedRefs", status: "True", reason: "Resolved", message: "Every reference is resolved" },
   ready: { type: "Ready", status: "True", reason: "Ready", message: "Machines are answered from this object" },
+  held: {
+    type: "Ready",
+    status: "False",
+    reason: heldReason,
+    message: "Its machines are answered 503 until hold is false or removed",
+  },
 } as const satisfies Readonly<Record<string, Condition>>;
 
 /** The conditions of an object; `Ready` copies the first one that fails. */
-export function conditionsFor({ findings, sync, advice, isUnresolved, conflict }: Findings): readonly Condition[] {
+export function conditionsFor(found: Findings): readonly Condition[] {
+  const { findings, sync, advice, isUnresolved, conflict, isHeld = false } = found;
   const summed = [
     findings.some(({ type }) => type === "Accepted") || advice.length === 0
       ? findingCondition(good.accepted, findings)
@@ -92,7 +104,7 @@ export function conditionsFor({ findings, sync, advice, isUnresolved, conflict }
   const failing = summed.find(isFailing);
   const ready: Condition =
     failing === undefined
-      ? good.ready
+      ? good[isHeld ? "held" : "ready"]
       : { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
   return [...summed, ready];
 }

@@ -31,7 +31,8 @@ export function reconcileGroup(draft: GroupDraft, storedText: string | undefined
   const conflict = group && conflictOf(group, world.standingOf(group));
   const shown = group ?? (spec && toGroup(namespace, name, spec));
   const advice = spec === undefined || refusal !== undefined ? [] : groupAdvice(spec);
-  const told = { findings, sync, advice, isUnresolved: spec === undefined, ...(conflict && { conflict }) };
+  const isHeld = document?.spec.hold === true;
+  const told = { findings, sync, advice, isUnresolved: spec === undefined, ...(conflict && { conflict }), isHeld };
   return {
     changes: groupChanges(groupPath(namespace, name), document, storedText),
     status: {

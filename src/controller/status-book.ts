@@ -10,6 +10,8 @@ import { messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../model/source.ts";
+import { heldReason } from "./conditions.ts";
+import { withStalled } from "./stalled.ts";
 import { WorkQueue, type WorkQueueMetrics } from "./work-queue.ts";
 
 export interface StatusBookOptions {
@@ -22,8 +24,12 @@ export interface StatusBookOptions {
 interface Entry {
   readonly name: ObjectName;
   readonly status: ObjectStatus;
-  readonly isReady: boolean;
+  readonly ready: Readiness;
 }
+
+/** A Group that is held on purpose is neither: nobody has to be woken for it. */
+type Readiness = (typeof readinesses)[number];
+const readinesses = ["true", "false", "held"] as const;
 
 // A write to an API server takes 20 to 50 ms: so many at once reach the 150 a second that are meant to be the most.
 const maxWrites = 8;
@@ -41,7 +47,7 @@ export class StatusBook {
     const { clock, metrics } = options;
     this.#queue = new WorkQueue({ clock, keyOf: objectKey, name: "statuses", metrics });
     for (const kind of ["Profile", "Group"]) {
-      for (const ready of ["true", "false"]) metrics.resources.set({ kind, ready }, 0);
+      for (const ready of readinesses) metrics.resources.set({ kind, ready }, 0);
     }
   }
 
@@ -57,12 +63,12 @@ export class StatusBook {
   }
 
   /** Has a status written that differs from the last one. */
-  tell(name: ObjectName, status: ObjectStatus): void {
+  tell(name: ObjectName, found: ObjectStatus): void {
     const key = objectKey(name);
+    const status = withStalled(found);
     const before = this.#entries.get(key);
     if (isDeepStrictEqual(before?.status, status)) return;
-    const isReady = status.conditions.some(({ type, status: is }) => type === "Ready" && is === "True");
-    const entry = { name, status, isReady };
+    const entry = { name, status, ready: readinessOf(status) };
     this.#entries.set(key, entry);
     this.#count(before, -1);
     this.#count(entry, 1);
@@ -116,6 +122,12 @@ export class StatusBook {
 
   #count(entry: Entry | undefined, by: 1 | -1): void {
     if (entry === undefined) return;
-    this.#options.metrics.resources.inc({ kind: entry.name.kind, ready: String(entry.isReady) }, by);
+    this.#options.metrics.resources.inc({ kind: entry.name.kind, ready: entry.ready }, by);
   }
+}
+
+function readinessOf({ conditions }: ObjectStatus): Readiness {
+  const ready = conditions.find(({ type }) => type === "Ready");
+  if (ready?.status === "True") return "true";
+  return ready?.reason === heldReason ? "held" : "false";
 }

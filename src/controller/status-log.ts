@@ -7,6 +7,7 @@
 import type { Log } from "../lib/log.ts";
 import { compareBytes } from "../lib/order.ts";
 import { type Condition, type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../model/source.ts";
+import { heldReason } from "./conditions.ts";
 import { RenderedLog } from "./rendered-log.ts";
 
 /** An object that a person should look at, and why. */
@@ -51,14 +52,17 @@ export class StatusLog implements StatusSink {
     this.#rendered.forget(name);
   }
 
-  /** Everything that is not ready now or has advice, sorted by kind, namespace and name; then what trials found. */
+  /**
+   * Everything that is not ready now, other than on purpose, or has advice, sorted by kind, namespace and name; then what
+   * trials found.
+   */
   attention(): readonly Attention[] {
     const found = this.#rendered.found().map(({ name, condition: { reason, message }, otherCount }) => {
       const others = otherCount === 0 ? "" : ` (so it is with ${otherCount} other Groups)`;
       return { name, reason, message: message + others };
     });
     const told = [...this.#told]
-      .filter(([, { shown }]) => shown.status !== "True" || isAdvice(shown))
+      .filter(([, { shown }]) => (shown.status !== "True" && shown.reason !== heldReason) || isAdvice(shown))
       .toSorted(([a], [b]) => compareBytes(a, b))
       .map(([, { name, shown }]) => ({ name, reason: shown.reason, message: shown.message }));
     return [...told, ...found];
@@ -67,7 +71,8 @@ export class StatusLog implements StatusSink {
   /** The first status of an object that is ready is no transition: 10,000 of them would drown the rest. */
   #tell({ kind, namespace, name }: ObjectName, { status, reason, message }: Condition, before?: Condition): void {
     const data = { kind, namespace, name, reason, message };
-    if (status !== "True") this.#log.warn(data, "object is not ready");
+    if (reason === heldReason) this.#log.info(data, "object is held");
+    else if (status !== "True") this.#log.warn(data, "object is not ready");
     else if (reason === adviceReason) this.#log.info(data, "object is ready, with advice");
     else if (before === undefined) this.#log.debug(data, "object is ready");
     else if (before.status !== "True") this.#log.info(data, "object is ready");

@@ -142,7 +142,8 @@ export class EventRecorder {
       action: "Reconcile",
       reason: after.reason,
       regarding: { apiVersion: resources[kind].apiVersion, kind, namespace, name, uid },
-      type: after.status === "True" ? "Normal" : "Warning",
+      // A Group is held on purpose.
+      type: after.status === "True" || after.reason === "Held" ? "Normal" : "Warning",
       note: after.message.slice(0, maxNoteLength),
     };
   }

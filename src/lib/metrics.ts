@@ -307,7 +307,7 @@ function controllerMetrics(registers: Registry[]) {
     ...queueMetrics(registers),
     resources: new Gauge({
       name: "davit_resources",
-      help: "Objects by kind and whether they are ready.",
+      help: "Objects by kind and whether they are ready; held are Groups that wait on purpose.",
       labelNames: ["kind", "ready"],
       registers,
     }),

@@ -162,7 +162,7 @@ export type ConditionStatus = "True" | "False" | "Unknown";
 
 /** As metav1.Condition, without the times, which whoever stores it adds. Texts hold no counters, times or indexes. */
 export interface Condition {
-  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Rendered" | "Ready";
+  readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Rendered" | "Ready" | "Stalled";
   readonly status: ConditionStatus;
   readonly reason: string;
   readonly message: string;

@@ -51,6 +51,11 @@ interface Trouble {
 
 const lastGood = { Synced: "False ServingLastGood", Accepted: "True Valid", ResolvedRefs: "True Resolved" };
 
+/** Of what only a person can mend. */
+function stalled(reason: string) {
+  return { Ready: `False ${reason}`, Stalled: `True ${reason}` };
+}
+
 const troubles: readonly Trouble[] = [
   {
     what: "a ConfigMap that goes",
@@ -66,7 +71,7 @@ const troubles: readonly Trouble[] = [
     spec: { ignition: fromConfigMap() },
     others: [good.configMap],
     change: [{ ...good.configMap, data: { other: ign } }],
-    conditions: { ...lastGood, ResolvedRefs: "False KeyNotFound", Ready: "False KeyNotFound" },
+    conditions: { ...lastGood, ResolvedRefs: "False KeyNotFound", ...stalled("KeyNotFound") },
     path: "/ignition",
     body: ign,
   },
@@ -75,7 +80,7 @@ const troubles: readonly Trouble[] = [
     spec: { generic: fromSecret },
     others: [good.secret],
     change: [{ ...good.secret, labels: {} }],
-    conditions: { ...lastGood, ResolvedRefs: "False RefNotPermitted", Ready: "False RefNotPermitted" },
+    conditions: { ...lastGood, ResolvedRefs: "False RefNotPermitted", ...stalled("RefNotPermitted") },
     path: "/generic",
     body: "t",
     statusAfter: 500,
@@ -197,7 +202,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
         ResolvedRefs: "Unknown NotAccepted",
         Synced: "False NotServed",
         Rendered: "Unknown NotRendered",
-        Ready: "False Refused",
+        ...stalled("Refused"),
       });
     await expectDocumented(dropped);
     expect((await lab.get("/ipxe?rack=7")).body).toContain("kernel /assets/other");

@@ -52,7 +52,7 @@ describe.skipIf(missing("kube-apiserver"))("the status of", { timeout: 120_000 }
     for (let time = 0; time < 2; time++) {
       const answer = await cluster.ask({ method: "PATCH", path, body, contentType: "application/merge-patch+json" });
       expect(answer).toMatchObject({ status: 200 });
-      expect(answer.body.status).toBeUndefined();
+      expect(answer.body.status).toEqual({ observedGeneration: -1 });
       await expect.poll(() => beside.conditions({ kind, name }), patience).toMatchObject(ready);
     }
   });

@@ -45,6 +45,14 @@ describe("a Group", () => {
     expect(reconcile(object, { storedText: stored(object) }).changes).toEqual([]);
   });
 
+  it("that is held is not ready, unless something else is wrong with it", () => {
+    const held = groupObject({ hold: true });
+    expect(condition(reconcile(held), "Ready")).toMatchObject({ status: "False", reason: "Held" });
+    const refused = { ...held, refusal: "web.yaml line 3: unknown field" };
+    expect(condition(reconcile(refused), "Ready")).toMatchObject({ status: "False", reason: "Refused" });
+    expect(condition(reconcile(refused, { storedText: stored(held) }), "Ready")).toMatchObject({ reason: "Refused" });
+  });
+
   it("shows a catch-all as <all>", () => {
     const outcome = reconcile(groupObject({ selector: {}, matchAll: true }));
     expect(outcome.status?.selector).toBe("<all>");

@@ -36,8 +36,8 @@ class SlowSink implements StatusSink {
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const profile = (name: string): ObjectName => ({ kind: "Profile", namespace: "default", name });
 
-function status(observedGeneration: number, isReady = true): ObjectStatus {
-  const condition = { type: "Ready", status: isReady ? "True" : "False", reason: "Ready", message: "" } as const;
+function status(observedGeneration: number, isReady = true, reason = "Ready"): ObjectStatus {
+  const condition = { type: "Ready", status: isReady ? "True" : "False", reason, message: "" } as const;
   return { observedGeneration, conditions: [condition] };
 }
 
@@ -125,10 +125,13 @@ describe("StatusBook", () => {
     book.tell(profile("b"), status(1, false));
     book.tell(profile("a"), status(2, false));
     book.forget(profile("b"));
+    book.tell({ ...profile("c"), kind: "Group" }, status(1, false, "Held"));
     const text = await metrics.text();
     expect(text).toContain('davit_resources{kind="Profile",ready="true"} 0\n');
     expect(text).toContain('davit_resources{kind="Profile",ready="false"} 1\n');
     expect(text).toContain('davit_resources{kind="Group",ready="true"} 0\n');
+    expect(text).toContain('davit_resources{kind="Group",ready="false"} 0\n');
+    expect(text).toContain('davit_resources{kind="Group",ready="held"} 1\n');
   });
 
   it("ends the writes under way when it stops, and leaves no timer", async () => {

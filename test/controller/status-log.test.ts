@@ -73,6 +73,13 @@ it("what is not ready can be listed, in order, until it is ready or gone", async
   expect(sink.attention().map(({ name }) => name)).toEqual([third]);
 });
 
+it("a Group that is held on purpose is told, and is nothing to look at", async () => {
+  await sink.write(web, ready("True"));
+  await sink.write(web, ready("False", "Held"));
+  expect(logged()).toMatchObject([{ level: 30, msg: "object is held" }]);
+  expect(sink.attention()).toEqual([]);
+});
+
 it("a status without Ready says nothing", async () => {
   await sink.write(web, { observedGeneration: 1, conditions: [] });
   expect([sink.attention(), lines]).toEqual([[], []]);

@@ -79,7 +79,7 @@ describe("the CRD of", () => {
     expect(scope).toBe("Namespaced");
     expect(called.categories).not.toContain("all");
     const wide = version.additionalPrinterColumns.filter(({ priority }) => priority === 1).map(({ name }) => name);
-    expect(wide).toEqual(kind === "Profile" ? ["Kernel", "Configs"] : ["Rendered", "Reason"]);
+    expect(wide).toEqual(kind === "Profile" ? ["Kernel", "Configs"] : ["Reason"]);
   });
 
   it("Group can be selected by its Profile's name, Profile by no field", () => {

@@ -97,7 +97,7 @@ describe("the CRDs", () => {
     {
       kind: "Group",
       shortNames: ["dgrp"],
-      columns: ["Ready", "Profile", "Selector", "Priority", "Rendered", "Reason", "Age"],
+      columns: ["Ready", "Profile", "Selector", "Priority", "Hold", "Rendered", "Reason", "Age"],
     },
   ])("of $kind have short names, a category, columns and a status of their own", ({ kind, shortNames, columns }) => {
     const found = crds.map(versionOf).find((crd) => crd.kind === kind);

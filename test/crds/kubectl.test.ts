@@ -145,8 +145,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
       "NAME                    READY   REASON   EFFECT   GROUPS   AGE
       profile.davit.dev/new                                      AGE
 
-      NAME                  READY   PROFILE   SELECTOR   PRIORITY   AGE
-      group.davit.dev/new           web                  0          AGE
+      NAME                  READY   PROFILE   SELECTOR   PRIORITY   HOLD   RENDERED   AGE
+      group.davit.dev/new           web                  0                            AGE
       "
     `);
   });
@@ -172,13 +172,13 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
       "
     `);
     expect(await shown("get", "dgrp", ...only)).toMatchInlineSnapshot(`
-      "NAME   READY   PROFILE   SELECTOR                PRIORITY   AGE
-      web    False   web       mac=52:54:00:a1:9c:ae   5          AGE
+      "NAME   READY   PROFILE   SELECTOR                PRIORITY   HOLD   RENDERED   AGE
+      web    False   web       mac=52:54:00:a1:9c:ae   5                            AGE
       "
     `);
     expect(await shown("get", "dgrp", "-o", "wide", ...only)).toMatchInlineSnapshot(`
-      "NAME   READY   PROFILE   SELECTOR                PRIORITY   RENDERED   REASON            AGE
-      web    False   web       mac=52:54:00:a1:9c:ae   5                     ProfileNotFound   AGE
+      "NAME   READY   PROFILE   SELECTOR                PRIORITY   HOLD   RENDERED   REASON            AGE
+      web    False   web       mac=52:54:00:a1:9c:ae   5                            ProfileNotFound   AGE
       "
     `);
   });
@@ -240,7 +240,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("kubectl", () => {
     { name: "a message beyond 32 KiB", status: having({ message: "x".repeat(32_769) }), place: "message" },
     { name: "a condition of an unknown form", status: having({ severity: "high" }), place: "severity", code: 500 },
     { name: "one type twice", status: { conditions: [condition, condition] }, place: "conditions", code: 500 },
-    { name: "a negative generation", status: { observedGeneration: -1 }, place: "observedGeneration" },
+    { name: "a negative generation", status: { observedGeneration: -2 }, place: "observedGeneration" },
     { name: "a phase", status: { phase: "Ready" }, place: "phase", code: 500 },
   ])("cannot give an object $name", async ({ status, place, code = 422 }) => {
     for (const object of ["profiles/web", "groups/web"]) {

@@ -11,16 +11,17 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import type { Environment, Recipe } from "./tools.ts";
 
-export const chartToolNames = ["helm", "helm3", "kubeconform", "helm-unittest", "helm-docs", "kube-score"] as const;
+const beyondHelm = ["kubeconform", "helm-docs", "kube-score", "kstatus"] as const;
+export const chartToolNames = ["helm", "helm3", "helm-unittest", ...beyondHelm] as const;
 
 export type ChartToolName = (typeof chartToolNames)[number];
 
 /** What continuous integration builds. The others would take six minutes more, and what they find changes rarely. */
-export const usualChartTools: readonly ChartToolName[] = ["helm", "kubeconform", "helm-unittest"];
+export const usualChartTools: readonly ChartToolName[] = ["helm", "kubeconform", "helm-unittest", "kstatus"];
 
 export interface ChartRecipe extends Recipe {
   /** Folder of the Go module, from this one. */
-  readonly module: "chart" | "kube-score";
+  readonly module: "chart" | "kube-score" | "kstatus";
 }
 
 const stripped = "-s -w";
@@ -41,6 +42,8 @@ export const chartRecipes: Readonly<Record<ChartToolName, ChartRecipe>> = {
     linkerFlags: stripped,
   },
   "helm-docs": { module: "chart", package: "github.com/norwoodj/helm-docs/cmd/helm-docs", linkerFlags: stripped },
+  // The one that is written here: the library by which Helm and Flux wait, as a program.
+  kstatus: { module: "kstatus", package: "davit.dev/test/kstatus", linkerFlags: stripped },
   "kube-score": { module: "kube-score", package: "github.com/zegl/kube-score/cmd/kube-score", linkerFlags: stripped },
 };
 
@@ -62,6 +65,7 @@ export function builtChartToolsDirectory(
   const root = DAVIT_TOOLS_DIR || join(XDG_CACHE_HOME || join(homedir(), ".cache"), "davit-tools");
   const recipes = Object.values(chartRecipes).filter((recipe) => recipe.module === module);
   const hash = createHash("sha256").update(JSON.stringify(recipes));
-  for (const file of ["go.mod", "go.sum"]) hash.update(readFileSync(join(import.meta.dirname, module, file)));
+  const files = ["go.mod", "go.sum", ...(module === "kstatus" ? ["main.go"] : [])];
+  for (const file of files) hash.update(readFileSync(join(import.meta.dirname, module, file)));
   return join(root, `${module}-${hash.digest("hex").slice(0, 12)}`);
 }
