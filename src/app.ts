@@ -25,10 +25,15 @@ import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 import type { Environment } from "./options.ts";
 import { parseTemplate } from "./render/template.ts";
 import { BackupSchedule } from "./store/backup-schedule.ts";
+import type { LogStatus } from "./store/log-port.ts";
 import { type OpenStoreOptions, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 import { lockDirectory } from "./store/wal/lock.ts";
 import { StoreService } from "./store-service.ts";
+
+// Some 20,000 deletions of single keys.
+const storeReserveBytes = 4 * 1024 * 1024;
+const lockCheckMs = 1_000;
 
 export interface AppOptions {
   readonly config: ServeConfig;
@@ -168,6 +173,8 @@ export class App {
       quotaBytes: this.#config.storeQuotaBytes,
       maxWatchers: this.#config.storeMaxWatchers,
       agelessRoot: tombstonesRoot,
+      reserveBytes: storeReserveBytes,
+      lockCheckMs,
       ...this.#storeSizes,
     });
     this.#stops.unshift(() => store.stop());
@@ -255,9 +262,19 @@ export class App {
       .attention()
       .filter(({ reason }) => reason !== "Refused")
       .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
-    return [...(store.status === "writable" ? [] : [`store: the log is ${store.status}`]), ...problems, ...objects];
+    const storeTrouble = storeTroubles[store.status];
+    return [...(storeTrouble === undefined ? [] : [`store: ${storeTrouble}`]), ...problems, ...objects];
   }
 }
+
+/** What `/readyz?verbose` says of a store that cannot be written. Machines are answered: what is read is on disk. */
+const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
+  writable: undefined,
+  full: "no space is left on its disk, so changes take no effect: make room",
+  readOnly: "its disk fails, so changes take no effect: see to the disk",
+  lost: "its lock.db was removed or replaced, so changes take no effect: stop other davits there, restart this",
+  closed: "it is closed",
+};
 
 /** @throws {StartError} when there is no way to the cluster. */
 async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> {

@@ -92,7 +92,7 @@ function reasonOf({ reason, detail }: FollowError): string {
 }
 
 async function* fromDirectory(path: string): AsyncIterable<Uint8Array> {
-  const unlock = lockDirectory(path);
+  const lock = lockDirectory(path, { mends: false });
   try {
     const { tree, end } = await readDirectory(diskFiles, path);
     yield* backupOf(tree, () => ({
@@ -104,6 +104,6 @@ async function* fromDirectory(path: string): AsyncIterable<Uint8Array> {
   } catch (error) {
     throw diskFailure("Reading", path, error);
   } finally {
-    unlock();
+    lock.release();
   }
 }

@@ -77,7 +77,8 @@ async function lockIfThere(directory: string): Promise<() => void> {
   const nothingToUnlock = () => undefined;
   if (!(await diskFiles.list(directory)).includes("lock.db")) return nothingToUnlock;
   try {
-    return lockDirectory(directory);
+    const lock = lockDirectory(directory, { mends: false });
+    return () => lock.release();
   } catch (error) {
     if (error instanceof WalError && error.reason === "unusable") return nothingToUnlock;
     throw error;

@@ -40,6 +40,19 @@ export class EventRing {
     });
   }
 
+  /** The newest events, as many as take no more than `maxBytes`, oldest first; and from which index on. */
+  newest(maxBytes: number): { readonly oldestIndex: number; readonly events: readonly StoreEvent[] } {
+    const { all } = this;
+    let bytes = 0;
+    let first = all.length;
+    for (; first > 0; first--) {
+      const event = all[first - 1];
+      bytes += event === undefined ? 0 : sizeOf(event);
+      if (bytes > maxBytes) break;
+    }
+    return { oldestIndex: this.#oldest + first, events: all.slice(first) };
+  }
+
   /** Begins the history of an empty ring at an index. */
   beginAt(index: number): void {
     assert(this.#oldest === this.#next, "A history that has begun goes on");

@@ -12,6 +12,7 @@ import { storePath } from "./node.ts";
 import { type DirectoryState, readDirectory } from "./read-directory.ts";
 import { StateReader } from "./snapshot.ts";
 import { Tree } from "./tree.ts";
+import { readLogEnd } from "./wal/log-end.ts";
 import { type LogEnd, listSegments, readSegment } from "./wal/recover.ts";
 import { SnapshotReader } from "./wal/snapshot-frame.ts";
 import { listSnapshots } from "./wal/snapshots.ts";
@@ -60,6 +61,7 @@ export async function inspectDirectory(files: Files, directory: string): Promise
   const damage = new Set<string>();
   await checkSegments(files, directory, damage);
   for (const name of snapshots) await noting(damage, () => checkSnapshot(files, join(directory, name)));
+  await noting(damage, () => readLogEnd(files, directory));
   const found = await noting(damage, () => readDirectory(files, directory));
   return { segments, snapshots, found, damage: [...damage] };
 }
@@ -71,7 +73,7 @@ async function checkSegments(files: Files, directory: string, damage: Set<string
   const options = { files, directory, after: Number.MAX_SAFE_INTEGER, onCommand: () => undefined };
   let previous: LogEnd | undefined;
   for (const [number, name] of names.entries()) {
-    const context = { name, isNewest: number === names.length - 1, previous };
+    const context = { name, next: names[number + 1], previous };
     previous = await noting(damage, () => readSegment(options, context));
   }
 }

@@ -14,8 +14,17 @@ export interface LogIdentity {
   readonly run: string;
 }
 
-/** `readOnly`: the disk failed in a way that only a restart can clear up. `closed`: not replayed yet, or stopped. */
-export type LogStatus = "writable" | "readOnly" | "closed";
+/**
+ * `full`: the disk has no room, and only what frees some is taken. `readOnly`: the disk fails. Both end by themselves when
+ * the disk allows. `lost`: another process may write the directory, so this one never does again. `closed`: not replayed
+ * yet, or stopped.
+ */
+export type LogStatus = "writable" | "full" | "readOnly" | "lost" | "closed";
+
+export interface ProposeOptions {
+  /** What it asks for frees room, or cannot wait: it is taken although the disk is full, while the reserve lasts. */
+  readonly frees?: boolean;
+}
 
 /**
  * A record that will always be there. Records carry consecutive sequences, those of the log itself among them. `term`
@@ -42,9 +51,12 @@ export interface LogPort {
   onCommitted(listener: CommittedListener): Promise<void>;
   /**
    * Logs a record. Resolves with its sequence once it is on disk and the listener has returned.
-   * @throws {WalError} when it could not be logged; after `readOnly` it may yet be found there by a restart.
+   * @throws {WalError} when it could not be logged; after `readOnly` it may yet be found there by a restart, unless the
+   *   log became writable before.
    */
-  propose(bytes: Uint8Array): Promise<number>;
+  propose(bytes: Uint8Array, options?: ProposeOptions): Promise<number>;
+  /** The next record begins a file of its own, so that `releaseBefore` may release all that is before it. */
+  endSegment(): void;
   /**
    * Keeps the state after the record `sequence`, given in pieces; resolves once it is on disk. Those before it may go,
    * but for the newest that is whole.
@@ -63,7 +75,7 @@ export interface LogPort {
 }
 
 /**
- * `locked`: another process has the directory. `damaged`: something acknowledged cannot be read. `newerFormat`: a later
+ * `locked`: another process has the directory, or may have it. `damaged`: something acknowledged cannot be read. `newerFormat`: a later
  * davit wrote it. `noSpace` and `appendFailed`: not logged, a later try may succeed. `readOnly`: a sync failed.
  * `overloaded`: too much waits for the disk. `closed`: the log was stopped. `unusable`: the directory cannot be used.
  */

@@ -2,8 +2,9 @@
 
 import { WalError } from "./log-port.ts";
 import { Store, type StoreOptions } from "./store.ts";
+import type { FileLogOptions } from "./wal/file-log-options.ts";
 import { moveAside } from "./wal/move-aside.ts";
-import { FileLog, type FileLogOptions } from "./wal/wal.ts";
+import { FileLog } from "./wal/wal.ts";
 
 /**
  * `refuse`: the start ends with a sentence. `move-aside`: the files are kept in a folder beside, and the store begins

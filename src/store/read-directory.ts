@@ -12,6 +12,7 @@ import { WalError } from "./log-port.ts";
 import { StoreError } from "./refusal.ts";
 import { StateReader } from "./snapshot.ts";
 import { Tree } from "./tree.ts";
+import { checkKnownEnd } from "./wal/log-end.ts";
 import { checkGoesOnFrom, type LogEnd, recover } from "./wal/recover.ts";
 import { SnapshotFiles } from "./wal/snapshots.ts";
 
@@ -40,6 +41,7 @@ export async function readDirectory(files: Files, directory: string): Promise<Di
   const onCommand = (_sequence: number, bytes: Uint8Array) => replay(tree, history, bytes);
   const end = await recover({ files, directory, after: snapshot?.sequence ?? 0, onCommand });
   if (snapshot !== undefined) checkGoesOnFrom(snapshot, end, directory);
+  await checkKnownEnd({ files, directory }, end);
   if (end === undefined) throw new WalError("damaged", `Reading "${directory}": no segment of a log is in it`);
   return { tree, history, end };
 }

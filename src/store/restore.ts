@@ -63,12 +63,12 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const { files, directory, lock } = options;
   try {
     await files.makeDirectory(directory);
-    const unlock = lock(directory);
+    const held = lock(directory);
     try {
       await refuseUnlessEmpty(files, directory);
       return await write(options);
     } finally {
-      unlock();
+      held.release();
     }
   } catch (error) {
     throw startFailure("Restoring to", directory, error);

@@ -19,7 +19,7 @@ import { backupOf } from "./backup.ts";
 import { encodeBatchRecord } from "./batch-codec.ts";
 import type { Change } from "./change.ts";
 import { changedFiles, type FileChange, filesAmong } from "./changed-files.ts";
-import { apply, type CommandRecord, type ExpireCommand, type Submission } from "./command.ts";
+import { apply, type Command, type CommandRecord, type ExpireCommand, type Submission } from "./command.ts";
 import { decodeRecord, encodeRecord } from "./command-codec.ts";
 import { EventRing } from "./event-ring.ts";
 import { Expiry } from "./expiry.ts";
@@ -118,6 +118,8 @@ export class Store {
       history: this.#history,
       lineage: this.#lineage,
       interval: snapshotInterval,
+      sequence: () => this.#raftIndex,
+      mark: () => this.#mark(),
     });
   }
 
@@ -142,7 +144,7 @@ export class Store {
       (path) => agelessRoot !== undefined && path.startsWith(`${agelessRoot}/`),
     );
     store.#expiry.start();
-    store.#snapshotter.takeIfDue(store.#raftIndex);
+    store.#snapshotter.takeIfDue();
     return store;
   }
 
@@ -159,6 +161,7 @@ export class Store {
     return this.#lineage.origin.run;
   }
 
+  /** Whether it can be written. What is read is always what is on disk. */
   get status(): LogStatus {
     return this.#log.status;
   }
@@ -308,6 +311,11 @@ export class Store {
     this.#outcomes.delete(sequence);
   }
 
+  /** Logs a record that changes nothing. @throws {StoreError} logFailed. */
+  async #mark(): Promise<void> {
+    await this.#propose({ atMs: this.#nowMs(), command: { kind: "batch", commands: [] } });
+  }
+
   async #propose(proposal: Omit<CommandRecord, "run">): Promise<number> {
     const { command } = proposal;
     const record: CommandRecord = this.#newRun === undefined ? proposal : { ...proposal, run: this.#newRun };
@@ -315,7 +323,7 @@ export class Store {
       command.kind === "batch" ? await inSlices(encodeBatchRecord(record, command.commands)) : encodeRecord(record);
     this.#proposed.set(bytes, record);
     try {
-      return await this.#log.propose(bytes);
+      return await this.#log.propose(bytes, mayUseReserve(command) ? { frees: true } : undefined);
     } catch (error) {
       this.#proposed.delete(bytes);
       if (!(error instanceof WalError)) throw error;
@@ -337,7 +345,7 @@ export class Store {
     }
     this.#counts.applied(record.command, result instanceof StoreError ? undefined : result.length);
     this.#answer(sequence, result);
-    this.#snapshotter.takeIfDue(sequence);
+    this.#snapshotter.takeIfDue();
   }
 
   #answer(sequence: number, result: readonly Change[] | StoreError): void {
@@ -375,4 +383,9 @@ export class Store {
       if (files.length > 0) listener.changed(files, this.#tree.index);
     }
   }
+}
+
+/** True for what is logged on a full disk: what takes something away, and davit's own documents, holds among them. */
+function mayUseReserve({ kind }: Command): boolean {
+  return kind === "delete" || kind === "compareAndDelete" || kind === "expire" || kind === "batch";
 }

@@ -14,11 +14,11 @@ import { Writer } from "./writer.ts";
 const writerCount = 64;
 const mebibyte = 1024 * 1024;
 
-describe.skipIf(missing("tmpfs"))("on a disk of 8 MiB", () => {
+describe.skipIf(missing("tmpfs"))("on a disk of 16 MiB", () => {
   let disk: string;
   beforeEach(() => {
     disk = mkdtempSync(join(tmpdir(), "davit-full-"));
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=8m", "tmpfs", disk]);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=16m", "tmpfs", disk]);
   });
   afterEach(() => {
     execFileSync("umount", [disk]);
@@ -32,7 +32,7 @@ describe.skipIf(missing("tmpfs"))("on a disk of 8 MiB", () => {
     "64 writers are told by error 300, lose nothing, and go on when there is room: $name",
     async ({ program }) => {
       const filler = join(disk, "filler");
-      writeFileSync(filler, Buffer.alloc(6 * mebibyte));
+      writeFileSync(filler, Buffer.alloc(10 * mebibyte));
       const manifests = join(import.meta.dirname, "../../manifests/quickstart");
       const options = { manifests, dataDir: join(disk, "data"), ...program };
       const davit = await startDavit(options);
@@ -45,7 +45,7 @@ describe.skipIf(missing("tmpfs"))("on a disk of 8 MiB", () => {
       const check = (client: KeysClient) => Promise.all(writers.map((writer) => writer.check(client)));
 
       await writeUntil(() => writers.every(({ refused }) => refused > 0));
-      expect((await fetch(`${davit.storeUrl}/health`)).status).toBe(200);
+      expect((await fetch(`${davit.storeUrl}/health`)).status).toBe(503);
       await check(clients[0] ?? fail());
       rmSync(filler);
       const before = new Map(writers.map((writer) => [writer, writer.acknowledged]));

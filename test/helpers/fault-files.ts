@@ -58,6 +58,8 @@ export class FaultFiles implements Files {
   #counted = 0;
   /** How often the planned fault struck; a run with 0 was clean. */
   faults = 0;
+  /** What all files together may take: an append beyond it writes a part and fails with ENOSPC. */
+  capacityBytes = Number.POSITIVE_INFINITY;
   /** Numbers of bytes and of syncs, for tests of group commit. */
   readonly log: FileCall[] = [];
 
@@ -88,6 +90,11 @@ export class FaultFiles implements Files {
   /** Changes a file, or makes it, behind everyone's back, as damage does. */
   damage(path: string, change: (content: Buffer) => Buffer): void {
     this.#put(path, change(this.contentOf(path)));
+  }
+
+  /** What all files take. */
+  get usedBytes(): number {
+    return [...this.#names.values()].reduce((sum, { content }) => sum + content.length, 0);
   }
 
   contentOf(path: string): Buffer {
@@ -137,7 +144,9 @@ export class FaultFiles implements Files {
           change(Buffer.concat([inode.content, part]));
           throw error;
         }
-        change(Buffer.concat([inode.content, bytes]));
+        const room = this.capacityBytes - this.usedBytes;
+        change(Buffer.concat([inode.content, bytes.subarray(0, Math.max(0, room))]));
+        if (bytes.length > room) throw failure("ENOSPC");
       },
       sync: async () => {
         this.#call("sync");

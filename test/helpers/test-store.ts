@@ -2,7 +2,8 @@
 
 import type { Log } from "../../src/lib/log.ts";
 import { Store, type StoreOptions } from "../../src/store/store.ts";
-import { FileLog, type FileLogOptions } from "../../src/store/wal/wal.ts";
+import type { FileLogOptions } from "../../src/store/wal/file-log-options.ts";
+import { FileLog } from "../../src/store/wal/wal.ts";
 import { FakeClock } from "./fake-clock.ts";
 import { FaultFiles, seededPick } from "./fault-files.ts";
 
@@ -20,7 +21,7 @@ export function openLog(files: FaultFiles, options: Partial<FileLogOptions> = {}
   return FileLog.open({
     directory: dataDirectory,
     files,
-    lock: () => () => {},
+    lock: () => ({ isHeld: () => true, release: () => {} }),
     clock: new FakeClock(),
     random: (bytes) => Uint8Array.from({ length: bytes }, () => pick(256)),
     log: silentLog,

@@ -7,6 +7,7 @@ import { storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";
 import { segmentHeadBytes } from "../../src/store/wal/record.ts";
 import type { FaultFiles } from "../helpers/fault-files.ts";
+import { ofVersion } from "../helpers/later-version.ts";
 import { dataDirectory, memoryFiles, openStore } from "../helpers/test-store.ts";
 
 /** A directory with two snapshots and several segments, as a power cut leaves it. */
@@ -68,7 +69,7 @@ describe("a directory that is sound", () => {
   it("is only read, and so is a damaged one", async () => {
     const sound = await used();
     const damaged = await used();
-    for (const name of await damaged.list(dataDirectory)) damaged.damage(pathOf(name), flip(100));
+    for (const name of await damaged.list(dataDirectory)) damaged.damage(pathOf(name), flip(40));
     for (const files of [sound, damaged]) {
       files.damage(pathOf("left.tmp"), () => Buffer.from("of a crash"));
       const before = await contentOf(files);
@@ -140,11 +141,11 @@ describe("damage", () => {
 });
 
 it.each([
-  { name: "a segment", ending: "segments" as const },
-  { name: "a snapshot", ending: "snapshots" as const },
-])("$name of a later version cannot be judged, and says so", async ({ ending }) => {
+  { name: "a segment", ending: "segments" as const, kind: "segment" as const },
+  { name: "a snapshot", ending: "snapshots" as const, kind: "snapshot" as const },
+])("$name of a later version cannot be judged, and says so", async ({ ending, kind }) => {
   const files = await used();
-  files.damage(pathOf((await namesOf(files))[ending].at(-1)), (content) => content.fill(9, 8, 9));
+  files.damage(pathOf((await namesOf(files))[ending].at(-1)), ofVersion(kind, 9));
   await expect(inspect(files)).rejects.toMatchObject({ reason: "newerFormat" });
 });
 

@@ -5,15 +5,17 @@ import { nextTurn } from "../../src/lib/slices.ts";
 import { encodeRecord } from "../../src/store/command-codec.ts";
 import { storePath } from "../../src/store/node.ts";
 import type { Store } from "../../src/store/store.ts";
+import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";
 import { memoryFiles, openLog, openStore } from "../helpers/test-store.ts";
 
 let starts = 0;
 /** Every start has random bytes of its own. */
-const opened = (files: FaultFiles, snapshotEvery = 1_000) => {
+const opened = (files: FaultFiles, { snapshotEvery = 1_000, clock = new FakeClock() } = {}) => {
   const start = ++starts;
   return openStore(files, {
     random: (bytes) => new Uint8Array(bytes).fill(start),
+    clock,
     snapshotInterval: { records: snapshotEvery, bytes: 2 ** 30 },
   });
 };
@@ -64,7 +66,7 @@ it("names another start at the same index and term after a volume was set back",
 
 it("has it from a snapshot, too", async () => {
   const files = memoryFiles();
-  const store = await opened(files, 2);
+  const store = await opened(files, { snapshotEvery: 2 });
   for (let count = 0; count < 10; count++) {
     await write(store);
     await nextTurn();
@@ -95,10 +97,12 @@ it("names none once a davit wrote that knew none", async () => {
 });
 
 it("is told by the first record that reaches the disk, when those before did not", async () => {
-  // The first append is the head of the segment, the second the term of this start.
-  const files = new FaultFiles(seededPick(3), { failOnly: "append", failAt: 3, code: "ENOSPC" });
-  const store = await opened(files);
+  // Before come the head of the segment, the term of this start, and how far the log reaches.
+  const files = new FaultFiles(seededPick(3), { failOnly: "append", failAt: 4, code: "ENOSPC" });
+  const clock = new FakeClock();
+  const store = await opened(files, { clock });
   await expect(write(store)).rejects.toMatchObject({ refusal: "logFailed" });
+  await clock.advance(1_000);
   await Promise.all([write(store), write(store)]);
   await store.stop();
   const again = await opened(files.reopened());

@@ -55,7 +55,7 @@ function restoreTo(files: FaultFiles, backup: ReadBackup, options: Partial<Resto
     directory: dataDirectory,
     without: storePath("/davit"),
     files,
-    lock: () => () => {},
+    lock: () => ({ isHeld: () => true, release: () => {} }),
     random: (bytes) => Uint8Array.from({ length: bytes }, () => pick(256)),
     ...options,
   });

@@ -14,6 +14,7 @@ import { segmentHeadBytes } from "../../src/store/wal/record.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import type { FaultFiles } from "../helpers/fault-files.ts";
+import { ofVersion } from "../helpers/later-version.ts";
 import { dataDirectory, memoryFiles, openStore } from "../helpers/test-store.ts";
 
 const every = (records: number) => ({
@@ -191,13 +192,10 @@ describe("a snapshot of a later version is refused", () => {
     const { files } = await afterSnapshots();
     const [, newest] = await named(files, ".snapshot");
     const path = `${dataDirectory}/${newest}`;
-    files.damage(path, (content) => {
-      content.writeUInt32LE(2, 8);
-      return content;
-    });
+    files.damage(path, ofVersion("snapshot", 3));
     await expect(openStore(files)).rejects.toMatchObject({
       reason: "newerFormat",
-      message: `Reading "${path}": its version is 2 and this davit knows 1; start the davit that wrote it, or a later one`,
+      message: `Reading "${path}": its version is 3 and this davit knows 2; start the davit that wrote it, or a later one`,
     });
   });
 });
@@ -237,14 +235,14 @@ describe("the state in a snapshot", () => {
 
 describe("a snapshot that fails", () => {
   it("leaves nothing behind, loses nothing, and another is taken later", async () => {
-    // The log's head and term, ten sets, and the snapshot's head are written before.
-    const plan = { failOnly: "append", failAt: 14, code: "ENOSPC" } as const;
+    // The log's head and term, how far it reaches, ten sets, and the snapshot's head are written before.
+    const plan = { failOnly: "append", failAt: 15, code: "ENOSPC" } as const;
     const files = memoryFiles().reopened(plan);
     const store = await openStore(files, { snapshotInterval: { records: 10, bytes: 2 ** 30 } });
     await setsWithTurns(store, 10);
     await turns();
     expect(files.faults).toBe(1);
-    expect((await files.list(dataDirectory)).filter((name) => !name.endsWith(".log"))).toEqual([]);
+    expect((await files.list(dataDirectory)).filter((name) => !name.endsWith(".log"))).toEqual(["log-end"]);
     await setsWithTurns(store, 10);
     await turns();
     expect(await named(files, ".snapshot")).toHaveLength(1);

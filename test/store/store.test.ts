@@ -118,9 +118,13 @@ describe("`submit`", () => {
   });
 
   it("answers 300 when the log is full, and again works when there is room", async () => {
-    const store = await openStore(new FaultFiles(seededPick(1), { failOnly: "append", failAt: 4, code: "ENOSPC" }));
+    const clock = new FakeClock();
+    const files = new FaultFiles(seededPick(1), { failOnly: "append", failAt: 5, code: "ENOSPC" });
+    const store = await openStore(files, { clock });
     await store.submit(set("/a", "1"));
     await expect(store.submit(set("/b", "2"))).rejects.toMatchObject({ refusal: "logFailed", index: 0 });
+    expect(store.status).toBe("full");
+    await clock.advance(1_000);
     expect(store.status).toBe("writable");
     expect((await store.submit(set("/c", "3"))).event.node.modifiedIndex).toBe(2);
     expect(() => store.get(storePath("/b"))).toThrowError(expect.objectContaining({ refusal: "keyNotFound" }));

@@ -25,6 +25,7 @@ export async function beginLog(
     term,
     firstBatch: 1,
     firstSequence,
+    endsPrevious: false,
   };
   const segment = await createSegment({ files, directory }, head);
   await syncParent(files, directory);

@@ -1,42 +1,98 @@
 /** One process for each data directory, by a lock that the kernel lets go of when its holder dies. */
 
+import { statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WalError } from "../log-port.ts";
 
-/** Takes a directory. @returns the way to give it back. @throws {WalError} locked, unusable. */
-export type LockDirectory = (directory: string) => () => void;
+/** A directory that is ours alone. */
+export interface DirectoryLock {
+  /**
+   * False once the file of the lock was removed or replaced: then another process can lock the directory, too. Costs
+   * some microseconds.
+   */
+  isHeld(): boolean;
+  /** Idempotent. */
+  release(): void;
+}
 
-// SQLITE_BUSY: another connection holds a lock.
+/** Takes a directory. @throws {WalError} locked, unusable. */
+export type LockDirectory = (directory: string, options?: LockOptions) => DirectoryLock;
+
+export interface LockOptions {
+  /** False leaves a lock file that is none as it is, and throws `unusable`; true unless given. */
+  readonly mends?: boolean;
+}
+
+export const lockName = "lock.db";
+
+// SQLITE_BUSY: another connection holds a lock. SQLITE_NOTADB: the file is no database, and nobody holds a lock on it,
+// since SQLite takes one before it reads.
 const busyCode = 5;
+const notDatabaseCode = 26;
 
 /**
  * Locks by an exclusive transaction on `lock.db`, an empty database. Node has no file locks of its own, and a file with
- * a process id says nothing in containers, where ids repeat.
+ * a process id says nothing in containers, where ids repeat. A file with something else in it is emptied: not removed,
+ * since two starts that do that would both hold a file of their own.
  */
-export const lockDirectory: LockDirectory = (directory) => {
-  const path = join(directory, "lock.db");
-  let database: DatabaseSync | undefined;
+export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) => {
+  const path = join(directory, lockName);
+  let database: DatabaseSync;
   try {
-    database = new DatabaseSync(path, { timeout: 0 });
-    // A journal on disk would need room, and a full disk is no reason not to read what is there.
-    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    try {
+      database = lockFile(path);
+    } catch (error) {
+      if (!mends || sqliteCodeOf(error) !== notDatabaseCode) throw error;
+      truncateSync(path);
+      database = lockFile(path);
+    }
   } catch (error) {
-    database?.close();
     throw refusalOf(error, directory, path);
   }
-  const held = database;
-  return () => {
-    if (held.isOpen) held.close();
+  const inode = inodeOf(path);
+  return {
+    isHeld: () => inode !== undefined && inodeOf(path) === inode,
+    release: () => {
+      if (database.isOpen) database.close();
+    },
   };
 };
 
+function lockFile(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    // A journal on disk would need room, and a full disk is no reason not to read what is there.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Device and inode of a file; undefined when there is none. */
+function inodeOf(path: string): string | undefined {
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found === undefined ? undefined : `${found.dev}:${found.ino}`;
+  } catch {
+    // A path that cannot be looked up is no lock that anyone else would meet.
+    return undefined;
+  }
+}
+
 function refusalOf(error: unknown, directory: string, path: string): WalError {
-  const isBusy = error instanceof Error && "errcode" in error && error.errcode === busyCode;
-  if (!isBusy) return new WalError("unusable", `Locking "${path}": cannot be opened for writing`, { cause: error });
+  if (sqliteCodeOf(error) !== busyCode) {
+    return new WalError("unusable", `Locking "${path}": cannot be opened for writing`, { cause: error });
+  }
   return new WalError(
     "locked",
     `Locking "${directory}": another davit uses it; stop that one, or give this one a directory of its own`,
     { cause: error },
   );
+}
+
+function sqliteCodeOf(error: unknown): unknown {
+  return error instanceof Error && "errcode" in error ? error.errcode : undefined;
 }

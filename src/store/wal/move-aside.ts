@@ -2,6 +2,7 @@
 
 import { join } from "node:path";
 import type { Files } from "../../lib/files.ts";
+import { logEndName } from "./log-end.ts";
 import { listSegments } from "./recover.ts";
 import { listSnapshots } from "./snapshots.ts";
 import { startFailure } from "./start-failure.ts";
@@ -23,6 +24,8 @@ export async function moveAside(files: Files, directory: string): Promise<string
     await files.makeDirectory(aside);
     await files.syncDirectory(directory);
     const names = [...(await listSegments(files, directory)), ...(await listSnapshots(files, directory))];
+    // Last: without it a log whose end is missing could be taken for a whole one.
+    if ((await files.list(directory)).includes(logEndName)) names.push(logEndName);
     for (const name of names) {
       await files.rename(join(directory, name), join(aside, name));
       await files.syncDirectory(aside);

@@ -1,5 +1,5 @@
 /**
- * The format of the log, version 1. Pure: bytes to records and back. Numbers are little-endian.
+ * The format of the log, version 2. Pure: bytes to records and back. Numbers are little-endian.
  *
  * A directory holds segments `<first sequence, 16 digits>.log`. A segment is a head and then batches, without gaps:
  *
@@ -9,6 +9,10 @@
  *          16  8  segment id, random
  *          24  8  cluster id      32  8  member id      40  8  term
  *          48  8  number of the first batch      56  8  first sequence
+ *          64  8  1: it ends the segment before it. Bytes there from the first batch of this one on were never confirmed
+ *
+ * Every later version keeps these 72 bytes. Version 1 has no flags, so its head has 64 bytes, and its CRC leaves out the
+ * first 16: a flipped bit in its version is believed.
  *
  *   batch   0  4  FF 64 76 74; no UTF-8 text holds the byte FF, so a value cannot pass for a batch
  *           4  4  length of the body
@@ -28,8 +32,9 @@
 
 import { crc32 } from "node:zlib";
 
-export const formatVersion = 1;
-export const segmentHeadBytes = 64;
+export const formatVersion = 2;
+export const segmentHeadBytes = 72;
+const firstHeadBytes = 64;
 export const batchHeadBytes = 36;
 const recordHeadBytes = 5;
 
@@ -52,6 +57,8 @@ export interface SegmentHead {
   readonly term: number;
   readonly firstBatch: number;
   readonly firstSequence: number;
+  /** The segment before it ends where this one begins, whatever else stands there: a sync of it failed. */
+  readonly endsPrevious: boolean;
 }
 
 export interface BatchPosition {
@@ -67,7 +74,7 @@ export interface DecodedBatch extends BatchPosition {
 }
 
 export type DecodedHead =
-  | { readonly kind: "head"; readonly head: SegmentHead }
+  | { readonly kind: "head"; readonly head: SegmentHead; readonly version: number; readonly bytes: number }
   | { readonly kind: "newerFormat"; readonly version: number }
   | { readonly kind: "invalid" };
 
@@ -81,27 +88,34 @@ export function encodeSegmentHead(head: SegmentHead): Uint8Array {
   bytes.writeBigUInt64LE(BigInt(head.term), 40);
   bytes.writeBigUInt64LE(BigInt(head.firstBatch), 48);
   bytes.writeBigUInt64LE(BigInt(head.firstSequence), 56);
+  bytes.writeBigUInt64LE(head.endsPrevious ? endsPreviousFlag : 0n, 64);
   bytes.writeUInt32LE(headCrc(bytes), 12);
   return bytes;
 }
 
-/** Reads the head that a segment begins with. A version that is not ours is believed: its own CRC may lie elsewhere. */
+const endsPreviousFlag = 1n;
+
+/**
+ * Reads the head that a segment begins with. The version of a head whose CRC does not fit is not believed: from version
+ * 2 on it is part of what the CRC covers.
+ */
 export function decodeSegmentHead(segment: Buffer): DecodedHead {
-  if (segment.length < segmentHeadBytes || !segment.subarray(0, 8).equals(segmentMagic)) return { kind: "invalid" };
+  if (segment.length < firstHeadBytes || !segment.subarray(0, 8).equals(segmentMagic)) return { kind: "invalid" };
   const version = segment.readUInt32LE(8);
+  const isFirst = version === 1;
+  const crc = isFirst ? crc32(segment.subarray(16, firstHeadBytes)) : headCrc(segment);
+  if (version === 0 || segment.readUInt32LE(12) !== crc) return { kind: "invalid" };
   if (version > formatVersion) return { kind: "newerFormat", version };
-  if (version !== formatVersion || segment.readUInt32LE(12) !== headCrc(segment)) return { kind: "invalid" };
-  return {
-    kind: "head",
-    head: {
-      segmentId: segment.readBigUInt64LE(16),
-      clusterId: segment.readBigUInt64LE(24),
-      memberId: segment.readBigUInt64LE(32),
-      term: Number(segment.readBigUInt64LE(40)),
-      firstBatch: Number(segment.readBigUInt64LE(48)),
-      firstSequence: Number(segment.readBigUInt64LE(56)),
-    },
+  const head = {
+    segmentId: segment.readBigUInt64LE(16),
+    clusterId: segment.readBigUInt64LE(24),
+    memberId: segment.readBigUInt64LE(32),
+    term: Number(segment.readBigUInt64LE(40)),
+    firstBatch: Number(segment.readBigUInt64LE(48)),
+    firstSequence: Number(segment.readBigUInt64LE(56)),
+    endsPrevious: !isFirst && segment.readBigUInt64LE(64) === endsPreviousFlag,
   };
+  return { kind: "head", head, version, bytes: isFirst ? firstHeadBytes : segmentHeadBytes };
 }
 
 /** The bytes of one batch; yields from time to time while it makes a large one. */
@@ -197,7 +211,7 @@ function contentOf(record: LogRecord): Uint8Array {
 }
 
 function headCrc(bytes: Buffer): number {
-  return crc32(bytes.subarray(16, segmentHeadBytes));
+  return crc32(bytes.subarray(16, segmentHeadBytes), crc32(bytes.subarray(0, 12)));
 }
 
 function batchCrc(bytes: Buffer): number {

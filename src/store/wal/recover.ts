@@ -2,7 +2,8 @@
  * Reads a log back, one segment in memory at a time, and decides what a crash may have left behind.
  *
  * What is not a whole batch at the end of the newest segment is a torn write and is to be cut: nobody was told of it.
- * Anything else that cannot be read was acknowledged once, so reading stops and says where, and nothing is changed.
+ * A segment whose sync failed ends where the next one says, and nothing behind that place is read. Anything else that
+ * cannot be read was acknowledged once, so reading stops and says where, and nothing is changed.
  */
 
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import {
   batchHeadBytes,
   batchMagic,
   type DecodedBatch,
+  type DecodedHead,
   decodeBatch,
   decodeSegmentHead,
   formatVersion,
@@ -24,6 +26,8 @@ import type { SnapshotHead } from "./snapshot-frame.ts";
 /** Where the log goes on. */
 export interface LogEnd {
   readonly head: SegmentHead;
+  /** Format of the newest segment. */
+  readonly version: number;
   /** Name of the newest segment. */
   readonly segment: string;
   /** Bytes of it that are whole batches. */
@@ -86,7 +90,7 @@ export async function recover(options: RecoverOptions): Promise<LogEnd | undefin
   );
   let end: LogEnd | undefined;
   for (const [number, name] of segments.entries()) {
-    end = await readSegment(options, { name, isNewest: number === segments.length - 1, previous: end });
+    end = await readSegment(options, { name, next: segments[number + 1], previous: end });
   }
   return end;
 }
@@ -101,7 +105,8 @@ export function checkGoesOnFrom(snapshot: SnapshotHead, end: LogEnd | undefined,
 /** What one segment is read with. */
 interface SegmentContext {
   readonly name: string;
-  readonly isNewest: boolean;
+  /** The name of the segment behind it; undefined for the newest. */
+  readonly next: string | undefined;
   /** The end of the segment before it. */
   readonly previous: LogEnd | undefined;
 }
@@ -110,42 +115,55 @@ interface SegmentContext {
  * Reads one segment to its end.
  * @throws {WalError} damaged, newerFormat.
  */
-export async function readSegment(
-  options: RecoverOptions,
-  { name, isNewest, previous }: SegmentContext,
-): Promise<LogEnd> {
+export async function readSegment(options: RecoverOptions, { name, next, previous }: SegmentContext): Promise<LogEnd> {
   const path = join(options.directory, name);
   const segment = await options.files.read(path);
-  const head = headOf(segment, path);
+  const { head, version, bytes } = headOf(segment, path);
   checkFollows(head, previous, options.after, path);
+  const endBatch = next === undefined ? undefined : await endGivenBy(options.files, join(options.directory, next));
   const slices = new Slices(sliceBytes);
   let end: LogEnd = {
     head,
+    version,
     segment: name,
-    size: segmentHeadBytes,
+    size: bytes,
     tornBytes: 0,
     lastBatch: head.firstBatch - 1,
     lastSequence: head.firstSequence - 1,
     term: head.term,
     isSealed: previous?.isSealed ?? false,
   };
-  for (;;) {
+  while (end.lastBatch + 1 !== endBatch) {
     const batch = decodeBatch(segment, end.size);
     if (batch === undefined || !follows(batch, end)) break;
     await deliver(batch, end.term, options, slices);
     end = endAfter(batch, end);
   }
   const tornBytes = segment.length - end.size;
-  if (tornBytes === 0) return end;
-  if (!isNewest || holdsLaterBatch(segment, end)) throw damaged(path, end.size);
+  if (tornBytes === 0 || end.lastBatch + 1 === endBatch) return end;
+  if (next !== undefined || holdsLaterBatch(segment, end)) throw damaged(path, end.size);
   return { ...end, tornBytes };
 }
 
-function headOf(segment: Buffer, path: string): SegmentHead {
+function headOf(segment: Buffer, path: string): Extract<DecodedHead, { kind: "head" }> {
   const decoded = decodeSegmentHead(segment);
-  if (decoded.kind === "head") return decoded.head;
+  if (decoded.kind === "head") return decoded;
   if (decoded.kind === "invalid") throw damaged(path, 0);
   throw newerFormat(`"${path}"`, decoded.version, formatVersion);
+}
+
+/**
+ * The batch before which the segment in front of this one ends; undefined where that ends with its last byte. What
+ * cannot be read here is damage that shows when this segment's turn comes.
+ */
+async function endGivenBy(files: Files, path: string): Promise<number | undefined> {
+  let bytes: Buffer = Buffer.alloc(0);
+  for await (const piece of files.readPieces(path)) {
+    bytes = Buffer.concat([bytes, piece]);
+    if (bytes.length >= segmentHeadBytes) break;
+  }
+  const decoded = decodeSegmentHead(bytes);
+  return decoded.kind === "head" && decoded.head.endsPrevious ? decoded.head.firstBatch : undefined;
 }
 
 /** Segments follow each other without a gap, and the first one begins where the snapshot ends or earlier. */

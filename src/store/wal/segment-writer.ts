@@ -1,7 +1,9 @@
 /**
  * Writes batches at the end of the log: one write and one fdatasync each. A write that fails is cut off again and may
- * be tried anew. A sync that fails ends all writing: the page cache may have dropped what the disk never got, so that a
- * second sync would succeed and mean nothing.
+ * be tried anew. After a sync that fails the file is never written again: the page cache may have dropped what the disk
+ * never got, so that a second sync would succeed and mean nothing, and so may a read. What was being written is in memory
+ * still: it goes into a new segment, which says that the old one ends before it. If that fails, too, the batch is given
+ * up, and a later segment says so.
  */
 
 import { join } from "node:path";
@@ -10,7 +12,15 @@ import type { AppendFile, Files } from "../../lib/files.ts";
 import { inSlices } from "../../lib/slices.ts";
 import { writeWholeFile } from "../../lib/whole-file.ts";
 import { WalError } from "../log-port.ts";
-import { type BatchPosition, encodeBatch, encodeSegmentHead, type LogRecord, type SegmentHead } from "./record.ts";
+import {
+  type BatchPosition,
+  encodeBatch,
+  encodeSegmentHead,
+  formatVersion,
+  type LogRecord,
+  type SegmentHead,
+  segmentHeadBytes,
+} from "./record.ts";
 import { type LogEnd, segmentNameOf } from "./recover.ts";
 
 export interface SegmentWriterOptions {
@@ -22,6 +32,8 @@ export interface SegmentWriterOptions {
   readonly maxSegmentBytes: number;
   /** Term of this start; later segments carry it. */
   readonly term: number;
+  /** Is told of a sync that failed, before anything is done about it. */
+  readonly onSyncFailure: (error: unknown) => void;
 }
 
 export class SegmentWriter {
@@ -31,6 +43,7 @@ export class SegmentWriter {
   #size: number;
   #next: { readonly batch: number; readonly sequence: number };
   #isBroken = false;
+  #isFull = false;
 
   private constructor(options: SegmentWriterOptions, file: AppendFile, end: LogEnd) {
     this.#options = options;
@@ -38,6 +51,8 @@ export class SegmentWriter {
     this.#head = end.head;
     this.#size = end.size;
     this.#next = { batch: end.lastBatch + 1, sequence: end.lastSequence + 1 };
+    // A segment of an earlier format ends here: the davit that wrote it refuses the next one, and so the whole.
+    this.#isFull = end.version !== formatVersion;
   }
 
   /**
@@ -57,33 +72,61 @@ export class SegmentWriter {
     return new SegmentWriter(options, file, end);
   }
 
-  /** True after a failure that only a restart can clear up. */
+  /** True after a failure in which the segment's end became uncertain: `repair` comes before the next batch. */
   get isBroken(): boolean {
     return this.#isBroken;
+  }
+
+  /** Name of the segment that is written. */
+  get segment(): string {
+    return segmentNameOf(this.#head.firstSequence);
+  }
+
+  /** The next batch begins a segment, however short this one is: then this one can be released. */
+  endSegment(): void {
+    this.#isFull = true;
   }
 
   /**
    * Brings records to disk as one batch.
    * @returns the sequence of the first.
-   * @throws {WalError} noSpace, appendFailed: nothing of it remains. readOnly: it may be found by a restart.
+   * @throws {WalError} noSpace, appendFailed: nothing of it remains. readOnly: it may be found by a restart, unless
+   *   `repair` comes before.
    */
   async append(records: readonly LogRecord[]): Promise<number> {
-    assert(!this.#isBroken, "Nothing is written after a failed sync");
-    if (this.#size >= this.#options.maxSegmentBytes) await this.#beginSegment();
+    assert(!this.#isBroken, "What a sync may have lost is nothing to write behind");
+    if (this.#isFull || this.#size >= this.#options.maxSegmentBytes) await this.#beginSegment();
     const { batch, sequence } = this.#next;
-    const position: BatchPosition = { segmentId: this.#head.segmentId, batch, firstSequence: sequence };
-    const encoded = inSlices(encodeBatch(position, records));
+    const encoded = inSlices(encodeBatch(this.#position(this.#head.segmentId), records));
     // Most are small, and begin their way to the disk at once: others wait for it to be taken up again.
     const bytes = encoded instanceof Promise ? await encoded : encoded;
     await this.#write(bytes);
-    await this.#sync();
-    this.#size += bytes.length;
+    try {
+      await this.#file.sync();
+      this.#size += bytes.length;
+    } catch (error) {
+      this.#options.onSyncFailure(error);
+      await this.#breakOff();
+      await this.#writeAnew(records, error);
+    }
     this.#next = { batch: batch + 1, sequence: sequence + records.length };
     return sequence;
   }
 
+  /**
+   * Begins a segment where the last confirmed batch ends, if the end of this one is uncertain.
+   * @throws {WalError} noSpace, appendFailed: still broken.
+   */
+  async repair(): Promise<void> {
+    if (this.#isBroken) await this.#beginSegment();
+  }
+
   close(): Promise<void> {
     return this.#file.close();
+  }
+
+  #position(segmentId: bigint): BatchPosition {
+    return { segmentId, batch: this.#next.batch, firstSequence: this.#next.sequence };
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
@@ -95,21 +138,22 @@ export class SegmentWriter {
     }
   }
 
-  async #sync(): Promise<void> {
+  /**
+   * The end of the segment became uncertain. Without the cut a start before the repair might read the batch back from the
+   * page cache and build on it. If it fails, too, the batch is at worst found there: nobody was told that it is not.
+   */
+  async #breakOff(): Promise<void> {
+    this.#isBroken = true;
+    await this.#file.truncate(this.#size).catch(() => undefined);
+  }
+
+  /** Writes a batch whose sync failed from memory. @throws {WalError} readOnly. */
+  async #writeAnew(records: readonly LogRecord[], syncFailure: unknown): Promise<void> {
     try {
-      await this.#file.sync();
+      await this.#beginSegment(records);
     } catch (error) {
-      this.#isBroken = true;
-      // Without this a restart might read the batch back from the page cache and build on it. If it fails, too, the
-      // batch is at worst found there: nobody was told that it is not.
-      await this.#file.truncate(this.#size).catch(() => undefined);
-      throw new WalError(
-        "readOnly",
-        `Syncing the log: ${messageOf(error)}; restart davit when the disk is well again`,
-        {
-          cause: error,
-        },
-      );
+      const what = messageOf(syncFailure);
+      throw new WalError("readOnly", `Syncing the log: ${what}; davit tries again every second`, { cause: error });
     }
   }
 
@@ -124,38 +168,52 @@ export class SegmentWriter {
     }
   }
 
-  async #beginSegment(): Promise<void> {
+  /** Makes the next segment, whole on disk with a first batch if there is one, and goes on in it. */
+  async #beginSegment(records: readonly LogRecord[] = []): Promise<void> {
     const { batch, sequence } = this.#next;
-    const { randomId, term } = this.#options;
-    const head = { ...this.#head, segmentId: randomId(), term, firstBatch: batch, firstSequence: sequence };
+    const { randomId, term, files, directory } = this.#options;
+    const segmentId = randomId();
+    const endsPrevious = this.#isBroken;
+    const head = { ...this.#head, segmentId, term, firstBatch: batch, firstSequence: sequence, endsPrevious };
     try {
-      const name = await createSegment(this.#options, head);
-      const file = await this.#options.files.openAppend(join(this.#options.directory, name));
-      const full = this.#file;
+      const first = records.length === 0 ? [] : [await inSlices(encodeBatch(this.#position(segmentId), records))];
+      const name = await createSegment(this.#options, head, first);
+      const file = await files.openAppend(join(directory, name));
+      const last = this.#file;
       this.#file = file;
       this.#head = head;
-      this.#size = encodeSegmentHead(head).length;
-      await full.close();
+      this.#size = first.reduce((sum, bytes) => sum + bytes.length, segmentHeadBytes);
+      this.#isBroken = false;
+      this.#isFull = false;
+      // What is in it was synced, or is given up.
+      await last.close().catch(() => undefined);
     } catch (error) {
       throw writeFailure(error);
     }
   }
 }
 
-/** Makes a segment without batches. @returns its name. */
+/** Makes a segment with the given batches. @returns its name. */
 export async function createSegment(
   { files, directory }: Pick<SegmentWriterOptions, "files" | "directory">,
   head: SegmentHead,
+  batches: readonly Uint8Array[] = [],
 ): Promise<string> {
   const name = segmentNameOf(head.firstSequence);
-  await writeWholeFile(files, directory, name, [encodeSegmentHead(head)]);
+  await writeWholeFile(files, directory, name, [encodeSegmentHead(head), ...batches]);
   return name;
 }
 
 function writeFailure(error: unknown): WalError {
-  const code = codeOf(error);
-  if (code === "ENOSPC" || code === "EDQUOT") {
+  if (isNoSpace(error)) {
     return new WalError("noSpace", "Writing the log: no space left on the disk", { cause: error });
   }
   return new WalError("appendFailed", `Writing the log: ${messageOf(error)}`, { cause: error });
+}
+
+/** True when room on the disk would help: an error of the disk, or one of the log that it caused. */
+export function isNoSpace(error: unknown): boolean {
+  if (error instanceof WalError && error.cause !== undefined) return isNoSpace(error.cause);
+  const code = codeOf(error);
+  return code === "ENOSPC" || code === "EDQUOT";
 }

@@ -6,13 +6,14 @@
  *   body    32     the state; opaque here
  *   tail        8  length of the body      4  CRC-32 of the body      4  "DEND"
  *
- * The tail comes last so that a state may be written in pieces while its length is not known.
+ * The tail comes last so that a state may be written in pieces while its length is not known. This is version 2; the CRC
+ * of version 1 leaves out the first 16 bytes of the head.
  */
 
 import { crc32 } from "node:zlib";
 import { newerFormat } from "../log-port.ts";
 
-const formatVersion = 1;
+const formatVersion = 2;
 const headBytes = 32;
 const tailBytes = 16;
 const headMagic = Buffer.from("DAVITSNP", "latin1");
@@ -33,7 +34,7 @@ export async function* framed(
   head.writeUInt32LE(formatVersion, 8);
   head.writeBigUInt64LE(clusterId, 16);
   head.writeBigUInt64LE(BigInt(sequence), 24);
-  head.writeUInt32LE(crc32(head.subarray(16)), 12);
+  head.writeUInt32LE(headCrc(head), 12);
   yield head;
   let length = 0;
   let crc = 0;
@@ -106,9 +107,13 @@ export class SnapshotReader {
   #decodeHead(bytes: Buffer): SnapshotHead | undefined {
     if (!bytes.subarray(0, 8).equals(headMagic)) return undefined;
     const version = bytes.readUInt32LE(8);
-    // It is believed: a later head may have its CRC elsewhere.
+    const crc = version === 1 ? crc32(bytes.subarray(16, headBytes)) : headCrc(bytes);
+    if (version === 0 || bytes.readUInt32LE(12) !== crc) return undefined;
     if (version > formatVersion) throw newerFormat(`"${this.#path}"`, version, formatVersion);
-    if (version !== formatVersion || bytes.readUInt32LE(12) !== crc32(bytes.subarray(16, headBytes))) return undefined;
     return { clusterId: bytes.readBigUInt64LE(16), sequence: Number(bytes.readBigUInt64LE(24)) };
   }
+}
+
+function headCrc(head: Buffer): number {
+  return crc32(head.subarray(16, headBytes), crc32(head.subarray(0, 12)));
 }

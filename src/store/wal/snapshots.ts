@@ -12,6 +12,13 @@ const keptSnapshots = 2;
 
 const snapshotName = /^\d{16}\.snapshot$/;
 
+/** A snapshot that is not whole. */
+export interface PassedOver {
+  readonly path: string;
+  /** The one that is read instead; undefined when there is none, and the log is read from its beginning. */
+  readonly used: string | undefined;
+}
+
 export interface StoredSnapshot extends Snapshot, SnapshotHead {}
 
 /** The names of the snapshots in a directory, oldest first. */
@@ -25,6 +32,7 @@ export class SnapshotFiles {
   /** Sequences of those that are known to be whole, oldest first. */
   #whole: readonly number[] = [];
   #readFailure: Error | undefined;
+  #passedOver: readonly PassedOver[] = [];
 
   constructor(files: Files, directory: string) {
     this.#files = files;
@@ -36,19 +44,30 @@ export class SnapshotFiles {
     return this.#readFailure;
   }
 
+  /** Those that were damaged, or could not be read, when the newest was looked for. */
+  get passedOver(): readonly PassedOver[] {
+    return this.#passedOver;
+  }
+
   /**
    * The newest snapshot that is whole. Each is read twice: a state is not to be built from one that ends in damage.
    * @throws {WalError} newerFormat.
    */
   async load(): Promise<StoredSnapshot | undefined> {
     const names = await listSnapshots(this.#files, this.#directory);
+    const damaged: string[] = [];
     for (const name of names.toReversed()) {
       const path = join(this.#directory, name);
       const head = await this.#wholeHead(path);
-      if (head === undefined) continue;
+      if (head === undefined) {
+        damaged.push(path);
+        continue;
+      }
+      this.#passedOver = damaged.map((each) => ({ path: each, used: path }));
       this.#whole = [head.sequence];
       return { ...head, pieces: this.#bodyOf(path) };
     }
+    this.#passedOver = damaged.map((path) => ({ path, used: undefined }));
     return undefined;
   }
 

@@ -5,57 +5,43 @@
  * and at most some of the unanswered ones, in order, and that damage is never taken for an end. Proposals that come
  * while the disk is busy are written together: one write and one fdatasync for all that wait.
  *
+ * While the disk is full or fails, reads go on and it tries by itself whether it can write again: see `docs/store.md`.
+ *
  * It never looks into a command, and never repairs what it cannot explain: `recover.ts` says what a crash may leave,
  * `record.ts` has the format.
  */
 
 import { resolve } from "node:path";
-import type { Clock } from "../../lib/clock.ts";
 import { assert, codeOf, messageOf } from "../../lib/errors.ts";
-import type { Log } from "../../lib/log.ts";
-import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
 import {
   type CommittedListener,
   type LogIdentity,
   type LogPort,
   type LogStatus,
+  type ProposeOptions,
   type Snapshot,
   WalError,
 } from "../log-port.ts";
-import { type BeginLogOptions, beginLog, randomId } from "./begin-log.ts";
-import type { LockDirectory } from "./lock.ts";
-import { type LogRecord, segmentHeadBytes } from "./record.ts";
-import { checkGoesOnFrom, firstSequenceOf, type LogEnd, listSegments, recover } from "./recover.ts";
-import { SegmentWriter } from "./segment-writer.ts";
+import { randomId } from "./begin-log.ts";
+import type { FileLogOptions } from "./file-log-options.ts";
+import type { DirectoryLock } from "./lock.ts";
+import { EndNote } from "./log-end.ts";
+import { refusalOf, statusAfter } from "./log-status.ts";
+import { readOrBegin } from "./read-or-begin.ts";
+import type { LogRecord } from "./record.ts";
+import { firstSequenceOf, listSegments } from "./recover.ts";
+import { Reserve } from "./reserve.ts";
+import { isNoSpace, SegmentWriter } from "./segment-writer.ts";
 import { SnapshotFiles, type StoredSnapshot } from "./snapshots.ts";
 import { startFailure } from "./start-failure.ts";
+import { type Proposal, Waiting } from "./waiting.ts";
 
-export interface FileLogOptions extends BeginLogOptions {
-  readonly lock: LockDirectory;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Is told how long the write and sync of each batch took. */
-  readonly observeSyncSeconds?: (seconds: number) => void;
-  readonly maxSegmentBytes?: number;
-  /** Proposals beyond this are refused while others wait: then the disk is slower than the clients. */
-  readonly maxWaitingBytes?: number;
-}
-
+// How often it is looked whether the disk can be written again.
+const retryMs = 1_000;
 // A segment is read into memory as a whole at the start, and released as a whole.
 const presetSegmentBytes = 64 * 1024 * 1024;
-// What one write takes at most, unless a single proposal is larger: more would only delay the first of them.
-const maxBatchBytes = 8 * 1024 * 1024;
 // A first sync of 10,000 objects is one proposal of some 50 MiB, and clients go on writing beside it.
 const presetWaitingBytes = 256 * 1024 * 1024;
-
-// The first start of a log has term 2, as that of a single etcd 3.4 has.
-const termBeforeFirstStart = 1;
-
-interface Proposal {
-  readonly bytes: Uint8Array;
-  readonly resolve: (sequence: number) => void;
-  readonly reject: (error: WalError) => void;
-}
 
 /** Proposals on their way to the disk. */
 interface Batch {
@@ -72,28 +58,36 @@ interface Opened {
   readonly clusterId: bigint;
   readonly identity: LogIdentity;
   readonly listener: CommittedListener;
+  readonly note: EndNote;
 }
 
 export class FileLog implements LogPort {
   readonly #options: FileLogOptions;
-  readonly #unlock: () => void;
+  readonly #lock: DirectoryLock;
+  readonly #reserve: Reserve;
   readonly #snapshots: SnapshotFiles;
   #opened: Opened | undefined;
   #status: LogStatus = "closed";
   /** The one that was loaded. */
   #snapshot: StoredSnapshot | undefined;
-  #waiting: Proposal[] = [];
-  #waitingBytes = 0;
+  readonly #waiting = new Waiting();
   #opening: Promise<void> | undefined;
   #writing: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
+  #recovering: Promise<void> | undefined;
+  #watchingLock: Promise<void> | undefined;
+  readonly #ending = new AbortController();
   #isTermLogged = false;
   /** The last batch failed: the log says so once, not for every batch of a full disk. */
   #isFailing = false;
+  /** The last batch failed for want of room, and the reserve was given up for what frees some. */
+  #isRoomMade = false;
 
-  private constructor(options: FileLogOptions, unlock: () => void) {
+  private constructor(options: FileLogOptions, lock: DirectoryLock) {
     this.#options = options;
-    this.#unlock = unlock;
+    this.#lock = lock;
+    const { files, directory, random, reserveBytes = 0 } = options;
+    this.#reserve = new Reserve({ files, directory, random, bytes: reserveBytes });
     this.#snapshots = new SnapshotFiles(options.files, options.directory);
   }
 
@@ -128,19 +122,25 @@ export class FileLog implements LogPort {
     return this.#opening;
   }
 
-  propose(bytes: Uint8Array): Promise<number> {
-    if (this.#status !== "writable") return Promise.reject(this.#refusal(this.#status));
+  propose(bytes: Uint8Array, options?: ProposeOptions): Promise<number> {
+    const frees = options?.frees ?? false;
+    if (this.#status !== "writable" && !(this.#status === "full" && frees)) {
+      return Promise.reject(refusalOf(this.#status));
+    }
     const { maxWaitingBytes = presetWaitingBytes } = this.#options;
-    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes.length > maxWaitingBytes) {
+    if (this.#waiting.isOver(bytes.length, maxWaitingBytes)) {
       return Promise.reject(
         new WalError("overloaded", "Writing the log: too much waits for the disk; try again later"),
       );
     }
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ bytes, resolve, reject });
-      this.#waitingBytes += bytes.length;
+      this.#waiting.add({ bytes, frees, resolve, reject });
       this.#writing ??= this.#writeWaiting();
     });
+  }
+
+  endSegment(): void {
+    this.#opened?.writer.endSegment();
   }
 
   async saveSnapshot(sequence: number, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
@@ -161,6 +161,9 @@ export class FileLog implements LogPort {
       this.#snapshot = await this.#snapshots.load();
     } catch (error) {
       throw startFailure("Opening", this.#options.directory, error);
+    }
+    for (const { path, used } of this.#snapshots.passedOver) {
+      this.#options.log.error({ path, used }, "snapshot is damaged, and passed over");
     }
     return this.#snapshot;
   }
@@ -185,83 +188,62 @@ export class FileLog implements LogPort {
   }
 
   async #open(listener: CommittedListener): Promise<void> {
-    const { directory, log } = this.#options;
-    const end = await this.#readOrCreate(listener);
+    const { directory, log, lockCheckMs } = this.#options;
+    const end = await readOrBegin(this.#options, { snapshots: this.#snapshots, snapshot: this.#snapshot, listener });
     const term = end.term + 1;
     const writer = await SegmentWriter.resume({ ...this.#writerOptions(), term }, end);
     const { clusterId, memberId } = end.head;
     const run = randomId(this.#options.random).toString(16);
     const identity = { clusterId: clusterId.toString(16), memberId: memberId.toString(16), term, run };
-    this.#opened = { writer, clusterId, identity, listener };
-    log.info({ directory, records: end.lastSequence, cutBytes: end.tornBytes, clean: end.isSealed }, "log opened");
+    const note = new EndNote({ ...this.#options, clusterId });
+    this.#opened = { writer, clusterId, identity, listener, note };
+    const { tornBytes: cutBytes, segment } = end;
+    if (cutBytes > 0) log.warn({ segment, cutBytes }, "bytes of a write that was never answered were cut off the log");
+    log.info({ directory, records: end.lastSequence, cutBytes, clean: end.isSealed }, "log opened");
+    const hasReserve = await this.#makeReserve();
     // Only the term. On a full disk this fails, and the next batch that succeeds carries it.
-    const batch = this.#begin([]);
-    this.#settle(batch, await batch.appended);
-    this.#status = writer.isBroken ? "readOnly" : "writable";
+    const { appended } = this.#begin([]);
+    const result = await appended;
+    if (result instanceof WalError) this.#setStatus(statusAfter(result, writer));
+    else this.#setStatus(hasReserve ? "writable" : "full");
+    if (lockCheckMs !== undefined) this.#watchingLock = this.#watchLock(lockCheckMs);
   }
 
   async #stop(): Promise<void> {
     // Whoever opens the log is told why that failed.
     await this.#opening?.catch(() => undefined);
-    const wasWritable = this.#status === "writable";
+    const mayWrite = this.#status === "writable" || this.#status === "full";
     this.#status = "closed";
+    this.#ending.abort();
+    await this.#recovering;
+    await this.#watchingLock;
     await this.#writing;
-    const writer = this.#opened?.writer;
-    if (writer !== undefined) {
-      if (wasWritable && !writer.isBroken) await this.#append(writer, [{ kind: "seal" }]);
-      // Everything in it was synced, so nothing is lost, and the directory is to be given back all the same.
-      await writer.close().catch((error: unknown) => this.#options.log.warn({ err: error }, "log cannot be closed"));
+    if (this.#opened !== undefined) await this.#close(this.#opened, mayWrite);
+    this.#lock.release();
+  }
+
+  async #close({ writer, note }: Opened, mayWrite: boolean): Promise<void> {
+    const { log } = this.#options;
+    if (mayWrite && !writer.isBroken) {
+      const sequence = await this.#append(writer, [{ kind: "seal" }]);
+      if (!(sequence instanceof WalError)) await note.write(sequence);
     }
-    this.#unlock();
-  }
-
-  async #readOrCreate(listener: CommittedListener): Promise<LogEnd> {
-    const { files, directory } = this.#options;
-    await removeUnfinishedFiles(files, directory);
-    const after = this.#snapshot?.sequence ?? 0;
-    const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
-      throw this.#isForWantOfSnapshot(error) ? this.#snapshots.readFailure : error;
-    });
-    if (this.#snapshot !== undefined) checkGoesOnFrom(this.#snapshot, end, directory);
-    return end ?? this.#create();
-  }
-
-  /** True when what seems to be missing may be in a snapshot that the disk could not read: that is no damage. */
-  #isForWantOfSnapshot(error: unknown): boolean {
-    const isDamage = error instanceof WalError && error.reason === "damaged";
-    return isDamage && this.#snapshot === undefined && this.#snapshots.readFailure !== undefined;
-  }
-
-  async #create(): Promise<LogEnd> {
-    const { head, segment } = await beginLog(this.#options, { term: termBeforeFirstStart, firstSequence: 1 });
-    const { term } = head;
-    return { head, segment, size: segmentHeadBytes, tornBytes: 0, lastBatch: 0, lastSequence: 0, term, isSealed: true };
+    // Everything in it was synced, so nothing is lost, and the directory is to be given back all the same.
+    await writer.close().catch((error: unknown) => log.warn({ err: error }, "log cannot be closed"));
   }
 
   /** Batch after batch: before one is applied and answered, which takes a while, the disk has the next already. */
   async #writeWaiting(): Promise<void> {
-    let batch = this.#begin(this.#takeBatch());
+    let batch = this.#begin(this.#waiting.take());
     for (;;) {
       const result = await batch.appended;
-      const isNextBegun = !(result instanceof WalError) && this.#waiting.length > 0;
-      const next = isNextBegun ? this.#begin(this.#takeBatch()) : undefined;
+      const isNextBegun = !(result instanceof WalError) && !this.#waiting.isEmpty;
+      const next = isNextBegun ? this.#begin(this.#waiting.take()) : undefined;
       this.#settle(batch, result);
-      if (next === undefined && this.#waiting.length === 0) break;
-      batch = next ?? this.#begin(this.#takeBatch());
+      if (next === undefined && this.#waiting.isEmpty) break;
+      batch = next ?? this.#begin(this.#waiting.take());
     }
     this.#writing = undefined;
-  }
-
-  #takeBatch(): readonly Proposal[] {
-    let bytes = 0;
-    let count = 0;
-    for (const proposal of this.#waiting) {
-      if (count > 0 && bytes + proposal.bytes.length > maxBatchBytes) break;
-      bytes += proposal.bytes.length;
-      count += 1;
-    }
-    this.#waitingBytes -= bytes;
-    return this.#waiting.splice(0, count);
   }
 
   #begin(proposals: readonly Proposal[]): Batch {
@@ -275,10 +257,9 @@ export class FileLog implements LogPort {
 
   #settle({ proposals, termRecords }: Batch, result: number | WalError): void {
     assert(this.#opened !== undefined, "A batch is of a log that was read");
-    const { writer, listener, identity } = this.#opened;
+    const { listener, identity } = this.#opened;
     if (result instanceof WalError) {
-      for (const { reject } of proposals) reject(result);
-      if (writer.isBroken) this.#giveUp();
+      this.#refuse(proposals, result, this.#opened.writer);
       return;
     }
     const firstCommand = result + termRecords;
@@ -288,23 +269,119 @@ export class FileLog implements LogPort {
     }
   }
 
+  /** Answers what cannot be logged. On a disk that is full what frees room is tried again, in the room that was kept. */
+  #refuse(proposals: readonly Proposal[], reason: WalError, writer: SegmentWriter): void {
+    const status = statusAfter(reason, writer);
+    this.#setStatus(status);
+    const again = this.#isRoomMade && status === "full" ? proposals.filter(({ frees }) => frees) : [];
+    this.#isRoomMade = false;
+    for (const proposal of proposals) if (!again.includes(proposal)) proposal.reject(reason);
+    for (const { reject } of this.#waiting.keepOnly(again, status === "full")) reject(refusalOf(status));
+  }
+
   /** The first sequence, or what went wrong, which is logged here. */
   async #append(writer: SegmentWriter, records: readonly LogRecord[]): Promise<number | WalError> {
-    const { clock, log, observeSyncSeconds } = this.#options;
+    const { clock, observeSyncSeconds } = this.#options;
     const startMs = clock.monotonicMs();
     try {
+      if (!this.#lock.isHeld()) throw refusalOf("lost");
       const sequence = await writer.append(records);
+      // Another process may have begun to read this directory: nobody is told that this is safe.
+      if (!this.#lock.isHeld()) throw refusalOf("lost");
       observeSyncSeconds?.((clock.monotonicMs() - startMs) / 1_000);
-      if (this.#isFailing) log.info({}, "log can be written again");
-      this.#isFailing = false;
       this.#isTermLogged = true;
+      await this.#opened?.note.segmentHas(writer.segment, sequence);
+      this.#succeeded();
       return sequence;
     } catch (error) {
       if (!(error instanceof WalError)) throw error;
-      if (!this.#isFailing) log.error({ err: error, reason: error.reason }, "log cannot be written");
-      this.#isFailing = true;
+      await this.#failed(error);
       return error;
     }
+  }
+
+  #succeeded(): void {
+    if (this.#isFailing && this.#reserve.isThere) {
+      this.#options.log.info({}, "log can be written again");
+      this.#isFailing = false;
+    }
+  }
+
+  async #failed(error: WalError): Promise<void> {
+    if (!this.#isFailing) this.#options.log.error({ err: error, reason: error.reason }, "log cannot be written");
+    this.#isFailing = true;
+    if (isNoSpace(error)) this.#isRoomMade = await this.#reserve.giveUp();
+  }
+
+  /** @returns false when the disk has no room for it. */
+  async #makeReserve(): Promise<boolean> {
+    try {
+      await this.#reserve.make();
+      return true;
+    } catch (error) {
+      if (codeOf(error) === undefined) throw error;
+      if (!this.#isFailing) this.#options.log.error({ err: error }, "room for a full disk cannot be kept");
+      this.#isFailing = true;
+      return !isNoSpace(error);
+    }
+  }
+
+  #setStatus(status: LogStatus): void {
+    if (this.#ending.signal.aborted || this.#status === "lost") return;
+    this.#status = status;
+    if (status === "full" || status === "readOnly") this.#recovering ??= this.#keepTrying();
+  }
+
+  /** Tries again until the disk can be written, or there is no reason to try. */
+  async #keepTrying(): Promise<void> {
+    const { signal } = this.#ending;
+    while (this.#status === "full" || this.#status === "readOnly") {
+      await this.#options.clock.sleep(retryMs, signal);
+      if (signal.aborted) return;
+      await this.#tryAgain();
+    }
+    this.#recovering = undefined;
+  }
+
+  async #watchLock(everyMs: number): Promise<void> {
+    const { signal } = this.#ending;
+    while (this.#lock.isHeld()) {
+      await this.#options.clock.sleep(everyMs, signal);
+      if (signal.aborted) return;
+    }
+    await this.#failed(refusalOf("lost"));
+    this.#setStatus("lost");
+  }
+
+  /** Nothing else writes meanwhile. */
+  async #tryAgain(): Promise<void> {
+    while (this.#writing !== undefined) await this.#writing;
+    this.#writing = this.#recover().then(() => {
+      this.#writing = !this.#waiting.isEmpty ? this.#writeWaiting() : undefined;
+    });
+    await this.#writing;
+  }
+
+  /** Puts in order what a failure left, and writes a record to see whether that works. */
+  async #recover(): Promise<void> {
+    assert(this.#opened !== undefined, "What failed was opened");
+    const { writer } = this.#opened;
+    try {
+      await writer.repair();
+    } catch (error) {
+      if (!(error instanceof WalError)) throw error;
+      await this.#failed(error);
+      return;
+    }
+    const hasReserve = await this.#makeReserve();
+    if (!hasReserve) {
+      this.#setStatus("full");
+      return;
+    }
+    this.#isTermLogged = false;
+    const { appended } = this.#begin([]);
+    const result = await appended;
+    this.#setStatus(result instanceof WalError ? statusAfter(result, writer) : "writable");
   }
 
   /** What the disk refused, which is logged here; anything else as it is. */
@@ -314,23 +391,10 @@ export class FileLog implements LogPort {
     return new WalError("appendFailed", `${doing}: ${messageOf(error)}`, { cause: error });
   }
 
-  /** Nothing can be written until a restart: everything that waits is told so. */
-  #giveUp(): void {
-    if (this.#status === "writable") this.#status = "readOnly";
-    for (const { reject } of this.#waiting.splice(0)) reject(this.#refusal("readOnly"));
-    this.#waitingBytes = 0;
-  }
-
-  #refusal(status: Exclude<LogStatus, "writable">): WalError {
-    if (status === "closed") return new WalError("closed", "Writing the log: it is closed");
-    return new WalError(
-      "readOnly",
-      "Writing the log: a write failed for good; restart davit when the disk is well again",
-    );
-  }
-
   #writerOptions() {
-    const { directory, files, random, maxSegmentBytes = presetSegmentBytes } = this.#options;
-    return { directory, files, maxSegmentBytes, randomId: () => randomId(random) };
+    const { directory, files, random, log, maxSegmentBytes = presetSegmentBytes } = this.#options;
+    const onSyncFailure = (error: unknown) =>
+      log.error({ err: error }, "a sync of the log failed; what was being written goes into a new segment");
+    return { directory, files, maxSegmentBytes, randomId: () => randomId(random), onSyncFailure };
   }
 }

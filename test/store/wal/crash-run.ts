@@ -29,8 +29,9 @@ export interface Run {
 export async function run(files: FaultFiles, storeOptions: Parameters<typeof openStore>[1] = options): Promise<Run> {
   const writes: { key: string; isAnswered: boolean }[] = [];
   try {
-    const log = await openLog(files, segments);
-    const store = await Store.open({ log, clock: new FakeClock(), ...storeOptions });
+    const clock = new FakeClock();
+    const log = await openLog(files, { ...segments, clock });
+    const store = await Store.open({ log, clock, ...storeOptions });
     for (let wave = 0; wave < waves; wave++) {
       const keys = Array.from({ length: writesPerWave }, (_, number) => `/w${wave}/k${number}`);
       const results = await Promise.allSettled(
@@ -41,6 +42,8 @@ export async function run(files: FaultFiles, storeOptions: Parameters<typeof ope
       }
       // A snapshot that is due is written before the next wave.
       for (let turn = 0; turn < 3; turn++) await nextTurn();
+      // A log that could not be written looks whether it can be.
+      if (log.status !== "writable") await clock.advance(1_000);
     }
     await store.stop();
   } catch (error) {

@@ -71,16 +71,19 @@ describe("when a call fails", () => {
   });
 
   it("of writing alone, later writes are answered again", async () => {
-    for (let failAt = 3; failAt < 10; failAt++) {
+    let refused = 0;
+    for (let failAt = 3; failAt < 12; failAt++) {
       const { files, writes } = await run(
         new FaultFiles(seededPick(failAt), { failOnly: "append", failAt, code: "ENOSPC" }),
         segments,
       );
       expect(files.faults).toBe(1);
       expect(writes.at(-1)?.isAnswered).toBe(true);
-      expect(writes.some(({ isAnswered }) => !isAnswered)).toBe(true);
+      refused += writes.filter(({ isAnswered }) => !isAnswered).length;
       expect(await reopenedKeys(files.reopened())).toEqual(writes.filter((w) => w.isAnswered).map(({ key }) => key));
     }
+    // Not every write to the disk is of the log.
+    expect(refused).toBeGreaterThan(5);
   });
 });
 

@@ -1,3 +1,4 @@
+import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
@@ -35,6 +36,7 @@ const anyHead = fc.record({
   term: anyNumber,
   firstBatch: anyNumber,
   firstSequence: anyNumber,
+  endsPrevious: fc.boolean(),
 });
 
 /** Plain bytes, since a decoded command is a view of a Buffer. */
@@ -116,14 +118,19 @@ describe("a segment's head", () => {
   it("comes back as it was", () => {
     fc.assert(
       fc.property(anyHead, (head) => {
-        expect(decodeSegmentHead(Buffer.from(encodeSegmentHead(head)))).toEqual({ kind: "head", head });
+        expect(decodeSegmentHead(Buffer.from(encodeSegmentHead(head)))).toEqual({
+          kind: "head",
+          head,
+          version: 2,
+          bytes: segmentHeadBytes,
+        });
       }),
     );
   });
 
-  it("is invalid when a bit behind its version differs, or when it is cut", () => {
+  it("is invalid when a bit differs, its version's among them, or when it is cut", () => {
     fc.assert(
-      fc.property(anyHead, fc.integer({ min: 12 * 8, max: segmentHeadBytes * 8 - 1 }), (head, bit) => {
+      fc.property(anyHead, fc.integer({ min: 0, max: segmentHeadBytes * 8 - 1 }), (head, bit) => {
         const bytes = Buffer.from(encodeSegmentHead(head));
         bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
         expect(decodeSegmentHead(bytes)).toEqual({ kind: "invalid" });
@@ -132,10 +139,29 @@ describe("a segment's head", () => {
     );
   });
 
-  it("of a later version says so", () => {
-    const bytes = Buffer.alloc(segmentHeadBytes);
-    bytes.write("DAVITLOG", "latin1");
-    bytes.writeUInt32LE(2, 8);
-    expect(decodeSegmentHead(bytes)).toEqual({ kind: "newerFormat", version: 2 });
+  it("of a later version says so, if its CRC does", () => {
+    fc.assert(
+      fc.property(anyHead, fc.integer({ min: 3, max: 2 ** 32 - 1 }), (head, version) => {
+        const bytes = Buffer.from(encodeSegmentHead(head));
+        bytes.writeUInt32LE(version, 8);
+        expect(decodeSegmentHead(bytes)).toEqual({ kind: "invalid" });
+        bytes.writeUInt32LE(crc32(bytes.subarray(16), crc32(bytes.subarray(0, 12))), 12);
+        expect(decodeSegmentHead(bytes)).toEqual({ kind: "newerFormat", version });
+      }),
+    );
+  });
+
+  it("of version 1 is read, and a flipped bit of its version makes it no head of another version", () => {
+    fc.assert(
+      fc.property(anyHead, fc.integer({ min: 0, max: 31 }), (head, bit) => {
+        const bytes = Buffer.from(encodeSegmentHead(head)).subarray(0, 64);
+        bytes.writeUInt32LE(1, 8);
+        bytes.writeUInt32LE(crc32(bytes.subarray(16)), 12);
+        const old = { ...head, endsPrevious: false };
+        expect(decodeSegmentHead(bytes)).toEqual({ kind: "head", head: old, version: 1, bytes: 64 });
+        bytes.writeUInt32LE((1 ^ (1 << bit)) >>> 0, 8);
+        expect(decodeSegmentHead(Buffer.concat([bytes, Buffer.alloc(36)]))).toEqual({ kind: "invalid" });
+      }),
+    );
   });
 });

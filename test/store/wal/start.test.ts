@@ -13,6 +13,7 @@ import { storePath } from "../../../src/store/node.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { lockDirectory } from "../../../src/store/wal/lock.ts";
 import { segmentHeadBytes } from "../../../src/store/wal/record.ts";
+import { FakeClock } from "../../helpers/fake-clock.ts";
 import type { FaultFiles } from "../../helpers/fault-files.ts";
 import { missing } from "../../helpers/requirements.ts";
 import { dataDirectory, memoryFiles, openStore } from "../../helpers/test-store.ts";
@@ -124,11 +125,13 @@ describe.skipIf(missing("tmpfs"))("on a small disk of its own", () => {
     await first.stop();
     // The last page of the log has room for some records.
     fill();
-    const store = await open();
+    const clock = new FakeClock();
+    const store = await openStore(memoryFiles(), { ...real(), files: diskFiles, clock });
     expect([...store.dump()]).toHaveLength(2);
     const large = { kind: "set", path: storePath("/b"), value: "b".repeat(20_000) } as const;
     await expect(store.submit(large)).rejects.toMatchObject({ refusal: "logFailed" });
     rmSync(filler());
+    await clock.advance(1_000);
     await store.submit(large);
     await store.stop();
     const again = await open();

@@ -1,0 +1,21 @@
+/** What a log in files is opened with. */
+
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { BeginLogOptions } from "./begin-log.ts";
+import type { LockDirectory } from "./lock.ts";
+
+export interface FileLogOptions extends BeginLogOptions {
+  readonly lock: LockDirectory;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Is told how long the write and sync of each batch took. */
+  readonly observeSyncSeconds?: (seconds: number) => void;
+  readonly maxSegmentBytes?: number;
+  /** Proposals beyond this are refused while others wait: then the disk is slower than the clients. */
+  readonly maxWaitingBytes?: number;
+  /** Room that is kept for a full disk; none unless given. */
+  readonly reserveBytes?: number;
+  /** How often it is looked whether the directory is still ours while nobody writes; never unless given. */
+  readonly lockCheckMs?: number;
+}

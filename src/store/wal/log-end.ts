@@ -1,0 +1,97 @@
+/**
+ * How far the log reached when it was last known, kept beside it in `log-end`: so that a start notices if its end is
+ * missing, where every file that is left is whole. It is written at each start, at each new segment and at a clean stop,
+ * and is behind the log in between.
+ *
+ * One line of JSON, `{"v":1,"clusterId":"…","sequence":1983}`, and one with its CRC-32 in hex.
+ */
+
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import type { Files } from "../../lib/files.ts";
+import type { Log } from "../../lib/log.ts";
+import { writeWholeFile } from "../../lib/whole-file.ts";
+import { WalError } from "../log-port.ts";
+import { numberFrom, objectFrom, parseJson, textFrom, unreadable } from "../stored-json.ts";
+import { type LogEnd, startOverAdvice } from "./recover.ts";
+
+export const logEndName = "log-end";
+
+interface KnownEnd {
+  readonly clusterId: bigint;
+  /** Of a record that is on disk. */
+  readonly sequence: number;
+}
+
+export interface EndNoteOptions {
+  readonly files: Files;
+  readonly directory: string;
+  readonly log: Log;
+  readonly clusterId: bigint;
+}
+
+/** Writes it. It only helps to notice damage, so trouble with it is logged and no trouble of a write. */
+export class EndNote {
+  readonly #options: EndNoteOptions;
+  /** The last segment of which it is noted that it has a record. */
+  #segment: string | undefined;
+
+  constructor(options: EndNoteOptions) {
+    this.#options = options;
+  }
+
+  /** Notes a record, if it is the first that is noted of a segment. */
+  async segmentHas(segment: string, sequence: number): Promise<void> {
+    if (this.#segment === segment) return;
+    this.#segment = segment;
+    await this.write(sequence);
+  }
+
+  async write(sequence: number): Promise<void> {
+    const { files, directory, log, clusterId } = this.#options;
+    const line = `${JSON.stringify({ v: 1, clusterId: clusterId.toString(16), sequence })}\n`;
+    try {
+      await writeWholeFile(files, directory, logEndName, [Buffer.from(`${line}${crc32(line).toString(16)}\n`)]);
+    } catch (error) {
+      log.warn({ err: error }, "how far the log reaches cannot be noted, so a missing end would not be noticed");
+    }
+  }
+}
+
+/** @returns undefined when none was written. @throws {WalError} damaged. */
+export async function readLogEnd(files: Files, directory: string): Promise<KnownEnd | undefined> {
+  if (!(await files.list(directory)).includes(logEndName)) return undefined;
+  const [line = "", crc] = (await files.read(join(directory, logEndName))).toString("latin1").split("\n");
+  if (crc32(`${line}\n`).toString(16) !== crc) throw unreadable("end of the log");
+  const { clusterId, sequence } = objectFrom(parseJson(Buffer.from(line)));
+  return { clusterId: BigInt(`0x${textFrom(clusterId)}`), sequence: numberFrom(sequence) };
+}
+
+/**
+ * Compares a log with what is known of it.
+ * @param onUnreadable is told when that cannot be read: then nothing can be compared.
+ * @throws {WalError} damaged, when records that were on disk are missing at its end.
+ */
+export async function checkKnownEnd(
+  { files, directory }: { readonly files: Files; readonly directory: string },
+  end: LogEnd | undefined,
+  onUnreadable: (error: WalError) => void = () => undefined,
+): Promise<void> {
+  const known = await readLogEnd(files, directory).catch((error: unknown) => {
+    if (!(error instanceof WalError)) throw error;
+    onUnreadable(error);
+    return undefined;
+  });
+  if (known !== undefined) checkReaches(known, end, directory);
+}
+
+function checkReaches(known: KnownEnd, end: LogEnd | undefined, directory: string): void {
+  const isSame = end === undefined || end.head.clusterId === known.clusterId;
+  if (!isSame || (end?.lastSequence ?? 0) >= known.sequence) return;
+  const found = end === undefined ? "no segment of its log is there" : `its log ends with record ${end.lastSequence}`;
+  const path = join(directory, logEndName);
+  const what = `${found}, but record ${known.sequence} was written`;
+  const advice = `bring back the missing files, ${startOverAdvice}`;
+  const accept = `to go on without the records that are missing, remove "${path}"`;
+  throw new WalError("damaged", `Reading "${directory}": ${what}; ${advice}; ${accept}`);
+}

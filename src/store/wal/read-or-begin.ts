@@ -1,0 +1,48 @@
+/** Reads a log to its end, or begins one where there is none. */
+
+import type { Log } from "../../lib/log.ts";
+import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
+import { type CommittedListener, WalError } from "../log-port.ts";
+import { type BeginLogOptions, beginLog } from "./begin-log.ts";
+import { checkKnownEnd } from "./log-end.ts";
+import { formatVersion, segmentHeadBytes } from "./record.ts";
+import { checkGoesOnFrom, type LogEnd, recover } from "./recover.ts";
+import type { SnapshotFiles, StoredSnapshot } from "./snapshots.ts";
+
+export interface ReadLogOptions extends BeginLogOptions {
+  readonly log: Log;
+}
+
+export interface ReadLogFrom {
+  readonly snapshots: Pick<SnapshotFiles, "readFailure">;
+  /** The one that was loaded. */
+  readonly snapshot: StoredSnapshot | undefined;
+  readonly listener: CommittedListener;
+}
+
+// The first start of a log has term 2, as that of a single etcd 3.4 has.
+const termBeforeFirstStart = 1;
+
+/** @throws {WalError} damaged, newerFormat. The disk's own errors. */
+export async function readOrBegin(options: ReadLogOptions, from: ReadLogFrom): Promise<LogEnd> {
+  const { files, directory } = options;
+  const { snapshot, snapshots, listener } = from;
+  await removeUnfinishedFiles(files, directory);
+  const after = snapshot?.sequence ?? 0;
+  const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
+    // What seems to be missing may be in a snapshot that the disk could not read: that is no damage.
+    const isDamage = error instanceof WalError && error.reason === "damaged";
+    throw (isDamage && snapshot === undefined ? snapshots.readFailure : undefined) ?? error;
+  });
+  if (snapshot !== undefined) checkGoesOnFrom(snapshot, end, directory);
+  await checkKnownEnd(options, end, (error) => {
+    options.log.warn({ err: error }, "how far the log reached cannot be read, so a missing end would not be noticed");
+  });
+  return end ?? begin(options);
+}
+
+async function begin(options: BeginLogOptions): Promise<LogEnd> {
+  const { head, segment } = await beginLog(options, { term: termBeforeFirstStart, firstSequence: 1 });
+  const nothing = { tornBytes: 0, lastBatch: 0, lastSequence: 0, isSealed: true };
+  return { head, version: formatVersion, segment, size: segmentHeadBytes, term: head.term, ...nothing };
+}

@@ -1,0 +1,66 @@
+/**
+ * Room on the disk that is kept for the day on which it is full: a file that is given up then, so that what frees room
+ * can still be logged. It is made anew as soon as there is room for it.
+ *
+ * Its bytes are random: a file system that compresses or leaves out zeros would keep no room for them.
+ */
+
+import { join } from "node:path";
+import type { Files } from "../../lib/files.ts";
+import { writeWholeFile } from "../../lib/whole-file.ts";
+
+export interface ReserveOptions {
+  readonly files: Files;
+  readonly directory: string;
+  readonly random: (bytes: number) => Uint8Array;
+  /** 0 for none. */
+  readonly bytes: number;
+}
+
+/** Not among the names of segments, snapshots and unfinished files. */
+export const reserveName = "reserve";
+
+// Random bytes in steps of a millisecond.
+const pieceBytes = 256 * 1024;
+
+export class Reserve {
+  readonly #options: ReserveOptions;
+  #isThere = false;
+
+  constructor(options: ReserveOptions) {
+    this.#options = options;
+  }
+
+  /** False while it is given up, and before it was made. */
+  get isThere(): boolean {
+    return this.#options.bytes === 0 || this.#isThere;
+  }
+
+  /** Makes it, unless it is there. @throws {Error} of the disk, which has no room for it, or fails. */
+  async make(): Promise<void> {
+    if (this.isThere) return;
+    const { files, directory } = this.#options;
+    const isFound = (await files.list(directory)).includes(reserveName);
+    if (!isFound) await writeWholeFile(files, directory, reserveName, this.#pieces());
+    this.#isThere = true;
+  }
+
+  /** Frees its room. @returns true if it was there. */
+  async giveUp(): Promise<boolean> {
+    if (this.#options.bytes === 0 || !this.#isThere) return false;
+    this.#isThere = false;
+    const { files, directory } = this.#options;
+    try {
+      await files.remove(join(directory, reserveName));
+      await files.syncDirectory(directory);
+    } catch {
+      // Then there is as little room as before, and whoever needs it hears that from the disk.
+    }
+    return true;
+  }
+
+  *#pieces(): Iterable<Uint8Array> {
+    const { bytes, random } = this.#options;
+    for (let at = 0; at < bytes; at += pieceBytes) yield random(Math.min(pieceBytes, bytes - at));
+  }
+}

@@ -1,0 +1,56 @@
+/** Proposals that wait for the disk, in their order. */
+
+import type { WalError } from "../log-port.ts";
+
+export interface Proposal {
+  readonly bytes: Uint8Array;
+  /** See `ProposeOptions`. */
+  readonly frees: boolean;
+  readonly resolve: (sequence: number) => void;
+  readonly reject: (error: WalError) => void;
+}
+
+// What one write takes at most, unless a single proposal is larger: more would only delay the first of them.
+const maxBatchBytes = 8 * 1024 * 1024;
+
+export class Waiting {
+  #proposals: Proposal[] = [];
+  /** Of all that wait. */
+  #bytes = 0;
+
+  get isEmpty(): boolean {
+    return this.#proposals.length === 0;
+  }
+
+  /** True when so many more would be more than `maxBytes`; one by itself never is. */
+  isOver(bytes: number, maxBytes: number): boolean {
+    return this.#bytes > 0 && this.#bytes + bytes > maxBytes;
+  }
+
+  add(proposal: Proposal): void {
+    this.#proposals.push(proposal);
+    this.#bytes += proposal.bytes.length;
+  }
+
+  /** Takes as many as one write takes. */
+  take(): readonly Proposal[] {
+    let bytes = 0;
+    let count = 0;
+    for (const proposal of this.#proposals) {
+      if (count > 0 && bytes + proposal.bytes.length > maxBatchBytes) break;
+      bytes += proposal.bytes.length;
+      count += 1;
+    }
+    this.#bytes -= bytes;
+    return this.#proposals.splice(0, count);
+  }
+
+  /** Puts `first` before all that wait, of which only what frees room stays, if that is asked for. @returns the others. */
+  keepOnly(first: readonly Proposal[], keepsFreeing: boolean): readonly Proposal[] {
+    const isKept = ({ frees }: Proposal) => keepsFreeing && frees;
+    const others = this.#proposals.filter((proposal) => !isKept(proposal));
+    this.#proposals = [...first, ...this.#proposals.filter(isKept)];
+    this.#bytes = this.#proposals.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    return others;
+  }
+}
