@@ -9,9 +9,9 @@
 
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import { isSameOutcome } from "../model/contest.ts";
+import { isAlike, isSameOutcome } from "../model/contest.ts";
 import type { DocumentChange, FeedListener } from "../model/feed.ts";
-import { isCatchAll } from "../model/group.ts";
+import { isCatchAll, matches } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { LabelFlaws, Labels } from "../model/labels.ts";
 import type { GenericFormat, TemplatePart } from "../model/profile.ts";
@@ -218,9 +218,17 @@ export class BootIndex implements FeedListener {
     return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
   }
 
+  /** True for a Group that is leaving, and has no copy which stays: a rename by create-then-delete never waits. */
+  #mayBeGone(group: BootGroup, labels: Labels): boolean {
+    if (!group.isLeaving) return false;
+    const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);
+    const isCopy = (other: BootGroup) => stays(other) && matches(other, labels);
+    return !this.#selectors.listsFor(labels).some((groups) => groups.some(isCopy));
+  }
+
   /** Why newer versions, Groups that are not there yet, or a label that cannot be read may say something else. */
   #doubtOf({ group, profile }: Machine, labels: Labels): Doubt | undefined {
-    if (group.isOutdated) return "outdatedGroup";
+    if (group.isOutdated || this.#mayBeGone(group, labels)) return "outdatedGroup";
     if (profile.isOutdated) return "outdatedProfile";
     if (labels.flaws !== undefined && this.#mayMatter(labels.flaws)) return "identity";
     if (this.#selectors.namesakesOf(group, labels).some((other) => !isSameOutcome(group, other))) return "namesakes";

@@ -8,8 +8,9 @@ export type CommonDoubt = Staleness | "half" | "unreadable";
 
 /** For people: our own words, which quote nothing. */
 export const doubtTexts = {
-  outdatedGroup: "the newest version of the Group is refused, or a Group that cannot be read may select this machine",
-  outdatedProfile: "the newest version of the Profile is refused or not valid, and this is an older one",
+  outdatedGroup:
+    "the newest version of the Group is refused, it may be deleted, or one that cannot be read may select this machine",
+  outdatedProfile: "the newest version of the Profile is refused or not valid, or it or a text of it may be deleted",
   identity: "a label that names the machine cannot be read, and Groups select by it",
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "the first complete list came a moment ago, and Groups that name machines may still be on their way",

@@ -316,7 +316,7 @@ export class Planner {
     const { document, draft: drafted } = this.#pairs.settle({ id, stored, draft: planned, document: wanted }, contents);
     const own = document && groupOf(id, document);
     const isTied = own !== undefined && this.#ranking.isTied(own);
-    const marked = own && this.hidden.mark(withTie(document, isTied), id.namespace, own);
+    const marked = own && this.withheld.mark(this.hidden.mark(withTie(document, isTied), id.namespace, own), id);
     const path = groupPath(id.namespace, id.name);
     const { source, documents } = this.#options;
     const storedText = documents.textAt(path);

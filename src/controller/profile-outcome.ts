@@ -1,10 +1,12 @@
 /** What a Profile comes to, whatever is known of its newest version: accepted, refused, not read whole, or gone. */
 
+import { partsOf } from "../model/profile.ts";
 import type { ObjectName, ProfileObject, Refusal, SourceView } from "../model/source.ts";
 import { asRefused, type Outcome } from "./conditions.ts";
 import type { Faults } from "./faults.ts";
 import {
   abandonProfile,
+  doubtProfile,
   failProfile,
   reconcileProfile,
   refuseProfile,
@@ -14,19 +16,21 @@ import {
 import type { ProfileWorld } from "./resolve-profile.ts";
 
 interface Around {
-  readonly view: Pick<SourceView, "get" | "refusalOf" | "pendingOf" | "isGone">;
+  readonly view: Pick<SourceView, "get" | "refusalOf" | "pendingOf" | "isGone" | "isLeaving">;
   readonly world: ProfileWorld;
   readonly faults: Faults;
 }
 
-/** Plans a Profile. Of one that is out of view everything stays. */
+/** Plans a Profile. Of one that is out of view everything stays, though it installs nobody. */
 export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
   const { view, world, faults } = around;
   const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);
   if (newest === undefined) {
     if (view.isGone(id)) return removeProfile(id.namespace, id.name, stored);
     const pending = view.pendingOf?.(id);
-    return { changes: pending === undefined ? [] : abandonProfile(pending, stored).changes, status: undefined };
+    return pending === undefined
+      ? doubtProfile(id, stored)
+      : { changes: abandonProfile(pending, stored).changes, status: undefined };
   }
   return faults.guard(
     id,
@@ -39,7 +43,7 @@ export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Ar
 function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { view, world }: Around): Outcome {
   if (!("spec" in newest)) return refuseProfile(newest, stored, world);
   const refusal = view.refusalOf(newest);
-  const outcome = reconcileProfile(newest, stored, world, refusal !== undefined);
+  const outcome = reconcileProfile(newest, stored, world, refusal !== undefined || isLeaving(newest, view));
   const { status } = outcome;
   return refusal === undefined || status === undefined ? outcome : { ...outcome, status: asRefused(status, refusal) };
 }
@@ -56,3 +60,16 @@ export function profileStanding(
   if (isServed && !view.isGone(id)) return "there";
   return view.refusalOf(id) === undefined ? "missing" : "refused";
 }
+
+/** True while the Profile, or a text that it is made of, is in view for now only. */
+function isLeaving(profile: ProfileObject, view: Around["view"]): boolean {
+  if (view.isLeaving === undefined) return false;
+  const { namespace, spec } = profile;
+  const texts = partsOf(spec.templates).flatMap((part) => spec.templates[part] ?? []);
+  const named = texts.flatMap((text) =>
+    text.kind === "inline" ? [] : [{ ...kindOf[text.kind], namespace, name: text.name }],
+  );
+  return [profile, ...named].some((name) => view.isLeaving?.(name) === true);
+}
+
+const kindOf = { configMap: { kind: "ConfigMap" }, secret: { kind: "Secret" } } as const;

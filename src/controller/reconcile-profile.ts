@@ -13,7 +13,7 @@ import {
   type SecretTemplate,
   templateParts,
 } from "../model/profile.ts";
-import type { ObjectMeta, ProfileObject, Refusal } from "../model/source.ts";
+import type { ObjectMeta, ObjectName, ProfileObject, Refusal } from "../model/source.ts";
 import { profileAdvice } from "./advice.ts";
 import { conditionsFor, type Findings, failedStatus, type Outcome, refusedStatus } from "./conditions.ts";
 import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
@@ -27,13 +27,13 @@ export interface StoredProfile {
 
 /**
  * Brings a Profile's documents in line with its object.
- * @param isRefused its newest version is refused, and the object is the one before.
+ * @param isOutdated its newest version is refused, or gone, and the object is the one before.
  */
 export function reconcileProfile(
   object: ProfileObject,
   stored: StoredProfile,
   world: ProfileWorld,
-  isRefused = false,
+  isOutdated = false,
 ): Outcome {
   const resolved = resolveProfile(object, world);
   const { content, secretTexts } = resolved;
@@ -46,7 +46,7 @@ export function reconcileProfile(
   const known = keepsLastGood
     ? withLocalBoot(withoutWithdrawn(lastGood, namespace, world), object, world)
     : { origin, uid, generation, revision, content };
-  const document = isRefused || findings.length > 0 ? asOutdated(known) : known;
+  const document = isOutdated || findings.length > 0 ? asOutdated(known) : known;
   const sync = keepsLastGood ? "servingLastGood" : "synced";
   const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
   return {
@@ -91,6 +91,13 @@ export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outco
   };
 }
 
+/** Keeps what is stored of a Profile that may be gone. */
+export function doubtProfile(name: ObjectName, stored: StoredProfile): Outcome {
+  const { document } = stored;
+  const changes = document === undefined ? [] : documentChanges(name, asOutdated(document), stored, new Map());
+  return { changes, status: undefined };
+}
+
 function asOutdated(document: ProfileDocument): ProfileDocument {
   return { ...document, outdated: true };
 }
@@ -112,7 +119,7 @@ export function removeProfile(namespace: string, name: string, stored: StoredPro
 
 /** A secret's text is written before the document that names it, and removed after no document names it any more. */
 function documentChanges(
-  { namespace, name }: ObjectMeta,
+  { namespace, name }: Pick<ObjectName, "namespace" | "name">,
   document: ProfileDocument,
   stored: StoredProfile,
   secretTexts: ReadonlyMap<string, string>,

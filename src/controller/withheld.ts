@@ -4,6 +4,7 @@
  */
 
 import type { Log } from "../lib/log.ts";
+import type { GroupDocument } from "../model/documents.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 
 // The others are counted.
@@ -11,7 +12,7 @@ const shownNames = 3;
 
 /** Its view is another one once it is started. */
 interface WatchedSource {
-  readonly view: Pick<SourceView, "isGone" | "withheld">;
+  readonly view: Pick<SourceView, "isGone" | "isLeaving" | "withheld">;
 }
 
 export class Withheld {
@@ -28,6 +29,12 @@ export class Withheld {
   note(name: ObjectName, isWithheld: boolean): void {
     if (isWithheld) this.#stored.set(objectKey(name), name);
     else this.#stored.delete(objectKey(name));
+  }
+
+  /** A Group's document, marked where the Group may be gone: an Install waits. */
+  mark(document: GroupDocument, name: ObjectName): GroupDocument {
+    const isLeaving = this.#stored.has(objectKey(name)) || this.#source.view.isLeaving?.(name) === true;
+    return isLeaving ? { ...document, leaving: true } : document;
   }
 
   /** True when one of them is known to be gone by now. */

@@ -62,7 +62,8 @@ export class Holdings implements SourceView {
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
   #isHalf = true;
-  #withheld: readonly ObjectName[] = [];
+  /** What no file defines, and stays for now. */
+  #leaving: ReadonlyMap<string, ObjectName> = new Map();
 
   get complete(): boolean {
     return this.#isComplete;
@@ -89,7 +90,11 @@ export class Holdings implements SourceView {
   }
 
   get withheld(): readonly ObjectName[] {
-    return this.#withheld;
+    return this.#isComplete ? [] : [...this.#leaving.values()];
+  }
+
+  isLeaving(name: ObjectName): boolean {
+    return this.#leaving.has(objectKey(name));
   }
 
   get size(): number {
@@ -129,8 +134,8 @@ export class Holdings implements SourceView {
     );
     const judged = this.#takeRefusals(resolved.flatMap(({ refusal }) => refusal ?? []));
     const removed = this.#removeMissing(definitions, look);
-    this.#withheld = isComplete ? [] : this.#notIn(definitions);
-    const names = [...changed, ...judged, ...removed.map(nameOf)];
+    const named = [...changed, ...judged, ...removed.map(nameOf), ...this.#takeLeaving(definitions)];
+    const names = [...new Map(named.map((name) => [objectKey(name), name])).values()];
     return { names, removed, differs: differs || names.length > 0 };
   }
 
@@ -158,9 +163,14 @@ export class Holdings implements SourceView {
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
-  #notIn(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
+  /** Replaces what is about to leave. @returns what begins to, or stays after all. */
+  #takeLeaving(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
+    const before = this.#leaving;
     const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
-    return names.filter((name) => !found.has(objectKey(name)));
+    const keyed = names.map((name) => [objectKey(name), name] as const);
+    this.#leaving = new Map(keyed.filter(([key]) => !found.has(key)));
+    const all = new Map([...before, ...this.#leaving]);
+    return [...all].flatMap(([key, name]) => (before.has(key) && this.#leaving.has(key) ? [] : [name]));
   }
 
   #accept(object: SourceObject, isUnsettled: boolean): Resolved {

@@ -66,6 +66,8 @@ export interface GroupState {
   readonly outdated?: true;
   /** It names no machine, and a Group that does may be where nobody can read it: an Install waits. */
   readonly doubted?: true;
+  /** Nothing in the source defines it, as far as that can be read: an `Install` waits. */
+  readonly leaving?: true;
   /** Nothing was heard of its namespace for a while: its machines wait. */
   readonly unheard?: true;
   /** Index of the store when this selector was accepted, or a wider one: the first claim wins between namespaces. */
@@ -107,6 +109,8 @@ export interface Group {
   readonly barrier: Barrier | undefined;
   /** An `Install` is not served from it: see `GroupState`. */
   readonly isOutdated: boolean;
+  /** See `GroupState`. Of two that are alike but for this, the other one says what holds. */
+  readonly isLeaving: boolean;
   /** See `GroupState`; 0 for before claims were recorded. */
   readonly claimedAt: number;
   readonly claimedLater: readonly LaterClaim[];
@@ -135,6 +139,7 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
     metadata: spec.metadata,
     barrier: barrierOf(spec, state),
     isOutdated: state.outdated === true || state.doubted === true,
+    isLeaving: state.leaving === true,
     claimedAt: state.claimedAt ?? 0,
     claimedLater: state.claimedLater ?? noLaterClaims,
     isTenant: state.tenant === true,

@@ -118,6 +118,8 @@ export interface SourceView {
   readonly unheard: ReadonlySet<string>;
   /** Objects that stay in view although nothing defines them, since part of the source cannot be read. */
   readonly withheld: readonly ObjectName[];
+  /** True for an object that is in view for now only: nothing defines it any more. Absent where that does not occur. */
+  isLeaving?(name: ObjectName): boolean;
   get<Kind extends ObjectKind>(
     kind: Kind,
     namespace: string,

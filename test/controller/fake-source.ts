@@ -67,6 +67,10 @@ export class FakeSource implements Source, SourceView {
     return isKnown && this.get(name.kind, name.namespace, name.name) === undefined;
   }
 
+  isLeaving({ kind, namespace, name }: ObjectName): boolean {
+    return this.withheld.some((each) => each.kind === kind && each.namespace === namespace && each.name === name);
+  }
+
   /** Refuses the newest version of an object, or no more, without telling. */
   refuse(
     { kind, namespace, name }: OwnName,

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { ControllerUnderTest } from "./controller-under-test.ts";
-import { groupObject, profileObject } from "./objects.ts";
+import { configMapObject, groupObject, profileObject } from "./objects.ts";
 
 let under: ControllerUnderTest;
 beforeEach(async () => {
@@ -48,4 +48,52 @@ it("What stays in view while a file cannot be read counts, too", async () => {
   under.source.tellListed();
   expect(await counted()).toBe(1);
   expect(under.attention).toEqual([expect.stringContaining("1 object is not found, but may be where")]);
+});
+
+it("What stays for now installs nobody: a Group, a Profile, and a Profile by its ConfigMap", async () => {
+  const texts = { kind: "ConfigMap", namespace: "default", name: "templates" } as const;
+  const generic = { kind: "configMap", name: "templates", key: "a", raw: false } as const;
+  const installs = profileObject({ effect: "Install", templates: { generic } });
+  under.source.put(configMapObject({ a: "hello" }), installs).tellChanged(texts, installs);
+  await expect.poll(() => under.answer({ role: "b" })).toBe("default/node2 web");
+  for (const leaving of [node2, installs, texts]) {
+    under.source.withheld = [leaving];
+    under.source.tellChanged(leaving);
+    await expect.poll(() => under.answer({ role: "b" })).toBe("doubtful");
+    under.source.withheld = [];
+    under.source.tellChanged(leaving);
+    await expect.poll(() => under.answer({ role: "b" })).toBe("default/node2 web");
+  }
+});
+
+it("What only the store has, and the source may, installs nobody", async () => {
+  const installs = profileObject({ effect: "Install" });
+  under.source.put(installs).tellChanged(installs);
+  await expect.poll(() => under.stored("/davit/profiles")).toEqual([expect.stringContaining("Install")]);
+  under.source.complete = false;
+  for (const name of [node2, installs]) {
+    under.source.drop(name).tellChanged(name);
+    await expect
+      .poll(() => under.stored(`/davit/${name.kind.toLowerCase()}s/default/${name.name}`))
+      .toEqual([expect.stringMatching(/"(leaving|outdated)":true/)]);
+  }
+});
+
+it("A Group that leaves beside its copy under another name keeps nobody waiting", async () => {
+  const installs = profileObject({ effect: "Install" });
+  const [old, renamed] = ["a", "z"].map((name) => groupObject({ selector: { role: "b" } }, name));
+  if (old === undefined || renamed === undefined) throw new Error("two of them");
+  under.source.drop(node2).put(installs, old).tellChanged(node2, installs, old);
+  await expect.poll(() => under.answer({ role: "b" })).toBe("default/a web");
+  const seen = under.watchBoots({ role: "b" });
+  under.source.put(renamed).tellChanged(renamed);
+  await expect.poll(() => under.stored("/davit/groups/default/z")).toHaveLength(1);
+  under.source.withheld = [old];
+  under.source.tellChanged(old);
+  await expect.poll(() => under.stored("/davit/groups/default/a")).toEqual([expect.stringContaining("leaving")]);
+  under.source.withheld = [];
+  under.source.drop(old).tellChanged(old);
+  await expect.poll(() => under.stored("/davit/groups/default/a")).toEqual([]);
+  expect(under.answer({ role: "b" })).toBe("default/z web");
+  expect(seen).toEqual(["kernel /assets/vmlinuz"]);
 });

@@ -219,3 +219,19 @@ describe("a directory source", () => {
     expect(tested.group("a")?.spec.selector).toEqual({ r: "a" });
   });
 });
+
+it("What no file defines any more is about to leave, and told as such, while files are not at rest or not usable", () => {
+  const holdings = new Holdings();
+  const [a, b] = [read(groupText("a", web)), read(groupText("b", web))];
+  holdings.take({ files: [a, b], problems: [], isAtRest: true });
+  const name = { kind: "Group", namespace: "default", name: "b" } as const;
+  expect(holdings.isLeaving(name)).toBe(false);
+  const { names } = holdings.take({ files: [a], problems: [], isAtRest: false });
+  expect([names, holdings.isLeaving(name), holdings.withheld]).toEqual([[name], true, []]);
+  expect(holdings.take({ files: [a], problems: [], isAtRest: false }).names).toEqual([]);
+  expect(holdings.take({ files: [a, b], problems: [], isAtRest: false }).names).toEqual([name]);
+  expect(holdings.isLeaving(name)).toBe(false);
+  holdings.take({ files: [a], problems: [], isAtRest: false });
+  expect(holdings.take({ files: [a], problems: [], isAtRest: true }).removed).toEqual([expect.objectContaining(name)]);
+  expect(holdings.isLeaving(name)).toBe(false);
+});

@@ -58,6 +58,31 @@ async function writeObjects(hold: boolean): Promise<void> {
   await rename(join(folder, "next.yaml"), join(manifests, "objects.yaml"));
 }
 
+function groupOf(name: string, mac: string, more = "hold: false", profile = "wipe"): string {
+  const spec = `{profileRef: {name: ${profile}}, selector: {matchLabels: {mac: "${mac}"}}, ${more}}`;
+  return `apiVersion: davit.dev/v1alpha1\nkind: Group\nmetadata: {name: "${name}"}\nspec: ${spec}\n`;
+}
+
+/** The same objects, each in a file of its own. */
+async function writeParts(): Promise<void> {
+  const profileOf = (name: string, spec: string) =>
+    `apiVersion: davit.dev/v1alpha1\nkind: Profile\nmetadata: {name: ${name}}\nspec: {${spec}}\n`;
+  const reference = "generic: {templateFrom: {configMapKeyRef: {name: texts, key: a}}}";
+  const files = {
+    "objects.yaml": [
+      profileOf("disk", "boot: {kernel: /assets/disk}"),
+      groupOf("running", "52:54:00:00:00:01", "hold: false", "disk"),
+    ].join("---\n"),
+    "group.yaml": groupOf("new", "52:54:00:00:00:02"),
+    "profile.yaml": profileOf("wipe", `effect: Install, boot: {kernel: /assets/wipe}, ${reference}`),
+    "text.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {a: hello}\n",
+  };
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(folder, "next"), text);
+    await rename(join(folder, "next"), join(manifests, name));
+  }
+}
+
 async function serve(args: readonly string[] = maxStaleness): Promise<DavitProcess> {
   const davit = await startDavit({ manifests, dataDir: join(folder, "data"), args });
   running.push(davit);
@@ -161,6 +186,28 @@ describe("a machine of a Profile that installs", { timeout: limitMs }, () => {
     await expect.poll(() => opsText(follower, "/metrics"), soon).toMatch(/^davit_install_doubt\{doubt="half"\} 1$/m);
     await rm(join(manifests, "broken.yaml"));
     await expect.poll(() => newOne(follower), soon).toBe("wipe");
+  });
+
+  it("waits while the deletion of its Group, Profile or ConfigMap has to wait for another file", async () => {
+    await writeParts();
+    const davit = await serve([]);
+    await expect.poll(() => newOne(davit), soon).toBe("wipe");
+    // It has a name, so that it can be no other object: nobody waits for it.
+    await writeFile(join(folder, "next"), groupOf("other", "52:54:00:00:00:03", "priority: 9999"));
+    await rename(join(folder, "next"), join(manifests, "refused.yaml"));
+    await expect.poll(() => opsText(davit, "/readyz?verbose"), soon).toContain("refused.yaml");
+    for (const file of ["text.yaml", "profile.yaml", "group.yaml"]) {
+      await expect.poll(() => newOne(davit), soon).toBe("wipe");
+      await rm(join(manifests, file));
+      await expect.poll(() => newOne(davit), soon).toBe(waits);
+      expect(await answersFor(davit, 5)).toEqual(new Set([`new ${waits}`, "running disk"]));
+      if (file !== "group.yaml") await writeParts();
+    }
+    await davit.stop();
+    const again = await serve([]);
+    expect(await answersFor(again, 10)).toEqual(new Set([`new ${waits}`, "running disk"]));
+    await writeParts();
+    await expect.poll(() => newOne(again), soon).toBe("wipe");
   });
 
   it("waits while a copy on disk is served that nobody has confirmed", async () => {
