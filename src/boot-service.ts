@@ -27,6 +27,7 @@ import { OpsDoor } from "./http/ops-door.ts";
 import { opsRoutes } from "./http/ops-routes.ts";
 import { Previews } from "./http/preview.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
+import { UnsentAnswers } from "./http/unsent-answers.ts";
 import { watchedConfigs } from "./http/watched-configs.ts";
 import type { Clock } from "./lib/clock.ts";
 import type { Log } from "./lib/log.ts";
@@ -68,6 +69,7 @@ export class BootService {
   readonly #history: History;
   readonly #freshness: Freshness;
   readonly #clients: Clients;
+  readonly #unsent: Readonly<Record<"boot" | "ops", UnsentAnswers>>;
   readonly #renderThread: RenderThread;
   readonly #slowWork: SlowWork;
   readonly #options: BootServiceOptions;
@@ -86,6 +88,8 @@ export class BootService {
     this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
     this.#history = new History({ clock, metrics });
     this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const ofListener = { clients: this.#clients };
+    this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
     this.#renderThread = new RenderThread({ clock });
     this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
     this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock, freshness: this.#freshness });
@@ -98,11 +102,13 @@ export class BootService {
   async listenForOperators(behind: Behind): Promise<Address> {
     const { config, log, clock, metrics, version } = this.#options;
     const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
-    const server = createServer({ log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true, connections });
+    const shared = { log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true };
+    const server = createServer({ ...shared, connections, unsent: this.#unsent.ops });
     this.#freshness.provenBy(behind.provenAtMs);
     const text = async () => {
       behind.measure();
       this.#measureDoubt();
+      for (const [listener, { bytes }] of Object.entries(this.#unsent)) metrics.unsentBytes.set({ listener }, bytes);
       await this.#history.measure();
       for (const signer of Object.values(this.#signers)) signer.measure();
       return metrics.text();
@@ -161,11 +167,13 @@ export class BootService {
     const configs = watchedConfigs({ render }, { metrics, nearMisses });
     await this.#openSigners();
     const clients = this.#clients;
-    const large = new LargeBodies();
+    const unsent = this.#unsent.boot;
+    const large = new LargeBodies(unsent.shares);
     const fastPath = bootFastPath({ configs, ...this.#signers, accessLog: access, clients, large });
     const { observe } = access;
     const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
-    const server = createServer({ log, clock, answerError, isReadOnly: true, observe, fastPath, connections });
+    const shared = { log, clock, answerError, isReadOnly: true };
+    const server = createServer({ ...shared, observe, fastPath, connections, unsent });
     await server.app.register(bootRoutes, { configs, ...this.#signers, clients, large });
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
     await server.app.register(assets, { root, cacheBytes, clock, log, metrics, clients });

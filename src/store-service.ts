@@ -16,6 +16,7 @@ import { keysRewriteUrl } from "./http/keys-target.ts";
 import { secretsGuard } from "./http/secrets-guard.ts";
 import { createServer, type HttpServer } from "./http/server.ts";
 import { addStoreDoor, StoreDoor } from "./http/store-door.ts";
+import { UnsentAnswers } from "./http/unsent-answers.ts";
 import type { Clock } from "./lib/clock.ts";
 import { codeOf } from "./lib/errors.ts";
 import { diskFiles } from "./lib/files.ts";
@@ -44,12 +45,16 @@ export interface StoreServiceOptions {
   readonly provenAtMs: () => number | undefined;
 }
 
+/** A client that takes nothing of its answer for so long is cut; as with listings. */
+const unreadLimitMs = 30_000;
+
 export class StoreService {
   readonly #options: StoreServiceOptions;
   readonly #streams: FollowStreams;
   readonly #backups: BackupStreams;
   #trusted: readonly ({ stop(): void | Promise<void> } | undefined)[] = [];
   #door: StoreDoor | undefined;
+  #unsent: UnsentAnswers | undefined;
   #server: HttpServer | undefined;
   /** Known once it listens. */
   #url = "";
@@ -74,10 +79,13 @@ export class StoreService {
     this.#door = door;
     const answers = new KeyAnswers(store, config.storeMaxValueBytes);
     const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const unsent = new UnsentAnswers({ clients, stallMs: unreadLimitMs });
+    this.#unsent = unsent;
     const server = createServer({
       log,
       clock,
       answerError: keysErrors(store),
+      unsent,
       isReadOnly: false,
       connections: connectionLimitOf("store", clients, () => metrics.storeConnectionsRefused.inc()),
       rewriteUrl: keysRewriteUrl,
@@ -97,6 +105,7 @@ export class StoreService {
       store,
       answers,
       clients,
+      unsent,
       clock,
       advertiseUrl: () => this.#url,
     });
@@ -146,6 +155,7 @@ export class StoreService {
     metrics.storeBytes.set(store.bytes);
     metrics.storeWatchers.set(store.watcherCount);
     metrics.storeFollowers.set(this.#streams.count);
+    metrics.unsentBytes.set({ listener: "store" }, this.#unsent?.bytes ?? 0);
   }
 
   /** Ends every watch, follower and backup, lets requests in flight finish, and closes the listener. Idempotent. */

@@ -31,8 +31,8 @@ export const requestRefusals = {
   overloaded: { status: 503, text: "too many downloads" },
   /** Of one address. */
   crowded: { status: 503, text: "too many connections" },
-  /** Large answers that their clients do not fetch. */
-  unsent: { status: 503, text: "too many large answers" },
+  /** Answers that their clients do not read. */
+  unsent: { status: 503, text: "too many unread answers" },
   /** An asset that is written all the time. */
   changing: { status: 503, text: "asset is being written" },
 } as const;

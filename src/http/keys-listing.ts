@@ -11,7 +11,9 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import type { Clock } from "../lib/clock.ts";
+import { FairQueue } from "../lib/fair-queue.ts";
 import { Turns } from "../lib/slices.ts";
+import { Clients } from "./client-shares.ts";
 import type { BegunListing } from "./keys-answers.ts";
 import { readPieces } from "./keys-json.ts";
 import { KeptTexts, type Pieces } from "./keys-kept-texts.ts";
@@ -19,6 +21,8 @@ import { beginSuccess, sendSuccess } from "./keys-reply.ts";
 
 export interface OpenListingsOptions {
   readonly clock: Clock;
+  /** Tells whose a request is. */
+  readonly clients?: Clients;
   /** How many may go out in pieces at a time; more wait for their turn. */
   readonly maxOpen?: number;
   /** Longest time in which a client takes a piece. */
@@ -40,18 +44,25 @@ const crowdedMs = 1_000;
 
 export class OpenListings {
   readonly #clock: Clock;
+  readonly #clients: Clients;
   readonly #maxOpen: number;
   readonly #stallMs: number;
   readonly #kept = new KeptTexts();
   readonly #turns = new Turns();
-  /** Those who go on when one that is open ends, first come first served. */
-  readonly #waiting: (() => void)[] = [];
+  /** Those who go on when one that is open ends: clients take turns. */
+  readonly #waiting = new FairQueue<() => void>();
   #openCount = 0;
   /** How many have given up their places, and are about to leave. */
   #leaving = 0;
 
-  constructor({ clock, maxOpen = presetMaxOpen, stallMs = presetStallMs }: OpenListingsOptions) {
+  constructor({
+    clock,
+    clients = new Clients(),
+    maxOpen = presetMaxOpen,
+    stallMs = presetStallMs,
+  }: OpenListingsOptions) {
     this.#clock = clock;
+    this.#clients = clients;
     this.#maxOpen = maxOpen;
     this.#stallMs = stallMs;
   }
@@ -69,7 +80,8 @@ export class OpenListings {
       return this.#send(reply, stream);
     }
     stream.pieces.end();
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const client = this.#clients.ofRequest(reply.request.raw) ?? "";
+    await new Promise<void>((resolve) => this.#waiting.push([client], resolve));
     return this.#sendLate(reply, begin);
   }
 

@@ -23,6 +23,7 @@ import { corsHeaders, sendAnswer, sendNotAllowed, sendOutside, sendPlain, sendRe
 import { type KeysMethod, keysMethods, parseKeysRequest } from "./keys-request.ts";
 import { keyOf, keysPrefix, parseTarget } from "./keys-target.ts";
 import { OpenWatches } from "./keys-watches.ts";
+import { UnsentAnswers } from "./unsent-answers.ts";
 
 export interface KeysRoutesOptions {
   readonly store: Store;
@@ -31,6 +32,8 @@ export interface KeysRoutesOptions {
   readonly answers: KeyAnswers;
   /** Tells whose a request is, where clients share. */
   readonly clients?: Clients;
+  /** Of the listener. */
+  readonly unsent?: UnsentAnswers;
   /** What members and machines tell clients to use; asked for each answer. */
   readonly advertiseUrl: () => string;
 }
@@ -52,11 +55,11 @@ interface Context {
 }
 
 export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, options) => {
-  const { store, answers, clients = new Clients() } = options;
+  const { store, answers, clients = new Clients(), unsent = new UnsentAnswers({ clients }) } = options;
   const readsAny = ({ routeOptions }: FastifyRequest) => routeOptions.url?.startsWith(membersPrefix) === true;
   const bodies = createBodyReader(readsAny, clients);
-  const listings = new OpenListings(options);
-  const context: Context = { store, answers, watches: new OpenWatches(store), listings, bodies };
+  const listings = new OpenListings({ clock: options.clock, clients });
+  const context: Context = { store, answers, watches: new OpenWatches(store, unsent), listings, bodies };
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(corsHeaders);
     bodies.take(request);

@@ -1,6 +1,7 @@
 /**
- * What large answers take while their clients fetch them. A body that many machines are sent is in memory once, however
- * many there are; all together take 128 MiB at most, and no client more of it than is left free.
+ * What large answers take while their clients fetch them. A body that many machines are sent, or an event that many
+ * watch, is in memory once, however many there are; all together take 128 MiB at most, and no client more of it than is
+ * left free.
  */
 
 import type { ServerResponse } from "node:http";
@@ -8,11 +9,18 @@ import { Shares } from "../lib/shares.ts";
 import type { Rendered } from "../render/rendered.ts";
 import type { Holder } from "./client-shares.ts";
 import { RequestError } from "./errors.ts";
+import { WireResponse } from "./response-headers.ts";
 
 /** Smaller ones are in the buffers of their sockets at once. */
 const largeBytes = 64 * 1024;
 
 const presetLimitBytes = 128 * 1024 * 1024;
+
+/** Bytes that are being sent, and what is to be called once this answer of them has ended. */
+export interface Held {
+  readonly bytes: Buffer;
+  readonly release: () => void;
+}
 
 interface Sent {
   readonly bytes: Buffer;
@@ -23,10 +31,11 @@ interface Sent {
 
 export class LargeBodies {
   readonly #shares: Shares;
-  readonly #sent = new Map<Rendered, Sent>();
+  readonly #sent = new Map<object, Sent>();
 
-  constructor(limitBytes = presetLimitBytes) {
-    this.#shares = new Shares({ limit: limitBytes });
+  /** @param shares of all that the listener keeps for its clients. */
+  constructor(shares = new Shares({ limit: presetLimitBytes })) {
+    this.#shares = shares;
   }
 
   /** Of all bodies that are being sent. */
@@ -39,23 +48,48 @@ export class LargeBodies {
    * @throws {RequestError} unsent, when too much is on its way already.
    */
   take(rendered: Rendered, response: ServerResponse, holder: () => Holder): string | Buffer {
-    const { body, byteLength } = rendered;
-    if (body.length < largeBytes) return body;
-    const sent = this.#sent.get(rendered) ?? this.#begin(rendered, byteLength ?? Buffer.byteLength(body), holder());
-    sent.answers += 1;
-    response.once("close", () => {
-      sent.answers -= 1;
-      if (sent.answers > 0) return;
-      this.#sent.delete(rendered);
-      this.#shares.release(sent.holder, sent.bytes.length);
-    });
-    return sent.bytes;
+    const { body } = rendered;
+    if (!isLarge(body)) return body;
+    const held = this.hold(rendered, body, holder);
+    if (held === undefined) throw new RequestError("unsent");
+    if (response instanceof WireResponse) response.isCountedElsewhere = true;
+    response.once("close", held.release);
+    return held.bytes;
   }
 
-  #begin(rendered: Rendered, length: number, holder: Holder): Sent {
-    if (!this.#shares.take(holder, length)) throw new RequestError("unsent");
-    const sent = { bytes: Buffer.from(rendered.body), holder, answers: 0 };
-    this.#sent.set(rendered, sent);
+  /**
+   * The bytes of a text, the same for everybody who is sent it.
+   * @param of tells texts apart.
+   * @returns undefined when too much is on its way already.
+   */
+  hold(of: object, text: string, holder: () => Holder): Held | undefined {
+    const sent = this.#sent.get(of) ?? this.#begin(of, text, holder());
+    if (sent === undefined) return undefined;
+    sent.answers += 1;
+    let isHeld = true;
+    const release = () => {
+      if (!isHeld) return;
+      isHeld = false;
+      sent.answers -= 1;
+      if (sent.answers > 0) return;
+      this.#sent.delete(of);
+      this.#shares.release(sent.holder, sent.bytes.length);
+    };
+    return { bytes: sent.bytes, release };
+  }
+
+  #begin(of: object, text: string, holder: Holder): Sent | undefined {
+    // A unit of text is one byte at least: bytes are made only where there is room.
+    if (!this.#shares.admits(holder, text.length)) return undefined;
+    const bytes = Buffer.from(text);
+    if (!this.#shares.take(holder, bytes.length)) return undefined;
+    const sent = { bytes, holder, answers: 0 };
+    this.#sent.set(of, sent);
     return sent;
   }
+}
+
+/** True for a text that is worth counting. */
+export function isLarge(text: string): boolean {
+  return text.length >= largeBytes;
 }

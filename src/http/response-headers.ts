@@ -16,6 +16,8 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
   announcedBytes: number | undefined;
   /** Of a body that goes out in pieces, what the network has taken. */
   takenBytes = 0;
+  /** Its body is in memory for others, too, and counted there. */
+  isCountedElsewhere = false;
 
   override writeHead(statusCode: number, statusMessage?: string, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, headers?: GivenHeaders): this;

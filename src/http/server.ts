@@ -22,6 +22,7 @@ import { Connections, type ListenOptions, listen } from "./listen.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
+import { countedResponses, type UnsentAnswers } from "./unsent-answers.ts";
 
 export interface ServerLimits {
   /** Longest path and query. 8 KiB holds 256 labels of ordinary size. */
@@ -67,6 +68,8 @@ export interface ServerOptions {
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
   /** Turns connections beyond a number away. */
   readonly connections?: Pick<ConnectionLimitOptions, "maxConnections" | "clients" | "onRefused"> | undefined;
+  /** Counts the answers that clients do not read, and refuses who has too many. */
+  readonly unsent?: UnsentAnswers;
   /** Called first for each request that reached HTTP; it must not answer. */
   readonly observe?: (request: FastifyRequest, reply: FastifyReply) => void;
   /** Asked before Fastify, while the server is not closing. */
@@ -99,7 +102,7 @@ export function createServer(options: ServerOptions): HttpServer {
   const limits = { ...defaultLimits, ...options.limits };
   const answer = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) =>
     sendError(thrown, request, reply, options);
-  const http = nodeOptions(limits);
+  const http = nodeOptions(limits, options.unsent);
   const { tls } = options;
   const clientErrors = { ...options, hasTls: tls !== undefined };
   const limit = options.connections && new ConnectionLimit({ ...options, ...options.connections });
@@ -128,8 +131,7 @@ export function createServer(options: ServerOptions): HttpServer {
         limit,
         options,
       );
-      // Reads may overtake each other: nothing tells.
-      const listener = options.isReadOnly ? whole : inOrder(whole);
+      const listener = inOrder(whole, options.connections?.clients);
       const server = tls ? tls.createServer(http, listener) : createHttpServer(http, listener);
       server.timeout = limits.stallTimeoutMs;
       return server;
@@ -157,16 +159,21 @@ export function createServer(options: ServerOptions): HttpServer {
   return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
 }
 
-/** A connection that is turned away is told so when it asks. */
+/** A connection that is turned away is told so when it asks, and so is a client that does not read. */
 function refusalFirst(
   listener: RequestListener,
   limit: ConnectionLimit | undefined,
   options: ServerOptions,
 ): RequestListener {
-  if (limit === undefined) return listener;
+  const { unsent } = options;
+  const refusalOf = (request: IncomingMessage) => {
+    if (limit?.isLeaving(request.socket) === true) return "crowded";
+    return unsent?.refuses(request) === true ? "unsent" : undefined;
+  };
   return (request, response) => {
-    if (!limit.isLeaving(request.socket)) return listener(request, response);
-    answerFailure(new RequestError("crowded", { connection: "close" }), { request, response }, options);
+    const refusal = refusalOf(request);
+    if (refusal === undefined) return listener(request, response);
+    answerFailure(new RequestError(refusal, { connection: "close" }), { request, response }, options);
   };
 }
 
@@ -182,9 +189,9 @@ function fastPathFirst(fastify: RequestListener, options: ServerOptions, isClosi
 }
 
 /** What Node itself is told: Fastify sets no timeouts of a server that it did not make. */
-function nodeOptions(limits: ServerLimits) {
+function nodeOptions(limits: ServerLimits, unsent: UnsentAnswers | undefined) {
   return {
-    ServerResponse: WireResponse,
+    ServerResponse: unsent === undefined ? WireResponse : countedResponses(unsent),
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,

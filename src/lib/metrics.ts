@@ -83,6 +83,12 @@ function bootMetrics(registers: Registry[]) {
       help: "Answered requests of machines that came faster than the history could record them, and are not in it.",
       registers,
     }),
+    unsentBytes: new Gauge({
+      name: "davit_unsent_bytes",
+      help: "Memory of answers that clients have not read yet, by listener: boot, store, ops.",
+      labelNames: ["listener"],
+      registers,
+    }),
     opsConnectionsRefused: new Counter({
       name: "davit_ops_connections_refused_total",
       help: "Connections to the operations port that were turned away.",

@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { LargeBodies } from "../../src/http/large-bodies.ts";
+import { Shares } from "../../src/lib/shares.ts";
 import type { Rendered } from "../../src/render/rendered.ts";
 
 const mebibyte = 1024 * 1024;
@@ -21,7 +22,7 @@ describe("a large body", () => {
   });
 
   it("of one's own is refused when its client has as much as is left, and others get theirs", () => {
-    const bodies = new LargeBodies(8 * mebibyte);
+    const bodies = new LargeBodies(new Shares({ limit: 8 * mebibyte }));
     for (let at = 0; at < 4; at++) bodies.take(large(), response(), () => "192.0.2.1");
     expect(() => bodies.take(large(), response(), () => "192.0.2.1")).toThrow(
       expect.objectContaining({ reason: "unsent" }),

@@ -4,7 +4,7 @@
  */
 
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -68,6 +68,73 @@ async function ask(url: string, target: string, localAddress = "127.0.0.1"): Pro
   socket.destroy();
   return String(answer);
 }
+
+/** A value that is six times as long in an answer as in the store. */
+const escaped = "%01".repeat(1024 * 1024);
+
+async function put(key: string, form: string): Promise<void> {
+  const headers = { "content-type": "application/x-www-form-urlencoded" };
+  const answer = await fetch(`${davit.storeUrl}/v2/keys/${key}`, { method: "PUT", headers, body: form });
+  expect(answer.ok).toBe(true);
+  await answer.body?.cancel();
+}
+
+/** Asks, and reads nothing. */
+async function askOnly(url: string, target: string): Promise<void> {
+  const socket = await open(url, flooder);
+  socket.pause().write(get(target));
+}
+
+async function unsentBytes(listener: string): Promise<number> {
+  const metrics = await (await fetch(`${davit.opsUrl}/metrics`)).text();
+  return Number(new RegExp(`^davit_unsent_bytes{listener="${listener}"} (\\d+)$`, "m").exec(metrics)?.[1]);
+}
+
+function residentMebibytes(): number {
+  const [, kibibytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${davit.pid}/status`, "utf8")) ?? [];
+  return Number(kibibytes) / 1024;
+}
+
+describe("what clients of the store do not read", () => {
+  it("is bounded for values, and who does not read is refused in the form of the store", async () => {
+    await put("large", `value=${escaped}`);
+    const before = residentMebibytes();
+    for (let at = 0; at < 100; at++) await askOnly(davit.storeUrl, "/v2/keys/large");
+    const refused = await ask(davit.storeUrl, "/v2/keys/a", flooder);
+    expect(refused).toMatch(/^HTTP\/1\.1 503 /);
+    expect(refused).toContain('{"errorCode":300,"message":"Raft Internal Error","cause":"too many unread answers"');
+    const unsent = await unsentBytes("store");
+    expect(unsent).toBeGreaterThan(0);
+    expect(unsent).toBeLessThanOrEqual(64 * 1024 * 1024 + 6 * 1024 * 1024);
+    expect(residentMebibytes() - before).toBeLessThan(300);
+    expect(await ask(davit.storeUrl, "/v2/keys/large")).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it("is bounded for listings, and others get theirs", async () => {
+    for (let at = 0; at < 6; at++) await put(`tree/${at}`, `value=${"x".repeat(1024 * 1024)}`);
+    const before = residentMebibytes();
+    for (let at = 0; at < 40; at++) await askOnly(davit.storeUrl, "/v2/keys/tree?recursive=true");
+    expect(await ask(davit.storeUrl, "/v2/keys/tree?recursive=true")).toMatch(/^HTTP\/1\.1 200 /);
+    expect(residentMebibytes() - before).toBeLessThan(400);
+  });
+
+  it("is bounded for events, and a watcher that reads gets each", async () => {
+    await put("watched", "value=");
+    const before = residentMebibytes();
+    for (let at = 0; at < 100; at++) await askOnly(davit.storeUrl, "/v2/keys/watched?wait=true&stream=true");
+    const reader = await fetch(`${davit.storeUrl}/v2/keys/watched?wait=true&stream=true`);
+    await put("watched", `value=${escaped}`);
+    await put("watched", "value=last");
+    expect(await unsentBytes("store")).toBeLessThanOrEqual(128 * 1024 * 1024);
+    expect(residentMebibytes() - before).toBeLessThan(400);
+    let events = "";
+    for await (const piece of reader.body ?? []) {
+      events += Buffer.from(piece).toString("latin1");
+      if (events.includes('"value":"last"')) break;
+    }
+    expect(events.split('"action":"set"')).toHaveLength(3);
+  });
+});
 
 describe("one client", () => {
   it("that wants thousands of signatures has nobody else wait for them", async () => {

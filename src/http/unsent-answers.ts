@@ -1,0 +1,110 @@
+/**
+ * Answers that their clients do not read. What the network does not take at once stays in memory until it does: for each
+ * listener that is 128 MiB at most, and no client has more of it than is left free. A client that has is answered 503
+ * until it reads, and beyond the whole limit the answers of whoever has most are cut. An answer that the network takes at
+ * once, as nearly all are, costs a look at one number.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Shares } from "../lib/shares.ts";
+import type { Clients, Holder } from "./client-shares.ts";
+import { WireResponse } from "./response-headers.ts";
+
+export interface UnsentAnswersOptions {
+  readonly clients: Clients;
+  readonly limitBytes?: number;
+  /** A client that takes nothing for so long is cut; undefined where the listener itself does so. */
+  readonly stallMs?: number;
+}
+
+const presetLimitBytes = 128 * 1024 * 1024;
+
+interface Unsent {
+  readonly holder: Holder;
+  readonly bytes: number;
+}
+
+export class UnsentAnswers {
+  /** What is counted elsewhere for the same listener may be added to it. */
+  readonly shares: Shares;
+  readonly #clients: Clients;
+  readonly #limitBytes: number;
+  readonly #stallMs: number | undefined;
+  readonly #unsent = new Map<ServerResponse, Unsent>();
+
+  constructor({ clients, limitBytes = presetLimitBytes, stallMs }: UnsentAnswersOptions) {
+    this.#clients = clients;
+    this.#limitBytes = limitBytes;
+    this.#stallMs = stallMs;
+    this.shares = new Shares({ limit: limitBytes });
+  }
+
+  /** All that is counted. */
+  get bytes(): number {
+    return this.shares.total;
+  }
+
+  /** True for a request whose client is to read first what it was answered before. */
+  refuses(request: IncomingMessage): boolean {
+    const free = Math.max(this.#limitBytes - this.bytes, 0);
+    return this.bytes > free && this.shares.heldBy(this.#clients.ofRequest(request) ?? "") > free;
+  }
+
+  /** Whose an answer is. */
+  holderOf({ req }: ServerResponse): Holder {
+    return this.#clients.ofRequest(req);
+  }
+
+  /** Counts what an answer has in memory now, until it is out or `settled`. */
+  follow(response: ServerResponse): void {
+    this.watchStall(response);
+    if (this.#unsent.has(response)) this.settled(response);
+    else response.once("close", () => this.settled(response));
+    const unsent = { holder: this.holderOf(response), bytes: response.writableLength };
+    this.#unsent.set(response, unsent);
+    this.shares.add(unsent.holder, unsent.bytes);
+    while (this.bytes > this.#limitBytes && this.#unsent.size > 0) this.#cutLargest();
+  }
+
+  /** Cuts an answer of which nothing is taken for too long. */
+  watchStall({ socket }: ServerResponse): void {
+    if (this.#stallMs !== undefined) socket?.setTimeout(this.#stallMs);
+  }
+
+  /** The client has taken all of it, and may be silent for ever. */
+  settled(response: ServerResponse): void {
+    const unsent = this.#unsent.get(response);
+    if (unsent === undefined) return;
+    this.#unsent.delete(response);
+    this.shares.release(unsent.holder, unsent.bytes);
+  }
+
+  /** The largest answer of the client that has most. Those without a share are a client each. */
+  #cutLargest(): void {
+    const weight = ({ holder, bytes }: Unsent) => (holder === undefined ? bytes : this.shares.heldBy(holder));
+    let largest: [ServerResponse, Unsent] | undefined;
+    for (const entry of this.#unsent) {
+      const [, unsent] = entry;
+      const lead = largest === undefined ? 1 : weight(unsent) - weight(largest[1]) || unsent.bytes - largest[1].bytes;
+      if (lead > 0) largest = entry;
+    }
+    if (largest === undefined) return;
+    this.settled(largest[0]);
+    largest[0].destroy();
+  }
+}
+
+/** The response class of a listener whose unsent answers are counted. */
+export function countedResponses(unsent: UnsentAnswers): typeof WireResponse {
+  return class<Request extends IncomingMessage = IncomingMessage> extends WireResponse<Request> {
+    override end(done?: () => void): this;
+    override end(chunk: unknown, done?: () => void): this;
+    override end(chunk: unknown, encoding: BufferEncoding, done?: () => void): this;
+    override end(...given: unknown[]): this {
+      Reflect.apply(super.end, this, given);
+      // Without a body the end follows what was counted as it was written.
+      if (given[0] !== undefined && !this.isCountedElsewhere && this.writableLength > 0) unsent.follow(this);
+      return this;
+    }
+  };
+}
