@@ -31,6 +31,7 @@ export function createMetrics(version: string) {
   buildInfo.set({ version }, 1);
   return {
     ...bootMetrics(registers),
+    ...listenerMetrics(registers),
     ...signingMetrics(registers),
     ...storeMetrics(registers),
     ...followMetrics(registers),
@@ -56,11 +57,6 @@ function bootMetrics(registers: Registry[]) {
       buckets: requestSecondsBuckets,
       registers,
     }),
-    bootConnectionsRefused: new Counter({
-      name: "davit_boot_connections_refused_total",
-      help: "Connections of machines that were turned away.",
-      registers,
-    }),
     bootRefusals: new Counter({
       name: "davit_boot_refusals_total",
       help: "Configs and signatures that machines asked for and did not get, by reason.",
@@ -81,17 +77,6 @@ function bootMetrics(registers: Registry[]) {
     historyLost: new Counter({
       name: "davit_boot_history_lost_total",
       help: "Answered requests of machines that came faster than the history could record them, and are not in it.",
-      registers,
-    }),
-    unsentBytes: new Gauge({
-      name: "davit_unsent_bytes",
-      help: "Memory of answers that clients have not read yet, by listener: boot, store, ops.",
-      labelNames: ["listener"],
-      registers,
-    }),
-    opsConnectionsRefused: new Counter({
-      name: "davit_ops_connections_refused_total",
-      help: "Connections to the operations port that were turned away.",
       registers,
     }),
     stuckMachines: new Gauge({
@@ -119,6 +104,33 @@ function bootMetrics(registers: Registry[]) {
     assetCacheMisses: new Counter({
       name: "davit_boot_asset_cache_misses_total",
       help: "Pieces of assets, of up to 1 MiB, that were read from their file.",
+      registers,
+    }),
+  };
+}
+
+/** Of all three listeners. */
+function listenerMetrics(registers: Registry[]) {
+  return {
+    bootConnectionsRefused: new Counter({
+      name: "davit_boot_connections_refused_total",
+      help: "Connections of machines that were turned away.",
+      registers,
+    }),
+    storeConnectionsRefused: new Counter({
+      name: "davit_store_connections_refused_total",
+      help: "Connections of the store's clients that were turned away.",
+      registers,
+    }),
+    opsConnectionsRefused: new Counter({
+      name: "davit_ops_connections_refused_total",
+      help: "Connections to the operations port that were turned away.",
+      registers,
+    }),
+    unsentBytes: new Gauge({
+      name: "davit_unsent_bytes",
+      help: "Memory of answers that clients have not read yet, by listener: boot, store, ops.",
+      labelNames: ["listener"],
       registers,
     }),
   };
@@ -176,11 +188,6 @@ function storeMetrics(registers: Registry[]) {
       registers,
     }),
     storeIndex: new Gauge({ name: "davit_store_index", help: "Changes applied to the store.", registers }),
-    storeConnectionsRefused: new Counter({
-      name: "davit_store_connections_refused_total",
-      help: "Connections of the store's clients that were turned away.",
-      registers,
-    }),
     storeUnauthorized: new Counter({
       name: "davit_store_unauthorized_total",
       help: "Requests to the store that were refused for want of the right credentials.",
