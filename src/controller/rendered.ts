@@ -19,6 +19,12 @@ export function renderedCondition(profile: string, trial: Trial): Condition {
   return rendered(status, reason, `For a sample machine, Profile "${profile}": ${textOf(trial)}`);
 }
 
+/** What no request of the Group's machines can cure, for a person; undefined where nothing is. */
+export function certainFailure(trial: Trial): string | undefined {
+  const certain = trial === "untried" ? [] : trial.filter(({ isCertain }) => isCertain === true);
+  return certain.length === 0 ? undefined : textOf(certain);
+}
+
 /** The condition of a Group that was not tried. */
 export function notRendered(message: string): Condition {
   return rendered("Unknown", "NotRendered", message);

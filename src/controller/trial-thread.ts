@@ -1,4 +1,4 @@
-/** The main thread's side of trials. A job over which its thread died has no answer, and that is all: a trial is advice. */
+/** The main thread's side of trials. A job over which its thread died, or that takes too long, has no answer. */
 
 import type { Clock } from "../lib/clock.ts";
 import { JobThread } from "../lib/job-thread.ts";
@@ -23,6 +23,9 @@ export interface TrialThreadOptions {
 // generation takes a little more time and much less memory.
 const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
 
+// What may be rendered is limited, so this is for what nobody thought of. It is the longest that one Group holds up others.
+const limitMs = 60_000;
+
 // Changes come in bursts.
 const idleMs = 10_000;
 
@@ -33,7 +36,7 @@ export class TrialThread implements TrialRunner {
   readonly #thread: JobThread<TrialJob, readonly Trial[]>;
 
   constructor({ davitUrl, clock, worker = workerUrl }: TrialThreadOptions) {
-    this.#thread = new JobThread({ worker, workerData: davitUrl, resourceLimits, idleMs, clock });
+    this.#thread = new JobThread({ worker, workerData: davitUrl, resourceLimits, limitMs, idleMs, clock });
   }
 
   async run(job: TrialJob): Promise<readonly Trial[] | undefined> {

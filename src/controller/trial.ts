@@ -21,8 +21,10 @@ import {
 import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError, renderReasons } from "../render/render-error.ts";
 import { compileTemplate, type Template, type Variables } from "../render/template.ts";
+import { RenderBudget } from "../render/template-limits.ts";
+import { type AbsentVariable, TemplateNeeds } from "../render/template-needs.ts";
 import type { TextPosition } from "../render/text-position.ts";
-import { bootVariables, templateVariables } from "../render/variables.ts";
+import { bootVariables, RequestReads, templateVariables } from "../render/variables.ts";
 import type { FieldPlace } from "./conditions.ts";
 import { effectCure, installerIn } from "./installers.ts";
 import { sampleRequest } from "./sample-request.ts";
@@ -44,6 +46,8 @@ export interface TrialFinding {
   readonly severity: Severity;
   /** A sentence without its full stop. */
   readonly text: string;
+  /** Every machine of the Group meets it, whatever it asks. */
+  readonly isCertain?: true;
   /** None for what the Profile's own status tells. */
   readonly code?: FindingCode;
   readonly place?: FieldPlace;
@@ -85,6 +89,7 @@ class Bench {
   readonly #tools: TrialTools;
   readonly #secrets: ReadonlyMap<string, string>;
   readonly #templates = new Map<string, Template>();
+  readonly #needs = new Map<string, TemplateNeeds>();
   readonly #verdicts = new Verdicts();
 
   constructor(content: ProfileContent, secretTexts: readonly string[], tools: TrialTools) {
@@ -98,10 +103,13 @@ class Bench {
     const { davitUrl } = this.#tools;
     const sample = sampleRequest(group);
     const found = this.#boot(group, sample.labels);
-    const variables = templateVariables({ group, defaults, ...sample, davitUrl });
     for (const part of partsOf(templates)) {
       const template = templates[part];
-      if (template !== undefined) found.push(...this.#part(part, template, variables));
+      if (template === undefined) continue;
+      const reads = new RequestReads();
+      const variables = templateVariables({ group, defaults, ...sample, davitUrl }, reads);
+      const ofPart = this.#part(part, template, variables);
+      found.push(...(reads.isAny ? ofPart : ofPart.map(asCertain)));
     }
     return found;
   }
@@ -109,13 +117,14 @@ class Bench {
   #boot(group: Group, labels: Labels): TrialFinding[] {
     const { boot, metadata: defaults } = this.#content;
     const { args } = group;
-    if (boot?.kind === "broken") return [brokenPart("boot")];
+    if (boot?.kind === "broken") return [asCertain(brokenPart("boot"))];
     const unused = args.length > 0 && boot?.kind !== "kernel" ? [unusedArguments] : [];
     const variables = bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl });
     const compile = (text: string) => this.#compile(text);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
+    // Nothing of the request gets into a boot section.
     const told = faults.map(({ client, error, field, isOfGroup }) =>
-      finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) }),
+      asCertain(finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) })),
     );
     return [...told, ...unused, ...unmarkedArguments(this.#content, args)];
   }
@@ -133,6 +142,12 @@ class Bench {
         },
       ];
     if (template.raw) return this.#verdicts.of(part, template, text).map((verdict) => finding(part, verdict));
+    const isSecret = template.kind === "secret";
+    const absent = this.#absent(text, variables);
+    if (absent !== undefined) {
+      const error = new RenderError("undefinedVariable", absent.at, absent.name);
+      return [asCertain(finding(part, fromError(error, isSecret)))];
+    }
     try {
       const compiled = this.#compile(text);
       const result = compiled.render(variables);
@@ -142,7 +157,25 @@ class Bench {
       });
     } catch (error) {
       if (!(error instanceof RenderError)) throw error;
-      return [finding(part, fromError(error))];
+      return [finding(part, fromError(error, isSecret))];
+    }
+  }
+
+  /** A variable that no request would define, also behind one that this request does not. */
+  #absent(text: string, variables: Variables): AbsentVariable | undefined {
+    const needs = this.#needs.get(text) ?? this.#readNeeds(text);
+    const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : undefined);
+    return needs?.absent(lookup, new RenderBudget());
+  }
+
+  #readNeeds(text: string): TemplateNeeds | undefined {
+    try {
+      const needs = new TemplateNeeds(text, { sha256: this.#tools.sha256, seesRequest: true });
+      this.#needs.set(text, needs);
+      return needs;
+    } catch (error) {
+      if (error instanceof RenderError) return undefined;
+      throw error;
     }
   }
 
@@ -195,8 +228,15 @@ function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly stri
   });
 }
 
-function fromError({ reason, position }: RenderError): Told {
-  const told = { severity: "broken", code: reasonCodes[reason], text: renderReasons[reason] } as const;
+/** A failure is one of every machine; anything else is advice all the same. */
+function asCertain(found: TrialFinding): TrialFinding {
+  return found.severity === "broken" ? { ...found, isCertain: true } : found;
+}
+
+/** @param isSecret the template is: nothing of it is shown. */
+function fromError({ reason, position, variable }: RenderError, isSecret = false): Told {
+  const name = variable === undefined || isSecret ? "" : `: "${variable}"`;
+  const told = { severity: "broken", code: reasonCodes[reason], text: `${renderReasons[reason]}${name}` } as const;
   return { ...told, ...(position && { position }) };
 }
 

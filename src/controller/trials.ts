@@ -1,9 +1,11 @@
 /**
- * Trials of Groups beside everything else: which ones are due, and the condition `Rendered` in what their users are told.
+ * Trials of Groups beside everything else: which ones are due, and what they find in what their users are told: the
+ * condition `Rendered`, and `Ready` where no request could cure it, of the Group and of its Profile.
  *
- * It promises that a trial holds up nothing but a status, and that for a second at most; that the store has what is
- * tried before it is tried; that a Group is tried again only when its document or its Profile's is another; and that
- * trials take half of one processor's time at most. It never says whether a Group is ready.
+ * It promises that no object is ready before its trials are over; that a trial holds up nothing but a status that would
+ * be ready, and that for half a minute at most, after which it is `Unknown`; that the store has what is tried before it
+ * is tried; that a Group is tried again only when its document or its Profile's is another; and that trials take half of
+ * one processor's time at most.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -12,9 +14,10 @@ import { nextTurn, Slices } from "../lib/slices.ts";
 import { type Condition, type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
 import type { Documents } from "./documents.ts";
 import { Later } from "./later.ts";
-import { notRendered, renderedCondition } from "./rendered.ts";
+import { certainFailure, notRendered, renderedCondition } from "./rendered.ts";
 import type { Trial } from "./trial.ts";
 import { byProfile, type TrialInput, TrialInputs } from "./trial-inputs.ts";
+import { TrialRecord, type TrialState } from "./trial-record.ts";
 import type { TrialRunner } from "./trial-thread.ts";
 import { WorkQueue, type WorkQueueMetrics } from "./work-queue.ts";
 
@@ -36,9 +39,24 @@ interface Entry {
   readonly name: ObjectName;
   /** As the controller told it. */
   status: ObjectStatus;
-  /** Its newest status was told to nobody yet. */
-  isHeldBack: boolean;
-  tried: { readonly input: TrialInput; readonly condition: Condition } | undefined;
+  /** Since when its newest status was told to nobody, monotonic. */
+  heldSinceMs: number | undefined;
+  tried: Tried | undefined;
+}
+
+interface Tried {
+  readonly input: TrialInput;
+  readonly condition: Condition;
+  readonly state: TrialState;
+}
+
+/** A Profile and its Groups' trials. */
+interface ProfileEntry {
+  readonly name: ObjectName;
+  status: ObjectStatus;
+  heldSinceMs: number | undefined;
+  /** Of its document, when its Groups were last told to be tried. */
+  text: string | undefined;
 }
 
 /** A Group and what it is to be tried with. */
@@ -52,8 +70,10 @@ const maxGroupsPerJob = 128;
 // Reading documents takes about a millisecond for each 100 KiB.
 const sliceLength = 512 * 1024;
 
-/** A trial takes milliseconds where nothing is wrong. */
-const patienceMs = 1_000;
+/** Of what is ready but for its trials: one takes milliseconds where nothing is wrong, 10,000 take seconds. */
+const patienceMs = 30_000;
+/** Of what is not ready, whatever its trial finds. */
+const shortPatienceMs = 1_000;
 /** A timer's own grain would make a rest of a millisecond much longer. */
 const leastRestMs = 20;
 // Telling one takes about 20 µs.
@@ -62,8 +82,8 @@ const tellsPerSlice = 256;
 export class Trials {
   readonly #options: TrialsOptions;
   readonly #entries = new Map<string, Entry>();
-  /** Text of each Profile's document when its status was last told. */
-  readonly #profiles = new Map<string, string | undefined>();
+  readonly #profiles = new Map<string, ProfileEntry>();
+  readonly #record = new TrialRecord();
   readonly #queue: WorkQueue<ObjectName>;
   readonly #inputs: TrialInputs;
   readonly #patience: Later;
@@ -78,7 +98,7 @@ export class Trials {
     const { clock, metrics } = options;
     this.#inputs = new TrialInputs(options);
     this.#queue = new WorkQueue({ clock, metrics, keyOf: objectKey, name: "trials" });
-    this.#patience = new Later({ clock, delayMs: patienceMs, due: (names) => void this.#tellAnyway(names) });
+    this.#patience = new Later({ clock, delayMs: shortPatienceMs, due: (names) => void this.#tellAnyway(names) });
   }
 
   start(): void {
@@ -94,26 +114,42 @@ export class Trials {
     await this.#running;
   }
 
-  /** Passes a status on: that of a Group with what came of its trial, which may be a moment later. */
+  /** Passes a status on with what came of trials, which may be later. */
   tell(name: ObjectName, status: ObjectStatus): void {
-    if (name.kind !== "Group") {
-      this.#options.tell(name, status);
-      this.#lookAtProfile(name);
-      return;
-    }
+    if (name.kind === "Group") this.#tellGroup(name, status);
+    else this.#tellProfile(name, status);
+  }
+
+  #tellGroup(name: ObjectName, status: ObjectStatus): void {
     const key = objectKey(name);
-    const entry = this.#entries.get(key) ?? { name, status, isHeldBack: true, tried: undefined };
+    const entry = this.#entries.get(key) ?? { name, status, heldSinceMs: undefined, tried: undefined };
     entry.status = status;
-    entry.isHeldBack = true;
+    // It may end now.
+    if (entry.tried?.state.kind === "lost") entry.tried = undefined;
+    entry.heldSinceMs ??= this.#options.clock.monotonicMs();
     this.#entries.set(key, entry);
     this.#queue.add(name);
     this.#patience.add([name]);
   }
 
+  #tellProfile(name: ObjectName, status: ObjectStatus): void {
+    const key = objectKey(name);
+    const text = this.#inputs.profileText(name.namespace, name.name);
+    const entry = this.#profiles.get(key) ?? { name, status, heldSinceMs: undefined, text: undefined };
+    const isTried = this.#profiles.has(key) && entry.text === text;
+    this.#profiles.set(key, Object.assign(entry, { status, text }));
+    if (!isTried) this.#tryAgain(name);
+    entry.heldSinceMs ??= this.#options.clock.monotonicMs();
+    this.#passProfile(entry);
+    if (entry.heldSinceMs !== undefined) this.#patience.add([name]);
+  }
+
   /** Forgets an object that is gone. */
   forget(name: ObjectName): void {
-    this.#entries.delete(objectKey(name));
-    this.#profiles.delete(objectKey(name));
+    const key = objectKey(name);
+    this.#entries.delete(key);
+    this.#profiles.delete(key);
+    for (const profile of this.#record.forget(name)) this.#passProfileAt(profile);
   }
 
   /** Sets what is only known at the time of a scrape. */
@@ -121,12 +157,12 @@ export class Trials {
     this.#queue.measure();
   }
 
-  #lookAtProfile(name: ObjectName): void {
-    const key = objectKey(name);
-    const text = this.#inputs.profileText(name.namespace, name.name);
-    if (this.#profiles.has(key) && this.#profiles.get(key) === text) return;
-    this.#profiles.set(key, text);
-    for (const group of this.#options.groupsOf(name)) this.#queue.add(group);
+  #tryAgain(profile: ObjectName): void {
+    for (const group of this.#options.groupsOf(profile)) {
+      const entry = this.#entries.get(objectKey(group));
+      if (entry === undefined || !this.#isTried(entry)) this.#record.note(group, profile, { kind: "pending" });
+      this.#queue.add(group);
+    }
   }
 
   async #run(): Promise<void> {
@@ -162,6 +198,7 @@ export class Trials {
     return undefined;
   }
 
+  /** A job without an answer is tried in halves, so that one Group spoils nothing for the others. */
   async #try(job: readonly Due[]): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     const { clock, runner, log } = this.#options;
@@ -169,10 +206,15 @@ export class Trials {
     const task = this.#inputs.jobOf(job.map(({ input }) => input));
     const trials = await runner.run(task);
     if (this.#stopping.signal.aborted) return;
+    const isOne = trials !== undefined || job.length === 1;
     const { namespace, profile } = task;
-    if (trials === undefined) log.warn({ namespace, profile }, "a trial rendering did not end");
-    for (const [at, due] of job.entries()) this.#conclude(due, trials?.[at]);
+    if (trials === undefined && isOne) log.warn({ namespace, profile }, "a trial rendering did not end");
+    if (isOne) for (const [at, due] of job.entries()) this.#conclude(due, trials?.[at]);
     await this.#rest(clock.monotonicMs() - sinceMs);
+    if (isOne) return;
+    const half = Math.ceil(job.length / 2);
+    await this.#try(job.slice(0, half));
+    await this.#try(job.slice(half));
   }
 
   /** After work a pause of the same length; many short ones are one. */
@@ -187,7 +229,10 @@ export class Trials {
   /** @param trial undefined when the thread gave none. */
   #conclude({ entry, input }: Due, trial: Trial | undefined): void {
     const condition = trial === undefined ? withoutAnswer : renderedCondition(input.profile, trial);
-    entry.tried = { input, condition };
+    const failure = trial && certainFailure(trial);
+    const state: TrialState =
+      trial === undefined ? { kind: "lost" } : failure === undefined ? { kind: "over" } : { kind: "failed", failure };
+    entry.tried = { input, condition, state };
     // What has changed meanwhile is in the queue again.
     if (this.#entries.get(objectKey(entry.name)) === entry && this.#isTried(entry)) this.#pass(entry);
   }
@@ -198,17 +243,40 @@ export class Trials {
 
   /** Tells a Group's status with its trial; a sink that was told the same does nothing. */
   #pass(entry: Entry): void {
-    entry.isHeldBack = false;
     const { name, status, tried } = entry;
-    this.#options.tell(name, tried === undefined ? status : withCondition(status, tried.condition));
+    entry.heldSinceMs = undefined;
+    if (tried === undefined) return;
+    const { condition, state, input } = tried;
+    const profile: ObjectName = { kind: "Profile", namespace: name.namespace, name: input.profile };
+    this.#options.tell(name, withReady(withCondition(status, condition), readyOfGroup(input.profile, state)));
+    for (const each of this.#record.note(name, profile, state)) this.#passProfileAt(each);
   }
 
-  /** A trial that takes long, or many that wait, are no reason not to tell whether a Group is ready. */
+  #passProfileAt(key: string): void {
+    const entry = this.#profiles.get(key);
+    if (entry !== undefined) this.#passProfile(entry);
+  }
+
+  /** Tells a Profile's status with its Groups' trials, once they are over. */
+  #passProfile(entry: ProfileEntry): void {
+    const { name, status } = entry;
+    const summary = this.#record.of(name);
+    if (summary.kind === "pending" && isReady(status)) return;
+    entry.heldSinceMs = undefined;
+    this.#options.tell(name, withReady(status, readyOfProfile(summary)));
+  }
+
+  /** A status that waited for long is told as one of which nobody knows yet whether it is ready. */
   async #tellAnyway(names: readonly ObjectName[]): Promise<void> {
     const slices = new Slices(tellsPerSlice);
+    const nowMs = this.#options.clock.monotonicMs();
     for (const name of names) {
-      const entry = this.#entries.get(objectKey(name));
-      if (entry?.isHeldBack === true) this.#options.tell(name, entry.status);
+      const key = objectKey(name);
+      const entry = this.#entries.get(key) ?? this.#profiles.get(key);
+      if (entry?.heldSinceMs === undefined) continue;
+      const enoughMs = isReady(entry.status) ? patienceMs : shortPatienceMs;
+      if (nowMs - entry.heldSinceMs < enoughMs) this.#patience.add([name]);
+      else this.#options.tell(name, withReady(entry.status, notTriedYet));
       if (slices.isOver(1)) await nextTurn();
       if (this.#stopping.signal.aborted) return;
     }
@@ -222,4 +290,36 @@ function withCondition(status: ObjectStatus, condition: Condition): ObjectStatus
   const others = status.conditions.filter(({ type }) => type !== "Ready");
   const ready = status.conditions.filter(({ type }) => type === "Ready");
   return { ...status, conditions: [...others, condition, ...ready] };
+}
+
+const notTriedYet: Condition = {
+  type: "Ready",
+  status: "Unknown",
+  reason: "NotRendered",
+  message: "What its machines would get is still being tried",
+};
+
+function isReady({ conditions }: ObjectStatus): boolean {
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
+
+/** What a trial makes of a Group that is ready otherwise. */
+function readyOfGroup(profile: string, state: TrialState): Condition | undefined {
+  if (state.kind === "lost") return { ...notTriedYet, message: withoutAnswer.message };
+  if (state.kind !== "failed") return undefined;
+  return { type: "Ready", status: "False", reason: "RenderFailed", message: `Profile "${profile}": ${state.failure}` };
+}
+
+/** What its Groups' trials make of a Profile that is ready otherwise. */
+function readyOfProfile({ kind, group, failure, hasMore }: ReturnType<TrialRecord["of"]>): Condition | undefined {
+  if (kind === "over") return undefined;
+  if (kind !== "failed") return notTriedYet;
+  const groups = `Group "${group}"${hasMore ? " and others" : ""}`;
+  return { type: "Ready", status: "False", reason: "RenderFailed", message: `For ${groups}: ${failure}` };
+}
+
+/** The status with another `Ready`, where it is ready so far. */
+function withReady(status: ObjectStatus, ready: Condition | undefined): ObjectStatus {
+  if (ready === undefined || !isReady(status)) return status;
+  return { ...status, conditions: status.conditions.map((each) => (each.type === "Ready" ? ready : each)) };
 }

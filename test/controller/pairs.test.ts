@@ -223,3 +223,34 @@ describe("a Group whose metadata loses a variable", () => {
     expect(group).toHaveLength(1);
   });
 });
+
+describe("a failure that shows when it is rendered, and that no request can cure", () => {
+  it.each([
+    ["a result that is never valid", { templates: { ignition: inline("not: ignition") } }],
+    ["a template that cannot be parsed", { templates: { generic: inline("{{#if}") } }],
+    ["a helper that cannot use its argument", { templates: { generic: inline("{{indent disk 1000}}") } }],
+    ["a value that boot scripts cannot take", { boot: { ...kernelBoot, kernel: "/assets/{{bad}}" } }],
+  ])("%s: its Groups are not ready, nor is the Profile", async (_what, spec) => {
+    under.source.put(profileObject(spec), groupOf("n00", { metadata: { disk: "sda", bad: "two words" } }));
+    under.source.tellListed();
+    await expect.poll(() => under.statuses.conditions("Group/n00").Ready).toBe("False RenderFailed");
+    await expect.poll(() => under.statuses.conditions("Profile/web").Ready).toMatch(/^False (?:RenderFailed|Invalid)/);
+    expect(await ready("Group")).toBe(0);
+  });
+
+  it("what depends on the request is advice", async () => {
+    const generic = inline("{{request.query.os}}{{#if request.query.os}}{{disc}}{{/if}}");
+    under.source.put(profileObject({ templates: { generic } }), groupOf("n00"));
+    under.source.tellListed();
+    await told("Group/n00", "Ready");
+    await told("Profile/web", "Ready");
+    expect(under.statuses.conditions("Group/n00").Rendered).toBe("False RenderFailed");
+    expect(await ready("Group")).toBe(1);
+  });
+});
+
+/** How many objects of a kind the metric says are ready. */
+async function ready(kind: string): Promise<number | undefined> {
+  const { values } = await under.metrics.resources.get();
+  return values.find(({ labels }) => labels.kind === kind && labels.ready === "true")?.value;
+}

@@ -109,19 +109,20 @@ describe("a trial tells the line in the template", () => {
       group: { args: ["fine", "n={{absent}}"] },
       told:
         "False RenderFailed: /ipxe and /grub are answered 500: spec.args[1] of the Group, line 1, column 5: " +
-        "Render template: variable is not defined",
+        'Render template: variable is not defined: "absent"',
     },
     {
       name: "of a script, and of the one for GRUB",
       content: { boot: { kind: "script", script: "#!ipxe\n{{absent}}" }, grubScript: "{{gone}}" },
       told:
         "False RenderFailed: /ipxe is answered 500: spec.boot.script, line 2, column 3: Render template: variable is not " +
-        "defined; /grub is answered 500: spec.boot.grubScript, line 1, column 3: Render template: variable is not defined",
+        'defined: "absent"; /grub is answered 500: spec.boot.grubScript, line 1, column 3: Render template: variable is ' +
+        'not defined: "gone"',
     },
     {
       name: "of a kernel that iPXE alone gets",
       content: { boot: { ...kernelBoot, kernel: "{{absent}}" }, grubScript: "exit" },
-      told: "False RenderFailed: /ipxe is answered 500: spec.boot.kernel, line 1, column 3: Render template: variable is not defined",
+      told: 'False RenderFailed: /ipxe is answered 500: spec.boot.kernel, line 1, column 3: Render template: variable is not defined: "absent"',
     },
     {
       name: "of what one of the two clients cannot hand over",
@@ -151,7 +152,7 @@ describe("a trial tells the line in the template", () => {
     {
       name: "of a variable that no sample has",
       content: { templates: { generic: inline("a", "b {{request.query.os}}") } },
-      told: "False RenderFailed: /generic is answered 500: spec.generic, line 2, column 5: Render template: variable is not defined",
+      told: 'False RenderFailed: /generic is answered 500: spec.generic, line 2, column 5: Render template: variable is not defined: "request.query.os"',
     },
     {
       name: "of an argument, and the others go on",
@@ -161,8 +162,8 @@ describe("a trial tells the line in the template", () => {
       },
       told:
         "False RenderFailed: /ipxe and /grub are answered 500: spec.boot.initrd[0], line 1, column 3: " +
-        "Render template: variable is not defined; /ipxe and /grub are answered 500: spec.boot.args[1], line 1, column 5: " +
-        "Render template: variable is not defined",
+        'Render template: variable is not defined: "gone"; /ipxe and /grub are answered 500: spec.boot.args[1], line 1, ' +
+        'column 5: Render template: variable is not defined: "absent"',
     },
     {
       name: "of an empty kernel",
@@ -255,7 +256,7 @@ describe("a trial tells the line in the template", () => {
       },
       told:
         "False RenderFailed: /generic/user-data is answered 500: spec.genericParts[user-data], line 2, column 5: " +
-        "Render template: variable is not defined; " +
+        'Render template: variable is not defined: "absent"; ' +
         "/generic/meta-data is answered 500: spec.genericParts[meta-data] is broken, see the Profile's status; " +
         "/generic/answers is answered 500: spec.genericParts[answers], line 2, column 1: " +
         "Read generic result: not JSON, which its format says it is",

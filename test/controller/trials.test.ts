@@ -30,13 +30,13 @@ let told: (readonly [name: string, conditions: readonly string[]])[];
 let trials: Trials;
 /** Resolves each job; undefined for at once. */
 let gate: Promise<void> | undefined;
-let answers: boolean;
+let answers: (job: TrialJob) => boolean;
 
 const runner: TrialRunner = {
   run: async (job) => {
     jobs.push(job);
     await gate;
-    return answers ? await inThisThread.run(job) : undefined;
+    return answers(job) ? await inThisThread.run(job) : undefined;
   },
   stop: () => Promise.resolve(),
 };
@@ -49,7 +49,7 @@ beforeEach(() => {
   jobs = [];
   told = [];
   gate = undefined;
-  answers = true;
+  answers = () => true;
   trials = new Trials({
     runner,
     source,
@@ -83,7 +83,8 @@ function storeGroup(name: string, metadata = {}): ObjectName {
 }
 
 const last = () => told.at(-1);
-const conditionsWith = (rendered: string) => ["Synced=True Synced", rendered, "Ready=True Ready"];
+const conditionsWith = (rendered: string, ready = "Ready=True Ready") => ["Synced=True Synced", rendered, ready];
+const broken = conditionsWith("Rendered=False RenderFailed", "Ready=False RenderFailed");
 
 it("a Group's status is told once, with its trial in front of Ready", async () => {
   storeProfile("{{role}}");
@@ -92,7 +93,7 @@ it("a Group's status is told once, with its trial in front of Ready", async () =
   await expect.poll(() => told).toHaveLength(2);
   expect(told).toEqual([
     ["a", conditionsWith("Rendered=True Rendered")],
-    ["b", conditionsWith("Rendered=False RenderFailed")],
+    ["b", broken],
   ]);
   expect(jobs).toHaveLength(1);
   await clock.advance(60_000);
@@ -118,24 +119,65 @@ it("every Group of a Profile is tried again when it changes, in jobs of 128", as
   storeProfile("{{absent}}");
   trials.tell(web, status);
   await expect.poll(() => told).toHaveLength(601);
-  expect(last()).toEqual(["g299", conditionsWith("Rendered=False RenderFailed")]);
+  expect(told.at(-2)).toEqual(["g299", broken]);
+  expect(last()).toEqual(["web", ["Synced=True Synced", "Ready=False RenderFailed"]]);
   expect(jobs.map((job) => job.groups.length)).toEqual([128, 128, 44, 128, 128, 44]);
 });
 
-it("a status waits a second for its trial, no longer, and the trial follows", async () => {
+it("no object is ready before its trials are over; after half a minute it is unknown", async () => {
   let open = () => {};
   gate = new Promise((resolve) => {
     open = resolve;
   });
   storeProfile("fine");
   trials.tell(storeGroup("a"), status);
+  trials.tell(web, status);
+  await expect.poll(() => jobs).toHaveLength(1);
+  await clock.advance(29_999);
+  expect(told).toEqual([]);
+  await clock.advance(1_001);
+  const unknown = ["Synced=True Synced", "Ready=Unknown NotRendered"];
+  expect(told).toEqual([
+    ["a", unknown],
+    ["web", unknown],
+  ]);
+  open();
+  await expect.poll(last).toEqual(["web", ["Synced=True Synced", "Ready=True Ready"]]);
+  expect(told.at(-2)).toEqual(["a", conditionsWith("Rendered=True Rendered")]);
+});
+
+it("what is not ready anyway waits for its trial for a second", async () => {
+  let open = () => {};
+  gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  storeProfile("fine");
+  const conditions = [{ type: "Ready", status: "False", reason: "Held", message: "" }] as const;
+  trials.tell(storeGroup("a"), { ...status, conditions });
   await expect.poll(() => jobs).toHaveLength(1);
   await clock.advance(999);
   expect(told).toEqual([]);
   await clock.advance(1);
-  expect(told).toEqual([["a", ["Synced=True Synced", "Ready=True Ready"]]]);
+  expect(told).toEqual([["a", ["Ready=False Held"]]]);
   open();
-  await expect.poll(last).toEqual(["a", conditionsWith("Rendered=True Rendered")]);
+});
+
+it("a Profile is not ready while a Group of it lacks something, whatever the request", async () => {
+  storeProfile("{{request.query.os}}{{role}}");
+  trials.tell(storeGroup("a", { role: "x" }), status);
+  trials.tell(storeGroup("b"), status);
+  trials.tell(web, status);
+  await expect.poll(last).toEqual(["web", ["Synced=True Synced", "Ready=False RenderFailed"]]);
+  // What depends on the request is advice.
+  expect(told).toContainEqual(["a", conditionsWith("Rendered=False RenderFailed")]);
+  expect(told).toContainEqual(["b", broken]);
+  trials.tell(storeGroup("b", { role: "y" }), status);
+  await expect.poll(last).toEqual(["web", ["Synced=True Synced", "Ready=True Ready"]]);
+  trials.tell(storeGroup("b"), status);
+  await expect.poll(last).toEqual(["web", ["Synced=True Synced", "Ready=False RenderFailed"]]);
+  groups = groups.slice(0, 1);
+  trials.forget({ kind: "Group", namespace: "default", name: "b" });
+  expect(last()).toEqual(["web", ["Synced=True Synced", "Ready=True Ready"]]);
 });
 
 it("what changes during its trial is told with the trial of what it is then", async () => {
@@ -152,11 +194,26 @@ it("what changes during its trial is told with the trial of what it is then", as
   expect(jobs).toHaveLength(2);
 });
 
-it("a trial without an answer says so, and holds up nothing", async () => {
-  answers = false;
+it("Groups whose trial does not end are unknown, and the others of their job are tried without them", async () => {
+  answers = (job) => !job.groups.some(({ name }) => name === "b");
   storeProfile("fine");
-  trials.tell(storeGroup("a"), status);
-  await expect.poll(last).toEqual(["a", conditionsWith("Rendered=Unknown NotRendered")]);
+  for (const name of ["a", "b", "c"]) trials.tell(storeGroup(name), status);
+  trials.tell(web, status);
+  await expect.poll(() => told).toHaveLength(4);
+  expect(told).toEqual([
+    ["a", conditionsWith("Rendered=True Rendered")],
+    ["b", conditionsWith("Rendered=Unknown NotRendered", "Ready=Unknown NotRendered")],
+    ["c", conditionsWith("Rendered=True Rendered")],
+    ["web", ["Synced=True Synced", "Ready=Unknown NotRendered"]],
+  ]);
+  answers = () => true;
+  trials.tell(storeGroup("b"), status);
+  await expect
+    .poll(() => told.slice(-2))
+    .toEqual([
+      ["b", conditionsWith("Rendered=True Rendered")],
+      ["web", ["Synced=True Synced", "Ready=True Ready"]],
+    ]);
 });
 
 it("a Group whose Profile is not in the store is not tried", async () => {
@@ -187,7 +244,7 @@ it("the texts of the Secrets that a Profile names go with its job", async () => 
   const document = { ...provenance, revision: "1", content: { displayName: "W", templates } };
   texts.set(profilePath("default", "web"), encodeDocument(document));
   trials.tell(storeGroup("a"), status);
-  await expect.poll(last).toEqual(["a", conditionsWith("Rendered=False RenderFailed")]);
+  await expect.poll(last).toEqual(["a", broken]);
 });
 
 it("trials rest as long as they work", async () => {
