@@ -176,7 +176,7 @@ export class KnownDocuments {
   /** Every member by name: V8 keeps what a copy brings in a second object, which each request would have to fetch. */
   #toBootGroup(group: Group): BootGroup {
     const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata } = group;
-    const { barrier, isOutdated, isLeaving, claimedAt, claimedLater, isTenant } = group;
+    const { barrier, isOutdated, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
     return {
@@ -195,6 +195,7 @@ export class KnownDocuments {
       claimedAt,
       claimedLater,
       isTenant,
+      rankCount,
       script: undefined,
       boot: undefined,
       lines: undefined,

@@ -11,6 +11,7 @@
  * A look at them costs the same however many machines were named.
  */
 
+import { outranks } from "../model/contest.ts";
 import {
   decodeTombstone,
   type GoneSelector,
@@ -21,7 +22,7 @@ import {
 import { type Group, matches, toGroup } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
-import { isAsSpecific, outranks } from "../model/specificity.ts";
+import { isAsSpecific } from "../model/specificity.ts";
 
 /** Where a tombstone is. */
 interface Place {

@@ -57,7 +57,7 @@ function noUuid(field: string): Advice {
 const broadAdvice: Advice = {
   code: "broad-selector",
   field: "spec.selector",
-  text: "the selector asks for no value of any label, and nearly every machine may meet it",
+  text: "the selector asks for no value, and its patterns fix few characters: nearly every machine may meet it",
 };
 
 const contradictionAdvice: Advice = {

@@ -36,8 +36,8 @@ export function conflictOf(group: Group, standing: Standing): Condition {
     case "outclaimed":
       return conflicted(
         "ClaimedBefore",
-        `Group "${standing.by.id}" of another namespace selects machines of this Group with equal rank, and its ` +
-          "claim comes first: they do not get this Group",
+        `Group "${standing.by.id}" of another namespace selects machines of this Group, and its claim to them comes ` +
+          "first: they do not get this Group",
       );
   }
 }

@@ -9,13 +9,12 @@
  */
 
 import { assert } from "../lib/errors.ts";
-import { isRival, isSameOutcome, settle } from "../model/contest.ts";
+import { isRival, isSameNamespace, isSameOutcome, outranks, settle } from "../model/contest.ts";
 import { isPositive } from "../model/expression.ts";
 import { compareGroups, type Group, labelText, matches } from "../model/group.ts";
 import { implies } from "../model/implication.ts";
 import type { Labels } from "../model/labels.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
-import { outranks } from "../model/specificity.ts";
 import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
 import { Losses } from "./losses.ts";
@@ -271,15 +270,21 @@ function firstAbove(
     for (const other of firstOf([list], most - compared)) {
       if (compareGroups(other, winner) >= 0) break;
       compared++;
-      if (!isRival(group, other) && implies(group, other)) winner = other;
+      if (mayShadow(other, group) && implies(group, other)) winner = other;
     }
   }
   return { winner, compared };
 }
 
 function isBetter(other: Group, best: Group, group: Group): boolean {
-  return compareGroups(other, best) < 0 && !isRival(group, other);
+  return compareGroups(other, best) < 0 && mayShadow(other, group);
 }
+
+/** False for one with equal right, and for a tenant's, whose place in the order counts in its own namespace alone. */
+function mayShadow(other: Group, group: Group): boolean {
+  return !isRival(group, other) && (!other.isTenant || isSameNamespace(other, group));
+}
+
 /** No more than this many of some Groups, list by list. */
 function* firstOf(lists: Iterable<Iterable<Group>>, most: number): Iterable<Group> {
   let left = most;

@@ -3,14 +3,20 @@
  * another outcome. A name never decides.
  *
  * - Of one namespace: none of them.
- * - Of the admin namespace and others: that of the admin namespace.
- * - Of several namespaces else: the one that claimed the machine first. None, where that is not known.
+ * - Of several namespaces: the one that claimed the machine first. None, where that is not known.
+ *
+ * Where there is an admin namespace, the others are tenants, and the order counts within one namespace only. Between two
+ * tenants that name the machine, the first claim decides, whatever else they ask for. Otherwise a tenant's Group counts by
+ * the values that it asks for (`tenant-rank.ts`), and the admin's Group wins a tie.
  *
  * Pure.
  */
 
-import { compareGroups, type Group } from "./group.ts";
+import { compareBytes } from "../lib/order.ts";
+import { compareGroups, compareRanks, type Group } from "./group.ts";
 import type { Labels } from "./labels.ts";
+import { namesMachine } from "./specificity.ts";
+import { traitsOf } from "./tenant-rank.ts";
 
 /** What a contest for a machine comes to. */
 export interface Contest<Entry extends Group> {
@@ -22,7 +28,12 @@ export interface Contest<Entry extends Group> {
 
 /** Decides between the Groups that match a machine. @param labels the machine's. */
 export function settle<Entry extends Group>(matching: Iterable<Entry>, labels: Labels): Contest<Entry> {
-  let left = [...matching].toSorted(compareGroups);
+  const all = [...matching];
+  return all.some(({ isTenant }) => isTenant) ? settleTenants(all, labels) : settleByOrder(all, labels);
+}
+
+function settleByOrder<Entry extends Group>(matching: readonly Entry[], labels: Labels): Contest<Entry> {
+  let left = matching.toSorted(compareGroups);
   for (;;) {
     const [first] = left;
     if (first === undefined) return { winner: undefined, rivals: [] };
@@ -34,16 +45,87 @@ export function settle<Entry extends Group>(matching: Iterable<Entry>, labels: L
   }
 }
 
-/** True for another Group that may match the same machines as this one, with as much right, and gives something else. */
-export function isRival(group: Group, other: Group): boolean {
-  if (group === other || !isAlike(group, other)) return false;
-  return !isSameNamespace(group, other) || !isSameOutcome(group, other);
+/** Each namespace by its own order, then between those that win there. */
+function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: Labels): Contest<Entry> {
+  const sorted = matching.toSorted(compareGroups);
+  const own = [...Map.groupBy(sorted, namespaceOf).values()].map((groups) => settleByOrder(groups, labels));
+  const [named, broad] = [own.filter(isOfNamed), own.filter((each) => isOfTenant(each) && !isOfNamed(each))];
+  const byClaim = (a: Group, b: Group) => claimOf(a, labels) - claimOf(b, labels);
+  const firstNamed = firstsOf(named, byClaim).toSorted(between(compareBroad));
+  const firstBroad = firstsOf(broad, (a, b) => compareBroad(a, b) || byClaim(a, b));
+  const admins = own.filter((each) => !isOfTenant(each));
+  const [first, ...others] = stronger(stronger(firstNamed, firstBroad), admins);
+  if (first === undefined) return { winner: undefined, rivals: [] };
+  return {
+    winner: first.winner,
+    rivals: [...first.rivals, ...others.flatMap(({ winner, rivals }) => (winner ? [winner, ...rivals] : []))],
+  };
 }
 
-/** Those of the admin namespace, or that claimed the machine first; of several namespaces, where it is not known which. */
+type Contests<Entry extends Group> = readonly Contest<Entry>[];
+
+function stronger<Entry extends Group>(contests: Contests<Entry>, others: Contests<Entry>): Contests<Entry> {
+  const [[first], [other]] = [contests, others];
+  if (first === undefined || other === undefined) return first === undefined ? others : contests;
+  return between(compareStrength)(first, other) < 0 ? contests : others;
+}
+
+type Compare = (a: Group, b: Group) => number;
+
+function between(compare: Compare): (a: Contest<Group>, b: Contest<Group>) => number {
+  return ({ winner: a }, { winner: b }) => (a && b ? compare(a, b) : 0);
+}
+
+/** All that nothing is before. */
+function firstsOf<Entry extends Group>(
+  contests: readonly Contest<Entry>[],
+  compare: Compare,
+): readonly Contest<Entry>[] {
+  const [first, ...others] = contests.toSorted(between(compare));
+  return first === undefined ? [] : [first, ...others.filter((other) => between(compare)(first, other) === 0)];
+}
+
+function isOfTenant({ winner }: Contest<Group>): boolean {
+  return winner?.isTenant === true;
+}
+
+function isOfNamed(contest: Contest<Group>): boolean {
+  return isOfTenant(contest) && namesMachine(contest.winner);
+}
+
+/**
+ * True for another Group that may match the same machines as this one, is not before it in the order, and gets them all
+ * the same, or gives them something else with as much right.
+ */
+export function isRival(group: Group, other: Group): boolean {
+  if (group === other) return false;
+  if (isSameNamespace(group, other)) return isAlike(group, other) && !isSameOutcome(group, other);
+  if (!group.isTenant) return !other.isTenant && isAlike(group, other);
+  if (!other.isTenant) return other.rankCount >= group.rankCount && compareRanks(group, other) <= 0;
+  return other.rankCount >= group.rankCount || (namesMachine(group) && namesMachine(other));
+}
+
+/**
+ * True when a Group wins over another one on a machine that both select: by priority, by how much they ask for, or by
+ * their selectors' texts. Of two that tie none does in one namespace, and the first claim between several.
+ */
+export function outranks(group: Group, other: Group, labels: Labels): boolean {
+  if (isSameNamespace(group, other)) return !isAlike(group, other) && compareRanks(group, other) < 0;
+  const order = compareAcross(group, other);
+  return order === 0 ? claimOf(group, labels) < claimOf(other, labels) : order < 0;
+}
+
+/** Zero where the claim decides. */
+function compareAcross(group: Group, other: Group): number {
+  if (!group.isTenant && !other.isTenant) return isAlike(group, other) ? 0 : compareRanks(group, other);
+  if (!group.isTenant || !other.isTenant) return compareStrength(group, other);
+  const named = [group, other].filter(namesMachine).length;
+  if (named === 1) return compareStrength(group, other);
+  return named === 0 ? compareBroad(group, other) : 0;
+}
+
+/** Those of the namespace that claimed the machine first; of several, where it is not known which. */
 function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Labels): ReadonlySet<Entry> {
-  const admins = [...alike].filter(({ isTenant }) => !isTenant);
-  if (admins.length > 0 && admins.length < alike.size) return holdersOf(new Set(admins), labels);
   const claims = new Map<string, number>();
   for (const group of alike) {
     const namespace = namespaceOf(group);
@@ -54,22 +136,30 @@ function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Label
   return new Set([...alike].filter((group) => claims.get(namespaceOf(group)) === first));
 }
 
-/** True when a Group of another namespace comes before one that asks for the same: by the admin's right, or an older claim. */
-export function claimsBefore(group: Claimant, other: Claimant, labels: Labels): boolean {
-  if (group.isTenant !== other.isTenant) return other.isTenant;
-  return !isSameNamespace(group, other) && claimOf(group, labels) < claimOf(other, labels);
-}
-
-type Claimant = Pick<Group, "id" | "isTenant" | "claimedAt" | "claimedLater">;
-
 /** When a Group claimed a machine: an index of the store. */
-function claimOf({ claimedAt, claimedLater }: Claimant, labels: Labels): number {
+function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
   let claim = claimedAt;
   for (const { at, label, values } of claimedLater) {
     const value = labels.get(label);
     if (at > claim && value !== undefined && values.includes(value)) claim = at;
   }
   return claim;
+}
+
+/** Sorts the stronger of two Groups of several namespaces first; the admin's, where both ask for the same. */
+function compareStrength(a: Group, b: Group): number {
+  const [own, other] = [traitsOf(a), traitsOf(b)];
+  const strength = b.priority - a.priority || b.rankCount - a.rankCount || own.expressions - other.expressions;
+  if (strength !== 0) return strength;
+  return own.keys === other.keys
+    ? Number(a.isTenant) - Number(b.isTenant)
+    : compareBytes(b.selectorText, a.selectorText);
+}
+
+/** Sorts the stronger of two tenants' Groups first; zero where both ask for the same. A list (`In`) counts as a value. */
+function compareBroad(a: Group, b: Group): number {
+  const [own, other] = [traitsOf(a), traitsOf(b)];
+  return b.rankCount - a.rankCount || own.patterns - other.patterns || compareBytes(other.keys, own.keys);
 }
 
 /** True for Groups of equal priority and counts that ask for the same keys by the same operators, whatever the values. */
@@ -109,7 +199,8 @@ function isSameJson(a: unknown, b: unknown): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }
 
-function isSameNamespace(group: Pick<Group, "id">, other: Pick<Group, "id">): boolean {
+/** True for Groups of one namespace. */
+export function isSameNamespace(group: Pick<Group, "id">, other: Pick<Group, "id">): boolean {
   return namespaceOf(group) === namespaceOf(other);
 }
 

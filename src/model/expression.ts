@@ -9,7 +9,7 @@
 
 import { unreachable } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
-import { isOnlyWildcards, matchesGlob } from "./glob.ts";
+import { matchesGlob } from "./glob.ts";
 import { isMacPrefix, isUuid, isUuidPrefix, normalizeMac } from "./hardware-ids.ts";
 import { isJsonObject } from "./json.ts";
 import { normalizeLabel } from "./labels.ts";
@@ -74,9 +74,26 @@ export function isUnmet(expression: Expression): boolean {
   return isPositive(expression) && expression.operator !== "Exists" && expression.values.length === 0;
 }
 
-/** True for one that any value meets. */
-export function isAnyValue({ operator, values }: Expression): boolean {
-  return operator === "Exists" || (operator === "Glob" && values.some(isOnlyWildcards));
+/**
+ * True for one that says too little of a label to tell machines apart: that it is there, or a pattern of which one value
+ * fixes too few characters.
+ */
+export function isBroadExpression({ key, operator, values }: Expression): boolean {
+  if (operator === "Exists") return true;
+  const isPattern = operator === "Prefix" || operator === "Glob";
+  return isPattern && values.some((value) => fixedIn(value) < (leastFixed.get(key) ?? defaultLeastFixed));
+}
+
+// A vendor's part of an address, the first block of a UUID, and what a rack or a fleet has in common in other names.
+const leastFixed: ReadonlyMap<string, number> = new Map([
+  ["mac", 6],
+  ["uuid", 8],
+]);
+const defaultLeastFixed = 3;
+
+/** How many letters and digits a pattern fixes. */
+function fixedIn(pattern: string): number {
+  return pattern.match(/[\p{L}\p{N}]/gu)?.length ?? 0;
 }
 
 /** An expression as text: `mac In (52:54:00:a1:9c:ae,52:54:00:a1:9c:af)`, `os DoesNotExist`. */

@@ -144,7 +144,7 @@ const selectionFindings = {
     "Let a catch-all boot from disk (boot.local), or be sure that any machine may be installed",
   ),
   "broad-selector": advice(
-    "A selector asks for no value of any label, and nearly every machine may meet it",
+    "A selector asks for no value, or by short patterns alone: nearly every machine may meet it",
     "Ask for a value, or write matchAll: true if that is meant",
   ),
   "contradictory-selector": warning(

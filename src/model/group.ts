@@ -15,13 +15,14 @@ import { compareBytes } from "../lib/order.ts";
 import {
   type Expression,
   expressionText,
-  isAnyValue,
+  isBroadExpression,
   isPositive,
   type Requirement,
   toRequirement,
 } from "./expression.ts";
 import type { JsonObject } from "./json.ts";
 import { identityLabels, type Labels, normalizeLabel } from "./labels.ts";
+import { tenantRank } from "./tenant-rank.ts";
 
 /** A Group's spec after admission: defaults filled in, selector values normalised. */
 export interface GroupSpec {
@@ -116,6 +117,8 @@ export interface Group {
   readonly claimedLater: readonly LaterClaim[];
   /** See `GroupState`. */
   readonly isTenant: boolean;
+  /** How many labels and expressions count between namespaces: all of them, unless it is a tenant's. */
+  readonly rankCount: number;
 }
 
 // Nearly every Group has none, and there may be 100,000.
@@ -126,13 +129,15 @@ const noLaterClaims: readonly LaterClaim[] = [];
 export function toGroup(namespace: string, name: string, spec: GroupSpec, state: GroupState = {}): Group {
   const selector = trimmed(spec.selector);
   const expressions = spec.expressions === undefined ? noExpressions : spec.expressions.map(toRequirement);
+  const requirementCount = Object.keys(selector).length + expressions.length;
+  const isTenant = state.tenant === true;
   return {
     // Joined, not added: sums of texts stay in pieces, and these are read with every request.
     id: [namespace, name].join("/"),
     profileId: [namespace, spec.profile].join("/"),
     selector,
     expressions,
-    requirementCount: Object.keys(selector).length + expressions.length,
+    requirementCount,
     selectorText: selectorText(selector, expressions),
     priority: spec.priority,
     args: spec.args ?? noArguments,
@@ -142,7 +147,8 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
     isLeaving: state.leaving === true,
     claimedAt: state.claimedAt ?? 0,
     claimedLater: state.claimedLater ?? noLaterClaims,
-    isTenant: state.tenant === true,
+    isTenant,
+    rankCount: isTenant ? tenantRank({ selector, expressions }) : requirementCount,
   };
 }
 
@@ -172,15 +178,15 @@ export function isSelecting({ selector, expressions = [], matchAll }: GroupSpec)
   return matchAll || Object.keys(selector).length > 0 || expressions.some(isPositive);
 }
 
-/** True for a selector that asks for no value of any label: whoever sends a serial number, say, meets it. */
+/** True for a selector that nearly every machine may meet: it asks for no value, and by no pattern that says enough. */
 export function isBroad(spec: GroupSpec): boolean {
   return !spec.matchAll && isCatchAll(spec);
 }
 
-/** True for a selector that asks for no value of any label, with `matchAll` or without. */
+/** True for a selector that nearly every machine may meet, with `matchAll` or without. */
 export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "selector" | "expressions">): boolean {
   if (Object.keys(selector).length > 0) return false;
-  return expressions.every((expression) => !isPositive(expression) || isAnyValue(expression));
+  return expressions.every((expression) => !isPositive(expression) || isBroadExpression(expression));
 }
 
 /**

@@ -120,9 +120,22 @@ export class SelectorIndex<Entry extends Group> {
 
   /** True when a group that `find` gave for these labels is not the only one with a right to the machine. */
   hasRival(first: Entry, labels: Labels): boolean {
+    if (first.isTenant) return this.#hasRivalAnywhere(first, labels);
     // Nearly every group has a value of a label for itself, and a rival would share it.
     for (const [label, value] of labels) if (this.#places.get(label)?.get(value) === first) return false;
     return this.#bucketsFor(handlesOf(first), labels).some((bucket) => hasRivalIn(bucket, first, labels));
+  }
+
+  /** As `hasRival` of a tenant's group, which one of another namespace may beat by other labels. */
+  #hasRivalAnywhere(first: Entry, labels: Labels): boolean {
+    for (const [label, value] of labels) {
+      const place = this.#places.get(label)?.get(value);
+      if (place instanceof Bucket ? hasRivalIn(place, first, labels) : place && isRivalFor(place, first, labels))
+        return true;
+      const named = this.#byName.get(label);
+      if (named !== undefined && hasRivalIn(named, first, labels)) return true;
+    }
+    return hasRivalIn(this.#everywhere, first, labels);
   }
 
   /** Decides between a group with rivals and those. */
@@ -266,6 +279,10 @@ function firstMatch<Entry extends Group>(place: Place<Entry>, labels: Labels): E
   return isMatch(place) ? place : undefined;
 }
 
+function isRivalFor<Entry extends Group>(group: Entry, first: Entry, labels: Labels): boolean {
+  return isRival(first, group) && matches(group, labels);
+}
+
 function hasRivalIn<Entry extends Group>(bucket: Bucket<Entry>, first: Entry, labels: Labels): boolean {
   if (bucket.calm?.has(first) === true) return false;
   let isCalm = true;
@@ -303,9 +320,9 @@ function handlesOf({ selector, expressions }: Group): readonly Handle[] {
   return handles;
 }
 
-/** The labels that a group's machines have, whatever their values; the same for a group always. */
+/** The labels that a group's machines have, whatever their values, each once; the same for a group always. */
 function namesOf({ expressions }: Group): readonly string[] {
-  return expressions.flatMap((expression) => (isPositive(expression) ? [expression.key] : []));
+  return [...new Set(expressions.flatMap((expression) => (isPositive(expression) ? [expression.key] : [])))];
 }
 
 const filingOrder: readonly string[] = ["uuid", "mac"];

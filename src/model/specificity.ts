@@ -1,9 +1,8 @@
 /** How much a selector says of a label, whoever asks: by it Groups are compared with one that is gone. */
 
-import { claimsBefore, isAlike } from "./contest.ts";
 import type { Operator } from "./expression.ts";
-import { compareRanks, type Group, type Selection } from "./group.ts";
-import { identityLabels, type Labels } from "./labels.ts";
+import type { Selection } from "./group.ts";
+import { identityLabels } from "./labels.ts";
 
 /** From what a label is not, over that it is there and what it looks like, to its value. */
 const strengths: Readonly<Record<Operator, number>> = {
@@ -29,15 +28,6 @@ export function namesMachine(group: Selection | undefined): boolean {
 export function isAsSpecific(selector: Selection, other: Selection): boolean {
   const labels = [...Object.keys(other.selector), ...other.expressions.map(({ key }) => key)];
   return labels.every((label) => strengthOn(selector, label) >= strengthOn(other, label));
-}
-
-/**
- * True when a Group wins over another one on a machine that both select: by priority, by how much they ask for, or by
- * their selectors' texts. Of two that ask the same things of the same labels none does in one namespace, and the first
- * claim between several.
- */
-export function outranks(group: Group, other: Group, labels: Labels): boolean {
-  return isAlike(group, other) ? claimsBefore(group, other, labels) : compareRanks(group, other) < 0;
 }
 
 /** Zero for a label that a selector does not speak of. */

@@ -99,7 +99,7 @@ describe("advice on a Group", () => {
     [
       "a selector that nearly every machine meets",
       { selector: {}, expressions: [{ key: "serial", operator: "Glob", values: ["?*"] }] },
-      ["the selector asks for no value of any label, and nearly every machine may meet it"],
+      ["the selector asks for no value, and its patterns fix few characters: nearly every machine may meet it"],
     ],
     [
       "a label that its expression rules out",

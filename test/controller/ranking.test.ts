@@ -339,8 +339,8 @@ describe("Groups that match machines alike and give something else", () => {
     expect(told(groups)).toMatchObject({
       reason: "ClaimedBefore",
       message:
-        'Group "b/x" of another namespace selects machines of this Group with equal rank, and its claim comes first: ' +
-        "they do not get this Group",
+        'Group "b/x" of another namespace selects machines of this Group, and its claim to them comes first: they do ' +
+        "not get this Group",
     });
     expect(told(groups, groups[1])).toMatchObject({ status: "False" });
   });

@@ -67,7 +67,8 @@ describe("a Group", () => {
 
   it.each([
     ["that is there", [{ key: "serial", operator: "Exists", values: [] }] as const, 0],
-    ["of some beginning", [{ key: "serial", operator: "Prefix", values: ["VM"] }] as const, 1],
+    ["of some beginning", [{ key: "serial", operator: "Prefix", values: ["VMw"] }] as const, 1],
+    ["of a short beginning", [{ key: "serial", operator: "Prefix", values: ["VM"] }] as const, 0],
   ])("outside the admin namespace that asks for a label %s", (_name, expressions, documents) => {
     const outcome = reconcile(groupObject({ selector: {}, expressions }), { adminNamespace: "infra" });
     expect(outcome.changes).toHaveLength(documents);
@@ -76,7 +77,9 @@ describe("a Group", () => {
         ? { status: "True" }
         : {
             reason: "NotPermitted",
-            message: 'a selector that asks for no value counts in namespace "infra" only: no machine gets this Group',
+            message:
+              'a selector that nearly every machine may meet counts in namespace "infra" only: no machine gets this Group; ' +
+              "ask for a value, or write patterns of 6 digits (mac), 8 (uuid), or 3 letters and digits (other labels)",
           },
     );
   });

@@ -136,9 +136,9 @@ const someGroups = fc
     ),
   )
   .map(([hasAdmin, all]) =>
-    all.map(({ namespace, selector, claimedAt, ...spec }, at) => {
+    all.map(({ namespace, selector, claimedAt, priority, ...spec }, at) => {
       const tenant = hasAdmin && namespace !== "a" && { tenant: true as const };
-      const own = { ...spec, selector: Object.fromEntries(selector) };
+      const own = { ...spec, priority: tenant ? 0 : priority, selector: Object.fromEntries(selector) };
       return group(`${namespace}/g${at}`, own, { claimedAt, ...tenant });
     }),
   );

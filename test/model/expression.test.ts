@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import {
   expressionText,
-  isAnyValue,
+  isBroadExpression,
   isExpression,
   isPositive,
   normalizeExpressions,
@@ -76,17 +76,17 @@ it("an expression reads as text", () => {
   expect(expressionText({ key: "mac", operator: "In", values: ["a", "b"] })).toBe("mac In (a,b)");
 });
 
-it.each<[operator: Operator, values: string[], positive: boolean, anyValue: boolean]>([
+it.each<[operator: Operator, values: string[], positive: boolean, broad: boolean]>([
   ["In", ["a"], true, false],
   ["NotIn", ["a"], false, false],
   ["Exists", [], true, true],
   ["DoesNotExist", [], false, false],
-  ["Prefix", ["a"], true, false],
-  ["Glob", ["a*"], true, false],
-  ["Glob", ["a*", "??*"], true, true],
-])("%s %s is positive: %s, and any value meets it: %s", (operator, values, positive, anyValue) => {
+  ["Prefix", ["abc"], true, false],
+  ["Glob", ["abc*"], true, false],
+  ["Glob", ["abc*", "??*"], true, true],
+])("%s %s is positive: %s, and nearly any machine meets it: %s", (operator, values, positive, broad) => {
   const expression = { key: "os", operator, values };
-  expect([isPositive(expression), isAnyValue(expression)]).toEqual([positive, anyValue]);
+  expect([isPositive(expression), isBroadExpression(expression)]).toEqual([positive, broad]);
 });
 
 it.each<[what: string, value: unknown]>([

@@ -89,7 +89,8 @@ describe("isSelecting and isBroad", () => {
     ["what is absent", { expressions: absent ? [absent] : [] }, false, true],
     ["what is there", { expressions: exists ? [exists] : [] }, true, true],
     ["a label and what is absent", { selector: { a: "b" }, expressions: absent ? [absent] : [] }, true, false],
-    ["a beginning", { expressions: [{ key: "os", operator: "Prefix", values: ["a"] }] }, true, false],
+    ["a beginning", { expressions: [{ key: "os", operator: "Prefix", values: ["abc"] }] }, true, false],
+    ["a short one", { expressions: [{ key: "os", operator: "Prefix", values: ["ab"] }] }, true, true],
   ])("of %s", (_name, spec, selecting, broad) => {
     const whole = { profile: "p", selector: {}, matchAll: false, priority: 0, hold: false, metadata: {}, ...spec };
     expect([isSelecting(whole), isBroad(whole)]).toEqual([selecting, broad]);

@@ -53,6 +53,16 @@ describe("SelectorIndex", () => {
     );
   });
 
+  it("removes a group of two patterns for one label, and no other", () => {
+    const prefix = { key: "serial", operator: "Prefix", values: ["1"] } as const;
+    const two = toGroup("ns", "two", groupSpec({ expressions: [prefix, { ...prefix, operator: "Glob" }] }));
+    const one = toGroup("ns", "one", groupSpec({ expressions: [prefix] }));
+    const index = new SelectorIndex([one]);
+    index.add(two);
+    index.remove(two);
+    expect(index.find(new Map([["serial", "1"]]))?.id).toBe("ns/one");
+  });
+
   it("finds the same whatever the order in which groups came and went", () => {
     const orders = groupLists.chain((groups) =>
       fc.record({
