@@ -60,15 +60,15 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("what kubectl applies", ()
       "
     `);
     expect(await kubectl("get", "dgrp")).toMatchInlineSnapshot(`
-      "NAME            READY   PROFILE      SELECTOR                PRIORITY   AGE
-      everyone-else   True    quickstart   <all>                   0          AGE
-      first-machine   True    quickstart   mac=52:54:00:a1:9c:ae   0          AGE
+      "NAME            READY   PROFILE      SELECTOR                PRIORITY   HOLD   RENDERED   AGE
+      everyone-else   True    quickstart   <all>                   0                 True       AGE
+      first-machine   True    quickstart   mac=52:54:00:a1:9c:ae   0                 True       AGE
       "
     `);
     expect(await kubectl("get", "dgrp", "-o", "wide")).toMatchInlineSnapshot(`
-      "NAME            READY   PROFILE      SELECTOR                PRIORITY   RENDERED   REASON   AGE
-      everyone-else   True    quickstart   <all>                   0          True       Ready    AGE
-      first-machine   True    quickstart   mac=52:54:00:a1:9c:ae   0          True       Ready    AGE
+      "NAME            READY   PROFILE      SELECTOR                PRIORITY   HOLD   RENDERED   REASON   AGE
+      everyone-else   True    quickstart   <all>                   0                 True       Ready    AGE
+      first-machine   True    quickstart   mac=52:54:00:a1:9c:ae   0                 True       Ready    AGE
       "
     `);
   });
@@ -115,6 +115,12 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("what kubectl applies", ()
           Reason:                InvalidTemplate
           Status:                False
           Type:                  Ready
+          Last Transition Time:  TIME
+          Message:               spec.generic: line 1, column 17: Parse template: this is not allowed here
+          Observed Generation:   3
+          Reason:                InvalidTemplate
+          Status:                True
+          Type:                  Stalled
         Configs:                 ipxe,ignition,cloud,generic
         Group Count:             2
         Observed Generation:     3
