@@ -128,6 +128,7 @@ export class ChaosRun {
   /** Does everything, and waits until nothing is disturbed any more. */
   async run(): Promise<void> {
     this.#witness.start();
+    await this.#witness.untilInstalls();
     for (let at = 1; at <= this.#options.operations; at++) {
       await this.#change(this.#operations.next(this.#world));
       if (this.#pick(10) === 0) await this.#disturb();

@@ -11,7 +11,7 @@ import { systemClock } from "../../src/lib/clock.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
 import { seededPick } from "../helpers/fault-files.ts";
-import { firstWorld, installer, Operations, type Pick, type Write } from "./operations.ts";
+import { firstWorld, installer, type Operation, Operations, type Pick, type Write } from "./operations.ts";
 import { unsettled } from "./outcome.ts";
 import { fleet, type Machine, Witness } from "./witness.ts";
 import { configMapName, groupSpec, ignitionOf, profileSpec, type World } from "./world.ts";
@@ -88,16 +88,22 @@ export class DirectoryRun {
 
   async run(): Promise<void> {
     this.witness.start();
+    await this.witness.untilInstalls();
     for (let at = 0; at < this.#options.operations; at++) {
-      const { what, writes, world } = this.#operations.next(this.#world);
-      const number = this.witness.begin(world, what);
-      // Few are written one after the other, as their order may matter; many at once, as a tool does.
-      if (writes.length > 2) await Promise.all(writes.map((write) => this.#write(write)));
-      else for (const write of writes) await this.#write(write);
-      this.#world = world;
-      this.witness.written(number);
+      await this.#change(this.#operations.next(this.#world));
       await systemClock.sleep(this.#pick(this.#options.paceMs * 2));
     }
+    // A file that davit refuses holds up every deletion, which may have been meant to move an object into it.
+    await this.#change(this.#operations.mend(this.#world));
+  }
+
+  async #change({ what, writes, world }: Operation): Promise<void> {
+    const number = this.witness.begin(world, what);
+    // Few are written one after the other, as their order may matter; many at once, as a tool does.
+    if (writes.length > 2) await Promise.all(writes.map((write) => this.#write(write)));
+    else for (const write of writes) await this.#write(write);
+    this.#world = world;
+    this.witness.written(number);
   }
 
   /** As the function of that name. */

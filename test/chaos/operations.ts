@@ -98,6 +98,13 @@ export class Operations {
     return this.#one(kinds)();
   }
 
+  /** Makes every Group whole that davit refuses. */
+  mend(world: World): Operation {
+    const malformed = [...world.groups].filter(([, group]) => group.isMalformed === true);
+    const entries = malformed.map(([name, group]): Entry => [name, { ...group, isMalformed: false }]);
+    return this.#put(world, `${entries.length} whole Groups`, entries);
+  }
+
   #changeGroup(world: World): Operation {
     const name = this.#one(this.#machines).name;
     const group = world.groups.get(name) ?? ownGroup(this.#machineOf(name), this.#pick(ownLabels.length));

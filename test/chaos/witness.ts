@@ -59,6 +59,7 @@ const endpoints = ["ipxe", "ipxe", "ipxe", "grub", "ignition"] as const;
 const pauseMs = 4;
 const longestAnswerMs = 15_000;
 const historyLength = 12;
+const patienceMs = 120_000;
 
 export class Witness {
   readonly breaches: Breach[] = [];
@@ -78,6 +79,19 @@ export class Witness {
 
   start(): void {
     this.#running = Object.keys(this.#options.davits).flatMap((davit) => [this.#ask(davit), this.#readMarks(davit)]);
+  }
+
+  /**
+   * Waits until every davit installs a machine: else nothing would be tried.
+   * @throws {Error} after two minutes.
+   */
+  async untilInstalls(): Promise<void> {
+    const limit = systemClock.monotonicMs() + patienceMs;
+    const names = Object.keys(this.#options.davits);
+    while (!names.every((davit) => this.counts.has(`${davit} install`))) {
+      if (systemClock.monotonicMs() > limit) throw new Error("No machine was installed within two minutes");
+      await systemClock.sleep(100);
+    }
   }
 
   async stop(): Promise<void> {
