@@ -100,10 +100,11 @@ export function countedResponses(unsent: UnsentAnswers): typeof WireResponse {
     override end(done?: () => void): this;
     override end(chunk: unknown, done?: () => void): this;
     override end(chunk: unknown, encoding: BufferEncoding, done?: () => void): this;
-    override end(...given: unknown[]): this {
-      Reflect.apply(super.end, this, given);
+    override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), done?: () => void): this {
+      if (typeof encoding === "string") super.end(chunk, encoding, done);
+      else super.end(chunk, encoding ?? done);
       // Without a body the end follows what was counted as it was written.
-      if (given[0] !== undefined && !this.isCountedElsewhere && this.writableLength > 0) unsent.follow(this);
+      if (chunk !== undefined && !this.isCountedElsewhere && this.writableLength > 0) unsent.follow(this);
       return this;
     }
   };
