@@ -11,6 +11,7 @@ import { Rack } from "./rack.ts";
 // Retries wait up to ten seconds after a row of failures, and machines of tests are busy.
 const patience = { timeout: 60_000, interval: 50 };
 const timeoutMs = 120_000;
+const staleness = ["--max-staleness", "10s"];
 
 describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeout: timeoutMs }, () => {
   let cluster: Cluster;
@@ -26,7 +27,7 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
       [1, 2, 3].map((machine) => machineGroup(machine)),
     );
     const kubeconfig = cluster.kubeconfigFor("proxied", cluster.adminToken, proxy.url);
-    rack = await Rack.start({ kubeconfig, args: ["--watch-silence", "3s", "--source-grace", "1s"] });
+    rack = await Rack.start({ kubeconfig, args: ["--watch-silence", "3s", "--source-grace", "1s", ...staleness] });
   }, 180_000);
   afterAll(async () => {
     await rack?.stop();
@@ -61,6 +62,43 @@ describe.skipIf(missing("kube-apiserver"))("davit, when the API server", { timeo
   };
   const boots = (machine: number) => expect.poll(() => rack.boots(machine), patience);
   const restarts = (reason: string) => rack.metric("davit_watch_restarts_total", `reason="${reason}"`);
+
+  it.each<[what: string, away: () => Promise<void> | void, back: () => void]>([
+    ["silent", () => cluster.pause(), () => cluster.resume()],
+    ["not to be reached", () => proxy.disconnect(), () => proxy.behave()],
+  ])(
+    "is %s for longer than --max-staleness: an Install waits, what boots goes on, and all is as before",
+    async (_, away, back) => {
+      const kinds = [
+        [11, "wipe", "Install"],
+        [12, "marked", "Boot"],
+      ] as const;
+      for (const [machine, name, effect] of kinds) {
+        const { spec, ...rest } = profile(name, name);
+        const marked = { ...rest, spec: { ...(isJsonObject(spec) ? spec : {}), effect } };
+        if ((await rack.boots(machine)) === 404) await createAll(cluster, [marked, machineGroup(machine, name)]);
+      }
+      const all = async () => await Promise.all([1, 11, 12].map((machine) => rack.boots(machine)));
+      const work = await rack.boots(1);
+      await expect.poll(all, patience).toEqual([work, "wipe", "marked"]);
+      const seen = new Set<string>();
+      const look = async () => {
+        const answers = await all();
+        seen.add(answers.join(" "));
+        return answers;
+      };
+      await away();
+      try {
+        await expect.poll(look, patience).toEqual([work, 503, "marked"]);
+        expect(await rack.metric("davit_install_doubt", 'doubt="stale"')).toBe(1);
+        expect(await rack.readiness()).toBe(200);
+      } finally {
+        back();
+      }
+      await expect.poll(look, patience).toEqual([work, "wipe", "marked"]);
+      expect(seen).toEqual(new Set([`${work} wipe marked`, `${work} 503 marked`]));
+    },
+  );
 
   it("is silent: machines are answered, the age grows, and a change of just before is not lost", async () => {
     const before = await rack.boots(1);
