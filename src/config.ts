@@ -7,7 +7,15 @@ import { relative } from "node:path";
 import { authority, isLoopback } from "./address.ts";
 import { localTokenFile } from "./lib/token-file.ts";
 import { bootOptions, serveOptions, type serviceOptions } from "./option-tables.ts";
-import { ConfigError, type Environment, type Option, readTable, tableHelp, type Values } from "./options.ts";
+import {
+  ConfigError,
+  type Environment,
+  isMistyped,
+  type Option,
+  readTable,
+  tableHelp,
+  type Values,
+} from "./options.ts";
 
 /** The options of the boot service, wherever it runs. */
 export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
@@ -63,7 +71,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
   };
   const config: ServeConfig = { ...values, ...lists, kubernetes, ...signingPassphrase(environment) };
   problems.push(
-    ...sourceProblems(config, paths),
+    ...(isMistyped("manifests", problems) || isMistyped("kubernetes", problems) ? [] : sourceProblems(config, paths)),
     ...assetsProblems(config, paths),
     ...signingProblems(config),
     ...fileProblems(serveOptions, config, paths),
@@ -92,7 +100,7 @@ export function readBootConfig(args: readonly string[], environment: Environment
     ...storeTlsProblems(values),
     ...storeTokenProblems(values, paths),
   );
-  if (store === undefined && !problems.some((problem) => / (--store|DAVIT_STORE):/.test(problem))) {
+  if (store === undefined && !isStoreNamed(problems)) {
     problems.push("No store to follow: give --store URL");
   }
   if (problems.length > 0 || store === undefined) throw new ConfigError(problems);
@@ -125,6 +133,11 @@ export function helpOf(usage: string, purpose: string, table: Parameters<typeof 
     ...tableHelp(table),
     "",
   ].join("\n");
+}
+
+/** True where a problem is about the store already. */
+function isStoreNamed(problems: readonly string[]): boolean {
+  return isMistyped("store", problems) || problems.some((problem) => / (--store|DAVIT_STORE):/.test(problem));
 }
 
 /** What only a cluster as the source gives a meaning. */

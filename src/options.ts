@@ -93,24 +93,39 @@ function readFlags(table: OptionTable, args: readonly string[]): { given: Map<st
   });
   const given = new Map<string, string[]>();
   const problems: string[] = [];
-  for (const token of tokens) {
+  // The word behind an option that does not exist was meant as its value.
+  const isNamed = (token: (typeof tokens)[number] | undefined) => token?.kind !== "option" || known.has(token.name);
+  const meant = tokens.filter(({ kind }, at) => kind !== "positional" || isNamed(tokens[at - 1]));
+  for (const token of meant) {
     if (token.kind === "positional") problems.push(`Unexpected argument "${token.value}": options begin with --`);
     if (token.kind !== "option") continue;
-    const option = known.get(token.name);
-    const problem = flagProblem(option, token.rawName, token.value, given);
+    const problem = flagProblem(known, token, given);
     if (problem !== undefined) problems.push(problem);
     else given.set(token.name, [...(given.get(token.name) ?? []), token.value ?? "true"]);
   }
   return { given, problems };
 }
 
+const unknown = "Unknown option";
+
+function unknownOption(rawName: string, flags: readonly string[]): string {
+  const name = rawName.replace(/^-+/, "");
+  const meant = flags.find((flag) => name.length > 3 && (flag.startsWith(name) || name.startsWith(flag)));
+  return `${unknown} "${rawName}": ${meant === undefined ? "see --help" : `write --${meant}`}`;
+}
+
+/** True where this option is mistyped: it only seems to be missing. */
+export function isMistyped(flag: string, problems: readonly string[]): boolean {
+  return problems.some((problem) => problem.startsWith(unknown) && problem.endsWith(`write --${flag}`));
+}
+
 function flagProblem(
-  option: Option<unknown> | undefined,
-  rawName: string,
-  value: string | undefined,
+  known: ReadonlyMap<string, Option<unknown>>,
+  { name, rawName, value }: { readonly name: string; readonly rawName: string; readonly value?: string | undefined },
   given: ReadonlyMap<string, readonly string[]>,
 ): string | undefined {
-  if (option === undefined) return `Unknown option "${rawName}": see --help`;
+  const option = known.get(name);
+  if (option === undefined) return unknownOption(rawName, [...known.keys()]);
   if (option.value !== undefined && value === undefined) return `No value for --${option.flag}: give ${option.value}`;
   if (option.repeatable !== true && given.has(option.flag)) return `Option --${option.flag} is given twice: keep one`;
   return undefined;

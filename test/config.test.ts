@@ -88,6 +88,8 @@ describe("the options of davit serve", () => {
     [["--log-level", "loud"], "must be one of debug, info, warn, error, silent"],
     [["--no-such-thing"], 'Unknown option "--no-such-thing": see --help'],
     [["-x"], 'Unknown option "-x": see --help'],
+    [["--no-such-thing", "value"], 'Unknown option "--no-such-thing": see --help'],
+    [["--manifest", "objects"], 'Unknown option "--manifest": write --manifests'],
     [["stray"], 'Unexpected argument "stray": options begin with --'],
     [["--data-dir"], "No value for --data-dir: give DIR"],
     [["--data-dir", "a", "--data-dir", "b"], "Option --data-dir is given twice: keep one"],

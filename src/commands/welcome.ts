@@ -17,7 +17,7 @@ export function welcome(served: Served): string {
     `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,
     `  operations    ${url(served.opsAddress)}`,
     "",
-    ...(served.groups === 0 ? firstSteps(served.firstCommand) : linesToTry(boot)),
+    ...(served.groups === 0 ? firstSteps(served.firstCommand) : linesToTry(boot, served.opsAddress)),
   ].join("\n");
 }
 
@@ -31,7 +31,7 @@ export function welcomeOfBoot(served: ServedFromStore): string {
     `  boot service  ${boot}  (machines reach it as http://${served.advertised})`,
     `  operations    ${url(served.opsAddress)}`,
     "",
-    ...(served.groups === 0 ? firstStepsOfBoot : linesToTry(boot)),
+    ...(served.groups === 0 ? firstStepsOfBoot : linesToTry(boot, served.opsAddress)),
   ].join("\n");
 }
 
@@ -46,16 +46,9 @@ const firstStepsOfBoot = [
   "",
 ];
 
-function linesToTry(boot: string): readonly string[] {
-  const machine = "uuid=a1b2c3d4-0000-4000-8000-00000000abcd&mac=52-54-00-a1-9c-ae";
-  return [
-    "Try:",
-    `  curl '${boot}/ipxe?${machine}'`,
-    `  curl '${boot}/ignition?${machine}'`,
-    `  curl '${boot}/metadata?${machine}'`,
-    "",
-    "",
-  ];
+/** What is answered whatever the objects are: another machine's MAC shows what that one gets, and why. */
+function linesToTry(boot: string, ops: Address): readonly string[] {
+  return ["Try:", `  curl '${boot}/boot.ipxe'`, `  curl '${url(ops)}/preview?mac=52-54-00-a1-9c-ae'`, "", ""];
 }
 
 /** A wildcard is where davit listens; a person on this machine asks loopback. */

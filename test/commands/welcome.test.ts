@@ -23,7 +23,9 @@ describe("the welcome text", () => {
   it("has lines to try when machines are answered", () => {
     expect(welcome(served)).toContain("serves 1 profile and 2 groups from namespace lab of https://cluster");
     for (const text of [welcome(served), welcomeOfBoot(ofStore)]) {
-      expect(text).toContain("curl 'http://127.0.0.1:8080/ipxe?uuid=");
+      expect(text).toContain("curl 'http://127.0.0.1:8080/boot.ipxe'\n");
+      expect(text).toContain("curl 'http://127.0.0.1:8081/preview?mac=");
+      expect(text).not.toContain("/ignition");
     }
   });
 
