@@ -79,7 +79,7 @@ function profileFindings(namespace: string, spec: GroupSpec, { profile }: GroupW
   const state =
     found === "refused"
       ? "is refused, see its status: its machines are answered 503"
-      : `does not exist in namespace "${namespace}": its machines are answered 404, or 503 while it is just gone: create it`;
+      : `does not exist in namespace "${namespace}": its machines are answered 404, or 503 if it just went: create it`;
   const message = `Profile "${spec.profile}" ${state}`;
   const place = { field: "spec.profileRef.name" };
   const finding = { type: "ResolvedRefs", reason: "ProfileNotFound", message, place } as const;
