@@ -16,7 +16,12 @@ interface Ban {
 const bans: readonly Ban[] = [
   { name: "Date.now", pattern: /\bDate\.now\(/, except: /^src\/lib\/clock\.ts$/, instead: "Clock.nowMs" },
   { name: "new Date", pattern: /\bnew Date\(/, except: /^src\/lib\/clock\.ts$/, instead: "toRfc3339 of lib/clock.ts" },
-  { name: "setTimeout", pattern: /\bset(Timeout|Interval)\(/, except: /^src\/lib\/clock\.ts$/, instead: "Clock.sleep" },
+  {
+    name: "setTimeout",
+    pattern: /(?<!socket\??\.)\bset(Timeout|Interval)\(/,
+    except: /^src\/lib\/clock\.ts$/,
+    instead: "Clock.sleep",
+  },
   {
     name: "performance.now",
     pattern: /\bperformance\./,
