@@ -11,11 +11,12 @@ const stepLength = 256 * 1024;
 
 /** The bytes of a batch's record, as `encodeRecord` would write them; yields between its steps. */
 export function* encodeBatchRecord(
-  { atMs, run }: Pick<CommandRecord, "atMs" | "run">,
+  { atMs, run, beganAtMs }: Omit<CommandRecord, "command">,
   commands: readonly (SingleCommand | ExpireCommand)[],
 ): Generator<undefined, Uint8Array> {
   const pieces: Buffer[] = [];
-  const start = run === undefined ? "" : `"run":${JSON.stringify(run)},`;
+  const began = beganAtMs === undefined ? "" : `"beganAtMs":${beganAtMs},`;
+  const start = run === undefined ? began : `"run":${JSON.stringify(run)},${began}`;
   let text = `{"v":${version},"atMs":${atMs},${start}"command":{"kind":"batch","commands":[`;
   for (const [number, command] of commands.entries()) {
     if (number > 0) text += ",";

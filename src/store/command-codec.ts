@@ -2,7 +2,7 @@
  * Commands as bytes: one JSON object in UTF-8. Version 1:
  *
  *   {"v":1,"atMs":…,"command":{"kind":"set","path":"/a","value":"b"}}
- *   {"v":1,"atMs":…,"run":"…","command":{…}}        the first ones of a start
+ *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first ones of a start
  *
  * A field may be added within a version if a record without it means what it meant before. An index is a decimal
  * string, since it may have more digits than a JSON number keeps. No text holds the byte FF, on which the log relies.
@@ -24,8 +24,8 @@ import {
 /** What is written; a later one is refused. */
 export const version = 1;
 
-export function encodeRecord({ atMs, run, command }: CommandRecord): Uint8Array {
-  return Buffer.from(JSON.stringify({ v: version, atMs, run, command: writable(command) }));
+export function encodeRecord({ atMs, run, beganAtMs, command }: CommandRecord): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, command: writable(command) }));
 }
 
 /** The command without bigints, which JSON does not know. A replacer would cost all the others twice their time. */
@@ -45,7 +45,12 @@ export function decodeRecord(bytes: Uint8Array): CommandRecord {
   const found = numberFrom(record.v);
   if (found > version) throw newerFormat("a command of the log", found, version);
   const command = commandFrom(objectFrom(record.command));
-  return { atMs: numberFrom(record.atMs), ...(record.run !== undefined && { run: textFrom(record.run) }), command };
+  return {
+    atMs: numberFrom(record.atMs),
+    ...(record.run !== undefined && { run: textFrom(record.run) }),
+    ...(record.beganAtMs !== undefined && { beganAtMs: numberFrom(record.beganAtMs) }),
+    command,
+  };
 }
 
 function commandFrom(fields: Fields): Command {

@@ -72,6 +72,8 @@ export interface CommandRecord {
   readonly atMs: number;
   /** Which start proposed it, see `Lineage`; absent once a record that says so is in the log. */
   readonly run?: string | undefined;
+  /** When that start began, by its clock; there with `run`, and absent in what earlier versions wrote. */
+  readonly beganAtMs?: number | undefined;
   readonly command: Command;
 }
 

@@ -6,11 +6,11 @@ import type { StorePath } from "./node.ts";
 export interface Timer {
   readonly path: StorePath;
   readonly createdIndex: number;
-  /** What answers show, and the log knows the end by; Unix milliseconds. */
+  /** What events show, and the log knows the end by; Unix milliseconds by the clock of the run that set it. */
   readonly expiresAtMs: number;
   /** What was asked. */
   readonly ttlSeconds: number;
-  /** When it is due by the clock of this run; `expiresAtMs`, unless that clock is behind the one that wrote it. */
+  /** When it is due by the clock of this run; `expiresAtMs` in the run that set it. */
   dueAtMs: number;
   /** In the heap; -1 for a timer that is not in it. The set's own. */
   position: number;
@@ -58,14 +58,17 @@ export class ExpiringSet {
   }
 
   /**
-   * Begins a run at a time of its clock. Should that clock be behind the one that set a timer, nothing lives longer for
-   * it than was asked.
-   * @param isAgeless true for a path whose time does not pass between two runs: it begins anew.
+   * Begins a run at a time of its clock, which may differ from that of the run before by any amount: what was left of
+   * each timer then is left now, and never more than was asked.
+   * @param lastMs when the run before was last heard of, by its clock; undefined if that is not known. Then the clocks are
+   *   taken for one.
+   * @param isAgeless true for a path whose time begins anew with each run.
    */
-  beginRun(nowMs: number, isAgeless: (path: StorePath) => boolean = () => false): void {
+  beginRun(nowMs: number, lastMs = nowMs, isAgeless: (path: StorePath) => boolean = () => false): void {
     for (const timer of this.#heap) {
-      const wholeMs = nowMs + timer.ttlSeconds * 1_000;
-      timer.dueAtMs = isAgeless(timer.path) ? wholeMs : Math.min(timer.expiresAtMs, wholeMs);
+      const wholeMs = timer.ttlSeconds * 1_000;
+      const leftMs = isAgeless(timer.path) ? wholeMs : Math.min(timer.dueAtMs - lastMs, wholeMs);
+      timer.dueAtMs = nowMs + leftMs;
     }
     for (let at = this.#heap.length >> 1; at >= 0; at--) {
       const timer = this.#heap[at];

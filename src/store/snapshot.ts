@@ -1,9 +1,12 @@
 /**
  * The whole state as bytes and back, version 1: lines of JSON in UTF-8, each with a newline behind it.
  *
- *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4}             first; where the history begins, and `Origin`
+ *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4,"atMs":…}    first; where the history begins, `Origin`, and the
+ *                                                                     time of the last record
  *   {"file":"/a","value":"b","createdIndex":2,"modifiedIndex":12}     every node but the root, in any order, some twice
  *   {"dir":"/d","createdIndex":4,"modifiedIndex":4,"expiresAtMs":1700000000000,"ttlSeconds":60}
+ *   … "dueAtMs":…                                                     when it ends by the clock of that time, if that is not
+ *                                                                     `expiresAtMs`
  *   {"event":{"action":"set","node":{…},"prevNode":{…}}}              the history, oldest first
  *
  * A field may be added within a version if a line without it means what it meant before. Counters are of one run, and
@@ -38,6 +41,8 @@ export interface State {
   readonly oldestIndex: number;
   /** Absent where the state is of no log. */
   readonly origin?: Origin;
+  /** Time of the last record by the clock of its run; absent where it is not known. */
+  readonly atMs?: number | undefined;
   readonly events: readonly StoreEvent[];
   /** Undefined for a step that costs time and found nothing. */
   readonly nodes: Iterable<StoredNode | undefined>;
@@ -48,8 +53,8 @@ const sliceBytes = 128 * 1024;
 const stepBytes = 50;
 
 /** The state in slices; empty ones, too, so that there is an end to every one of them. */
-export function* encodeState({ index, oldestIndex, origin, events, nodes }: State): Iterable<Uint8Array> {
-  let lines = lineOf({ v: version, index, oldestIndex, run: origin?.run, term: origin?.term });
+export function* encodeState({ index, oldestIndex, origin, atMs, events, nodes }: State): Iterable<Uint8Array> {
+  let lines = lineOf({ v: version, index, oldestIndex, run: origin?.run, term: origin?.term, atMs });
   let cost = 0;
   for (const node of nodes) {
     const line = node === undefined ? "" : lineOf(fieldsOf(node));
@@ -79,6 +84,7 @@ function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: Sto
     createdIndex,
     modifiedIndex,
     ...(timer !== undefined && { expiresAtMs: timer.expiresAtMs, ttlSeconds: timer.ttlSeconds }),
+    ...(timer !== undefined && timer.dueAtMs !== timer.expiresAtMs && { dueAtMs: timer.dueAtMs }),
   };
 }
 
@@ -90,6 +96,7 @@ export class StateReader {
   #begun: Uint8Array[] = [];
   #index: number | undefined;
   #origin: Origin | undefined;
+  #atMs: number | undefined;
 
   /** @param tree and history that are empty. */
   constructor(tree: Tree, history: EventRing) {
@@ -100,6 +107,11 @@ export class StateReader {
   /** Undefined until it was read, and where the state has none. */
   get origin(): Origin | undefined {
     return this.#origin;
+  }
+
+  /** Time of the last record; undefined until it was read, and where the state has none. */
+  get atMs(): number | undefined {
+    return this.#atMs;
   }
 
   /** @throws {WalError} newerFormat; damaged for anything that no davit wrote. */
@@ -134,6 +146,7 @@ export class StateReader {
     if (found > version) throw newerFormat("a snapshot", found, version);
     this.#index = numberFrom(fields.index);
     if (fields.run !== undefined) this.#origin = { run: textFrom(fields.run), term: numberFrom(fields.term) };
+    if (fields.atMs !== undefined) this.#atMs = numberFrom(fields.atMs);
     this.#history.beginAt(numberFrom(fields.oldestIndex));
   }
 }
@@ -150,7 +163,8 @@ function nodeFrom(fields: Fields): StoredNode {
 function timerFrom(fields: Fields, path: Timer["path"], createdIndex: number): Timer {
   const expiresAtMs = numberFrom(fields.expiresAtMs);
   const ttlSeconds = numberFrom(fields.ttlSeconds);
-  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs: expiresAtMs, position: -1 };
+  const dueAtMs = fields.dueAtMs === undefined ? expiresAtMs : numberFrom(fields.dueAtMs);
+  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs, position: -1 };
 }
 
 const actions: readonly Action[] = [

@@ -31,6 +31,8 @@ export interface SnapshotterOptions {
   readonly interval?: SnapshotInterval | undefined;
   /** Of the last record that was applied. */
   readonly sequence: () => number;
+  /** Time of that record by the clock of its run; undefined before the first. */
+  readonly lastAtMs: () => number | undefined;
   /** Logs and applies a record that changes nothing. @throws {StoreError} logFailed. */
   readonly mark: () => Promise<void>;
 }
@@ -113,13 +115,13 @@ export class Snapshotter {
   }
 
   async #take(historyBytes = Number.POSITIVE_INFINITY): Promise<void> {
-    const { log, tree, history, lineage } = this.#options;
+    const { log, tree, history, lineage, lastAtMs } = this.#options;
     const sequence = this.#options.sequence();
     const walk = tree.walkFrozen();
     const { oldestIndex, events } = history.newest(historyBytes);
     const { origin } = lineage;
     try {
-      const state = { index: tree.index, oldestIndex, origin, events, nodes: walk.steps() };
+      const state = { index: tree.index, oldestIndex, origin, atMs: lastAtMs(), events, nodes: walk.steps() };
       await log.saveSnapshot(sequence, this.#slices(state));
       const older = this.#newest;
       this.#newest = sequence;

@@ -5,9 +5,9 @@
  * the log changes the tree. So what is read is always on disk, and a replay ends in the same state.
  *
  * Nodes with a ttl are gone for every read and write from the moment at which they are due; that they ended is logged
- * like any change. The clock is that of the run: a step of the machine's clock changes nothing until the next start,
- * after which a node lives for what is left until its expiration, but never longer than was asked. Below `agelessRoot`
- * a start gives each node its whole ttl anew: what protects machines must not end unseen.
+ * like any change. The clock is that of the run: a step of the machine's clock changes nothing, nor does another clock at
+ * the next start, see `RunClock`. Below `agelessRoot` a start gives each node its whole ttl anew: what protects machines
+ * must not end unseen.
  *
  * The store knows no documents and no HTTP. Who may write or read what is decided at its edges.
  */
@@ -30,6 +30,7 @@ import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./n
 import { type CountName, OperationCounts } from "./operation-counts.ts";
 import { Quota } from "./quota.ts";
 import { StoreError } from "./refusal.ts";
+import { isMark, type NewRun, newRunOf, RunClock } from "./run-clock.ts";
 import { StateReader } from "./snapshot.ts";
 import { type SnapshotInterval, Snapshotter } from "./snapshotter.ts";
 import { Tree } from "./tree.ts";
@@ -97,11 +98,13 @@ export class Store {
   readonly #outcomes = new Map<number, Applied | StoreError>();
   #submitting = 0;
   /** What the next records carry, until one of them is in the log. */
-  #newRun: string | undefined;
+  #newRun: NewRun | undefined;
   #isReplaying = true;
   #raftIndex = 0;
+  readonly #runClock: RunClock;
 
-  private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval }: StoreOptions) {
+  private constructor({ log, clock, quotaBytes, maxWatchers, snapshotInterval, agelessRoot }: StoreOptions) {
+    this.#runClock = new RunClock(this.#tree.timers, agelessRoot);
     this.#log = log;
     this.#nowMs = steadyClock(clock);
     this.#hub = new WatchHub(this.#history, maxWatchers, (work) => void nextTurn().then(work));
@@ -119,6 +122,7 @@ export class Store {
       lineage: this.#lineage,
       interval: snapshotInterval,
       sequence: () => this.#raftIndex,
+      lastAtMs: () => this.#runClock.lastAtMs,
       mark: () => this.#mark(),
     });
   }
@@ -137,12 +141,9 @@ export class Store {
       throw error;
     }
     store.#isReplaying = false;
-    store.#newRun = options.log.identity.run;
-    const { agelessRoot } = options;
-    store.#tree.timers.beginRun(
-      store.#nowMs(),
-      (path) => agelessRoot !== undefined && path.startsWith(`${agelessRoot}/`),
-    );
+    const { run, term } = options.log.identity;
+    store.#newRun = { run, beganAtMs: store.#nowMs() };
+    store.#runClock.begin(term, store.#newRun.beganAtMs);
     store.#expiry.start();
     store.#snapshotter.takeIfDue();
     return store;
@@ -277,6 +278,8 @@ export class Store {
     this.#hub.stop();
     await this.#expiry.stop();
     await this.#snapshotter.stop();
+    // So that the next start knows how long what is to end has lived.
+    if (this.#tree.timers.size > 0 && this.status === "writable") await this.#mark().catch(() => undefined);
     await this.#log.stop();
     this.#followers.clear();
   }
@@ -291,6 +294,7 @@ export class Store {
     }
     reader.end();
     if (reader.origin !== undefined) this.#lineage.restore(reader.origin);
+    this.#runClock.restore(this.#lineage.origin.term, reader.atMs);
     this.#raftIndex = snapshot.sequence;
     this.#snapshotter.loaded(snapshot.sequence);
   }
@@ -316,9 +320,10 @@ export class Store {
     await this.#propose({ atMs: this.#nowMs(), command: { kind: "batch", commands: [] } });
   }
 
-  async #propose(proposal: Omit<CommandRecord, "run">): Promise<number> {
+  async #propose(proposal: Pick<CommandRecord, "atMs" | "command">): Promise<number> {
     const { command } = proposal;
-    const record: CommandRecord = this.#newRun === undefined ? proposal : { ...proposal, run: this.#newRun };
+    const record: CommandRecord =
+      this.#newRun === undefined ? proposal : { ...proposal, ...newRunOf(this.#newRun, command) };
     const bytes =
       command.kind === "batch" ? await inSlices(encodeBatchRecord(record, command.commands)) : encodeRecord(record);
     this.#proposed.set(bytes, record);
@@ -336,8 +341,9 @@ export class Store {
     this.#snapshotter.count(bytes.length);
     const record = this.#proposed.get(bytes) ?? decodeRecord(bytes);
     this.#proposed.delete(bytes);
-    this.#lineage.add(record.run, term);
-    if (record.run === this.#newRun) this.#newRun = undefined;
+    if (!isMark(record.command)) this.#lineage.add(record.run, term);
+    if (record.run === this.#newRun?.run) this.#newRun = undefined;
+    this.#runClock.record(term, record);
     const result = this.#apply(record);
     if (this.#isReplaying) {
       if (!(result instanceof StoreError)) this.#hub.record(result);

@@ -146,29 +146,46 @@ export function isDue({ timer }: TreeNode, nowMs: number): boolean {
 
 /** A node as events carry it: the ttl that was left when the change was logged, so that a replay tells the same. */
 export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRecord {
-  return recordWith(path, node, node.timer && secondsLeft(node.timer, node.timer.expiresAtMs - atMs));
+  const { timer } = node;
+  return recordWith(
+    path,
+    node,
+    timer && { expiresAtMs: timer.expiresAtMs, left: secondsLeft(timer, timer.expiresAtMs - atMs) },
+  );
 }
 
-/** A node as an answer shows it: the ttl that is left by the clock of this run. */
+/** A node as an answer shows it: when it ends, and the ttl that is left, by the clock of this run. */
 export function shownOf(path: StorePath, node: TreeNode, nowMs: number): NodeRecord {
-  return recordWith(path, node, node.timer && secondsLeft(node.timer, node.timer.dueAtMs - nowMs));
+  const { timer } = node;
+  return recordWith(
+    path,
+    node,
+    timer && { expiresAtMs: timer.dueAtMs, left: secondsLeft(timer, timer.dueAtMs - nowMs) },
+  );
 }
 
 /** A node as it is kept: the ttl that was asked for. */
 export function stateOf(path: StorePath, node: TreeNode): NodeRecord {
-  return recordWith(path, node, node.timer?.ttlSeconds);
+  const { timer } = node;
+  return recordWith(path, node, timer && { expiresAtMs: timer.expiresAtMs, left: timer.ttlSeconds });
 }
 
-function recordWith(path: StorePath, node: TreeNode, ttlSeconds: number | undefined): NodeRecord {
-  const { createdIndex, modifiedIndex, timer } = node;
+/** What is said of a node's end. */
+interface Ending {
+  readonly expiresAtMs: number;
+  /** Seconds. */
+  readonly left: number;
+}
+
+function recordWith(path: StorePath, node: TreeNode, ending: Ending | undefined): NodeRecord {
+  const { createdIndex, modifiedIndex } = node;
   const record: NodeRecord =
     node.kind === "file"
       ? { path, isDirectory: false, value: node.value, createdIndex, modifiedIndex }
       : { path, isDirectory: true, createdIndex, modifiedIndex };
-  if (timer === undefined) return record;
-  const { expiresAtMs } = timer;
-  const hasTimeLeft = ttlSeconds !== undefined && ttlSeconds > 0;
-  return hasTimeLeft ? { ...record, expiresAtMs, ttlSeconds } : { ...record, expiresAtMs };
+  if (ending === undefined) return record;
+  const { expiresAtMs, left } = ending;
+  return left > 0 ? { ...record, expiresAtMs, ttlSeconds: left } : { ...record, expiresAtMs };
 }
 
 // Never more than was asked for, also when the clock went back.

@@ -33,12 +33,11 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 interface Ending {
   readonly ttlSeconds: number;
-  readonly expiresAtMs: number;
   /** By the clock of the run. */
   dueAtMs: number;
 }
 
-/** The rule: a run takes the wall clock at its start, and then counts durations. */
+/** The rule: a run takes the wall clock at its start, and then counts durations. Between two runs no time passes. */
 class Model {
   readonly #keys = new Map<string, Ending | undefined>();
   #nowMs: number;
@@ -49,7 +48,7 @@ class Model {
 
   set(name: string, ttlSeconds: number | undefined): void {
     const expiresAtMs = this.#nowMs + (ttlSeconds ?? 0) * 1_000;
-    this.#keys.set(name, ttlSeconds === undefined ? undefined : { ttlSeconds, expiresAtMs, dueAtMs: expiresAtMs });
+    this.#keys.set(name, ttlSeconds === undefined ? undefined : { ttlSeconds, dueAtMs: expiresAtMs });
   }
 
   pass(ms: number): void {
@@ -60,18 +59,19 @@ class Model {
   }
 
   restart(wallMs: number): void {
+    const beforeMs = this.#nowMs;
     this.#nowMs = wallMs;
     for (const [name, ending] of this.#keys) {
       if (ending === undefined) continue;
       const wholeMs = wallMs + ending.ttlSeconds * 1_000;
-      ending.dueAtMs = name.startsWith(agelessRoot) ? wholeMs : Math.min(ending.expiresAtMs, wholeMs);
+      ending.dueAtMs = name.startsWith(agelessRoot) ? wholeMs : wallMs + ending.dueAtMs - beforeMs;
     }
     this.pass(0);
   }
 
   /** What each key shows; nothing for one that has ended. */
   get shown(): Readonly<Record<string, number | "no end">> {
-    return Object.fromEntries([...this.#keys].map(([name, ending]) => [name, ending?.expiresAtMs ?? "no end"]));
+    return Object.fromEntries([...this.#keys].map(([name, ending]) => [name, ending?.dueAtMs ?? "no end"]));
   }
 }
 
@@ -158,4 +158,65 @@ it("keys end by the rule and never return, however the clock is set in a run and
     }),
     { numRuns: 200 },
   );
+});
+
+it("a run begun in 1970 ends no lease at the restart, nor at those behind it, and none lives for decades", async () => {
+  const [right, wrong] = [Date.UTC(2026, 0, 1), 5_000];
+  let files = memoryFiles();
+  const path = storePath("/lease");
+  const write = (store: Store, name: string) =>
+    store.submit({ kind: "set", path: storePath(name), value: "x", ...(name === path && { ttlSeconds: 60 }) });
+  const shownTtl = (store: Store) => store.get(path).node.ttlSeconds;
+
+  const first = await openStore(files, { clock: new FakeClock(wrong) });
+  await write(first, path);
+  await first.stop();
+  // Seconds later, by a clock that was set meanwhile; then crashes and a clean stop, each behind another clock.
+  for (const [startMs, ending] of [
+    [right, "crash"],
+    [right + 3_000, "stop"],
+    [wrong, "crash"],
+    [right - 86_400_000, "stop"],
+    [right, "stop"],
+  ] as const) {
+    files = files.reopened();
+    const clock = new FakeClock(startMs);
+    const store = await openStore(files, { clock });
+    expect(shownTtl(store)).toBeGreaterThan(50);
+    expect(shownTtl(store)).toBeLessThanOrEqual(60);
+    expect(store.get(path).node.expiresAtMs).toBe(startMs + 60_000);
+    await write(store, "/other");
+    if (ending === "stop") await store.stop();
+  }
+  const clock = new FakeClock(wrong);
+  const last = await openStore(files.reopened(), { clock });
+  await clock.advance(59_000);
+  expect(shownTtl(last)).toBe(1);
+  await clock.advance(1_000);
+  expect(() => last.get(path)).toThrow(StoreError);
+  await last.stop();
+});
+
+it("what a lease has lived counts in every later run, from a snapshot, too", async () => {
+  for (const every of [1, 1_000]) {
+    let files = memoryFiles();
+    const path = storePath("/lease");
+    const snapshotInterval = { records: every, bytes: 2 ** 30 };
+    for (const [startMs, leftSeconds] of [
+      [5_000, 60],
+      [Date.UTC(2026, 0, 1), 50],
+      [9_000, 40],
+      [Date.UTC(2030, 0, 1), 30],
+    ] as const) {
+      const clock = new FakeClock(startMs);
+      const store = await openStore(files, { clock, snapshotInterval });
+      if (leftSeconds === 60) await store.submit({ kind: "set", path, value: "x", ttlSeconds: 60 });
+      expect(store.get(path).node.ttlSeconds).toBe(leftSeconds);
+      await clock.advance(10_000);
+      // The crash comes right behind a record.
+      await store.submit({ kind: "set", path: storePath("/other"), value: "x" });
+      await clock.advance(0);
+      files = files.reopened();
+    }
+  }
 });

@@ -219,19 +219,20 @@ describe("the clock", () => {
   });
 
   it.each([
-    { name: "went on as usual", stepMs: 0, ttlSeconds: 6 },
-    { name: "is behind by an hour: no longer than was asked", stepMs: -hourMs, ttlSeconds: 10 },
-    { name: "is ahead by five seconds", stepMs: 5_000, ttlSeconds: 1 },
-  ])("of the next start $name: $ttlSeconds s are left", async ({ stepMs, ttlSeconds }) => {
+    { name: "went on as usual", stepMs: 0 },
+    { name: "is behind by an hour", stepMs: -hourMs },
+    { name: "is ahead by an hour", stepMs: hourMs },
+  ])("of the next start $name: what was left is left", async ({ stepMs }) => {
+    const ttlSeconds = 6;
     const files = memoryFiles();
     const first = await scene(new FakeClock(), files);
-    const { event } = await first.store.submit(set("/a", 10));
+    await first.store.submit(set("/a", 10));
     await first.clock.advance(4_000);
     await first.store.stop();
     const next = await scene(new FakeClock(first.clock.nowMs() + stepMs), files.reopened());
     expect(next.store.get(storePath("/a")).node).toMatchObject({
       ttlSeconds,
-      expiresAtMs: event.node.expiresAtMs,
+      expiresAtMs: next.clock.nowMs() + ttlSeconds * 1_000,
     });
     await next.clock.advance(ttlSeconds * 1_000 - 1);
     expect(isThere(next.store, "/a")).toBe(true);
@@ -241,14 +242,16 @@ describe("the clock", () => {
     await next.store.stop();
   });
 
-  it("is not asked by a replay: what ended while davit was down ends after the start, and is told", async () => {
+  it("does not count while davit is down: what would have ended ends later, and is told", async () => {
     const files = memoryFiles();
     const first = await scene(new FakeClock(), files);
     await first.store.submit(set("/a", 10));
     await first.store.stop();
     const next = await scene(new FakeClock(first.clock.nowMs() + hourMs), files.reopened());
-    expect(isThere(next.store, "/a")).toBe(false);
+    await next.clock.advance(9_999);
+    expect(isThere(next.store, "/a")).toBe(true);
     await next.clock.advance(1);
+    expect(isThere(next.store, "/a")).toBe(false);
     expect(next.events.map(shape)).toEqual(["2 expire /a"]);
     await next.store.stop();
   });
@@ -272,14 +275,15 @@ it("of many that end together no more than 500 are logged in one record", async 
   expect(sizes).toEqual([2_500, 500, 500, 500, 500, 500]);
 });
 
-it("what has ended stays so, whichever call on the disk the power fails at", async () => {
+it("what has ended stays so, or ends again, whichever call on the disk the power fails at", async () => {
   for (let crashAt = 1, faults = 1; faults > 0; crashAt++) {
     const files = new FaultFiles(seededPick(crashAt), { crashAt });
     const clock = new FakeClock();
     const isAnswered = await setAndWait(files, clock);
     faults = files.faults;
     const store = await openStore(files.afterCrash(), { clock });
-    await clock.advance(1);
+    // Where the end did not reach the disk, no more is known than that the key was set.
+    await clock.advance(1_000);
     expect(isThere(store, "/a")).toBe(false);
     expect([...store.dump()].map(({ path }) => path)).toEqual(["/"]);
     // The set may or may not have reached the disk when it was not answered.

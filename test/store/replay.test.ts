@@ -93,9 +93,10 @@ async function restarted(life: Life, after: "stop" | "kill" | "power cut", sizes
   const { store, files, clock } = life;
   // What is due is logged first: otherwise the next life does so.
   await clock.advance(1);
-  const before = stateOf(store);
   const term = store.indexes.raftTerm;
+  // Where something is to end, a clean stop logs a record that changes nothing.
   if (after === "stop") await store.stop();
+  const before = stateOf(store);
   const next = await begin(after === "power cut" ? files.afterCrash() : files.reopened(), clock.nowMs(), sizes);
   await store.stop();
   expect(stateOf(next.store)).toBe(before);

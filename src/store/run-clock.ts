@@ -1,0 +1,62 @@
+/**
+ * Carries what is left of each timer from one run to the next. Each run has a clock of its own, right or wrong, so their
+ * times are never compared: no time passes between the last record of a run and the beginning of the next.
+ *
+ * A replay does at the first record of a run what the run itself did at its start.
+ */
+
+import type { Command, CommandRecord } from "./command.ts";
+import type { ExpiringSet } from "./expiring-set.ts";
+import type { StorePath } from "./node.ts";
+
+/** What the first records of a run carry. */
+export interface NewRun {
+  readonly run: string;
+  readonly beganAtMs: number;
+}
+
+/** True for what changes nothing, and only says that there was a time: no start has made a change by it. */
+export function isMark(command: Command): boolean {
+  return command.kind === "batch" && command.commands.length === 0;
+}
+
+/** What a command carries while the run is new. */
+export function newRunOf({ run, beganAtMs }: NewRun, command: Command): Partial<NewRun> {
+  return isMark(command) ? { beganAtMs } : { run, beganAtMs };
+}
+
+export class RunClock {
+  readonly #timers: ExpiringSet;
+  readonly #isAgeless: (path: StorePath) => boolean;
+  #term: number | undefined;
+  #lastAtMs: number | undefined;
+
+  /** @param agelessRoot what lies below it gets its whole ttl anew with each run; nothing does unless it is given. */
+  constructor(timers: ExpiringSet, agelessRoot: string | undefined) {
+    this.#timers = timers;
+    this.#isAgeless = (path) => agelessRoot !== undefined && path.startsWith(`${agelessRoot}/`);
+  }
+
+  /** Time of the last record by the clock of its run; undefined where it is not known. */
+  get lastAtMs(): number | undefined {
+    return this.#lastAtMs;
+  }
+
+  /** Goes on from a snapshot. @param term of its last record, 0 where that is not known. */
+  restore(term: number, atMs: number | undefined): void {
+    this.#term = term;
+    this.#lastAtMs = atMs;
+  }
+
+  /** Begins a run, which its term names, at a time of its clock. */
+  begin(term: number, nowMs: number): void {
+    this.#timers.beginRun(nowMs, this.#lastAtMs, this.#isAgeless);
+    this.#term = term;
+  }
+
+  /** Takes the times of the next record. */
+  record(term: number, { atMs, beganAtMs = atMs }: Pick<CommandRecord, "atMs" | "beganAtMs">): void {
+    if (term !== this.#term) this.begin(term, beganAtMs);
+    this.#lastAtMs = atMs;
+  }
+}
