@@ -10,12 +10,13 @@ import { assert, unreachable } from "../lib/errors.ts";
 import { isUnmet, normalizeExpressions } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import type { ProfileCaution } from "../model/profile.ts";
 import { fileUid, type ObjectKind, type ObjectName, type SourceObject } from "../model/source.ts";
 import { type Check, compileCheck, type Finding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, writtenExpressions } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
-import { textEntries, toGroupSpec, toProfileSpec } from "./objects.ts";
+import { textEntries, toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
 import { readSecretData } from "./secret-data.ts";
 
@@ -33,6 +34,8 @@ export interface RefusedDocument {
   readonly standIn?: GroupSpec;
   /** Of a Group: see `Refusal.hidesMachines`. */
   readonly hidesMachines?: true;
+  /** Of a Profile. */
+  readonly caution?: ProfileCaution;
 }
 
 /** What the reader of the text knows of a document. */
@@ -111,6 +114,8 @@ export class Admission {
 
   #refuse(findings: readonly Finding[], name: ObjectName | undefined, document: JsonObject): RefusedDocument {
     const refused = { kind: "refused", findings, ...(name && { name }) } as const;
+    const caution = name?.kind === "Profile" ? toCaution(document.spec) : undefined;
+    if (caution !== undefined) return { ...refused, ...(Object.keys(caution).length > 0 && { caution }) };
     if (name?.kind !== "Group") return refused;
     const spec = isJsonObject(document.spec) ? document.spec : {};
     const standIn = this.#standIn(spec);

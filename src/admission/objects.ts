@@ -9,6 +9,7 @@ import {
   effects,
   genericPart,
   type LocalBoot,
+  type ProfileCaution,
   type ProfileSpec,
   type TemplateSource,
   type Templates,
@@ -79,9 +80,21 @@ function toBoot(boot: JsonObject): Boot | undefined {
   };
 }
 
-function toLocalBoot(local: JsonValue): LocalBoot {
-  assert(local === "exit" || local === "sanboot" || local === "notFound", "The schema names the local boots");
+function toLocalBoot(value: JsonValue): LocalBoot {
+  const local = readLocalBoot(value);
+  assert(local !== undefined, "The schema names the local boots");
   return local;
+}
+
+function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
+  return value === "exit" || value === "sanboot" || value === "notFound" ? value : undefined;
+}
+
+/** What can be read of a Profile's spec that may break any rule. */
+export function toCaution(spec: JsonValue | undefined): ProfileCaution {
+  const { boot, effect } = objectOf(spec);
+  const local = readLocalBoot(objectOf(boot).local);
+  return { ...(local && { local }), ...(effect === "Install" && { isInstall: true }) };
 }
 
 function toTemplate(template: JsonObject): TemplateSource {

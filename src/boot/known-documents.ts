@@ -159,7 +159,7 @@ export class KnownDocuments {
     const document = decodeProfile(text);
     if (document !== undefined) {
       const { content, failed, outdated } = document;
-      const isInstall = content.effect === "Install";
+      const isInstall = installs(content);
       this.profiles.set(id, { id, content, hasFailed: failed === true, isInstall, isOutdated: outdated === true });
     }
     return document !== undefined;
@@ -203,6 +203,11 @@ export class KnownDocuments {
       configs: undefined,
     };
   }
+}
+
+/** A boot from the machine's own disk is no install, whatever else the Profile says. */
+function installs({ effect, boot, grubScript }: ProfileContent): boolean {
+  return effect === "Install" && !(boot?.kind === "local" && grubScript === undefined);
 }
 
 /** The key of a secret template's text. */

@@ -43,7 +43,8 @@ export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Ar
 function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { view, world }: Around): Outcome {
   if (!("spec" in newest)) return refuseProfile(newest, stored, world);
   const refusal = view.refusalOf(newest);
-  const outcome = reconcileProfile(newest, stored, world, refusal !== undefined || isLeaving(newest, view));
+  const isOutdated = refusal !== undefined || isLeaving(newest, view);
+  const outcome = reconcileProfile(newest, stored, world, isOutdated ? { caution: refusal?.caution } : undefined);
   const { status } = outcome;
   return refusal === undefined || status === undefined ? outcome : { ...outcome, status: asRefused(status, refusal) };
 }

@@ -7,6 +7,7 @@ import { encodeDocument, type ProfileDocument, profilePath, secretPath } from ".
 import type { DocumentChange } from "../model/feed.ts";
 import {
   endpointOf,
+  type ProfileCaution,
   type ProfileContent,
   partsOf,
   type ResolvedTemplate,
@@ -27,13 +28,13 @@ export interface StoredProfile {
 
 /**
  * Brings a Profile's documents in line with its object.
- * @param isOutdated its newest version is refused, or gone, and the object is the one before.
+ * @param newest its newest version, which is refused or gone, as far as it counts; then the object is the one before.
  */
 export function reconcileProfile(
   object: ProfileObject,
   stored: StoredProfile,
   world: ProfileWorld,
-  isOutdated = false,
+  newest?: { readonly caution: ProfileCaution | undefined },
 ): Outcome {
   const resolved = resolveProfile(object, world);
   const { content, secretTexts } = resolved;
@@ -44,16 +45,17 @@ export function reconcileProfile(
   const findings = isNew ? (world.losses?.(object, resolved, lastGood) ?? []) : resolved.findings;
   const keepsLastGood = findings.length > 0 && lastGood !== undefined;
   const known = keepsLastGood
-    ? withLocalBoot(withoutWithdrawn(lastGood, namespace, world), object, world)
+    ? cautious(withoutWithdrawn(lastGood, namespace, world), cautionIn(object), world)
     : { origin, uid, generation, revision, content };
-  const document = isOutdated || findings.length > 0 ? asOutdated(known) : known;
+  const document = newest !== undefined || findings.length > 0 ? asOutdated(known) : known;
+  const wanted = cautious(document, newest?.caution, world);
   const sync = keepsLastGood ? "servingLastGood" : "synced";
   const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
   return {
-    changes: documentChanges(object, document, stored, secretTexts),
+    changes: documentChanges(object, wanted, stored, secretTexts),
     status: { observedGeneration: generation, conditions: conditionsFor(told), configs: configsText(object) },
     told,
-    content: document.content,
+    content: wanted.content,
   };
 }
 
@@ -61,9 +63,9 @@ export function reconcileProfile(
 export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { uid, namespace } = refusal;
   const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
-  const document = before === undefined ? standIn(refusal) : asOutdated(withoutWithdrawn(before, namespace, world));
+  const kept = before && cautious(asOutdated(withoutWithdrawn(before, namespace, world)), refusal.caution, world);
   return {
-    changes: documentChanges(refusal, document, stored, new Map()),
+    changes: documentChanges(refusal, kept ?? standIn(refusal), stored, new Map()),
     status: refusedStatus(refusal, before !== undefined),
   };
 }
@@ -143,16 +145,29 @@ function documentChanges(
 }
 
 /**
- * The last good content, booted from disk where the newest version says so: whatever else is wrong with that version,
- * its machines are not to get the boot section before, which may install them.
+ * An older version, as careful as the newest one says, whatever else is wrong with that: its machines boot from disk if
+ * it says so, and wait if it says that booting installs.
  */
-function withLocalBoot(lastGood: ProfileDocument, { spec }: ProfileObject, world: ProfileWorld): ProfileDocument {
-  const { boot } = spec;
-  const { boot: before, grubScript, ...content } = lastGood.content;
-  const isSame = before?.kind === "local" && boot?.kind === "local" && before.local === boot.local;
-  if (boot?.kind !== "local" || isSame) return lastGood;
-  const revision = world.sha256(JSON.stringify([lastGood.revision, boot]));
-  return { ...lastGood, revision, content: { ...content, boot } };
+function cautious(
+  older: ProfileDocument,
+  { local, isInstall }: ProfileCaution = {},
+  { sha256 }: Pick<ProfileWorld, "sha256">,
+): ProfileDocument {
+  const { boot, grubScript, effect, ...content } = older.content;
+  const isLocal = boot?.kind === "local" && boot.local === local && grubScript === undefined;
+  const isNewLocal = local !== undefined && !isLocal;
+  const isNewInstall = isInstall === true && effect !== "Install";
+  if (!isNewLocal && !isNewInstall) return older;
+  const revision = sha256(JSON.stringify([older.revision, local, isInstall]));
+  const own = isNewLocal
+    ? { boot: { kind: "local", local } as const }
+    : { ...(boot && { boot }), ...(grubScript && { grubScript }) };
+  const mark = isInstall === true ? "Install" : effect;
+  return { ...older, revision, content: { ...content, ...(mark && { effect: mark }), ...own } };
+}
+
+function cautionIn({ spec: { boot, effect } }: ProfileObject): ProfileCaution {
+  return { ...(boot?.kind === "local" && { local: boot.local }), ...(effect === "Install" && { isInstall: true }) };
 }
 
 /** The last good content, less the parts whose Secret was taken away meanwhile. */

@@ -15,6 +15,7 @@ import { isDeepStrictEqual } from "node:util";
 import { unreachable } from "../lib/errors.ts";
 import { countingAtOnce } from "../model/at-once.ts";
 import type { GroupSpec } from "../model/group.ts";
+import type { ProfileCaution } from "../model/profile.ts";
 import {
   fileUid,
   type GroupObject,
@@ -234,9 +235,22 @@ function toRefusal(id: ObjectName, message: string, same: readonly Definition[])
   if (kind !== "Profile" && kind !== "Group") return undefined;
   const origin = same[0] === undefined ? "" : originOf(same[0]);
   const refusal = { kind, namespace, name, uid: fileUid(id), generation: 1, origin, message };
-  if (kind === "Profile") return refusal;
+  if (kind === "Profile") return { ...refusal, caution: cautionOf(same) };
   const isVague = same.length > 1 || same.some(hidesMachines);
   return { ...refusal, standIns: same.map(standInOf), ...(isVague && { hidesMachines: true }) };
+}
+
+/** Of a Profile that is defined twice, nobody knows which definition counts: all must say that it boots a disk. */
+function cautionOf(same: readonly Definition[]): ProfileCaution {
+  const all = same.map((definition): ProfileCaution => {
+    if (definition.kind === "refused") return definition.caution ?? {};
+    const spec = definition.object.kind === "Profile" ? definition.object.spec : undefined;
+    const isInstall = spec?.effect === "Install" && { isInstall: true as const };
+    return { ...(spec?.boot?.kind === "local" && { local: spec.boot.local }), ...isInstall };
+  });
+  const [first] = all;
+  const local = all.every((each) => each.local !== undefined) ? first?.local : undefined;
+  return { ...(local && { local }), ...(all.some(({ isInstall }) => isInstall) && { isInstall: true }) };
 }
 
 /** What can be read of a Group. */

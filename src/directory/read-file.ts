@@ -11,6 +11,7 @@ import { decodeUtf8 } from "../admission/secret-data.ts";
 import type { Position } from "../lib/position.ts";
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
+import type { ProfileCaution } from "../model/profile.ts";
 import { fileUid, type GroupObject, type ObjectName, type SourceObject } from "../model/source.ts";
 import { type FileProblem, wholeProblem } from "./file-problem.ts";
 import { readDocuments, type TextDocument, type TextStart, textBegin } from "./yaml-documents.ts";
@@ -29,6 +30,8 @@ export type Definition =
       readonly standIn?: GroupObject;
       /** As in `RefusedDocument`. */
       readonly hidesMachines?: true;
+      /** As in `RefusedDocument`. */
+      readonly caution?: ProfileCaution;
     };
 
 /** Where in a file an object is. */
@@ -261,11 +264,12 @@ function placeOf(file: string, { document, path }: Item): ItemPlace {
 }
 
 function toDefinition(
-  { name, standIn, hidesMachines }: RefusedDocument,
+  { name, standIn, hidesMachines, caution }: RefusedDocument,
   { origin, text, place }: { readonly origin: string; readonly text: string; readonly place: ItemPlace },
 ): Definition | undefined {
   if (name === undefined) return undefined;
-  const refused = { kind: "refused", name, origin, text, place, ...(hidesMachines && { hidesMachines }) } as const;
+  const read = { ...(hidesMachines && { hidesMachines }), ...(caution && { caution }) };
+  const refused = { kind: "refused", name, origin, text, place, ...read } as const;
   if (standIn === undefined) return refused;
   const meta = { namespace: name.namespace, name: name.name, uid: fileUid(name), generation: 1, origin };
   return { ...refused, standIn: { kind: "Group", ...meta, spec: standIn, refusal: text } };

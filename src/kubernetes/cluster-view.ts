@@ -180,10 +180,15 @@ export class ClusterView implements SourceView {
     const key = referenceKey({ kind, namespace, name });
     if (judgement?.refusal === undefined) this.#refusals.delete(key);
     else {
-      const { uid, generation, refusal: message, hidesMachines, object } = judgement;
+      const { uid, generation, refusal: message, hidesMachines, caution, object } = judgement;
       const refused = { kind, namespace, name, uid, generation, origin, message };
       const read = kind === "Group" && { standIns: [object?.kind === "Group" ? object.spec : undefined] };
-      this.#refusals.set(key, { ...refused, ...read, ...(hidesMachines && { hidesMachines }) });
+      this.#refusals.set(key, {
+        ...refused,
+        ...read,
+        ...(hidesMachines && { hidesMachines }),
+        ...(caution && { caution }),
+      });
     }
   }
 

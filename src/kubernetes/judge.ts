@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Admission, RefusedDocument } from "../admission/admission.ts";
 import type { Finding } from "../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import type { ProfileCaution } from "../model/profile.ts";
 import type { GroupObject, SourceObject } from "../model/source.ts";
 import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dropped-requirements.ts";
 import type { Held, HeldMeta } from "./mirror.ts";
@@ -23,6 +24,8 @@ export interface Judgement {
   readonly refusal?: string;
   /** As in `Refusal`. */
   readonly hidesMachines?: true;
+  /** As in `Refusal`. */
+  readonly caution?: ProfileCaution;
   readonly status: JsonObject;
   /** What was written of a Group's selector and did not come here. */
   readonly dropped: Dropped;
@@ -69,7 +72,9 @@ function judgeAnew(
   const refusal = verdict.kind === "refused" ? describe(verdict) : "it is of another group";
   const standIn = verdict.kind === "refused" ? toStandIn(verdict, meta, { generation, refusal }) : undefined;
   const hidesMachines = verdict.kind === "refused" && verdict.hidesMachines;
-  return { ...base, ...(standIn && { object: standIn }), refusal, ...(hidesMachines && { hidesMachines }) };
+  const caution = verdict.kind === "refused" ? verdict.caution : undefined;
+  const read = { ...(hidesMachines && { hidesMachines }), ...(caution && { caution }) };
+  return { ...base, ...(standIn && { object: standIn }), refusal, ...read };
 }
 
 /** Where everything of a cluster is found. */

@@ -116,6 +116,14 @@ export type TemplateSource = Serving &
 export const effects = ["Install", "Boot"] as const;
 export type Effect = (typeof effects)[number];
 
+/** What can be read of a Profile that is refused: both make its machines safer at once. */
+export interface ProfileCaution {
+  /** They boot from their own disk. */
+  readonly local?: LocalBoot;
+  /** Booting it overwrites disks. */
+  readonly isInstall?: true;
+}
+
 /** A Profile's spec after admission. */
 export interface ProfileSpec {
   readonly displayName?: string;

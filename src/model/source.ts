@@ -5,7 +5,7 @@
  */
 
 import type { GroupSpec } from "./group.ts";
-import type { ProfileSpec } from "./profile.ts";
+import type { ProfileCaution, ProfileSpec } from "./profile.ts";
 
 export type ObjectKind = "Profile" | "Group" | "ConfigMap" | "Secret";
 
@@ -93,6 +93,8 @@ export interface Refusal extends ObjectMeta, OwnName {
    * cannot be read.
    */
   readonly standIns?: readonly (GroupSpec | undefined)[];
+  /** Of a Profile. */
+  readonly caution?: ProfileCaution;
   /** Of a Group: its selector cannot be read whole, so nobody knows every machine that it names. */
   readonly hidesMachines?: true;
 }

@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GroupSpec } from "../../src/model/group.ts";
-import type { ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
+import type { ProfileCaution, ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
 import type { OwnName } from "../../src/model/source.ts";
 import { parseTemplate } from "../../src/render/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
@@ -233,4 +233,34 @@ describe("a Profile whose new version is broken in a part", () => {
     await under.clock.advance(1_000);
     expect(boots).toEqual(["kernel /assets/wipe", "local exit"]);
   });
+});
+
+describe("while the newest version of a Profile is refused", () => {
+  const refuse = (caution: ProfileCaution) =>
+    under.source.refuse(profile, "spec.bot: unknown", { caution }).tellChanged(profile);
+
+  it.each(["in view", "out of view"])(
+    "and boots from disk, that counts at once, with the version before %s",
+    async (where) => {
+      if (where === "out of view") under.source.drop(profile);
+      refuse({ local: "exit" });
+      await told("Profile/web", "Refused");
+      expect(boots).toEqual(["kernel /assets/wipe", "local exit"]);
+    },
+  );
+
+  it.each(["in view", "out of view"])("and installs, its machines wait, with the version before %s", async (where) => {
+    if (where === "out of view") under.source.drop(profile);
+    refuse({ isInstall: true });
+    await told("Profile/web", "Refused");
+    refuse({ isInstall: true, local: "exit" });
+    await expect.poll(() => boots).toEqual(["kernel /assets/wipe", "doubtful", "local exit"]);
+  });
+});
+
+it("a Profile that newly installs, and is broken in a part, has its machines wait", async () => {
+  const broken = { ...installing("/assets/new"), effect: "Install", templates: { generic: missing } } as const;
+  under.source.put(profileObject(broken)).tellChanged(profile);
+  await told("Profile/web", "TemplateNotFound");
+  expect(boots).toEqual(["kernel /assets/wipe", "doubtful"]);
 });
