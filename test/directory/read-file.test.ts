@@ -183,6 +183,16 @@ it.each([
   { name: "bytes that are not UTF-8", text: Uint8Array.of(0x61, 0xff, 0xfe), says: "The file is not UTF-8 text" },
   { name: "a NUL", text: "a: \0", says: "The file is not UTF-8 text" },
   {
+    name: "a comma is missing in braces",
+    text: "spec: {a: 1 b: 2}\n",
+    says: "a comma is missing inside brackets or braces",
+  },
+  {
+    name: "a comma is missing at a line's end in braces",
+    text: "spec: {\n  a: x\n  b: y\n}\n",
+    says: "is a colon missing, or a comma inside braces?",
+  },
+  {
     name: "an open bracket",
     text: "a: [1",
     says: "line 1, column 6: the indentation does not fit the lines above, or a bracket",
