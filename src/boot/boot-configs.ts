@@ -17,6 +17,7 @@ import { BootError } from "./boot-error.ts";
 import type { BootView, Machine } from "./boot-index.ts";
 import { type BootJob, BootMaker } from "./boot-maker.ts";
 import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
+import { type Asked, brokenConfig } from "./broken-config.ts";
 import { KeptConfigs } from "./kept-configs.ts";
 import type { BootGroup } from "./known-documents.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
@@ -92,7 +93,7 @@ export class BootConfigs {
   /** The files that a machine is told to boot; undefined when it is told none, or they take long to make. */
   bootFilesOf(machine: Machine): BootFiles | undefined {
     try {
-      return asBroken({ group: machine.group.id }, () =>
+      return asBroken({ ...machine, name: "ipxe" }, () =>
         this.#scripts.files(machine, ofMachine(this.#soon(), "files")),
       );
     } catch (error) {
@@ -105,17 +106,17 @@ export class BootConfigs {
     if (name === "metadata") {
       const group = this.#index.selectGroup(request.labels);
       return after(
-        asBrokenSoon({ group: group.id }, () => this.#metadata(group, request, make)),
+        asBrokenSoon({ group, profile: undefined, name }, () => this.#metadata(group, request, make)),
         (rendered) => ({ rendered, group: group.id, profile: undefined }),
       );
     }
     const machine = this.#index.select(request.labels);
-    const subject = { group: machine.group.id, profile: machine.profile.id };
+    const { group, profile } = machine;
     return after(
-      asBrokenSoon(subject, () => this.#renderFor(name, machine, request, make)),
+      asBrokenSoon({ group, profile, name }, () => this.#renderFor(name, machine, request, make)),
       (rendered) => {
-        if (rendered === undefined) throw new BootError("noPart", subject);
-        return { rendered, ...subject };
+        if (rendered === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
+        return { rendered, group: group.id, profile: profile.id };
       },
     );
   }
@@ -206,27 +207,21 @@ function sha256(text: string): string {
 }
 
 /** Turns a renderer's complaint into the reason that a machine is refused for. */
-function asBroken<Result>(
-  subject: { readonly group: string; readonly profile?: string },
-  render: () => Result,
-): Result {
+function asBroken<Result>(asked: Asked, render: () => Result): Result {
   try {
     return render();
   } catch (error) {
-    if (error instanceof RenderError) throw new BootError("broken", { ...subject, cause: error });
+    if (error instanceof RenderError) throw brokenConfig(error, asked);
     throw error;
   }
 }
 
 /** The same for what may be there later. */
-function asBrokenSoon<Result>(
-  subject: { readonly group: string; readonly profile?: string },
-  render: () => Soon<Result>,
-): Soon<Result> {
-  const result = asBroken(subject, render);
+function asBrokenSoon<Result>(asked: Asked, render: () => Soon<Result>): Soon<Result> {
+  const result = asBroken(asked, render);
   if (!(result instanceof Promise)) return result;
   return result.catch((error: unknown) =>
-    asBroken(subject, () => {
+    asBroken(asked, () => {
       throw error;
     }),
   );

@@ -42,7 +42,7 @@ export interface BootErrorSubject {
   readonly group?: string;
   /** `namespace/name` of its Profile. */
   readonly profile?: string;
-  /** What is wrong, where no cause says so: our own words, which quote nothing. */
+  /** What is wrong, in our own words, which quote no value. */
   readonly problem?: string;
   readonly cause?: unknown;
 }

@@ -26,7 +26,14 @@ export interface SentJob {
 
 export type ThreadAnswer =
   | { readonly made: Made }
-  | { readonly refused: { readonly reason: RenderReason; readonly position: TextPosition | undefined } };
+  | {
+      readonly refused: {
+        readonly reason: RenderReason;
+        readonly position: TextPosition | undefined;
+        readonly variable: string | undefined;
+        readonly field: string | undefined;
+      };
+    };
 
 /** Who waits. */
 export interface Customer {
@@ -138,6 +145,6 @@ type End = Awaited<ReturnType<JobThread<SentJob, ThreadAnswer>["run"]>>;
 function outcomeOf(end: End) {
   if (end.kind !== "answered") return { error: new RenderError("stopped"), isFinal: false };
   if ("made" in end.answer) return { made: end.answer.made };
-  const { reason, position } = end.answer.refused;
-  return { error: new RenderError(reason, position), isFinal: true };
+  const { reason, position, variable, field } = end.answer.refused;
+  return { error: new RenderError(reason, position, { variable, field }), isFinal: true };
 }

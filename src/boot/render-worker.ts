@@ -26,6 +26,7 @@ function answer({ job, metadataText, defaultsText, asked }: SentJob): ThreadAnsw
     return { made: maker.make(whole, new RenderBudget(), reads) };
   } catch (error) {
     if (!(error instanceof RenderError)) throw error;
-    return { refused: { reason: error.reason, position: error.position } };
+    const { reason, position, variable, field } = error;
+    return { refused: { reason, position, variable, field } };
   }
 }

@@ -3,7 +3,7 @@
 import { TextCache } from "../lib/text-cache.ts";
 import type { GroupSpec } from "../model/group.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
-import { bootTexts, fieldOf, type ProfileContent, partsOf, type TemplatePart } from "../model/profile.ts";
+import { bootTexts, fieldOf, isOfSecret, type ProfileContent, partsOf, type TemplatePart } from "../model/profile.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { RenderBudget } from "../render/template-limits.ts";
 import { TemplateNeeds, type VariableLookup } from "../render/template-needs.ts";
@@ -122,7 +122,7 @@ function configNeeds(
   return partsOf(templates).flatMap((part) => {
     const template = templates[part];
     if (template === undefined || template.kind === "broken" || template.raw) return [];
-    const isSecret = template.kind === "secret";
+    const isSecret = isOfSecret(template);
     const text = isSecret ? secretText(template.sha256) : template.text;
     return text === undefined ? [] : needy(part, `spec.${fieldOf(part)}`, reader.read(text, true), isSecret);
   });

@@ -13,13 +13,14 @@ import type { Labels } from "../model/labels.ts";
 import {
   endpointOf,
   fieldOf,
+  isOfSecret,
   type ProfileContent,
   partsOf,
   type ResolvedTemplate,
   type TemplatePart,
 } from "../model/profile.ts";
 import { reasonCodes } from "../render/reason-codes.ts";
-import { RenderError, renderReasons } from "../render/render-error.ts";
+import { RenderError } from "../render/render-error.ts";
 import { compileTemplate, type Template, type Variables } from "../render/template.ts";
 import { RenderBudget } from "../render/template-limits.ts";
 import { type AbsentVariable, TemplateNeeds } from "../render/template-needs.ts";
@@ -142,10 +143,10 @@ class Bench {
         },
       ];
     if (template.raw) return this.#verdicts.of(part, template, text).map((verdict) => finding(part, verdict));
-    const isSecret = template.kind === "secret";
+    const isSecret = isOfSecret(template);
     const absent = this.#absent(text, variables);
     if (absent !== undefined) {
-      const error = new RenderError("undefinedVariable", absent.at, absent.name);
+      const error = new RenderError("undefinedVariable", absent.at, { variable: absent.name });
       return [asCertain(finding(part, fromError(error, isSecret)))];
     }
     try {
@@ -234,9 +235,9 @@ function asCertain(found: TrialFinding): TrialFinding {
 }
 
 /** @param isSecret the template is: nothing of it is shown. */
-function fromError({ reason, position, variable }: RenderError, isSecret = false): Told {
-  const name = variable === undefined || isSecret ? "" : `: "${variable}"`;
-  const told = { severity: "broken", code: reasonCodes[reason], text: `${renderReasons[reason]}${name}` } as const;
+function fromError(error: RenderError, isSecret = false): Told {
+  const { reason, position } = error;
+  const told = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;
   return { ...told, ...(position && { position }) };
 }
 

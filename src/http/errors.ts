@@ -143,7 +143,8 @@ const textIsGone = "the text of a Secret is not in the store";
 /** Only what is broken needs a person; the rest is a machine's ordinary day, and the access log has it. */
 function bootReport({ reason, group, profile, problem, cause }: BootError): object | undefined {
   if (reason !== "broken") return undefined;
-  // A renderer's messages are our own and quote nothing.
-  if (cause instanceof RenderError) return { group, profile, reason: cause.reason, problem: cause.message };
+  if (cause instanceof RenderError) {
+    return { group, profile, reason: cause.reason, problem: problem ?? cause.message };
+  }
   return { group, profile, problem: problem ?? textIsGone };
 }

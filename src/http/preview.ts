@@ -17,7 +17,7 @@ import { Moment } from "../boot/moment.ts";
 import { type Warning, warningsOf } from "../boot/warnings.ts";
 import { Turns } from "../lib/slices.ts";
 import { type Labels, labelsFromQuery, sentLabels } from "../model/labels.ts";
-import { endpointOf, isGenericPart, partsOf, type TemplatePart, templateParts } from "../model/profile.ts";
+import { isGenericPart, isOfSecret, partAt, partsOf } from "../model/profile.ts";
 import type { Rendered } from "../render/rendered.ts";
 import { answerError } from "./errors.ts";
 
@@ -115,7 +115,7 @@ export class Previews {
     try {
       const configs = this.#options.configsOver(moment);
       const { rendered } = await configs.answer(name, { ...asked, userAgent: userAgents[name] ?? "" });
-      return answered(path, rendered, isOfSecret(name, moment));
+      return answered(path, rendered, showsSecret(name, moment));
     } catch (error) {
       // Anything else is a bug, and told as one.
       if (!(error instanceof BootError)) throw error;
@@ -142,21 +142,15 @@ function startOf(body: string): string {
   return body.length > maxShownLength ? body.slice(0, maxShownLength).toWellFormed() : body;
 }
 
-function isOfSecret(name: ConfigName, { profile }: Moment): boolean {
+function showsSecret(name: ConfigName, { profile }: Moment): boolean {
   const part = partAt(name);
-  return part !== undefined && profile?.content.templates[part]?.kind === "secret";
+  return part !== undefined && isOfSecret(profile?.content.templates[part]);
 }
 
 /** The six of every machine, and the parts that the Profile of this one names. */
 function configsOf({ profile }: Moment): readonly ConfigName[] {
   const parts = profile === undefined ? [] : partsOf(profile.content.templates).filter(isGenericPart);
   return [...configNames, ...parts];
-}
-
-/** Whose template a config is made of; undefined for those that have none. */
-function partAt(name: ConfigName): TemplatePart | undefined {
-  if (isGenericPart(name)) return name;
-  return templateParts.find((part) => endpointOf(part) === name);
 }
 
 /** What is the same for every request is kept in the moment's own Group; what is not, looked at the request. */

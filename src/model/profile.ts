@@ -94,6 +94,12 @@ export function endpointOf(part: TemplatePart): string {
   return part === "cloudConfig" ? "cloud" : part;
 }
 
+/** The part that machines get at this path, without the slash; undefined for what no template makes. */
+export function partAt(endpoint: string): TemplatePart | undefined {
+  if (isGenericPart(endpoint)) return endpoint;
+  return templateParts.find((part) => endpointOf(part) === endpoint);
+}
+
 /** What a generic config promises to be. */
 export type GenericFormat = "json";
 
@@ -158,6 +164,14 @@ export interface SecretTemplate extends Serving {
   readonly name: string;
   readonly key: string;
   readonly sha256: string;
+}
+
+/**
+ * True for a template from a Secret. Nothing of it is shown, nor what is rendered of it: what the template says, the names
+ * of its variables included, is for its machines alone.
+ */
+export function isOfSecret(template: ResolvedTemplate | undefined): template is SecretTemplate {
+  return template?.kind === "secret";
 }
 
 /** A Profile's content with every reference resolved: complete in itself, and served as a whole or not at all. */

@@ -26,10 +26,13 @@ export type FilledBoot = FilledKernel | { readonly kind: "local"; readonly local
  */
 export function renderBoot(boot: KernelBoot, variables: Variables, compile: (text: string) => Template): FilledKernel {
   const render = (text: string) => renderBootText(text, variables, compile);
-  const kernel = locationText(render(boot.kernel));
-  if (isBlank(kernel)) throw new RenderError("emptyKernel");
-  const initrd = boot.initrd.map((text) => locationText(render(text))).filter((text) => !isBlank(text));
-  const args = boot.args.map(render).filter((text) => !isBlank(text));
+  const location = (text: string) => locationText(render(text));
+  const kernel = within("kernel", location, boot.kernel);
+  if (isBlank(kernel)) throw new RenderError("emptyKernel").within("kernel");
+  const initrd = boot.initrd
+    .map((text, at) => within(`initrd[${at}]`, location, text))
+    .filter((text) => !isBlank(text));
+  const args = boot.args.map((text, at) => within(`args[${at}]`, render, text)).filter((text) => !isBlank(text));
   const length = [kernel, ...initrd, ...args].reduce((sum, filled) => sum + textOf(filled).length, 0);
   if (length > maxLength) throw new RenderError("bootTooLarge");
   return { kind: "kernel", kernel, initrd, args, efiInitrd: boot.efiInitrd };
@@ -44,6 +47,15 @@ export function renderBootText(text: string, variables: Variables, compile: (tex
   const pieces = compile(text).pieces(variables);
   const whole = oneLine(textOf(pieces));
   return hasValue(pieces) ? pieces : whole;
+}
+
+/** Renders the text of a field; an error says which. */
+function within<Result>(field: string, render: (text: string) => Result, text: string): Result {
+  try {
+    return render(text);
+  } catch (error) {
+    throw error instanceof RenderError ? error.within(field) : error;
+  }
 }
 
 function oneLine(text: string): string {

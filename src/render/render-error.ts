@@ -3,6 +3,7 @@
  * a library said, because templates and values may be secret and messages end in conditions and logs.
  */
 
+import { shown } from "../lib/visible.ts";
 import type { TextPosition } from "./text-position.ts";
 
 /** The catalogue: every reason with the sentence that tells what to do. */
@@ -53,6 +54,11 @@ export const renderReasons = {
 
 export type RenderReason = keyof typeof renderReasons;
 
+interface RenderErrorDetails {
+  readonly variable?: string | undefined;
+  readonly field?: string | undefined;
+}
+
 /** A template, or what it yields, cannot be used. */
 export class RenderError extends Error {
   override readonly name = "RenderError";
@@ -62,11 +68,15 @@ export class RenderError extends Error {
   /** Out of sight of logs: it is of the template, which may be secret. */
   readonly #variable: string | undefined;
 
-  constructor(reason: RenderReason, position?: TextPosition, variable?: string) {
-    super(describe(reason, position));
+  /** The text of a boot section in which it is, such as `args[2]`; undefined for other texts, and for the whole. */
+  readonly field: string | undefined;
+
+  constructor(reason: RenderReason, position?: TextPosition, { variable, field }: RenderErrorDetails = {}) {
+    super(`${renderReasons[reason]}${placeText(reason, position)}`);
     this.reason = reason;
     this.position = position;
     this.#variable = variable;
+    this.field = field;
   }
 
   /** Of undefinedVariable: the name that nothing defines, such as `disk.path`. For who knows that it may be shown. */
@@ -78,15 +88,30 @@ export class RenderError extends Error {
   get isOfResult(): boolean {
     return isOfResult(this.reason);
   }
+
+  /** The same, in a field of a boot section. */
+  within(field: string): RenderError {
+    return new RenderError(this.reason, this.position, { variable: this.#variable, field });
+  }
+
+  /** Without its place. @param isSecret the template is: nothing of it is shown, not even the name of a variable. */
+  sentence(isSecret: boolean): string {
+    const name = this.#variable === undefined || isSecret ? "" : `: "${shown(this.#variable)}"`;
+    return `${renderReasons[this.reason]}${name}`;
+  }
+
+  /** As `sentence`, with its place. */
+  problem(isSecret: boolean): string {
+    return `${this.sentence(isSecret)}${placeText(this.reason, this.position)}`;
+  }
 }
 
 function isOfResult(reason: RenderReason): boolean {
   return renderReasons[reason].startsWith("Read ");
 }
 
-function describe(reason: RenderReason, position: TextPosition | undefined): string {
-  const message = renderReasons[reason];
-  if (position === undefined) return message;
+function placeText(reason: RenderReason, position: TextPosition | undefined): string {
+  if (position === undefined) return "";
   const where = isOfResult(reason) ? " of the result" : "";
-  return `${message} (line ${position.line}, column ${position.column}${where})`;
+  return ` (line ${position.line}, column ${position.column}${where})`;
 }

@@ -142,7 +142,7 @@ class Evaluation {
   #printed(expression: Expression, scope: Scope): string {
     const value = this.#value(expression, scope);
     if (value === undefined && expression.kind === "path") {
-      throw new RenderError("undefinedVariable", expression.at, nameOf(expression));
+      throw new RenderError("undefinedVariable", expression.at, { variable: nameOf(expression) });
     }
     countValue(value, false, this.#budget);
     return textOf(value);

@@ -19,10 +19,14 @@ beforeEach(() => {
 });
 
 /** One group, role=web, whose metadata says os=debian. */
-function fill(content: Partial<ProfileContent>, metadata: Record<string, string> = { os: "debian" }): void {
+function fill(
+  content: Partial<ProfileContent>,
+  metadata: Record<string, string> = { os: "debian" },
+  args: readonly string[] = [],
+): void {
   index.replaced([
     profileDocument("lab/web", content),
-    groupDocument("lab/web", { selector: { role: "web" }, metadata }),
+    groupDocument("lab/web", { selector: { role: "web" }, metadata, args }),
     syncedDocument(),
   ]);
 }
@@ -89,6 +93,48 @@ describe("the boot section", () => {
     for (const name of ["ipxe", "grub"] as const)
       expect(() => render(name)).toThrow(expect.objectContaining({ reason: "broken", group: "lab/web" }));
     expect(render("generic")).toBe("fine");
+  });
+});
+
+describe("a variable that is not defined is named, with the field that prints it", () => {
+  const told = (field: string) => `${field}: Render template: variable is not defined: "disk.path" (line 1, column 3)`;
+  const absent = "{{disk.path}}";
+
+  it.each<[field: string, name: ConfigName, content: Partial<ProfileContent>, args?: readonly string[]]>([
+    ["spec.boot.kernel", "ipxe", { boot: { ...boot, kernel: absent } }],
+    ["spec.boot.initrd[1]", "grub", { boot: { ...boot, initrd: ["/a", absent] } }],
+    ["spec.boot.args[1]", "ipxe", { boot: { ...boot, args: ["a", absent] } }],
+    ["spec.args[1] of the Group", "grub", { boot }, ["b", absent]],
+    ["spec.boot.script", "ipxe", { boot: { kind: "script", script: absent } }],
+    ["spec.boot.grubScript", "grub", { boot, grubScript: absent }],
+    ["spec.cloudConfig", "cloud", { templates: { cloudConfig: { kind: "text", text: absent, raw: false } } }],
+    [
+      "spec.genericParts[user-data]",
+      "generic/user-data",
+      { templates: { "generic/user-data": { kind: "text", text: absent, raw: false } } },
+    ],
+  ])("%s", (field, name, content, args = []) => {
+    fill(content, { os: "debian" }, args);
+    expect(() => render(name)).toThrow(expect.objectContaining({ problem: told(field) }));
+  });
+
+  it("but for that of a template from a Secret", () => {
+    const path = secretPath("lab", "web", "00");
+    const template = { kind: "secret", raw: false, name: "s", key: "k", sha256: "00" } as const;
+    index.replaced([
+      profileDocument("lab/web", { templates: { ignition: template } }),
+      [path, absent],
+      groupDocument("lab/web", { selector: { role: "web" } }),
+      syncedDocument(),
+    ]);
+    const problem = "spec.ignition: Render template: variable is not defined (line 1, column 3)";
+    expect(() => render("ignition")).toThrow(expect.objectContaining({ problem }));
+  });
+
+  it("which is cut where it is long, and has no control character", () => {
+    fill({ templates: { generic: { kind: "text", text: `{{a${"b".repeat(1000)}}}`, raw: false } } });
+    const problem = expect.stringMatching(/^spec\.generic: Render template: variable is not defined: "ab{127}\.\.\." /);
+    expect(() => render("generic")).toThrow(expect.objectContaining({ problem }));
   });
 });
 

@@ -53,7 +53,7 @@ describe("the thread", () => {
     const { thread } = startThread();
     const outcome = await thread.run(job("a\n {{absent}}"), customer);
     expect(outcome).toMatchObject({
-      error: { reason: "undefinedVariable", position: { line: 2, column: 4 } },
+      error: { reason: "undefinedVariable", position: { line: 2, column: 4 }, variable: "absent" },
       isFinal: true,
     });
   });

@@ -56,6 +56,9 @@ const documents = [
     }),
   ] as const,
   [tombstonePath("mac", "52:54:00:00:00:02"), encodeDocument({ labels: [{ mac: "52:54:00:00:00:02" }] })] as const,
+  profileDocument("lab/lost", { templates: { cloudConfig: { ...secret, sha256: "01" } } }),
+  [secretPath("lab", "lost", "01"), "#cloud-config\npassword: {{hunter3}}\n"] as const,
+  groupDocument("lab/d", { selector: { zone: "d" }, profile: "lost" }),
   syncedDocument(),
 ];
 
@@ -166,8 +169,25 @@ describe("a preview", () => {
     expect(renderings.find(({ path }) => path === "/ignition")).toMatchObject({
       status: 500,
       body: "500 config broken\n",
-      problem: "Render template: variable is not defined (line 1, column 3)",
+      problem: 'spec.ignition: Render template: variable is not defined: "nowhere" (line 1, column 3)',
     });
+    expect((await ask(ops, "/preview?zone=a")).body).toContain('variable is not defined: "nowhere"');
+    await ask(machines, "/ignition?zone=a");
+    const line = 'spec.ignition: Render template: variable is not defined: \\"nowhere\\" (line 1, column 3)';
+    expect(logged.join("\n")).toContain(line);
+  });
+
+  it("names no variable of a template from a Secret, and neither does the log", async () => {
+    const { renderings } = await preview("zone=d");
+    expect(renderings.find(({ path }) => path === "/cloud")).toMatchObject({
+      status: 500,
+      problem: "spec.cloudConfig: Render template: variable is not defined (line 2, column 13)",
+    });
+    expect((await ask(machines, "/cloud?zone=d")).status).toBe(500);
+    expect(logged.filter((line) => line.includes("spec.cloudConfig: Render template"))).toHaveLength(1);
+    expect(
+      `${JSON.stringify(renderings)} ${(await ask(ops, "/preview?zone=d")).body} ${logged.join(" ")}`,
+    ).not.toContain("hunter3");
   });
 
   it("warns of configs that look at the request, and of no others", async () => {

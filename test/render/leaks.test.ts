@@ -63,6 +63,12 @@ it("an unusable boot section is told without quoting it", () => {
   expectNoLeak(() => renderBoot(boot, {}, compile));
 });
 
+it("a variable of a template from a Secret is not named", () => {
+  const error = renderErrorOf(() => render(`{{${secret}}}`, {}));
+  expect(error.sentence(true) + error.problem(true)).not.toContain(secret);
+  expect(error.problem(false)).toContain(`"${secret}"`);
+});
+
 function expectNoLeak(action: () => unknown): void {
   const error = renderErrorOf(action);
   expect(`${error.message} ${error.stack} ${JSON.stringify(error)}`).not.toContain(secret);
