@@ -22,6 +22,7 @@ import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
 import { asStoreUnavailable } from "./conditions.ts";
 import { Documents, type DocumentWrite } from "./documents.ts";
+import { earlyHolds } from "./early-holds.ts";
 import { Later } from "./later.ts";
 import { type Planned, Planner, type Step } from "./planner.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
@@ -67,6 +68,9 @@ const maxNamesPerStep = 256;
 // How many Groups name a Profile is for people, and 5,000 Groups may come one by one.
 const recountDelayMs = 1_000;
 
+// A first list that comes as it should is there sooner.
+const earlyHoldsDelayMs = 2_000;
+
 // Nobody but davit writes below /davit and to a status, so this is for what nobody thought of.
 const resyncMs = 10 * 60_000;
 /** So that many of them do not ask one API server at the same time for ever. */
@@ -82,6 +86,8 @@ export class Controller implements SourceListener {
   readonly #trials: Trials;
   readonly #planner: Planner;
   readonly #recounts: Later;
+  /** Heard of before the first list was whole. */
+  readonly #early: Later;
   readonly #vigil: TombstoneVigil;
   readonly #queue: WorkQueue<Work>;
   readonly #stepMetrics: StepMetrics;
@@ -116,6 +122,7 @@ export class Controller implements SourceListener {
       namespacesAt: (path) => this.#documents.namespacesAt(path),
     });
     this.#recounts = new Later({ clock, delayMs: recountDelayMs, due: (names) => this.#addAll(names) });
+    this.#early = new Later({ clock, delayMs: earlyHoldsDelayMs, due: (names) => this.#addAll(names) });
     this.#queue = new WorkQueue({
       clock,
       metrics,
@@ -137,6 +144,7 @@ export class Controller implements SourceListener {
     this.#stopping.abort();
     this.#queue.stop();
     this.#recounts.stop();
+    this.#early.stop();
     await this.#running;
     await this.#trials.stop();
     await this.#statuses.stop();
@@ -178,8 +186,12 @@ export class Controller implements SourceListener {
   }
 
   changed(names: readonly ObjectName[]): void {
-    // The first list covers whatever changes before it.
-    if (!this.#isListed) return;
+    // The first list covers whatever changes before it, but it may be long in coming.
+    if (!this.#isListed) this.#early.add(names);
+    else this.#addChanged(names);
+  }
+
+  #addChanged(names: readonly ObjectName[]): void {
     for (const name of names) {
       const isOwn = name.kind === "Profile" || name.kind === "Group";
       this.#queue.addTogether(isOwn ? [name] : this.#planner.dependentsOf(name));
@@ -201,8 +213,14 @@ export class Controller implements SourceListener {
     if (kinds.has("everything")) return await this.#syncEverything();
     const names = works.filter(isName);
     if (names.length === 0) return;
+    if (!this.#isListed) return await this.#holdEarly(names);
     if (!this.#isSynced) this.#planner.begin();
     this.#queue.retryLater(await this.#step(names));
+  }
+
+  async #holdEarly(names: readonly ObjectName[]): Promise<void> {
+    const writes = earlyHolds(names, this.#options.source.view, this.#documents);
+    if ((await this.#write(writes)) !== "written") this.#queue.retryLater(names);
   }
 
   /** Looks at everything now and then, and repairs what was changed from outside. */
