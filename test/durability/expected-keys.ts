@@ -71,8 +71,14 @@ function isAsKnown(path: string, known: Known, { keys, toMs }: Reading): boolean
     now.value === before.value &&
     now.modifiedIndex === before.modifiedIndex &&
     now.createdIndex === before.createdIndex &&
-    now.expiration === before.expiration
+    isLater(before, now)
   );
+}
+
+/** True when a key ends as late as it did, or later: the time in which davit was down does not count. */
+function isLater(before: StoredKey, now: StoredKey): boolean {
+  if (before.expiration === undefined || now.expiration === undefined) return before.expiration === now.expiration;
+  return endOf(now) >= endOf(before) - slackMs;
 }
 
 /** Those of the changes that an effect as a whole brings about. */
