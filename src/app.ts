@@ -267,7 +267,10 @@ export class App {
   }
 }
 
-/** What `/readyz?verbose` says of a store that cannot be written. Machines are answered: what is read is on disk. */
+/**
+ * What `/readyz?verbose` says of a store that cannot be written. Machines still get answers: what davit reads is on
+ * disk.
+ */
 const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
   writable: undefined,
   full: "no space is left on its disk, so changes take no effect: make room",

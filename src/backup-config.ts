@@ -75,7 +75,7 @@ export type BackupSource =
 export type BackupConfig = Omit<BackupValues, "store" | "dataDir" | "output"> & {
   readonly source: BackupSource;
   readonly output: string;
-  /** Whose token is shown to the store. */
+  /** Where the token for the store comes from. */
   readonly tokenFile: string | undefined;
 };
 

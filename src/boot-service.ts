@@ -232,7 +232,7 @@ export class BootService {
 
   async #openSigner(key: Omit<SignerOptions, "clock" | "log" | "metrics">): Promise<Signer> {
     const { log, clock, metrics } = this.#options;
-    // OpenPGP takes time and memory, which nobody shall pay who has no key.
+    // Without a key nobody pays for OpenPGP's time and memory.
     const { Signer: LoadedSigner } = await import("./sign/signer.ts");
     const part = key.option === "grub-signing" ? "grub-sign" : "sign";
     return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });

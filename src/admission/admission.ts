@@ -145,7 +145,7 @@ export class Admission {
   }
 }
 
-/** Whatever is meant by a value that is neither true nor false, it is no release. */
+/** A value that is neither true nor false does not release the machines. */
 function mayHold(hold: JsonValue | undefined): boolean {
   return hold !== undefined && hold !== null && hold !== false;
 }

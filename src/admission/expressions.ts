@@ -1,6 +1,6 @@
 /**
- * The expressions of a Group's selector: what no rule of a CRD can look at within the API server's budget. The CRD refuses
- * the same by bare schemas, whose words nobody understands; a test holds both against each other.
+ * Checks the expressions of a Group's selector, which no CRD rule can check within the API server's budget. The CRD
+ * refuses the same by bare schemas, with unclear messages; a test compares both.
  */
 
 import {

@@ -84,7 +84,7 @@ export function namesRule(names: readonly string[]): Rule {
   return { rule: `size(dyn(self)) == [${known}].filter(is, is).size()`, message: unknownFieldText(sorted) };
 }
 
-/** What is wrong with an object that has a field beyond these. */
+/** The message for an object with any other field. */
 export function unknownFieldText(names: readonly string[]): string {
   return `has a field that does not exist: remove it or correct its name to one of ${names.toSorted().join(", ")}`;
 }
@@ -119,8 +119,8 @@ const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
 };
 
 /**
- * For people, or for how the API server merges: nothing to check. int32 fields carry their own bounds. What `allOf` and
- * `not` say to the API server, which has no words for it, davit says in its own (expressions.ts).
+ * For people, or for how the API server merges: nothing to check. int32 fields carry their own bounds. expressions.ts
+ * checks what `allOf` and `not` say, with better messages.
  */
 const ignoredKeywords: ReadonlySet<string> = new Set([
   "description",

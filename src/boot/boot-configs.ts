@@ -38,7 +38,7 @@ export interface ConfigRequest {
   readonly rawQuery: string;
   /** Empty when the client tells none. */
   readonly userAgent: string;
-  /** Tells whose it is, where many ask for what takes long: not asked otherwise. Absent: nobody's. */
+  /** Returns whose request it is, asked only for slow configs. Absent: nobody's. */
   readonly client?: (() => string | undefined) | undefined;
 }
 
@@ -90,7 +90,7 @@ export class BootConfigs {
     return this.#configOf(name, request, this.#soon(request.client));
   }
 
-  /** The files that a machine is told to boot; undefined when it is told none, or they take long to make. */
+  /** The files that a machine boots; undefined when there are none, or when they take long to make. */
   bootFilesOf(machine: Machine): BootFiles | undefined {
     try {
       return asBroken({ ...machine, name: "ipxe" }, () =>

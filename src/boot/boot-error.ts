@@ -18,7 +18,7 @@ export const bootRefusals = {
   refused: "group refused",
   /** davit failed on the group's Profile, and has no older version of it. */
   failed: "profile could not be prepared",
-  /** Groups claim the machine alike and give it something else, and it is not for davit to pick one. */
+  /** Groups tie for the machine, so davit picks none. */
   tied: "groups tie",
   /** A label that names the machine is there, cannot be read, and Groups select by it. */
   unreadable: "identity not readable",

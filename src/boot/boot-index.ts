@@ -206,7 +206,9 @@ export class BootIndex implements FeedListener {
     return winner;
   }
 
-  /** @throws {BootError} ambiguous or unreadable: who says who it is, never boots as one that says nothing. */
+  /**
+   * @throws {BootError} ambiguous or unreadable: a machine with an unreadable name never boots as one without a name.
+   */
   #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined): void {
     const subject = group && { group: group.id };
     if (flaws.repeated.size > 0) throw new BootError("ambiguous", subject);
@@ -218,7 +220,7 @@ export class BootIndex implements FeedListener {
     return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
   }
 
-  /** True for a Group that is leaving, and has no copy which stays: a rename by create-then-delete never waits. */
+  /** True for a Group that is leaving without a copy that stays: a rename by create-then-delete never waits. */
   #mayBeGone(group: BootGroup, labels: Labels): boolean {
     if (!group.isLeaving) return false;
     const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);

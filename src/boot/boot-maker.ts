@@ -1,6 +1,6 @@
 /**
- * Makes what machines are answered of a Group, its Profile and a request, and knows nothing of where those are kept. So
- * the same code runs on the thread that answers machines and, for what takes long, on one of its own.
+ * Makes answers from a Group, its Profile and a request, and does not know where those are kept. So the same code runs
+ * on the thread that answers machines and, for slow configs, on a thread of its own.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -91,7 +91,7 @@ const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
 /** Lines that each request is compared with: more are made anew each time, where nobody waits. */
 const maxKeptLines = 2_000;
 
-/** So little work that nobody notices it; what takes more throws TooLongHere. */
+/** Work that is too little to notice; more throws TooLongHere. */
 export function shortBudget(): RenderBudget {
   return new RenderBudget(shortWork);
 }
@@ -130,7 +130,7 @@ export class BootMaker {
     }
   }
 
-  /** Remembers what another one found of a text that is served as it is. */
+  /** Remembers another thread's check of a text that is served as it is. */
   learn(job: BootJob, { rendered }: Made): void {
     if (job.kind === "part" && job.raw && rendered !== undefined) this.#checksOf(job).learn(job.text, rendered);
   }

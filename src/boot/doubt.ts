@@ -1,4 +1,4 @@
-/** Why it is not certain that a machine should get a Profile that installs. */
+/** Why a machine may not get a Profile that installs. */
 
 import type { Staleness } from "./freshness.ts";
 

@@ -1,6 +1,6 @@
 /**
- * How long ago it was proven that the documents are what the objects say. Whether that is too long for a Profile that
- * installs is asked with each request of one, so it costs a subtraction.
+ * How long ago it was proven that the documents match the objects. Each request for a Profile that installs checks
+ * this, so it costs only a subtraction.
  */
 
 import type { Clock } from "../lib/clock.ts";

@@ -1,5 +1,5 @@
 /**
- * What the boot service knows of Groups that were removed a moment ago: selectors and ranks that they had. It tells which
+ * What the boot service knows of Groups that were removed a moment ago: their selectors and ranks. It decides which
  * machines wait for them:
  *
  * - A Group that is removed stands in its place, so to say, until its tombstone ends: a machine that it selected waits
@@ -30,9 +30,9 @@ interface Place {
   readonly value: string;
 }
 
-/** A Group that was removed, as far as its tombstone tells. */
+/** A Group that was removed, as its tombstone records it. */
 interface GoneGroup extends Group {
-  /** False where an older version of davit left it, which tells of the selector alone. */
+  /** False for a tombstone of an older davit, which records only the selector. */
   readonly isRanked: boolean;
 }
 

@@ -1,7 +1,7 @@
 /**
- * What takes long to make, made beside the thread that answers machines: by one worker thread, one job after the other,
- * each within 10 s. Tenants have turns, and within a tenant clients, so that nobody waits for all of what another one
- * asks for; who asks for most is refused first, once half of the places are taken.
+ * Makes slow configs in one worker thread, one job after the other, each within 10 s, beside the thread that answers
+ * machines. Tenants take turns, and so do the clients of a tenant, so nobody waits for all jobs of another. Once half
+ * of the places are taken, the one with most jobs is refused first.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -42,7 +42,7 @@ export interface Customer {
   readonly client: string;
 }
 
-/** What came of a job, for whoever it is right. */
+/** The result of a job, for everyone to whom it applies. */
 export type Outcome = { readonly isOfRequest: boolean } & (
   | { readonly made: Made }
   | { readonly error: RenderError; readonly isFinal: boolean }
@@ -57,7 +57,7 @@ export interface RenderThreadOptions {
 /** A YAML text of the largest size takes two seconds. */
 const limitMs = 10_000;
 const maxWaiting = 64;
-// Machines of a rack ask for a minute or two.
+// The machines of a rack ask within a minute or two.
 const idleMs = 60_000;
 // The largest results and what is made on the way to them; V8 ends the thread there, not the process.
 const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 };
@@ -105,7 +105,7 @@ export class RenderThread {
     }
   }
 
-  /** Ends the thread; who waits is refused. Idempotent. */
+  /** Ends the thread and refuses waiting jobs. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#thread.stop();

@@ -1,6 +1,6 @@
 /**
- * Whether the objects are still on their way. Whoever fills a cluster or a directory may begin with the catch-all, and the
- * Groups that name machines come a moment later: until then an Install must take nobody by `matchAll`.
+ * Whether more objects may still arrive. A cluster or a directory that is being filled may have the catch-all before
+ * the Groups that name machines: until then no machine gets an Install by `matchAll`.
  */
 
 import type { Clock } from "../lib/clock.ts";

@@ -1,7 +1,7 @@
 /**
  * Decides where a config is made. Nearly all take less than a millisecond, and are made at once, on the thread that
- * answers machines. What takes longer than everybody may wait is begun again elsewhere; what is the same for every
- * request is made there once, however many ask, and a failure of that is remembered.
+ * answers machines. Slower ones start again in another thread. One that is the same for every request is made there
+ * once, and its failure is remembered.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -37,7 +37,7 @@ interface Known {
   failed: { readonly error: RenderError; readonly untilMs: number } | undefined;
 }
 
-/** What failed for want of time may do better later. */
+/** A job that ran out of time may succeed later. */
 const retryMs = 60_000;
 
 export class SlowWork {

@@ -46,7 +46,7 @@ const firstStepsOfBoot = [
   "",
 ];
 
-/** What is answered whatever the objects are: another machine's MAC shows what that one gets, and why. */
+/** These get an answer whatever the objects are: another machine's MAC shows what that machine gets, and why. */
 function linesToTry(boot: string, ops: Address): readonly string[] {
   return ["Try:", `  curl '${boot}/boot.ipxe'`, `  curl '${url(ops)}/preview?mac=52-54-00-a1-9c-ae'`, "", ""];
 }

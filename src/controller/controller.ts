@@ -9,8 +9,8 @@
  * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`; it stays for as long
  * as more Groups are expected to go or to come back, see `tombstone-vigil.ts`.
  *
- * It promises that nothing is removed on a half view: not what may be where the source cannot be read, and not because
- * a first list was empty, until a second one confirms it. It never answers a machine and never reads a request.
+ * It removes nothing on a half view: not what an unreadable part of the source may hold, and not because a first list
+ * was empty, until a second one confirms it. It never answers a machine and never reads a request.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -348,7 +348,7 @@ export class Controller implements SourceListener {
     return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
   }
 
-  /** At once, and before what else was found: nobody knows whom it concerns. What ends it is the next whole view. */
+  /** At once, and before anything else that was found: it may concern any machine. The next whole view ends it. */
   async #tellHalf(): Promise<void> {
     const before = this.#documents.synced();
     const isTold = before === undefined || before.half === true || !this.#options.source.view.isHalf;

@@ -1,5 +1,5 @@
 /**
- * Groups of one selector: who of them gets their machines. What is asked costs the same among ten of them and among ten
+ * Decides which Group of one selector gets their machines. A question costs the same among ten Groups and among ten
  * thousand, until one of them changes.
  */
 

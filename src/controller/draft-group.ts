@@ -1,8 +1,9 @@
 /**
  * From what is known of a Group to the documents that it wants: its newest version, and while that is refused the last
- * accepted one of the same uid, as far as both agree. Whoever is held by either version is held. Where they differ in the
- * machines or in the Profile, or the newest one does not say, the machines of both wait: nobody boots by a version that its
- * user meant to replace. A refused version with a selector of its own gets a document beside, the twin. Pure.
+ * accepted one of the same uid, as far as both agree. A machine that either version holds is held. If they differ in
+ * the machines or in the Profile, or the newest one does not say, the machines of both wait: no machine boots by a
+ * version that its user meant to replace. A refused version with a selector of its own gets a document beside, the
+ * twin. Pure.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -100,7 +101,7 @@ function firstRefused(
   return { ...provenanceOf(refusal), spec, refused: true };
 }
 
-/** In front of all that the version before was in front of, too. */
+/** It ranks before everything that the version before ranked before. */
 function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | undefined): GroupDocument {
   const priority = Math.max(spec.priority, accepted?.spec.priority ?? 0);
   return { ...provenanceOf(refusal), spec: { ...spec, priority: spec.matchAll ? 0 : priority }, refused: true };

@@ -1,8 +1,7 @@
 /**
- * Machines that may have Groups which nobody can read. A refused Group whose selector cannot be read whole may name any
- * machine of its namespace, and a namespace that is not heard of may have a Group of any machine at all. So an Install
- * waits that only a Group of many gives: one that names no machine. The machines of a namespace that is not heard of wait
- * all the same, since their Groups may be others by now.
+ * Machines that may have unreadable Groups. A refused Group whose selector cannot be read whole may name any machine of
+ * its namespace, and a lost namespace may have a Group of any machine. So an Install from a Group that names no machine
+ * waits. The machines of a lost namespace wait in any case, since their Groups may have changed.
  */
 
 import type { GroupDocument } from "../model/documents.ts";

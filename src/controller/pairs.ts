@@ -1,8 +1,8 @@
 /**
- * A Profile and its Groups as pairs: a newer version of either is not taken over where a Group that had all its configs
- * would lose one to a variable that nothing defines, whatever its machines ask. Then the Profile stays as a whole at its
- * last good content, or the Group at its last good metadata and arguments. Both are tried together first: a variable that
- * gets another name on both sides gets it in one step.
+ * A Profile and its Groups as pairs. davit does not take over a newer version of either if a Group that had all its
+ * configs would lose one to an undefined variable, whatever its machines ask. Then the Profile keeps its last good
+ * content as a whole, or the Group keeps its last good metadata and arguments. Both are tried together first: a
+ * variable that is renamed on both sides changes in one step.
  *
  * It compares names and renders nothing, so thousands of Groups take milliseconds. What it does not find is left to
  * the trials (`trials.ts`), which come after the step.
@@ -112,7 +112,7 @@ export class Pairs {
   }
 
   /**
-   * Brings a Group in line with its Profile: its document, and what its user has to know.
+   * Brings a Group's document and status in line with its Profile.
    * @param contents of the Profiles that this step changes, by their keys; else what is stored counts.
    */
   settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): Settled {
@@ -242,7 +242,7 @@ function keep({ stored }: PairedGroup, document: GroupDocument, needs: ProfileNe
   const older = mixed(spec, before);
   const [lack] = without(lacksOf(needs, spec), partsOf(lacksOf(needs, older)));
   if (lack === undefined) return undefined;
-  // Whoever was held stays so, as with a version that is refused.
+  // A machine that was held stays held, as with a version that is refused.
   const hold = spec.hold || before.hold;
   const kept: GroupDocument = { ...document, spec: { ...older, hold }, outdated: true };
   return { document: kept, lack };

@@ -1,6 +1,6 @@
 /**
- * Which machines would miss a Group: the values of identity labels that its selector names, or all that its selector
- * matches. Pure.
+ * Which machines would miss a Group: those of the identity labels in its selector, else all that the selector matches.
+ * Pure.
  *
  * Of a list of 5,000 addresses there is a tombstone for each, so that none of them may have the whole list: it tells the
  * one value, and of other long lists no more than their label.

@@ -1,11 +1,11 @@
 /**
- * The condition `Stalled`, by which kstatus (Flux, `helm --wait`) knows an object that waiting does not make ready. It is
- * true or absent: kstatus takes it for a failure, and an object without it that is not ready for one in progress. Pure.
+ * The condition `Stalled` tells kstatus (Flux, `helm --wait`) that waiting does not make an object ready. It is true or
+ * absent: kstatus reads it as a failure, and an object that is not ready and has none as in progress. Pure.
  */
 
 import type { ObjectStatus } from "../model/source.ts";
 
-/** What passes by itself, or when another object comes, or is meant. Every other reason is for a person. */
+/** Reasons that end by themselves or with another object, or that are intended. Any other reason needs a person. */
 const passing: ReadonlySet<string> = new Set([
   ...["ProfileNotFound", "TemplateNotFound"],
   ...["StoreUnavailable", "InternalError"],

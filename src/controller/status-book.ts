@@ -27,7 +27,7 @@ interface Entry {
   readonly ready: Readiness;
 }
 
-/** A Group that is held on purpose is neither: nobody has to be woken for it. */
+/** A Group that is held on purpose is neither: it must not raise an alert. */
 type Readiness = (typeof readinesses)[number];
 const readinesses = ["true", "false", "held"] as const;
 

@@ -24,7 +24,7 @@ export interface TombstoneVigilOptions {
 /** So many within the time of one tombstone are no longer machines that somebody takes out one at a time. */
 const massCount = 10;
 
-// Whoever may write in one namespace must not keep the machines of another one waiting, however often he changes his own.
+// Changes in one namespace must not keep the machines of another one waiting.
 const mostOfAnother = 4;
 
 // The slowest removal that was seen, kubectl's prune with 5 a second, takes 10,000 Groups in half an hour. Beyond it a

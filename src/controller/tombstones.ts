@@ -5,8 +5,8 @@
  * So however long a removal of thousands takes, nobody who was named gets a catch-all in between, or the Group that would
  * install the machine anew.
  *
- * A Group whose machines all had another one that outranks it leaves none: nobody misses it, and who may write a Group of no
- * effect must not have the machines of others wait.
+ * If another Group outranks it for all of its machines, a Group leaves none: no machine misses it, and a Group without
+ * effect must not make machines of others wait.
  *
  * Any other selector counts as gone, a narrower one as well: it may no longer match what the old one did. So does a
  * wider one: a Group by the name of another may have been meant for other machines. Of a list of values only those count
@@ -108,7 +108,7 @@ interface Buried extends Pick<TombstoneOptions, "sha256"> {
 
 class Graveyard {
   readonly #textAt: TombstoneOptions["textAt"];
-  /** What is to be written, by path, and whose it was last. */
+  /** What a step writes, by path, and the object that last left it. */
   readonly #stones = new Map<string, { readonly stone: TombstoneDocument | undefined; readonly namespace: string }>();
 
   constructor(textAt: TombstoneOptions["textAt"]) {

@@ -1,6 +1,6 @@
 /**
- * Deletions that wait: objects that nothing in the source shows any more, and that stay in effect since they may be where
- * the source cannot be read.
+ * Deletions that wait: objects that the source no longer shows stay in effect, since an unreadable part of it may hold
+ * them.
  */
 
 import type { Log } from "../lib/log.ts";

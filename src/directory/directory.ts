@@ -27,7 +27,10 @@ export interface DirectorySourceOptions {
   readonly log: Log;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
-  /** How long nothing may be looked at, from 1 on: without a watch, as on some network file systems, a change is that late. */
+  /**
+   * The longest time between two looks, from 1 on: without a watch, as on some network file systems, a change is that
+   * late.
+   */
   readonly rescanMs?: number;
 }
 
@@ -48,7 +51,7 @@ export class DirectorySource implements Source {
   readonly #lookLog: LookLog;
   readonly #ended = new AbortController();
   #looks = 0;
-  /** When the last look began that missed nothing. */
+  /** When the last complete look began. */
   #provenAtMs: number | undefined;
   #isStirred = false;
   #pause = new AbortController();

@@ -240,7 +240,7 @@ function toRefusal(id: ObjectName, message: string, same: readonly Definition[])
   return { ...refusal, standIns: same.map(standInOf), ...(isVague && { hidesMachines: true }) };
 }
 
-/** Of a Profile that is defined twice, nobody knows which definition counts: all must say that it boots a disk. */
+/** If a Profile is defined twice, any definition may count: all must say that it boots a disk. */
 function cautionOf(same: readonly Definition[]): ProfileCaution {
   const all = same.map((definition): ProfileCaution => {
     if (definition.kind === "refused") return definition.caution ?? {};

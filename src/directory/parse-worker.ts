@@ -22,7 +22,7 @@ export interface ParsedFile extends ReadFile {
   readonly signature: string | undefined;
   /** Of its bytes; empty where they were not read. */
   readonly digest: string;
-  /** It has the bytes of the request's digest: what it holds is not told again. */
+  /** It has the bytes of the request's digest, so the content is not sent again. */
   readonly isUnchanged?: true;
 }
 

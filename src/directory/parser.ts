@@ -60,7 +60,7 @@ export class Parser {
   async #parseBatch(batch: readonly ParseRequest[]): Promise<readonly ParsedFile[]> {
     if (this.#isStopped) return batch.map(unparsable);
     this.#worker ??= await this.#startWorker();
-    // One that was ended meanwhile says nothing any more.
+    // A thread that was ended meanwhile sends nothing more.
     if (this.#isStopped) return batch.map(unparsable);
     const answer = await ask(this.#worker, batch);
     if (answer !== undefined) return answer;

@@ -111,7 +111,7 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
   return text.endsWith("\n") ? read : { ...read, advice: [unendedProblem(path)] };
 }
 
-/** As a file that is still being written may be, which nobody can tell from one that always lacked it. */
+/** A file that is still being written may lack it, and so may a finished one: nothing distinguishes them. */
 function unendedProblem(file: string): FileProblem {
   return wholeProblem(
     file,
