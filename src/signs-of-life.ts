@@ -1,11 +1,11 @@
-/** How often each part gives a sign of life, so that nothing that is well is ever taken for stale. */
+/** How often each part gives a sign of life, so that no healthy part ever looks stale. */
 
 export interface SignsOfLife {
-  /** How long a directory may go without a look at it. */
+  /** The longest time between two looks at a directory. */
   readonly rescanMs: number;
   /** How long the watches of a cluster may be silent before the API server is asked. */
   readonly proveMs: number;
-  /** How often followers are told that nothing has changed. */
+  /** How often followers get a heartbeat. */
   readonly beatMs: number;
 }
 

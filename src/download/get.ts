@@ -1,6 +1,6 @@
 /**
- * GET over HTTP and HTTPS. Node's own `fetch` ends the process by an assertion of its parser where a server without
- * keep-alive is done before its answer is read; its older client has no such state.
+ * GET over HTTP and HTTPS. Node's own `fetch` ends the process by an assertion of its parser if a server without
+ * keep-alive closes before its answer is read; the older client does not.
  */
 
 import { get as getByHttp, type IncomingMessage } from "node:http";

@@ -2,9 +2,9 @@
  * The copy of the store's documents that a follower serves. It takes the protocol's lines and tells what they change,
  * a whole step at a time. Pure: it knows no sockets and no time.
  *
- * One rule stands above the protocol: a copy is never replaced by one that knows less. A copy knows most if a complete
- * sync made it, and least if no sync has finished. A store that was begun anew, or that lost its sync, is followed on the
- * side until it knows as much as the copy; until then the old copy is served.
+ * One rule comes before the protocol: a follower never replaces its copy by one that knows less. A copy knows most if a
+ * complete sync made it, and least if no sync has finished. If a store was begun anew, or lost its sync, the follower
+ * reads it into a second copy until that knows as much; until then it serves the old copy.
  */
 
 import { unreachable } from "../lib/errors.ts";

@@ -1,7 +1,7 @@
 /**
- * The store's monotonic clock, as far as a follower knows it. What the store says may be under way for any time, and a
- * connection that holds lines back must not make them look fresh. Only the first line has a bound: the store says it
- * after it was asked. From there on both clocks run alike, but for a little drift.
+ * The store's monotonic clock, as far as a follower knows it. A line may take any time to arrive, and a connection that
+ * delays lines must not make them look fresh. Only the first line has a bound: the store sends it after it was asked.
+ * From then on both clocks run alike, except for a little drift.
  */
 
 /** Clocks that nobody sets right differ by less: 200 ppm, 17 s a day. */

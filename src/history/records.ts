@@ -81,7 +81,7 @@ export class Records {
     noteStep(own.progress, seen);
   }
 
-  /** How many machines do not get on; yields whenever others should have their turn. */
+  /** How many machines do not finish booting; yields whenever other work should have its turn. */
   *stuck(nowMs: number): Generator<undefined, StuckMachines> {
     const slices = new Slices(sliceSize);
     let [looping, waiting] = [0, 0];

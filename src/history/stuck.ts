@@ -1,6 +1,6 @@
 /**
- * Machines that do not get on: those that begin to boot again and again, and those that wait for long. What is kept of
- * each is three numbers, as requests are taken over, so that counting them is quick.
+ * Machines that do not finish booting: those that boot repeatedly, and those that wait for long. Each has three
+ * numbers, updated by its requests, so that counting is quick.
  */
 
 /** Times are by the monotonic clock. */
@@ -8,7 +8,7 @@ export interface BootProgress {
   /** Boots lately: one for each, less one for each half an hour. */
   boots: number;
   lastBootMs: number;
-  /** Since when it is refused with 5xx, and nothing else; undefined while it is not. */
+  /** Since when it gets only 5xx; undefined while it gets anything else. */
   refusedSinceMs: number | undefined;
   lastRefusedMs: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Which hosts a request may name where the listener asks for no credentials: a web page can have its own name lead to
- * this address, and its visitor's browser then asks under that name. IP addresses and `localhost` are nobody's own.
+ * Which hosts a request may name if the listener asks for no credentials: a web page can make its own name resolve to
+ * this address, and its visitor's browser then sends that name. No web page owns an IP address or `localhost`.
  */
 
 import { isIP } from "node:net";

@@ -33,7 +33,7 @@ export interface AssetsOptions {
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
   /** Downloads at one time; the next one is told to come again. */
-  /** Tells whose a request is, where clients share. */
+  /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly maxStreams?: number;
 }

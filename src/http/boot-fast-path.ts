@@ -31,7 +31,7 @@ import {
 export interface BootFastPathOptions extends BootSigners {
   readonly configs: Configs;
   readonly accessLog: Pick<AccessLog, "follow">;
-  /** Tells whose a request is, where clients share. */
+  /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly large?: LargeBodies;
 }
@@ -64,7 +64,7 @@ export function bootFastPath(options: BootFastPathOptions): FastPath {
     const isSignature = form !== undefined;
     accessLog.follow(response, () => ({ method: "GET", path, route, machine, isSignature }));
     try {
-      // Asked for what is large or takes long: an address is not read in no time.
+      // Asked only for large or slow configs: reading an address takes time.
       const client = () => clients.ofRequest(request);
       const rendered = answerMachine(configs, { name, rawQuery, userAgent, client }, (found) => {
         machine = found;
@@ -121,7 +121,7 @@ interface Answer {
   readonly byteLength?: number | undefined;
 }
 
-/** The same text, as bytes that it has in common with others where it is long. */
+/** The same text as bytes; a long one shares them with other answers. */
 function sendable(rendered: Rendered, large: LargeBodies, response: WireResponse, client: () => Holder): Answer {
   const body = large.take(rendered, response, client);
   if (typeof body === "string") return rendered;

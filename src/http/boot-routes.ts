@@ -27,7 +27,7 @@ import {
 export interface BootRoutesOptions extends BootSigners {
   /** Finds a machine's config or throws BootError, which errors.ts turns into an answer. */
   readonly configs: Configs;
-  /** Tells whose a request is, where clients share. */
+  /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly large?: LargeBodies;
 }

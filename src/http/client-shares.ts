@@ -1,15 +1,15 @@
 /**
- * Whose a connection or a request is, where clients share what there is too little of. A client is an address; for IPv6
- * its /64, of which one machine can have every address.
+ * Which client a connection or a request belongs to, for limits by client. A client is an IPv4 address or an IPv6 /64,
+ * of which one machine can have every address.
  */
 
 import type { IncomingMessage } from "node:http";
 import { type BlockList, isIPv6 } from "node:net";
 
 export interface ClientsOptions {
-  /** Addresses that only the whole limit binds, such as a NAT's. */
+  /** Addresses without a limit by client, such as a NAT's. */
   readonly exempt?: BlockList | undefined;
-  /** Proxies whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` davit trusts. */
   readonly trustedProxies?: BlockList | undefined;
 }
 

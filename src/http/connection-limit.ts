@@ -30,9 +30,9 @@ const reservedFiles = 2_048;
 /** Supervisors, scrapers and people. */
 const maxOperators = 256;
 
-/** So long one that is turned away may take to ask, in order to be told. */
+/** How long a refused connection may take to send its request, to get its 503. */
 const farewellMs = 1_000;
-/** So many of them, as a part of all connections; more are closed without a word. */
+/** The share of all connections that may wait for their 503; more are closed at once. */
 const farewellShare = 1 / 16;
 
 /** The listeners, by who asks there: machines, clients of the store, operators. */

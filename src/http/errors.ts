@@ -85,7 +85,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   broken: 500,
 };
 
-// iPXE and GRUB wait that long and ask again, as often as they are told: a brake, and soon enough for who watches.
+// iPXE and GRUB wait that long and ask again, each time: a brake, and short enough for a person who watches.
 const retryAfterSeconds = 5;
 
 // Whoever wants a signature can do nothing without it, and may have it later: but what is withheld stays so.

@@ -52,7 +52,7 @@ export function sendRefusal(reply: FastifyReply, store: Store, error: StoreError
   return sendAnswer(reply, refusalAnswer(store, error));
 }
 
-/** Answers who may not come in; with a challenge where a token would do. */
+/** Refuses a client without valid credentials; with a challenge if a token would be accepted. */
 export function sendUnauthorized(reply: FastifyReply, store: Store, error: StoreError): FastifyReply {
   const challenge = error.refusal === "unauthorized" ? { "www-authenticate": tokenChallenge } : {};
   return sendRefusal(reply.headers({ ...corsHeaders, ...challenge }), store, error);

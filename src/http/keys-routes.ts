@@ -30,7 +30,7 @@ export interface KeysRoutesOptions {
   readonly clock: Clock;
   /** Of the same store. */
   readonly answers: KeyAnswers;
-  /** Tells whose a request is, where clients share. */
+  /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
   /** Of the listener. */
   readonly unsent?: UnsentAnswers;

@@ -1,7 +1,6 @@
 /**
- * What large answers take while their clients fetch them. A body that many machines are sent, or an event that many
- * watch, is in memory once, however many there are; all together take 128 MiB at most, and no client more of it than is
- * left free.
+ * The memory of large answers while their clients fetch them. A body that many machines get, or an event that many
+ * watch, is in memory once. All together take at most 128 MiB, and no client more of it than is left free.
  */
 
 import type { ServerResponse } from "node:http";

@@ -1,6 +1,6 @@
 /**
- * Who may have everything from the store's listener, the texts of Secrets among it: followers and backups. A door that
- * asks for credentials has looked at them already. Without one, the listener has to be on loopback, and who asks shows
+ * Who may read everything from the store's listener, even the texts of Secrets: followers and backups. A door that asks
+ * for credentials has already checked them. Without one, the listener must be on loopback, and the request must have
  * the local token of the data directory: other users of the computer reach loopback, too
  * (docs/decisions/0003-who-may-follow-a-store-and-when.md).
  */
@@ -17,7 +17,7 @@ export interface SecretsGuardOptions {
   readonly localToken: string;
 }
 
-/** Why a request gets nothing; undefined for one that may go on. */
+/** Why a request is refused; undefined for one that may continue. */
 export type SecretsGuard = (request: IncomingMessage) => StoreError | undefined;
 
 /** Makes the guard of a listener. */

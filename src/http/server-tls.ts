@@ -19,7 +19,7 @@ export interface TlsMaterial {
   readonly expiresAtMs: number;
 }
 
-// Whoever records connections and gets the key later reads nothing: every cipher has forward secrecy.
+// Every cipher has forward secrecy: recorded connections stay unreadable even with the key.
 const secrecy = {
   minVersion: "TLSv1.2",
   ciphers: [

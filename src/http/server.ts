@@ -68,7 +68,7 @@ export interface ServerOptions {
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
   /** Turns connections beyond a number away. */
   readonly connections?: Pick<ConnectionLimitOptions, "maxConnections" | "clients" | "onRefused"> | undefined;
-  /** Counts the answers that clients do not read, and refuses who has too many. */
+  /** Counts unread answers, and refuses clients with too many. */
   readonly unsent?: UnsentAnswers;
   /** Called first for each request that reached HTTP; it must not answer. */
   readonly observe?: (request: FastifyRequest, reply: FastifyReply) => void;
@@ -159,7 +159,7 @@ export function createServer(options: ServerOptions): HttpServer {
   return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
 }
 
-/** A connection that is turned away is told so when it asks, and so is a client that does not read. */
+/** Answers 503 to refused connections when they ask, and to clients that do not read. */
 function refusalFirst(
   listener: RequestListener,
   limit: ConnectionLimit | undefined,

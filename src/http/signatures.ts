@@ -21,7 +21,7 @@ export interface BootSigners {
   readonly grubSigner?: BootSigner | undefined;
 }
 
-/** Who signs what is at a path, such as `/grub`; undefined for nobody. */
+/** The signer of a path, such as `/grub`; undefined for none. */
 export function signerAt({ signer, grubSigner }: BootSigners, path: string): BootSigner | undefined {
   return path === "/grub" ? (grubSigner ?? signer) : signer;
 }
@@ -43,7 +43,7 @@ const contentTypes = {
 } as const satisfies Record<SignatureForm, string>;
 
 export interface SignatureRoutesOptions extends BootSigners {
-  /** Tells whose a request is, where clients share. */
+  /** Returns the client of a request, for limits by client. */
   readonly clients: Clients;
 }
 

@@ -114,7 +114,7 @@ export class StoreDoor {
     return isEnough(access, method) ? "admitted" : "forbidden";
   }
 
-  /** Cuts this answer when the token of its request is taken away, or has expired, while it goes on. */
+  /** Cuts this answer when the token of its request is removed or expires meanwhile. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
     const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
     if (token === undefined) return;
@@ -141,7 +141,7 @@ export class StoreDoor {
     }
   }
 
-  /** Tokens of ServiceAccounts end by time, which nobody reports. */
+  /** Tokens of ServiceAccounts expire without an event. */
   async #watchExpiry(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stopping;

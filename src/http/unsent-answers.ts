@@ -1,8 +1,8 @@
 /**
- * Answers that their clients do not read. What the network does not take at once stays in memory until it does: for each
- * listener that is 128 MiB at most, and no client has more of it than is left free. A client that has is answered 503
- * until it reads, and beyond the whole limit the answers of whoever has most are cut. An answer that the network takes at
- * once, as nearly all are, costs a look at one number.
+ * Unread answers. What the network does not take at once stays in memory until it does: at most 128 MiB for each
+ * listener, and for no client more than is left free. A client with more is answered 503 until it reads. Beyond the
+ * whole limit the answers of the client with most are cut. Nearly all answers leave at once, and cost a look at one
+ * number.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";

@@ -5,8 +5,8 @@
  * that nobody takes a reference that is still being read for one that leads nowhere. An object that davit cannot
  * understand keeps its last version, too. One of another uid is no version before.
  *
- * What is gone is known by kind and namespace: from a list that was read whole, of a namespace that is there. A refused
- * object keeps itself and nothing else, since a list has every object, be it good or bad.
+ * Deletions are known by kind and namespace: from a list that was read whole, of a namespace that is there. A refused
+ * object holds back only its own deletion, since a list has every object, good or bad.
  */
 
 import { isDeepStrictEqual } from "node:util";

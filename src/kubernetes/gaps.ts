@@ -1,10 +1,10 @@
 /**
- * Gaps in what was heard of the API server, after which it may have gone back to an older state, as it does when its etcd
- * is restored from a backup.
+ * Gaps in the watches of the API server, after which it may have gone back to an older state, such as when its etcd is
+ * restored from a backup.
  *
- * A watch that goes on from a version tells nothing of what was lost before it and of what came in its place: not when that
- * version is still to come, and not when it was reached again meanwhile. So after a gap there is a list, and nothing that
- * was held is known to be in it, whatever version it carries.
+ * A watch that continues from a version does not show what was lost before it, or what replaced that: not when that
+ * version is still to come, and not when it was reached again meanwhile. So after a gap davit lists anew, and trusts no
+ * object that it held, whatever its version.
  */
 
 import { isJsonObject } from "../model/json.ts";

@@ -4,8 +4,9 @@
  * catch-all of one namespace would take a machine that by now has a Group of its own in another. So while one of them is
  * not heard, changes wait, and machines get the last state that was whole.
  *
- * They do not wait for ever for one namespace of several, such as one whose rights were withdrawn. It is given up as lost
- * when it was not heard for a minute in which another one was: then its own machines wait, and nobody else's changes.
+ * They do not wait for ever for one namespace of several, such as one whose rights were withdrawn. A namespace is lost
+ * when it was not heard for a minute in which another one was: then its own machines wait, and changes of the others do
+ * not.
  */
 
 import type { Clock } from "../lib/clock.ts";

@@ -267,7 +267,7 @@ export class ObjectWatch<Value> {
     }
     if (signal.aborted) return;
     const durationMs = clock.monotonicMs() - startedMs;
-    // Somebody who goes ends his watches, too.
+    // Whoever stops also ends the watches.
     if (durationMs < seconds * 1_000) this.#beginAnew();
     if (!hasEvents && durationMs < shortWatchMs) {
       throw new WatchFailure("short", "the watch ended as soon as it had begun");

@@ -61,7 +61,7 @@ interface Written {
 export const statusPace = { perSecond: 150, burst: 3_000 } as const;
 const maxWrites = 8;
 const retryDelays = { firstMs: 1_000, capMs: 60_000 };
-/** Somebody else who writes it as well, such as a davit of another version, shall not be met each time. */
+/** Another writer, such as a davit of another version, must not cause a rewrite each time. */
 const repairDelays = { firstMs: 1_000, capMs: 300_000 };
 const repairsResetMs = 600_000;
 /** What an API server without priority and fairness tells whoever it has no place for, and more than one pause of it. */

@@ -1,4 +1,4 @@
-/** What the person who runs davit reads of an error of the disk, in place of the system's own words. */
+/** The message for an error of the disk, instead of the system's own words. */
 
 import { codeOf } from "./errors.ts";
 

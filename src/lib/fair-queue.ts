@@ -1,7 +1,7 @@
 /**
- * A queue in which nobody waits for another one's many: who waits is told by names, from the widest to the narrowest,
- * such as a tenant and a client of his. Each name of a level has its turn after all others of that level; within the
- * last level, first come is first served.
+ * A queue in which nobody waits for all items of another. Names say who waits, from the widest to the narrowest, such
+ * as a tenant and one of its clients. The names of a level take turns; within the last level, first come is first
+ * served.
  */
 
 interface Line<Item> {

@@ -1,4 +1,4 @@
-/** Whether other users of the computer may read or write what belongs to one of them. The group may be trusted. */
+/** Whether other users of the computer may read or write a path. Its group is trusted. */
 
 import { stat } from "node:fs/promises";
 

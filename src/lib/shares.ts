@@ -1,7 +1,7 @@
 /**
- * Who holds how much of something that there is a bounded amount of. Nobody may hold more than is left free: one alone
- * gets half, each of three a quarter, and there is always room for somebody who holds little. So nothing is refused
- * before half of it is in use, and then those are refused who hold most.
+ * Who holds how much of a bounded amount. Nobody may hold more than is left free: one alone gets half, each of three a
+ * quarter, and there is always room for a small holder. So nothing is refused before half is in use, and then those
+ * with most are refused.
  */
 
 export interface SharesOptions {

@@ -1,6 +1,6 @@
 /**
- * Who gets a machine that several Groups match alike: with equal priority and counts, the same keys and operators, and
- * another outcome. A name never decides.
+ * Decides between Groups that tie for a machine: equal priority and counts, the same keys and operators, and another
+ * outcome. A name never decides.
  *
  * - Of one namespace: none of them.
  * - Of several namespaces: the one that claimed the machine first. None, where that is not known.

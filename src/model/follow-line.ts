@@ -1,5 +1,5 @@
 /**
- * What the store tells its followers: newline-delimited JSON, one object a line. A follower asks with the cluster, the
+ * What the store sends its followers: newline-delimited JSON, one object a line. A follower sends the cluster, the
  * index and the run that it has, and gets either everything (`dump`) or what it lacks (`resume`):
  *
  *   {"kind":"dump","cluster":"<id>","nowMs":T}      forget everything; what follows is all there is

@@ -65,7 +65,7 @@ export interface GroupState {
   readonly tied?: boolean;
   /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
   readonly outdated?: true;
-  /** It names no machine, and a Group that does may be where nobody can read it: an Install waits. */
+  /** It names no machine, and an unreadable Group may name one: an Install waits. */
   readonly doubted?: true;
   /** Nothing in the source defines it, as far as that can be read: an `Install` waits. */
   readonly leaving?: true;
@@ -87,7 +87,7 @@ export interface LaterClaim {
   readonly values: readonly string[];
 }
 
-/** Why nobody gets a Group whom it selects. The first that applies. */
+/** Why its machines are refused: the first reason that applies. */
 export type Barrier = "withheld" | "tied" | "refused" | "held";
 
 /** A Group made ready for selection. */

@@ -95,17 +95,17 @@ export interface Refusal extends ObjectMeta, OwnName {
   readonly standIns?: readonly (GroupSpec | undefined)[];
   /** Of a Profile. */
   readonly caution?: ProfileCaution;
-  /** Of a Group: its selector cannot be read whole, so nobody knows every machine that it names. */
+  /** Of a Group: its selector cannot be read whole, so it may name further machines. */
   readonly hidesMachines?: true;
 }
 
 /** What a source holds now. */
 export interface SourceView {
-  /** False while part of the source cannot be read: objects may exist of which nobody knows. */
+  /** False while part of the source cannot be read: unknown objects may exist. */
   readonly complete: boolean;
   /**
-   * True while part of the source cannot be read and nobody can name what is in it: any machine may have an object there.
-   * A refused object that has a name is none of that.
+   * True while part of the source cannot be read and its objects are unknown: any machine may have one there. A refused
+   * object with a name does not count.
    */
   readonly isHalf: boolean;
   readonly problems: readonly SourceProblem[];

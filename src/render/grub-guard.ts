@@ -1,6 +1,6 @@
 /**
- * Configs that one machine alone goes by. GRUB takes any config with a good signature, whoever it was made for: without a
- * guard the installer of one machine would be as good on every other.
+ * Configs for one machine only. GRUB runs any config with a good signature, whatever machine it was made for: without a
+ * guard the installer of one machine would run on every other.
  *
  * A guard fails closed. A GRUB that lacks a command or a variable takes the machine for another one.
  */

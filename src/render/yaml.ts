@@ -69,7 +69,7 @@ function quietly(text: string): Document.Parsed | undefined {
   try {
     return composeDocument(text);
   } catch {
-    // Then there is no place to be told.
+    // Then there is no place to report.
     return undefined;
   }
 }

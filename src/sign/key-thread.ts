@@ -1,7 +1,7 @@
 /**
  * The main thread's side of one signing key: a worker thread that signs, and is started anew should it die. It gets few
- * orders at a time, so that turns are decided as late as can be (`signing-queue.ts`). Whoever waits for a thread that dies
- * is refused, not forgotten.
+ * orders at a time, so that turns are decided as late as possible (`signing-queue.ts`). If the thread dies, all who
+ * wait for it are refused.
  */
 
 import { Worker } from "node:worker_threads";
@@ -118,7 +118,7 @@ export class KeyThread {
     } catch (cause) {
       this.#worker = undefined;
       const failed = new SigningError("failed", { cause });
-      // A thread that does not start would be waited for anew by each of them.
+      // Else each of them would wait anew for a thread that does not start.
       this.#refuseQueued(failed);
       this.#end(order.id, failed);
     }

@@ -6,7 +6,7 @@ export const signingRefusals = {
   expired: "signing key expired",
   /** More signatures are asked for than are made. */
   busy: "too many signatures",
-  /** It would also be one of a GRUB script that the request wrote. */
+  /** The signature would also be good for a GRUB script that the request wrote. */
   withheld: "not signed, since it repeats what the request says",
   /** The thread that signs died, or says that it cannot. */
   failed: "signing failed",

@@ -1,7 +1,7 @@
 /**
  * Who waits for a signature, and whose turn it is. Bodies that no request changes have a lane of their own, since many
- * machines may need one: the two lanes take turns, and within a lane clients do. So nobody waits for all that another
- * client asks for, and whoever asks for most is refused first, once half of a lane's places are taken.
+ * machines may need one. The two lanes take turns, and so do the clients of a lane. So nobody waits for all requests of
+ * another client. Once half of a lane's places are taken, the client with most is refused first.
  */
 
 import { FairQueue } from "../lib/fair-queue.ts";
