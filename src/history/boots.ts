@@ -19,7 +19,13 @@ export interface PastBoot {
 export type BootEnd =
   /** It was answered in full: nothing more was asked for. */
   | { readonly kind: "answered"; readonly stage: string }
-  | { readonly kind: "refused"; readonly stage: string; readonly status: number }
+  | {
+      readonly kind: "refused";
+      readonly stage: string;
+      readonly status: number;
+      /** As the request has it. */
+      readonly refusal: number;
+    }
   /** The client was gone before it had everything. */
   | {
       readonly kind: "cut";
@@ -99,7 +105,7 @@ function stageText({ stage, isHead, status, isCut }: StagedRequest): string {
 
 function endOf(last: StagedRequest | undefined): BootEnd {
   assert(last !== undefined, "a boot has a request");
-  const { stage, status, sentBytes, ofBytes } = last;
-  if (status >= firstRefusal) return { kind: "refused", stage, status };
+  const { stage, status, refusal, sentBytes, ofBytes } = last;
+  if (status >= firstRefusal) return { kind: "refused", stage, status, refusal };
   return last.isCut ? { kind: "cut", stage, sentBytes, ofBytes } : { kind: "answered", stage };
 }

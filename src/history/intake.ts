@@ -43,6 +43,8 @@ const headMark = 1 << 16;
 const cutMark = 1 << 17;
 const queryMark = 1 << 18;
 const pathMark = 1 << 19;
+const refusalShift = 20;
+const refusalMask = 0x1f;
 const statusMask = 0xffff;
 
 export class Intake {
@@ -141,6 +143,7 @@ export class Intake {
       sentBytes: this.#float(at, float.sent),
       ofBytes: Number.isNaN(ofBytes) ? undefined : ofBytes,
       isCut: (marks & cutMark) !== 0,
+      refusal: (marks >> refusalShift) & refusalMask,
       query: (marks & queryMark) === 0 ? undefined : this.#texts.text(queryStart, pathStart),
     };
     this.#dropOldest();
@@ -181,11 +184,12 @@ export class Intake {
   }
 }
 
-function marksOf({ status, isHead, isCut, query, path }: ToldRequest): number {
+function marksOf({ status, isHead, isCut, refusal, query, path }: ToldRequest): number {
   return (
     status |
     (isHead ? headMark : 0) |
     (isCut ? cutMark : 0) |
+    (refusal << refusalShift) |
     (query === undefined ? 0 : queryMark) |
     (path === undefined ? 0 : pathMark)
   );

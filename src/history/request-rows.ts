@@ -30,6 +30,8 @@ export interface SeenRequest {
   readonly ofBytes: number | undefined;
   /** The client was gone before it had the whole answer. */
   readonly isCut: boolean;
+  /** Why it was refused, by a number that means something to the recorder; 0 to 31, 0 for no reason. */
+  readonly refusal: number;
 }
 
 /** A request as it is kept. */
@@ -63,6 +65,8 @@ const float = { started: 0, lastStarted: 1, duration: 2, sent: 3, of: 4 } as con
 const word = { newer: 10, endpoint: 11, path: 12, group: 13, address: 14, labels: 15, marks: 16, times: 17 } as const;
 const headMark = 1 << 16;
 const cutMark = 1 << 17;
+const refusalShift = 20;
+const refusalMask = 0x1f;
 const statusMask = 0xffff;
 
 export class RequestRows {
@@ -222,6 +226,7 @@ export class RequestRows {
       status: marks & statusMask,
       isHead: (marks & headMark) !== 0,
       isCut: (marks & cutMark) !== 0,
+      refusal: (marks >> refusalShift) & refusalMask,
       times: this.#word(row, word.times),
     };
   }
@@ -251,6 +256,6 @@ export class RequestRows {
 /** From this status on the client was refused. */
 const firstRefusal = 400;
 
-function marksOf({ status, isHead, isCut }: SeenRequest): number {
-  return status | (isHead ? headMark : 0) | (isCut ? cutMark : 0);
+function marksOf({ status, isHead, isCut, refusal }: SeenRequest): number {
+  return status | (isHead ? headMark : 0) | (isCut ? cutMark : 0) | (refusal << refusalShift);
 }

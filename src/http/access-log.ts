@@ -6,6 +6,7 @@
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { BootRefusal } from "../boot/boot-error.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
@@ -31,6 +32,8 @@ export interface RequestedMachine {
   readonly group?: string | undefined;
   /** `namespace/name`. */
   readonly profile?: string | undefined;
+  /** Why the machine gets nothing. */
+  readonly refusal?: BootRefusal | undefined;
 }
 
 export interface AccessLogOptions {

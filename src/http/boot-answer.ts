@@ -38,7 +38,7 @@ export function answerMachine(
   const refused = (error: unknown): never => {
     tell(
       error instanceof BootError
-        ? { labels, rawQuery, group: error.group, profile: error.profile }
+        ? { labels, rawQuery, group: error.group, profile: error.profile, refusal: error.reason }
         : { labels, rawQuery },
     );
     throw error;

@@ -4,6 +4,7 @@ import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../history/b
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../history/history-view.ts";
 import { toRfc3339 } from "../lib/clock.ts";
 import type { Labels } from "../model/labels.ts";
+import { refusalOf } from "./refusal-numbers.ts";
 
 /** Everything about some machines; boots with the latest first. */
 export function machinesJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
@@ -66,7 +67,13 @@ function machineJson({ labels, addresses, lastSeenAtMs }: MachineHistory): objec
 
 function bootJson({ requests, group, line, end }: PastBoot): object {
   const { startedAtMs, endedAtMs } = spanOf(requests);
-  return { startedAt: toRfc3339(startedAtMs), endedAt: toRfc3339(endedAtMs), group, line, end };
+  return { startedAt: toRfc3339(startedAtMs), endedAt: toRfc3339(endedAtMs), group, line, end: endJson(end) };
+}
+
+function endJson(end: BootEnd): object {
+  if (end.kind !== "refused") return end;
+  const { refusal, ...told } = end;
+  return { ...told, reason: refusalOf(refusal) };
 }
 
 function requestJson(request: PastRequest, stage: string): object {
@@ -80,6 +87,7 @@ function requestJson(request: PastRequest, stage: string): object {
     labels: Object.fromEntries(request.labels),
     group,
     status,
+    reason: refusalOf(request.refusal),
     bytes: sentBytes,
     ofBytes,
     isCut,
@@ -112,7 +120,7 @@ function bootText(boot: PastBoot, stageOf: StageOf): string {
     return [
       `+${seconds(request.startedAtMs - startedAtMs)}`.padStart(12),
       stage.padEnd(12),
-      String(request.status),
+      statusText(request),
       request.isCut ? `cut, ${bytesText(request)}` : bytesText(request),
       `${tenths(request.durationMs)} ms`,
       times,
@@ -129,10 +137,15 @@ function endText(end: BootEnd): string {
     case "answered":
       return `last: ${end.stage}, answered in full`;
     case "refused":
-      return `stopped at ${end.stage}: ${end.status}`;
+      return `stopped at ${end.stage}: ${statusText(end)}`;
     case "cut":
       return `stopped in ${end.stage}: ${bytesText(end)} sent, then the client was gone`;
   }
+}
+
+function statusText({ status, refusal }: Pick<PastRequest, "status" | "refusal">): string {
+  const reason = refusalOf(refusal);
+  return reason === undefined ? String(status) : `${status} ${reason}`;
 }
 
 function bytesText({ sentBytes, ofBytes }: Pick<PastRequest, "sentBytes" | "ofBytes">): string {

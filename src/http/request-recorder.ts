@@ -1,7 +1,9 @@
 /** From a finished request of the boot listener to what the history keeps of it. */
 
 import type { ServerResponse } from "node:http";
+import type { BootRefusal } from "../boot/boot-error.ts";
 import type { History } from "../history/history.ts";
+import { refusalNumber } from "./refusal-numbers.ts";
 import { WireResponse } from "./response-headers.ts";
 
 /** Takes finished requests in. */
@@ -14,7 +16,9 @@ export interface EndedRequest {
   readonly path: string;
   /** As metrics name it. */
   readonly endpoint: string;
-  readonly machine: { readonly rawQuery: string; readonly group?: string | undefined } | undefined;
+  readonly machine:
+    | { readonly rawQuery: string; readonly group?: string | undefined; readonly refusal?: BootRefusal | undefined }
+    | undefined;
   /** By the monotonic clock. */
   readonly startedMs: number;
   readonly durationMs: number;
@@ -53,6 +57,7 @@ export function recordRequest(recorder: Recorder, response: ServerResponse, ende
     sentBytes: isHead ? 0 : isCut ? takenBytes : (announcedBytes ?? takenBytes),
     ofBytes: announcedBytes,
     isCut,
+    refusal: refusalNumber(machine?.refusal),
     query: machine?.rawQuery,
   });
 }

@@ -58,7 +58,7 @@ it("a boot goes on after a request that took longer than the gap", () => {
 describe("where a boot stopped", () => {
   it.each<[name: string, requests: readonly string[], expected: object]>([
     ["at what was answered last", ["ipxe", "k"], { kind: "answered", stage: "k" }],
-    ["at a refusal", ["ipxe", "ignition 500"], { kind: "refused", stage: "ignition", status: 500 }],
+    ["at a refusal", ["ipxe", "ignition 500"], { kind: "refused", stage: "ignition", status: 500, refusal: 0 }],
     ["in a transfer", ["ipxe", "k cut"], { kind: "cut", stage: "k", sentBytes: 40, ofBytes: 100 }],
   ])("%s", (_name, requests, expected) => {
     expect(bootsOf(past(requests), plainStage)[0]?.end).toEqual(expected);

@@ -39,6 +39,7 @@ describe("a request", () => {
         status: 200,
         isHead: false,
         isCut: false,
+        refusal: 0,
         times: 1,
         durationMs: 2,
         sentBytes: 100,

@@ -21,6 +21,7 @@ export function seen(endpoint: string, given: Partial<ToldRequest> = {}): ToldRe
     sentBytes: 100,
     ofBytes: 100,
     isCut: false,
+    refusal: 0,
     query: undefined,
     ...given,
   };

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
+import { type BootRefusal, bootRefusals } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { History } from "../../src/history/history.ts";
 import { accessLog } from "../../src/http/access-log.ts";
@@ -14,6 +15,7 @@ import { bootFastPath } from "../../src/http/boot-fast-path.ts";
 import { bootRoutes } from "../../src/http/boot-routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { historyRoutes } from "../../src/http/history-routes.ts";
+import { refusalNumber, refusalOf } from "../../src/http/refusal-numbers.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
@@ -44,6 +46,7 @@ beforeEach(async () => {
       boot: { ...davit, kernel: "{{davit.url}}/assets/linux", initrd: ["--name main /assets/initrd.img"] },
       templates: { ignition },
     }),
+    groupDocument("lab/held", { profile: "linux", selector: { mac: "52:54:00:00:00:03" }, hold: true }),
     groupDocument("lab/node", { profile: "linux", selector: { mac: "52:54:00:00:00:01" } }),
     syncedDocument(),
   ]);
@@ -120,6 +123,47 @@ describe("a boot is shown as one line", () => {
       .toMatch(/ipxe 404 -> assets\/absent 404\n +stopped at assets\/absent: 404\n/);
   });
 });
+
+it("a refusal has its reason, as a preview names it", async () => {
+  const held = "mac=52-54-00-00-00-03";
+  await ask(port, `/ignition?mac=52-54-00-00-00-04`);
+  for (const target of ["/ipxe", "/ipxe", "/ipxe"]) await ask(port, `${target}?${held}`);
+  await expect.poll(async () => (await shown(`?${held}`)).body).toContain("ipxe 503 x3\n  stopped at ipxe: 503 held\n");
+  const { body } = await shown(`?${held}`);
+  expect(body).toMatch(/\+0\.000 s {2}ipxe +503 held {2}\d+ bytes .* 3 times within /);
+  expect((await shown()).body).toContain("(stopped at ipxe: 503 held)\n");
+  expect((await shown("?mac=52-54-00-00-00-04")).body).toContain("stopped at ignition: 404 noMatch\n");
+  const ofHeld = JSON.parse((await shown(`?${held}`, "application/json")).body);
+  expect(ofHeld.machines[0].boots[0]).toMatchObject({
+    end: { kind: "refused", stage: "ipxe", status: 503, reason: "held" },
+    requests: [{ status: 503, reason: "held", times: 3 }],
+  });
+  expect(ofHeld.machines[0].boots[0].end).not.toHaveProperty("refusal");
+});
+
+it("a machine that is refused for another reason has another line", async () => {
+  const history = new History({ clock: systemClock, metrics: createMetrics("1") });
+  for (const refusal of [1, 1, 2, 0]) history.record(seen("ipxe", { query: machine, status: 503, refusal }));
+  const [past] = (await history.current()).recent(1);
+  history.stop();
+  expect(past?.requests.map(({ refusal, times }) => [refusal, times])).toEqual([
+    [1, 2],
+    [2, 1],
+    [0, 1],
+  ]);
+});
+
+it("every reason has a number that the history can keep", () => {
+  for (const reason of Object.keys(bootRefusals)) {
+    const number = refusalNumber(isRefusal(reason) ? reason : undefined);
+    expect([number > 0 && number < 32, refusalOf(number)]).toEqual([true, reason]);
+  }
+  expect([refusalNumber(undefined), refusalOf(0)]).toEqual([0, undefined]);
+});
+
+function isRefusal(text: string): text is BootRefusal {
+  return Object.hasOwn(bootRefusals, text);
+}
 
 it("JSON is for who accepts it", async () => {
   await ask(port, `/ipxe?${machine}`);
