@@ -88,7 +88,7 @@ const shortWork = 300_000;
 const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
 /** Some 15 ms of YAML, which takes two seconds for each MiB, and 3 ms of JSON. */
 const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
-/** Lines that each request is compared with: more are made anew each time, where nobody waits. */
+/** The most lines that each request is compared with. More are made anew each time, in the other thread. */
 const maxKeptLines = 2_000;
 
 /** Work that is too little to notice; more throws TooLongHere. */

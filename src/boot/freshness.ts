@@ -24,7 +24,10 @@ export class Freshness {
     this.#startMs = options.clock.monotonicMs();
   }
 
-  /** Tells whom to ask; until then nothing is proven. @param provenAtMs monotonic, undefined before there was a proof. */
+  /**
+   * Sets the source of the proof; until then nothing is proven. @param provenAtMs monotonic, undefined before there was
+   * a proof.
+   */
   provenBy(provenAtMs: () => number | undefined): void {
     this.#provenAtMs = provenAtMs;
   }

@@ -2,11 +2,11 @@
  * What the boot service knows of Groups that were removed a moment ago: their selectors and ranks. It decides which
  * machines wait for them:
  *
- * - A Group that is removed stands in its place, so to say, until its tombstone ends: a machine that it selected waits
- *   rather than get one that ranks behind it, and never waits for one that outranks it. That one won before, and wins now.
+ * - A removed Group keeps its rank until its tombstone ends: a machine that it selected waits rather than get a Group
+ * that ranks behind it. It never waits for a Group that outranks it: that one won before, and wins now.
  * - Where the Group named its machines, one that asks for as much of the same labels takes them at once all the same, such
  *   as the one that takes its place under another name, unless it has a lower priority or installs.
- * - Where it did not, no more than an Install waits.
+ * - Where it did not, only an Install waits.
  *
  * A look at them costs the same however many machines were named.
  */

@@ -38,7 +38,7 @@ export type ThreadAnswer =
 /** Who waits. */
 export interface Customer {
   readonly namespace: string;
-  /** The client's address; empty when nobody tells. */
+  /** The client's address; empty when unknown. */
   readonly client: string;
 }
 

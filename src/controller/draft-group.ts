@@ -116,8 +116,8 @@ function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
 
 /**
  * What is stored of a Group on which davit failed. The version before stays only where nothing else than metadata
- * differs; else a stand-in takes its place, which has its machines wait: whoever was held, or given another Profile, must
- * not boot as before.
+ * differs; else its machines wait by a stand-in: a machine that was held, or given another Profile, must not boot as
+ * before.
  */
 export function groupStandIn(given: KnownGroup): GroupDocument | undefined {
   const known = withoutHidden(given);

@@ -36,14 +36,14 @@ export class HiddenMachines {
     return (before === 0) !== (names.size === 0);
   }
 
-  /** True when other namespaces are not heard of than when this was asked last: every Group is to be marked anew. */
+  /** True when the set of lost namespaces has changed since the last call: every Group must be marked anew. */
   takeUnheard(): boolean {
     const before = this.#unheard;
     this.#unheard = [...this.#source.view.unheard].toSorted().join();
     return this.#unheard !== before;
   }
 
-  /** A Group's document, marked where its machines have to wait, or may be those of a Group that nobody can read. */
+  /** A Group's document, marked where its machines have to wait, or may be those of an unreadable Group. */
   mark(document: GroupDocument, namespace: string, group: Group): GroupDocument {
     const { unheard } = this.#source.view;
     const isHidden = this.#hidden.has(namespace) || unheard.size > 0;

@@ -97,7 +97,7 @@ interface Draft {
 }
 
 export class Planner {
-  /** What makes machines wait that may have Groups which nobody can read. */
+  /** What makes machines with possibly unreadable Groups wait. */
   readonly hidden: HiddenMachines;
   /** Stored objects whose deletion waits. */
   readonly withheld: Withheld;

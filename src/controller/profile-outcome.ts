@@ -21,7 +21,7 @@ interface Around {
   readonly faults: Faults;
 }
 
-/** Plans a Profile. Of one that is out of view everything stays, though it installs nobody. */
+/** Plans a Profile. One that is out of view keeps everything, but installs no machine. */
 export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
   const { view, world, faults } = around;
   const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);

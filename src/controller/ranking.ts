@@ -57,7 +57,7 @@ export class Ranking {
   readonly #losses = new Losses();
   /** Who lost to Groups that went or changed. */
   readonly #freed = new Set<string>();
-  /** Who has machines in common with a rival: whoever comes or goes may decide between them. */
+  /** Groups that share machines with a rival: a Group that comes or goes may decide between them. */
   readonly #rivalled = new Set<string>();
   /** How many Groups the standings of this step may still be compared with. */
   #left: number = comparisons.ofStep;
@@ -228,7 +228,7 @@ function shadowedBy(by: Group): Standing {
   return { kind: "shadowed", by };
 }
 
-/** A tie first, which is the worse, then by names: equal facts are told alike. */
+/** Ties first, since they are worse, then by names: equal facts give equal texts. */
 function compareStandings(a: Standing, b: Standing): number {
   return textOf(a) < textOf(b) ? -1 : 1;
 }

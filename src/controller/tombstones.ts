@@ -2,8 +2,8 @@
  * Tombstones: a Group that is removed, or gets another selector, leaves some in the step that removes it: one for each value
  * of the identity labels that its selector names, else one for the selector. Until it ends, the boot service answers 503 to
  * a machine that the old selector matches and whose winner ranks behind the Group that left it (`boot/known-tombstones.ts`).
- * So however long a removal of thousands takes, nobody who was named gets a catch-all in between, or the Group that would
- * install the machine anew.
+ * So however long a removal of thousands takes, no named machine gets a catch-all in between, or the Group that would
+ * install it anew.
  *
  * If another Group outranks it for all of its machines, a Group leaves none: no machine misses it, and a Group without
  * effect must not make machines of others wait.

@@ -4,7 +4,7 @@
  * From then on both clocks run alike, except for a little drift.
  */
 
-/** Clocks that nobody sets right differ by less: 200 ppm, 17 s a day. */
+/** Clocks that are never corrected differ by less: 200 ppm, 17 s a day. */
 const maxDrift = 0.0002;
 
 export class StoreClock {

@@ -88,7 +88,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
 // iPXE and GRUB wait that long and ask again, each time: a brake, and short enough for a person who watches.
 const retryAfterSeconds = 5;
 
-// Whoever wants a signature can do nothing without it, and may have it later: but what is withheld stays so.
+// A machine that needs a signature cannot go on without it, and may get it later. A withheld one stays withheld.
 const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
   expired: 503,
   busy: 503,

@@ -1,6 +1,6 @@
 /**
  * `GET /davit/v1/follow`, on the store's listener: the documents below `/davit` for a boot service in another process,
- * the texts of Secrets among them. What is sent is told in `model/follow-line.ts`. Who may ask is the guard's matter.
+ * the texts of Secrets among them. `model/follow-line.ts` describes the lines. The guard decides who may ask.
  */
 
 import type { FastifyPluginAsync, FastifyReply } from "fastify";

@@ -23,7 +23,7 @@ export interface FollowStreamsOptions {
   readonly clock: Clock;
   /** Monotonic: what the source said by then is in the store, at least; undefined before it was heard. */
   readonly provenAtMs: () => number | undefined;
-  /** How often a follower is told that nothing has changed; `heartbeatMs` unless given. */
+  /** How often a follower gets a heartbeat; `heartbeatMs` unless given. */
   readonly beatMs?: number | undefined;
   readonly history?: FollowHistoryOptions;
   readonly maxFollowers?: number;

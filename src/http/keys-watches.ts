@@ -68,7 +68,7 @@ export class OpenWatches {
     return isTaken;
   }
 
-  /** Of a large event there is one copy, whoever watches it. */
+  /** A large event has one copy for all its watchers. */
   #sendLarge(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
     const held = this.#large.hold(event, watchedEventBody(event), () => this.#unsent.holderOf(response));
     if (held === undefined) {

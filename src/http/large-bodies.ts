@@ -15,7 +15,7 @@ const largeBytes = 64 * 1024;
 
 const presetLimitBytes = 128 * 1024 * 1024;
 
-/** Bytes that are being sent, and what is to be called once this answer of them has ended. */
+/** Bytes that are being sent, and the function to call when this answer has ended. */
 export interface Held {
   readonly bytes: Buffer;
   readonly release: () => void;

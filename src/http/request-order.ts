@@ -20,7 +20,7 @@ const maxWaitingInAll = 16_384;
  * it are out, a watch among them.
  *
  * While more than 100 wait, nothing more is read from their connection. Behind a watch it is cut instead: as nothing is
- * read, nobody would learn that its client has gone. It is cut, too, when its client has more that wait, on all its
+ * read, davit would not notice that its client has gone. It is cut, too, when its client has more that wait, on all its
  * connections, than others leave free.
  * @param clients tells whose a connection is.
  */

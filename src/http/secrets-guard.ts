@@ -10,7 +10,7 @@ import { StoreError } from "../store/refusal.ts";
 import { holdsToken, tokenDigest, tokenOf } from "./bearer-tokens.ts";
 
 export interface SecretsGuardOptions {
-  /** True when the listener's door lets nobody in without credentials. */
+  /** True when the listener's door asks for credentials. */
   readonly doorAsks: boolean;
   readonly isLoopback: boolean;
   /** That of the data directory. */

@@ -267,7 +267,7 @@ export class ObjectWatch<Value> {
     }
     if (signal.aborted) return;
     const durationMs = clock.monotonicMs() - startedMs;
-    // Whoever stops also ends the watches.
+    // A server that goes away also ends its watches.
     if (durationMs < seconds * 1_000) this.#beginAnew();
     if (!hasEvents && durationMs < shortWatchMs) {
       throw new WatchFailure("short", "the watch ended as soon as it had begun");

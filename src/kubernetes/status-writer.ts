@@ -64,7 +64,7 @@ const retryDelays = { firstMs: 1_000, capMs: 60_000 };
 /** Another writer, such as a davit of another version, must not cause a rewrite each time. */
 const repairDelays = { firstMs: 1_000, capMs: 300_000 };
 const repairsResetMs = 600_000;
-/** What an API server without priority and fairness tells whoever it has no place for, and more than one pause of it. */
+/** The pause that an API server without priority and fairness asks of clients that it cannot serve, or more. */
 const throttledMs = 1_000;
 
 /** How a write ended. */

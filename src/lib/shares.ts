@@ -28,7 +28,7 @@ export class Shares {
     return this.#held.get(holder) ?? 0;
   }
 
-  /** True when a holder may take so much more. @param holder undefined for one whom only the whole limit binds. */
+  /** True when a holder may take so much more. @param holder undefined for one without a share of its own. */
   admits(holder: string | undefined, amount = 1): boolean {
     const free = this.#limit - this.#total - amount;
     if (free < 0) return false;

@@ -1,7 +1,7 @@
 /**
- * What counts of an object while nobody knows whether all of it, or of the others, is there: nothing but what makes
- * machines wait. A Group that is held, or that loses machines, is held; all else waits. So no half of a change gives a
- * machine anything that the whole would not, whatever it lacks. Pure.
+ * What counts of an object while it, or others, may be incomplete: only what makes machines wait. A Group that is held,
+ * or that loses machines, is held; all else waits. So no half of a change gives a machine anything that the whole would
+ * not, whatever it lacks. Pure.
  */
 
 import { toRequirement } from "./expression.ts";

@@ -22,7 +22,7 @@ import { traitsOf } from "./tenant-rank.ts";
 export interface Contest<Entry extends Group> {
   /** Undefined where no Group matches. */
   readonly winner: Entry | undefined;
-  /** Groups that nothing but their names puts behind the winner: with any of them, nobody gets the machine. */
+  /** Groups that only their names put behind the winner: with any of them, no Group gets the machine. */
   readonly rivals: readonly Entry[];
 }
 

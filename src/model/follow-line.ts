@@ -11,8 +11,8 @@
  *                                                   nothing else has changed up to N
  *
  * `run` is the start of the store that made change N. An older store has none, and neither has a store whose last change
- * was made by one: who then asks without a run gets a dump. A dump ends with a commit, too, so nobody takes half of one
- * for the whole.
+ * was made by one: a follower that then asks without a run gets a dump. A dump ends with a commit, too, so half of one
+ * never counts as whole.
  *
  * `nowMs` is the store's monotonic clock, and `provenMs` a time of it: what the source's objects said then is up to N. It
  * is absent until the store has heard its source, and both are in a store that is older.

@@ -1,4 +1,4 @@
-/** What boards and network cards are told apart by: MAC addresses and UUIDs, in one form each. */
+/** The identities of boards and network cards: MAC addresses and UUIDs, in one form each. */
 
 /** A MAC address in lower case with colons: 6, 8 (EUI-64) or 20 (InfiniBand) bytes. */
 export type MacAddress = string & { readonly brand: "MacAddress" };
@@ -44,9 +44,9 @@ export function isUuidPrefix(text: string): boolean {
 const wholeUuid = "00000000-0000-0000-0000-000000000000";
 
 /**
- * UUIDs that many boards share, since nobody gave them one of their own: firmware of AMI and Insyde in both byte orders,
- * Dell boards without a service tag, and samples. The list is short on purpose. It has what FOG (fogproject) refuses and
- * what several inventory tools refuse alike.
+ * UUIDs that many boards share, since the vendor set none: firmware of AMI and Insyde in both byte orders, Dell boards
+ * without a service tag, and samples. The list is short on purpose. It has what FOG (fogproject) refuses and what
+ * several inventory tools refuse alike.
  */
 const sharedUuids: ReadonlySet<string> = new Set([
   "00000000-0000-0000-0000-000000000000",

@@ -61,7 +61,10 @@ export function labelsFromQuery(rawQuery: string): Labels {
   return read.labels;
 }
 
-/** The labels as the machine said them, to be shown: also a uuid that names nobody, and a serial that cannot be read. */
+/**
+ * The labels as the machine said them, to be shown: also a uuid that names no machine, and a serial that cannot be
+ * read.
+ */
 export function sentLabels(labels: Labels): ReadonlyMap<string, string> {
   return labels.flaws?.sent ?? labels;
 }

@@ -6,7 +6,7 @@ export interface Rendered {
   readonly byteLength?: number | undefined;
   /** Some of it is the request's, and could be more than data to GRUB: a signature would let it be run. */
   readonly isUnsigned?: true;
-  /** It says nothing of the request: whoever asks for it gets the same. Absent: nobody knows. */
+  /** It has nothing of the request: every request gets the same. Absent: unknown. */
   readonly isShared?: true;
 }
 

@@ -51,8 +51,8 @@ function blockStep(tag: string): "open" | "close" | "else" | "other" {
 }
 
 /**
- * The work is not wrong, but longer than it may be where it was begun: on the thread that answers everybody. Whoever
- * granted so little begins it again elsewhere.
+ * The work is not wrong, but too long for the thread that answers all machines. The caller that granted so little
+ * starts it again in another thread.
  */
 export class TooLongHere extends Error {
   override readonly name = "TooLongHere";

@@ -114,7 +114,7 @@ export class Signer {
   }
 
   /**
-   * Counts a text that nobody gets a signature of.
+   * Counts a text whose signature is withheld.
    * @throws {SigningError} withheld, always.
    */
   withhold(): never {

@@ -10,7 +10,7 @@ import { SigningError } from "./signing-error.ts";
 
 /** Who asks for a signature, and of what. */
 export interface SignatureWish {
-  /** Tells bodies apart; empty for one that nobody else asks for. */
+  /** Identifies the body; empty for one that no other client asks for. */
   readonly name: string;
   /** No request changes the body: many may ask for the same one. */
   readonly isShared: boolean;
@@ -58,7 +58,7 @@ export class SigningQueue<Order> {
     if (place !== undefined && !place.isTaken) this.#line(place, wish.client);
   }
 
-  /** Whose turn it is; undefined when nobody waits. */
+  /** Whose turn it is; undefined when none waits. */
   next(): Place<Order> | undefined {
     for (let place = this.#turns.shift(); place !== undefined; place = this.#turns.shift()) {
       if (place.isTaken) continue;
