@@ -1,4 +1,4 @@
-/** Why a machine may not get a Profile that installs. */
+/** Why a machine must wait for a Profile that installs. */
 
 import type { Staleness } from "./freshness.ts";
 
