@@ -5,14 +5,15 @@
  */
 
 import type { GroupDocument } from "../model/documents.ts";
-import { toRequirement } from "../model/expression.ts";
 import type { GroupSpec, GroupState, LaterClaim, Selection } from "../model/group.ts";
-import { implies } from "../model/implication.ts";
+import { implies, selectionOf } from "../model/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 
 // Beyond that, the oldest additions count as if they had come together: later, never earlier.
 const mostLaterClaims = 32;
+
+type Named = Omit<LaterClaim, "at">;
 
 /**
  * The claim of a Group.
@@ -22,12 +23,12 @@ const mostLaterClaims = 32;
 export function claimOf(stored: GroupDocument | undefined, spec: GroupSpec, index: number): Claim {
   if (stored === undefined) return { claimedAt: index };
   const [before, after] = [selectionOf(stored.spec), selectionOf(spec)];
-  if (implies(after, before)) return keptClaim(stored);
-  const added = addedValues(before, after);
+  const added = implies(after, before) ? newlyNamed(before, after) : addedValues(before, after);
   if (added === undefined) return { claimedAt: index };
   const { claimedAt, claimedLater = [] } = stored;
-  const claim = { claimedLater: shortened([...claimedLater, { at: index, ...added }]) };
-  return claimedAt === undefined ? claim : { claimedAt, ...claim };
+  const later = added.map((each) => ({ at: index, ...each }));
+  const claims = shortened([...claimedLater.flatMap((each) => stillNamed(each, after)), ...later]);
+  return { ...(claimedAt !== undefined && { claimedAt }), ...(claims.length > 0 && { claimedLater: claims }) };
 }
 
 /** A Group's document with a claim instead of the one that it has. */
@@ -37,27 +38,49 @@ export function withClaim({ claimedAt: _, claimedLater: __, tenant: ___, ...docu
 
 /** The part of a claim that is about machines with this label. */
 export function claimOn({ claimedAt, claimedLater = [], tenant }: Claim, label: string, value: string): Claim {
-  const later = claimedLater.flatMap((each) => (each.label !== label || each.values.includes(value) ? [each.at] : []));
+  const later = claimedLater.flatMap((each) => (counts(each, label, value) ? [each.at] : []));
   const at = later.reduce((latest, each) => Math.max(latest, each), claimedAt ?? 0);
   return { ...(at > 0 && { claimedAt: at }), ...(tenant === true && { tenant }) };
 }
 
-function keptClaim({ claimedAt, claimedLater }: Claim): Claim {
-  return { ...(claimedAt !== undefined && { claimedAt }), ...(claimedLater !== undefined && { claimedLater }) };
+function counts({ label, values, isName }: LaterClaim, of: string, value: string): boolean {
+  return label === of ? values.includes(value) : isName !== true;
 }
 
-function selectionOf({ selector, expressions = [] }: GroupSpec): Selection {
-  return { selector, expressions: expressions.map(toRequirement) };
+/** Without the values that the selector has no more: whoever names one again claims it anew. */
+function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClaim[] {
+  const named = new Set(namedValues(selection, claim.label));
+  const values = claim.values.filter((value) => named.has(value));
+  return values.length === 0 ? [] : [{ ...claim, values }];
+}
+
+/** What a narrower selector names that the one before took without a name: who takes all of a vendor claims nothing. */
+function newlyNamed(before: Selection, after: Selection): readonly Named[] {
+  return labelsOf(after).flatMap((label) => {
+    const values = namedValues(after, label);
+    return values === undefined || namedValues(before, label) !== undefined ? [] : [{ label, values, isName: true }];
+  });
+}
+
+/** The values of which a label must be one, whatever else is said of it; undefined where none are named. */
+function namedValues({ selector, expressions }: Selection, label: string): readonly string[] | undefined {
+  if (Object.hasOwn(selector, label)) return [selector[label] ?? ""];
+  const list = expressions.find(({ key, operator }) => key === label && operator === "In");
+  return list?.operator === "In" ? list.values : undefined;
+}
+
+function labelsOf({ selector, expressions }: Selection): readonly string[] {
+  return [...new Set([...Object.keys(selector), ...expressions.map(({ key }) => key)])];
 }
 
 /** The label of which a selector names more values than before, and those; undefined where it is wider otherwise. */
-function addedValues(before: Selection, after: Selection): Pick<LaterClaim, "label" | "values"> | undefined {
-  const labels = [...Object.keys(before.selector), ...before.expressions.map(({ key }) => key)];
-  for (const label of new Set(labels)) {
+function addedValues(before: Selection, after: Selection): readonly Named[] | undefined {
+  for (const label of labelsOf(before)) {
     const [known, values] = [valuesOf(before, label), valuesOf(after, label)];
     if (known === undefined || values === undefined) continue;
     if (!implies(without(after, label), without(before, label))) continue;
-    return { label, values: values.filter((value) => !known.includes(value)) };
+    const others = new Set(known);
+    return [{ label, values: values.filter((value) => !others.has(value)) }];
   }
   return undefined;
 }
@@ -80,11 +103,16 @@ function without({ selector, expressions }: Selection, label: string): Selection
 
 function shortened(claims: readonly LaterClaim[]): readonly LaterClaim[] {
   if (claims.length <= mostLaterClaims) return claims;
-  const old = Map.groupBy(claims.slice(0, 1 - mostLaterClaims), ({ label }) => label);
-  const merged = [...old].map(([label, same]) => ({
-    at: same.reduce((last, { at }) => Math.max(last, at), 0),
-    label,
-    values: [...new Set(same.flatMap(({ values }) => values))],
-  }));
+  const alike = ({ label, isName }: LaterClaim) => `${label} ${isName}`;
+  const old = Map.groupBy(claims.slice(0, 1 - mostLaterClaims), alike);
+  const merged = [...old.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : together(first, others),
+  );
   return [...merged, ...claims.slice(1 - mostLaterClaims)];
+}
+
+/** As if they had all been made when the last of them was. */
+function together(first: LaterClaim, others: readonly LaterClaim[]): LaterClaim {
+  const at = others.reduce((last, each) => Math.max(last, each.at), first.at);
+  return { ...first, at, values: [...new Set([first, ...others].flatMap(({ values }) => values))] };
 }

@@ -10,6 +10,7 @@
 
 import type { GroupDocument, ProfileDocument } from "../model/documents.ts";
 import { profilePath } from "../model/documents.ts";
+import { implies, selectionOf } from "../model/implication.ts";
 import type { ProfileContent } from "../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 import { RenderBudget, TooLongHere } from "../render/template-limits.ts";
@@ -238,7 +239,7 @@ function keep({ stored }: PairedGroup, document: GroupDocument, needs: ProfileNe
   const before = stored?.uid === document.uid ? lastAccepted(stored)?.spec : undefined;
   const { spec } = document;
   if (needs === undefined || before === undefined || before.profile !== spec.profile) return undefined;
-  if (isSame(before, spec)) return undefined;
+  if (isSame(before, spec) || takesOthers(before, spec)) return undefined;
   const older = mixed(spec, before);
   const [lack] = without(lacksOf(needs, spec), partsOf(lacksOf(needs, older)));
   if (lack === undefined) return undefined;
@@ -262,6 +263,11 @@ function lacksOf(needs: ProfileNeeds, group: Renderable, budget = new RenderBudg
     if (error instanceof TooLongHere) return [];
     throw error;
   }
+}
+
+/** True for a selector that takes machines that the older one does not take: nobody meant the older metadata for them. */
+function takesOthers(before: GroupDocument["spec"], spec: GroupDocument["spec"]): boolean {
+  return !implies(selectionOf(spec), selectionOf(before));
 }
 
 /** A newer spec with what an older one gives to templates. */

@@ -4,9 +4,8 @@
  * not, whatever it lacks. Pure.
  */
 
-import { toRequirement } from "./expression.ts";
-import type { GroupSpec, Selection } from "./group.ts";
-import { implies } from "./implication.ts";
+import type { GroupSpec } from "./group.ts";
+import { implies, selectionOf } from "./implication.ts";
 import type { SourceObject } from "./source.ts";
 
 /**
@@ -28,8 +27,4 @@ export function countingAtOnce(
 function keepsAll({ spec }: { readonly spec: GroupSpec }, wanted: SourceObject | undefined): boolean {
   if (wanted?.kind !== "Group" || wanted.spec.hold) return false;
   return implies(selectionOf(spec), selectionOf(wanted.spec));
-}
-
-function selectionOf({ selector, expressions = [] }: GroupSpec): Selection {
-  return { selector, expressions: expressions.map(toRequirement) };
 }

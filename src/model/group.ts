@@ -85,6 +85,8 @@ export interface LaterClaim {
   readonly at: number;
   readonly label: string;
   readonly values: readonly string[];
+  /** The selector took these machines before without a name for them: their claims by other labels are as old as ever. */
+  readonly isName?: true;
 }
 
 /** Why its machines are refused: the first reason that applies. */

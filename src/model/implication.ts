@@ -5,8 +5,8 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
-import { isPositive, type Requirement } from "./expression.ts";
-import type { Selection } from "./group.ts";
+import { isPositive, type Requirement, toRequirement } from "./expression.ts";
+import type { GroupSpec, Selection } from "./group.ts";
 
 /** True when every machine that the first selector matches is matched by the second one, too. */
 export function implies(selector: Selection, other: Selection): boolean {
@@ -55,4 +55,9 @@ function isEnough(given: Requirement, wanted: Requirement): boolean {
 /** Asked, not compared list by list: one may have 5,000 values, and many are compared with it. */
 function rulesOut({ accepts }: Requirement, values: readonly string[]): boolean {
   return values.every((value) => !accepts(value));
+}
+
+/** What a Group's spec selects by. */
+export function selectionOf({ selector, expressions = [] }: GroupSpec): Selection {
+  return { selector, expressions: expressions.map(toRequirement) };
 }

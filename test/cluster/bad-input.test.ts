@@ -126,6 +126,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster", () => {
         ResolvedRefs: "True Resolved",
         Synced: "False ServingLastGood",
         Ready: "False Refused",
+        Stalled: "True Refused",
       });
     expect(await beside.message(later)).toMatch(
       /^spec\.boot: has a field .*; is the CRD in the cluster of this version/,

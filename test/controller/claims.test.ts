@@ -29,7 +29,13 @@ describe("the claim of a Group", () => {
       "stays where a label is added",
       { selector: { mac: "m1" } },
       { selector: { mac: "m1", os: "x" } },
-      { claimedAt: 3 },
+      { claimedAt: 3, claimedLater: [{ at: 9, label: "os", values: ["x"], isName: true }] },
+    ],
+    [
+      "is new by the name that a selector of many machines gets",
+      { selector: {}, expressions: [{ key: "mac", operator: "Prefix", values: ["52:54:00"] }] },
+      { selector: { mac: "m1" } },
+      { claimedAt: 9 },
     ],
     ["stays where a value is taken away", list("m1", "m2"), list("m1"), { claimedAt: 3 }],
     [

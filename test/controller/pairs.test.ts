@@ -215,6 +215,22 @@ describe("a Group whose metadata loses a variable", () => {
     await told("Group/n00", "UndefinedVariable");
   });
 
+  it.each([
+    ["another machine", { selector: { serial: "other" } }],
+    ["every machine", { selector: {}, matchAll: true }],
+  ])("and takes %s gives it nothing that was meant for the one before", async (_what, moved) => {
+    const boot = { ...kernelBoot, args: ["quiet"] };
+    under.source.put(profile("{{disk}}", { boot }), groupOf("n00", { args: ["install_dev={{disk}}"] }));
+    under.source.tellListed();
+    await under.synced;
+    const seen = under.watchConfig("ipxe", { serial: "other" });
+    expect(under.config("ipxe", { serial: "n00" })).toContain("install_dev=sda");
+    under.source.put(groupOf("n00", { ...moved, metadata: {} })).tellChanged(first);
+    await under.clock.advance(2_000);
+    await expect.poll(() => under.config("ipxe", { serial: "other" })).toContain("quiet");
+    expect(seen.filter((text) => text.includes("install_dev"))).toEqual([]);
+  });
+
   it("by its arguments keeps its last good ones", async () => {
     await begin("disk {{disk}}");
     const [group] = fleet.map((serial) => under.watchConfig("ipxe", { serial }));

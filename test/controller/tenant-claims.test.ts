@@ -73,6 +73,24 @@ describe("a team keeps the machine that its Group named first", () => {
   });
 });
 
+it.each<[name: string, wide: Partial<GroupSpec>, narrow: Partial<GroupSpec>]>([
+  ["a vendor's prefix", without(by("mac", "Prefix", "52:54:00")), { selector: { mac } }],
+  [
+    "a vendor's prefix that stays",
+    without(by("mac", "Prefix", "52:54:00")),
+    { selector: { mac }, expressions: [by("mac", "Prefix", "52:54:00")] },
+  ],
+  ["an architecture", { selector: { arch: "x86_64" } }, { selector: { mac, arch: "x86_64" } }],
+])("who has had %s for long claims a machine when its Group names it", async (_name, wide, narrow) => {
+  under.source.put(own("team-b", wide)).tellListed();
+  await under.synced;
+  const first = own("team-a", { selector: { mac } });
+  under.source.put(first).tellChanged(first);
+  await expect.poll(() => under.answer(machine)).toBe("team-a/node team-a");
+  const attack = { ...own("team-b", narrow), generation: 2 };
+  expect(await answersTo([], attack)).toEqual(new Set(["team-a/node team-a"]));
+});
+
 it("16 prefixes of one digit take no machine at all", async () => {
   expect(await answersTo([], own("team-b", without(digits)))).toEqual(new Set(["noMatch"]));
   await under.clock.advance(5_000);

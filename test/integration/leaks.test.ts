@@ -43,7 +43,8 @@ const profiles: Readonly<Record<string, object>> = {
   syntax: inline(`${word} {{#if ${word}}}`),
   triple: inline(`{"${word}":{{json word}}}`),
   helper: inline(`{{${word} 1}}`),
-  unknown: inline(`{{nowhere.${word}}}`),
+  // The name of a variable that is not defined is shown: it says what to mend.
+  unknown: inline(`${word} {{nowhere.else}}`),
   argument: inline(`{{indent "${word}" word}}`),
   result: inline(`${word}: [ {{word}} "`),
   butane: inline(`variant: fcos\n${word}: {{word}}\n`),
