@@ -35,10 +35,12 @@ export type MachineAsking = Pick<
 >;
 
 /** A machine that asks as it is told to. */
-interface Asker {
+export interface Asker {
   /** Everything that it can ask for: the parts that its Profile names, too. */
   readonly endpoints: readonly RenderedEndpoint[];
   readonly ask: (endpoint: RenderedEndpoint) => Answer;
+  /** The Group that wins and its Profile, also where the machine is refused; undefined where no Group is chosen. */
+  readonly winner: { readonly group: string; readonly profile: string } | undefined;
   /** What may surprise of its request and of who takes it, as a preview tells it. */
   readonly warnings: readonly Warning[];
 }
@@ -59,7 +61,9 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
     }
   };
   const machine = readMachine(index, rawQuery);
+  const chosen = machine?.moment.chosen;
   return {
+    winner: chosen && { group: chosen.id, profile: chosen.profileId },
     endpoints: [...renderedEndpoints, ...partsFor(machine)],
     ask,
     warnings: machine === undefined ? [] : warningsFor(machine, index),

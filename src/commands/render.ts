@@ -6,7 +6,7 @@ import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { Command, Host } from "./host.ts";
 import { loadInput } from "./load-input.ts";
-import { type Answer, machineOf } from "./render-answer.ts";
+import { type Answer, type Asker, machineOf } from "./render-answer.ts";
 
 /** What a server would answer a machine, from manifests alone. */
 export const render: Command = {
@@ -32,8 +32,9 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   const log = createLog({ level: "error", format: "json", destination: { write: host.writeError } });
   const manifests = await loadInput({ manifests: places, adminNamespace, log }, host);
   for (const { origin, message } of manifests.view.problems) host.writeError(`${origin}: ${message}\n`);
-  const { endpoints, ask, warnings } = machineOf(manifests, config);
-  if (asked !== "boot.ipxe") for (const { code, text } of warnings) host.writeError(`warning: ${text} (${code})\n`);
+  const { endpoints, ask, winner, warnings } = machineOf(manifests, config);
+  // The boot script is the same for every machine.
+  if (asked !== "boot.ipxe") describe({ winner, warnings }, host);
   if (asked !== "all") return (await give(asked, ask(asked), { output, host })).kind === "body" ? 0 : 1;
   let exitCode = 0;
   for (const endpoint of endpoints) {
@@ -42,6 +43,11 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
     if (answer.kind === "refused" && !answer.isPartMissing) exitCode = 1;
   }
   return exitCode;
+}
+
+function describe({ winner, warnings }: Pick<Asker, "winner" | "warnings">, host: Host): void {
+  if (winner !== undefined) host.writeError(`Group ${winner.group}, Profile ${winner.profile}\n`);
+  for (const { code, text } of warnings) host.writeError(`warning: ${text} (${code})\n`);
 }
 
 /** Hands an answer over, or says why there is none. */

@@ -131,6 +131,7 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
     {
       name: "an unreadable name of a machine that has its Group",
       args: ["--query", "hostname=%5&zone=a"],
+      won: "default/all",
       told: [unreadable("hostname")],
     },
     { name: "a machine that is known to nobody", args: ["--label", "mac=52:54:00:00:00:99"], told: [nobody] },
@@ -139,12 +140,17 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
       args: ["--label", "Zone=a"],
       told: ["warning: no Group selects by Zone, but by zone: names differ by letter case (labelCase)\n", nothing],
     },
-    { name: "nothing of a machine whose Group names it", args: ["--label", "mac=52:54:00:00:00:01"], told: [] },
-  ])("$name", async ({ args, told }) => {
+    {
+      name: "nothing of a machine whose Group names it",
+      args: ["--label", "mac=52:54:00:00:00:01"],
+      won: "default/one",
+      told: [],
+    },
+  ])("$name", async ({ args, won = "default/rest", told }) => {
     expect(await run([...args, "--manifests", "-"], takesAll)).toEqual({
       exitCode: 0,
       output: expect.stringMatching(/^#!ipxe\n/),
-      errors: told.join(""),
+      errors: `Group ${won}, Profile default/web\n${told.join("")}`,
     });
   });
 
@@ -207,10 +213,11 @@ describe("what is rendered is what the server answers, byte for byte", () => {
       const labels = ["--label", "zone=a", "--label", "serial=7"];
       const ran = await run([...standard(), ...labels, "--endpoint", endpoint]);
       const body = await answer.text();
+      const winner = endpoint === "boot.ipxe" ? "" : "Group default/all, Profile default/web\n";
       expect(ran).toEqual(
         answer.status === 200
-          ? { exitCode: 0, output: body, errors: "" }
-          : { exitCode: 1, output: "", errors: `${endpoint}: ${body}` },
+          ? { exitCode: 0, output: body, errors: winner }
+          : { exitCode: 1, output: "", errors: `${winner}${endpoint}: ${body}` },
       );
     },
   );
@@ -240,14 +247,24 @@ it("says the server's words of a refusal, and what its log would say", async () 
     exitCode: 1,
     output: "",
     errors: expect.stringMatching(
-      /^generic: 500 config broken\n {2}group: default\/faulty\n {2}profile: default\/broken\n {2}reason: \w+\n/,
+      /^Group default\/faulty, Profile default\/broken\ngeneric: 500 config broken\n {2}group: default\/faulty\n {2}profile: default\/broken\n {2}reason: \w+\n/,
     ),
   });
 });
 
 it("reads what kubectl writes from standard input", async () => {
   const ran = await run(["--label", "zone=a", "--endpoint", "generic", "--label", "serial=7"], manifests);
-  expect(ran).toEqual({ exitCode: 0, output: "serial 7 é", errors: "" });
+  expect(ran).toEqual({ exitCode: 0, output: "serial 7 é", errors: "Group default/all, Profile default/web\n" });
+});
+
+it("says which Group wins, also where its machines wait, and nothing where none does", async () => {
+  const held = await run([...standard(), "--label", "zone=a", "--label", "serial=s 1"]);
+  expect(held).toMatchObject({
+    exitCode: 1,
+    errors: expect.stringMatching(/^Group default\/held, Profile default\/web\nipxe: 503 held\n/),
+  });
+  const nobody = await run([...standard(), "--label", "zone=none"]);
+  expect(nobody).toMatchObject({ exitCode: 1, errors: "ipxe: 404 no matching group\n" });
 });
 
 it("takes the query as a machine sends it", async () => {
@@ -264,7 +281,8 @@ describe("`--endpoint all --output`", () => {
     await symlink(elsewhere, join(directory, "ipxe"));
     await writeFile(join(directory, "cloud"), "of another time");
     const ran = await run([...standard(), "--label", "zone=a", "--endpoint", "all", "--output", directory]);
-    expect(ran).toEqual({ exitCode: 0, output: "", errors: "cloud: 404 no such config\n" });
+    const errors = "Group default/all, Profile default/web\ncloud: 404 no such config\n";
+    expect(ran).toEqual({ exitCode: 0, output: "", errors });
     expect((await readdir(directory)).toSorted()).toEqual([
       "boot.ipxe",
       "generic",
@@ -301,7 +319,10 @@ describe("`--endpoint all --output`", () => {
     const file = join(folder, "file");
     await writeFile(file, "");
     const ran = await run([...standard(), "--label", "zone=a", "--output", join(file, "below")]);
-    expect([ran.exitCode, ran.errors]).toEqual([1, expect.stringMatching(/^Writing "[^"]+": [^\n]+\n$/)]);
+    expect([ran.exitCode, ran.errors]).toEqual([
+      1,
+      expect.stringMatching(/^Group default\/all, Profile default\/web\nWriting "[^"]+": [^\n]+\n$/),
+    ]);
   });
 });
 
