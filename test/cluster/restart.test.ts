@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../src/lib/clock.ts";
 import type { DavitProcess } from "../helpers/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
@@ -11,6 +12,7 @@ import { type Cluster, startCluster } from "./cluster.ts";
 import { requestsTo } from "./metric.ts";
 
 const macs = ["a", "b", "c", "d"].map((digit) => `52:54:00:00:00:0${digit}`);
+const tellingMs = 2_000;
 const [goes = "", stays = "", changes = "", comes = ""] = macs;
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
@@ -119,11 +121,13 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
       await beside.put(group("many-3", comes, { metadata: { asked } }));
       const metadata = async (davit: DavitProcess) => (await beside.get(`/metadata?mac=${comes}`, davit)).body;
       for (const davit of both) await expect.poll(() => metadata(davit)).toContain(`ASKED=${asked}\n`);
+      // A status is told after the machine was answered, and after what it would get was tried.
+      await systemClock.sleep(tellingMs);
       return (await requestsTo(cluster, { group: "davit.dev", subresource: "status" })) - before;
     };
     // Each of the two may tell that it has seen the new version of that Group; nobody has anything else to tell.
-    // A status is told after the machine was answered, so what the round before had to tell may be counted too:
-    // four in the worst round, where telling of every object that was touched would be nine and more.
+    // On a busy machine, what the round before had to tell may be counted too: four in the worst round, where telling
+    // of every object that was touched would be nine and more.
     await expect.poll(writesOfOneRound).toBeLessThanOrEqual(2);
     for (let round = 0; round < 3; round += 1) expect(await writesOfOneRound()).toBeLessThanOrEqual(4);
     const tries = await Promise.all(
