@@ -11,7 +11,7 @@
  * machine that sends the label is compared with them, the winning ones first, until one matches or a better one is known.
  */
 
-import { type Contest, isRival, settle } from "./contest.ts";
+import { type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
 import { isPositive } from "./expression.ts";
 import { compareGroups, type Group, matches } from "./group.ts";
 import { identityLabels, type Labels } from "./labels.ts";
@@ -95,7 +95,8 @@ export class SelectorIndex<Entry extends Group> {
 
   /**
    * The groups of this one's priority that name the same machine, too, by identity labels alone that this one does not
-   * ask for. None for a group that names no machine.
+   * ask for. None for a group that names no machine, and none of another tenant: their claims have decided, and a tenant
+   * must not make machines of others wait.
    */
   namesakesOf(group: Group, labels: Labels): readonly Entry[] {
     const own = identityLabels.filter((label) => namesValueOf(group, label));
@@ -103,6 +104,7 @@ export class SelectorIndex<Entry extends Group> {
     if (own.length === 0 || others.length === 0) return [];
     const isNamesake = (other: Entry) =>
       other.priority === group.priority &&
+      (!other.isTenant || isSameNamespace(group, other)) &&
       others.some((label) => namesValueOf(other, label)) &&
       !own.some((label) => namesValueOf(other, label)) &&
       matches(other, labels);

@@ -16,6 +16,11 @@ function indexOf(...documents: Documents) {
   return openIndex([install, disk, ...documents, syncedDocument()]);
 }
 
+/** Of a tenant, which claimed its machines at this index. */
+function claimed([path, text]: Documents[number], claimedAt: number): Documents[number] {
+  return [path, JSON.stringify({ ...JSON.parse(text), tenant: true, claimedAt })];
+}
+
 describe("an Install by one identity label", () => {
   it("waits while another Group names the machine by another label", () => {
     const index = indexOf(byUuid, byMac);
@@ -52,6 +57,13 @@ describe("an Install by one identity label", () => {
     for (const other of others) {
       expect(refusal(indexOf(winner, groupDocument("lab/mac", other)), `${both}&zone=a&role=b`)).toBe("doubtful");
     }
+  });
+
+  it("of a tenant waits for another Group of its namespace, and for none of another tenant", () => {
+    const other = groupDocument("other/mac", { selector: { mac }, profile: "disk" });
+    expect(refusal(indexOf(claimed(byUuid, 1), claimed(byMac, 1)), both)).toBe("doubtful");
+    expect(selected(indexOf(claimed(byUuid, 1), claimed(other, 2)), both)).toBe("lab/uuid lab/wipe");
+    expect(selected(indexOf(byUuid, claimed(other, 2)), both)).toBe("lab/uuid lab/wipe");
   });
 
   it.each<[name: string, documents: Documents]>([
