@@ -1,7 +1,7 @@
 /**
- * The first law under chaos, of objects in a cluster and of files in a directory. Some two minutes of it belong to every
- * run of the suites; `make test-chaos` does half an hour. `DAVIT_TEST_CHANGES` and `DAVIT_TEST_SEED` set how many changes,
- * and from which seed.
+ * The first law under chaos, of objects in a cluster and of files in a directory. The one of files belongs to every run
+ * of the suites; `make test-chaos` does half an hour of both. `DAVIT_TEST_CHANGES` and `DAVIT_TEST_SEED` set how many
+ * changes, and from which seed.
  */
 
 import { randomInt } from "node:crypto";
@@ -40,7 +40,7 @@ async function survives(run: Run): Promise<void> {
 }
 
 describe.concurrent("no machine is installed that its objects do not install", () => {
-  it.skipIf(missing("kube-apiserver"))(
+  it.skipIf(missing("kube-apiserver", "chaos"))(
     `through ${operations} random changes in a cluster (seed ${seed})`,
     { timeout: timeoutMs },
     async () => {
