@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Clients } from "./http/client-shares.ts";
 import { connectionsWithin, type Listener } from "./http/connection-limit.ts";
 
-/** What `createServer` takes as `connections`; undefined where the system tells no limit. */
+/** What `createServer` takes as `connections`; undefined where the system has no limit. */
 export function connectionLimitOf(listener: Listener, clients: Clients, onRefused: () => void) {
   const openFiles = maxOpenFiles();
   return openFiles === undefined

@@ -81,7 +81,7 @@ export const serviceOptions = {
     flag: "trusted-proxy",
     value: "CIDR",
     repeatable: true,
-    help: "whose X-Forwarded-For tells the client, for those limits; default: nobody's",
+    help: "whose X-Forwarded-For names the client, for those limits; default: nobody's",
     read: readNetworks,
   } satisfies Option<BlockList>,
   assetsDir: {
@@ -329,7 +329,7 @@ export const serveOptions = {
     flag: "store-advertise-url",
     value: "URL",
     help:
-      "what clients of the store are told to use, as http://HOST:PORT; " +
+      "where clients of the store find it, as http://HOST:PORT; " +
       "default: the store address, or the first global address where that is a wildcard",
     read: one(readServerUrl),
   } satisfies Option<URL>,

@@ -42,7 +42,7 @@ export interface Customer {
   readonly client: string;
 }
 
-/** The result of a job, for everyone to whom it applies. */
+/** The result of a job, for everyone who waits for it. */
 export type Outcome = { readonly isOfRequest: boolean } & (
   | { readonly made: Made }
   | { readonly error: RenderError; readonly isFinal: boolean }

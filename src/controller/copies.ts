@@ -74,7 +74,7 @@ export class Copies {
 }
 
 function contestAmong(copies: ReadonlySet<Group>, priority: number): Contest<Group> {
-  // One of those that are answered alike stands for all of them.
+  // Those that are answered alike need only one of them.
   const heads = new Map<string, Group>();
   for (const group of copies) {
     if (group.priority !== priority) continue;

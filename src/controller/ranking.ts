@@ -174,7 +174,7 @@ export class Ranking {
     return new Set([group, other, ...others]);
   }
 
-  /** The first Group in order that selects all of this one's machines and is no rival, as far as few comparisons tell. */
+  /** The first Group in order that selects all of this one's machines and is no rival, as far as few comparisons show. */
   #winnerOver(group: Group): Group {
     // Whoever selects all of its machines selects this one among them. Where none is at hand, nothing is known.
     const machine = sampleLabels(group);

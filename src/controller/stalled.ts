@@ -1,5 +1,5 @@
 /**
- * The condition `Stalled` tells kstatus (Flux, `helm --wait`) that waiting does not make an object ready. It is true or
+ * By the condition `Stalled`, kstatus (Flux, `helm --wait`) knows that waiting does not make an object ready. It is true or
  * absent: kstatus reads it as a failure, and an object that is not ready and has none as in progress. Pure.
  */
 

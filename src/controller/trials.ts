@@ -1,5 +1,5 @@
 /**
- * Trials of Groups beside everything else: which ones are due, and what they find in what their users are told: the
+ * Trials of Groups beside everything else: which ones are due, and what they add to the status of their objects: the
  * condition `Rendered`, and `Ready` where no request could cure it, of the Group and of its Profile.
  *
  * It promises that no object is ready before its trials are over; that a trial holds up nothing but a status that would
@@ -39,7 +39,7 @@ interface Entry {
   readonly name: ObjectName;
   /** As the controller told it. */
   status: ObjectStatus;
-  /** Since when its newest status was told to nobody, monotonic. */
+  /** Since when its newest status has waited, monotonic. */
   heldSinceMs: number | undefined;
   tried: Tried | undefined;
 }
@@ -55,7 +55,7 @@ interface ProfileEntry {
   readonly name: ObjectName;
   status: ObjectStatus;
   heldSinceMs: number | undefined;
-  /** Of its document, when its Groups were last told to be tried. */
+  /** Of its document, when its Groups last came up for trial. */
   text: string | undefined;
 }
 
@@ -257,7 +257,7 @@ export class Trials {
     if (entry !== undefined) this.#passProfile(entry);
   }
 
-  /** Tells a Profile's status with its Groups' trials, once they are over. */
+  /** Passes on a Profile's status with its Groups' trials, once they are over. */
   #passProfile(entry: ProfileEntry): void {
     const { name, status } = entry;
     const summary = this.#record.of(name);
@@ -266,7 +266,7 @@ export class Trials {
     this.#options.tell(name, withReady(status, readyOfProfile(summary)));
   }
 
-  /** A status that waited for long is told as one of which nobody knows yet whether it is ready. */
+  /** A status that waited for long is passed on with `Ready` unknown. */
   async #tellAnyway(names: readonly ObjectName[]): Promise<void> {
     const slices = new Slices(tellsPerSlice);
     const nowMs = this.#options.clock.monotonicMs();

@@ -1,6 +1,6 @@
 /**
  * `GET /davit/v1/backup`, on the store's listener: everything in the store at one index, the texts of Secrets among it,
- * as `store/backup-format.ts` tells. The guard decides who may ask.
+ * as `store/backup-format.ts` describes. The guard decides who may ask.
  */
 
 import type { FastifyPluginAsync } from "fastify";

@@ -36,8 +36,8 @@ export interface BodyReader {
 }
 
 /**
- * @param readsAny tells requests of which any body is read.
- * @param clients tells whose a request is.
+ * @param readsAny true for requests of which any body is read.
+ * @param clients knows which client sent a request.
  */
 export function createBodyReader(readsAny: (request: FastifyRequest) => boolean, clients: Clients): BodyReader {
   const contentTypes = new WeakMap<FastifyRequest, string>();

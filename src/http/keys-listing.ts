@@ -21,7 +21,7 @@ import { beginSuccess, sendSuccess } from "./keys-reply.ts";
 
 export interface OpenListingsOptions {
   readonly clock: Clock;
-  /** Tells whose a request is. */
+  /** Knows which client sent a request. */
   readonly clients?: Clients;
   /** How many may go out in pieces at a time; more wait for their turn. */
   readonly maxOpen?: number;

@@ -58,7 +58,7 @@ export class LargeBodies {
 
   /**
    * The bytes of a text, the same for everybody who is sent it.
-   * @param of tells texts apart.
+   * @param of the same for equal texts, and different for others.
    * @returns undefined when too much is on its way already.
    */
   hold(of: object, text: string, holder: () => Holder): Held | undefined {

@@ -22,7 +22,7 @@ const maxWaitingInAll = 16_384;
  * While more than 100 wait, nothing more is read from their connection. Behind a watch it is cut instead: as nothing is
  * read, davit would not notice that its client has gone. It is cut, too, when its client has more that wait, on all its
  * connections, than others leave free.
- * @param clients tells whose a connection is.
+ * @param clients knows which client opened a connection.
  */
 export function inOrder(listener: RequestListener, clients = new Clients()): RequestListener {
   const all = new Shares({ limit: maxWaitingInAll });

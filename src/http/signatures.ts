@@ -97,7 +97,7 @@ interface SignatureAnswer {
   readonly body: string | Buffer;
 }
 
-/** What is asked for of a text, and by whom. */
+/** What is asked for of a text, and by which client. */
 export interface SignatureQuestion {
   readonly signer: BootSigner;
   readonly form: SignatureForm;

@@ -33,7 +33,7 @@ export interface Place<Order> {
   readonly order: Order;
   readonly wish: SignatureWish;
   readonly sizeBytes: number;
-  /** Those in whose lines it stands. */
+  /** The clients whose lines it is in. */
   readonly clients: Set<string>;
   isTaken: boolean;
 }

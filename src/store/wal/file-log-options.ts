@@ -9,7 +9,7 @@ export interface FileLogOptions extends BeginLogOptions {
   readonly lock: LockDirectory;
   readonly clock: Clock;
   readonly log: Log;
-  /** Is told how long the write and sync of each batch took. */
+  /** Called with the time that the write and sync of each batch took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
   readonly maxSegmentBytes?: number;
   /** Proposals beyond this are refused while others wait: then the disk is slower than the clients. */

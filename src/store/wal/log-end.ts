@@ -69,7 +69,7 @@ export async function readLogEnd(files: Files, directory: string): Promise<Known
 
 /**
  * Compares a log with what is known of it.
- * @param onUnreadable is told when that cannot be read: then nothing can be compared.
+ * @param onUnreadable called when that cannot be read: then nothing can be compared.
  * @throws {WalError} damaged, when records that were on disk are missing at its end.
  */
 export async function checkKnownEnd(

@@ -57,7 +57,7 @@ export interface SegmentHead {
   readonly term: number;
   readonly firstBatch: number;
   readonly firstSequence: number;
-  /** The segment before it ends where this one begins, whatever else stands there: a sync of it failed. */
+  /** The segment before it ends where this one begins, whatever else is in it: a sync of it failed. */
   readonly endsPrevious: boolean;
 }
 

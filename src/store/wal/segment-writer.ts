@@ -32,7 +32,7 @@ export interface SegmentWriterOptions {
   readonly maxSegmentBytes: number;
   /** Term of this start; later segments carry it. */
   readonly term: number;
-  /** Is told of a sync that failed, before anything is done about it. */
+  /** Called when a sync failed, before anything is done about it. */
   readonly onSyncFailure: (error: unknown) => void;
 }
 
@@ -140,7 +140,7 @@ export class SegmentWriter {
 
   /**
    * The end of the segment became uncertain. Without the cut a start before the repair might read the batch back from the
-   * page cache and build on it. If it fails, too, the batch is at worst found there: nobody was told that it is not.
+   * page cache and build on it. If it fails, too, the batch is at worst found there: nobody got an answer that it is not.
    */
   async #breakOff(): Promise<void> {
     this.#isBroken = true;

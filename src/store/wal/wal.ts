@@ -286,7 +286,7 @@ export class FileLog implements LogPort {
     try {
       if (!this.#lock.isHeld()) throw refusalOf("lost");
       const sequence = await writer.append(records);
-      // Another process may have begun to read this directory: nobody is told that this is safe.
+      // Another process may have begun to read this directory: nobody gets an answer that this is safe.
       if (!this.#lock.isHeld()) throw refusalOf("lost");
       observeSyncSeconds?.((clock.monotonicMs() - startMs) / 1_000);
       this.#isTermLogged = true;
