@@ -13,6 +13,7 @@ import {
   one,
   readChoice,
   readLabel,
+  readSwitch,
   readTable,
   readText,
   type Values,
@@ -62,6 +63,12 @@ const renderOptions = {
   advertiseAddress: serveOptions.advertiseAddress,
   grubSeparator: serveOptions.grubSeparator,
   grubCommands: serveOptions.grubCommands,
+  signed: {
+    flag: "signed",
+    preset: "false",
+    help: "as davit serve with a signing key for GRUB: /grub of an Install is for the machine of that MAC only; needs no key",
+    read: one(readSwitch),
+  } satisfies Option<boolean>,
 };
 
 function readEndpoint(text: string): RenderedEndpoint | "all" | ReturnType<typeof readFixed> {

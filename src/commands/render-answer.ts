@@ -31,7 +31,7 @@ export type Answer =
 /** What is asked with, and what the server would be told. */
 export type MachineAsking = Pick<
   RenderConfig,
-  "rawQuery" | "userAgent" | "advertiseAddress" | "grubSeparator" | "grubCommands"
+  "rawQuery" | "userAgent" | "advertiseAddress" | "grubSeparator" | "grubCommands" | "signed"
 >;
 
 /** A machine that asks as it is told to. */
@@ -47,10 +47,11 @@ export interface Asker {
 
 /** Makes one. */
 export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
-  const { rawQuery, userAgent = "", advertiseAddress, grubSeparator: separator, grubCommands: commands } = config;
+  const { rawQuery, userAgent = "", advertiseAddress, signed: isSigned } = config;
   const authority = advertisedAuthority(advertiseAddress, defaultListening);
   const index = bootIndexOf(manifests);
-  const configs = new BootConfigs({ index, authority, grub: { separator, commands } });
+  const grub = { separator: config.grubSeparator, commands: config.grubCommands };
+  const configs = new BootConfigs({ index, authority, grub, isSigned });
   const ask = (endpoint: RenderedEndpoint): Answer => {
     if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
     try {
