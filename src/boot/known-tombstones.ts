@@ -7,11 +7,14 @@
  * - Where the Group named its machines, one that asks for as much of the same labels takes them at once all the same, such
  *   as the one that takes its place under another name, unless it has a lower priority or installs.
  * - Where it did not, only an Install waits.
+ * - Two Groups that tie, or that name one machine by different labels, keep an Install from it. So an Install waits for the
+ *   other one as well, which may be on its way back. It does not wait for a copy of itself.
  *
  * A look at them costs the same however many machines were named.
  */
 
-import { outranks } from "../model/contest.ts";
+import { hash } from "node:crypto";
+import { mayHaveBarred, outcomeText, outranks } from "../model/contest.ts";
 import {
   decodeTombstone,
   type GoneSelector,
@@ -34,6 +37,8 @@ interface Place {
 interface GoneGroup extends Group {
   /** False for a tombstone of an older davit, which records only the selector. */
   readonly isRanked: boolean;
+  /** See `GoneRank`. */
+  readonly outcome: string | undefined;
 }
 
 export class KnownTombstones {
@@ -44,12 +49,18 @@ export class KnownTombstones {
   /** Of Groups that named no machine, by the value of their place. */
   readonly #broad = new Map<string, readonly GoneGroup[]>();
   readonly #broadIndex = new SelectorIndex<GoneGroup>();
+  /** Hashes of what Groups give, each made once: only Groups that may have to wait for one that is alike have one. */
+  readonly #outcomes = new WeakMap<Group, string>();
+  #count = 0;
   /** Asked with every request: nearly always it is so. */
   isEmpty = true;
 
   /** One that cannot be read counts, too: it then says no more than that there is one. */
   learn({ label, value }: Place, text: string): void {
-    const gone = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value).map(toGone);
+    const gone = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value).map((each) =>
+      // The index needs another name for each.
+      toGone(each, `${this.#count++}`),
+    );
     this.forget({ label, value });
     this.isEmpty = false;
     if (label !== selectorPlace) {
@@ -82,29 +93,43 @@ export class KnownTombstones {
     for (const [label, tombstones] of this.#named) {
       const value = labels.get(label);
       const gone = value === undefined ? undefined : tombstones.get(value);
-      if (gone?.some((each) => matches(each, labels) && holdsBack(each, group, { labels, isInstall }))) return true;
+      if (gone?.some((each) => matches(each, labels) && this.#holdsBack(each, group, { labels, isInstall })))
+        return true;
     }
     if (this.#broad.size === 0 || group === undefined || !isInstall(group)) return false;
     return this.#broadIndex
       .listsFor(labels)
-      .some((list) => list.some((each) => outranks(each, group, labels) && matches(each, labels)));
+      .some((list) => list.some((each) => this.#keepsInstall(each, group, labels) && matches(each, labels)));
+  }
+
+  /** True when a Group that named a machine, and was removed, keeps it from another one. */
+  #holdsBack(
+    gone: GoneGroup,
+    group: Group | undefined,
+    { labels, isInstall }: { readonly labels: Labels; readonly isInstall: (group: Group) => boolean },
+  ): boolean {
+    if (group === undefined) return true;
+    if (!gone.isRanked) return isInstall(group) || !isAsSpecific(group, gone);
+    if (isInstall(group)) return this.#keepsInstall(gone, group, labels);
+    return outranks(gone, group, labels) && (group.priority < gone.priority || !isAsSpecific(group, gone));
+  }
+
+  #keepsInstall(gone: GoneGroup, group: Group, labels: Labels): boolean {
+    if (outranks(gone, group, labels)) return true;
+    return mayHaveBarred(gone, group, labels) && gone.outcome !== this.#outcomeOf(group);
+  }
+
+  #outcomeOf(group: Group): string {
+    const known = this.#outcomes.get(group);
+    if (known !== undefined) return known;
+    const outcome = hash("sha256", outcomeText(group), "hex");
+    this.#outcomes.set(group, outcome);
+    return outcome;
   }
 }
 
-function toGone({ labels, expressions, rank }: GoneSelector): GoneGroup {
+function toGone({ labels, expressions, rank }: GoneSelector, name: string): GoneGroup {
   const spec = { profile: "", selector: labels, expressions, matchAll: false, hold: false, metadata: {} };
-  const group = toGroup(rank?.namespace ?? "", "", { ...spec, priority: rank?.priority ?? 0 }, rank);
-  return { ...group, isRanked: rank !== undefined };
-}
-
-/** True when a Group that named a machine, and was removed, keeps it from another one. */
-function holdsBack(
-  gone: GoneGroup,
-  group: Group | undefined,
-  { labels, isInstall }: { readonly labels: Labels; readonly isInstall: (group: Group) => boolean },
-): boolean {
-  if (group === undefined) return true;
-  if (!gone.isRanked) return !isAsSpecific(group, gone);
-  if (!outranks(gone, group, labels)) return false;
-  return group.priority < gone.priority || !isAsSpecific(group, gone) || isInstall(group);
+  const group = toGroup(rank?.namespace ?? "", name, { ...spec, priority: rank?.priority ?? 0 }, rank);
+  return { ...group, isRanked: rank !== undefined, outcome: rank?.outcome };
 }

@@ -306,7 +306,7 @@ export class Planner {
       id: `${id.namespace}/${id.name}`,
       before: stored?.spec,
       after: document?.spec,
-      ...(stored && { claim: stored }),
+      ...(stored && { state: stored }),
     });
     const isRemoved = document === undefined && changes.length > 0;
     draft.planned.push({ name: id, status: told, isRemoved, told: findings });

@@ -9,7 +9,7 @@
  */
 
 import { assert } from "../lib/errors.ts";
-import { isRival, isSameNamespace, isSameOutcome, outranks, settle } from "../model/contest.ts";
+import { isRival, isSameNamespace, isSameOutcome, mayHaveBarred, outranks, settle } from "../model/contest.ts";
 import { isPositive } from "../model/expression.ts";
 import { compareGroups, type Group, labelText, matches } from "../model/group.ts";
 import { implies } from "../model/implication.ts";
@@ -107,7 +107,8 @@ export class Ranking {
 
   /** True when another Group takes each machine of one that is none of these any more, and outranks it. */
   isTaken(gone: Group): boolean {
-    return outranks(this.#winnerOver(gone), gone, sampleLabels(gone));
+    const [winner, machine] = [this.#winnerOver(gone), sampleLabels(gone)];
+    return outranks(winner, gone, machine) && !mayHaveBarred(gone, winner, machine);
   }
 
   /** The claim that a namespace has to the machines of a selector by a Group that is there, or went in this step. */

@@ -14,6 +14,7 @@
  * one, it tells all of their selectors, and only time takes it away. Pure.
  */
 
+import { outcomeText } from "../model/contest.ts";
 import {
   decodeTombstone,
   encodeDocument,
@@ -24,9 +25,9 @@ import {
   tombstonePath,
   tombstoneSelectors,
 } from "../model/documents.ts";
-import { type Group, type GroupSpec, selectorText, toGroup } from "../model/group.ts";
+import { type Group, type GroupSpec, type GroupState, selectorText, toGroup } from "../model/group.ts";
 import type { ObjectName } from "../model/source.ts";
-import { type Claim, claimOn } from "./claims.ts";
+import { claimOn } from "./claims.ts";
 import type { DocumentWrite } from "./documents.ts";
 import { goneSelector, type Plot, plotsOf } from "./plots.ts";
 
@@ -37,7 +38,7 @@ export interface Passing {
   readonly before: GroupSpec | undefined;
   readonly after: GroupSpec | undefined;
   /** Of the one before. */
-  readonly claim?: Claim;
+  readonly state?: GroupState;
 }
 
 /** What a step makes of one Profile: whether there was one, and whether there is one now. */
@@ -103,7 +104,7 @@ export function tombstoneWrites(passings: readonly Passing[], options: Tombstone
 }
 
 interface Buried extends Pick<TombstoneOptions, "sha256"> {
-  readonly claim?: Claim | undefined;
+  readonly state?: GroupState | undefined;
 }
 
 class Graveyard {
@@ -155,9 +156,9 @@ function without(plots: readonly Plot[], others: readonly Plot[]): readonly Plot
 /** What Groups no longer select by, and what they select by now and did not before. */
 function gravesOf(passings: readonly Passing[], { sha256 }: TombstoneOptions) {
   const [left, taken]: [Grave[], Grave[]] = [[], []];
-  for (const { id, before, after, claim } of passings) {
+  for (const { id, before, after, state } of passings) {
     const [old, now] = [before ? plotsOf(before) : [], after ? plotsOf(after) : []];
-    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, sha256, claim }));
+    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, sha256, state }));
     if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, sha256 }));
   }
   return { left, taken };
@@ -165,13 +166,15 @@ function gravesOf(passings: readonly Passing[], { sha256 }: TombstoneOptions) {
 
 function gravesIn(
   plots: readonly Plot[],
-  { id, spec, sha256, claim = {} }: Pick<Grave, "id" | "spec"> & Buried,
+  { id, spec, sha256, state = {} }: Pick<Grave, "id" | "spec"> & Buried,
 ): readonly Grave[] {
+  if (plots.every(({ values }) => values.size === 0)) return [];
   const namespace = id.slice(0, id.indexOf("/"));
+  const outcome = sha256(outcomeText(lasting(id, spec, state)));
   return plots.flatMap((plot) =>
     [...plot.values].map((value): Grave => {
       const { label } = plot;
-      const rank = { namespace, priority: spec.priority, ...claimOn(claim, label, value) };
+      const rank = { namespace, priority: spec.priority, ...claimOn(state, label, value), outcome };
       const gone = { ...goneSelector(plot, value), rank };
       const selector = selectorText(gone.labels, gone.expressions);
       const path = tombstonePath(label, label === selectorPlace ? sha256(value) : value);
@@ -204,6 +207,12 @@ function isSameSelector(a: GoneSelector, b: GoneSelector): boolean {
   return selectorText(a.labels, a.expressions) === selectorText(b.labels, b.expressions);
 }
 
+/** The Group by what its object says; whatever else has its machines wait may be over when it comes back. */
+function lasting(id: string, spec: GroupSpec, { refused, outdated }: GroupState): Group {
+  const [namespace = "", name = ""] = id.split("/");
+  return toGroup(namespace, name, spec, { ...(refused && { refused }), ...(outdated && { outdated }) });
+}
+
 /** The Group as far as it was about these machines. */
 function groupOf({ id, spec, gone: { labels, expressions, rank } }: Grave): Group {
   const [namespace = "", name = ""] = id.split("/");
@@ -229,15 +238,17 @@ function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): 
   return [merged(old, label, value), ...all.slice(1 - mostSelectors)];
 }
 
-/** Too many old ones become the label alone, with the highest of their priorities. */
+/** Too many old ones become the label alone, with the highest of their priorities. What they gave is not told. */
 function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
   const ranks = old.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => b.priority - a.priority);
   const [first] = old;
   const whole =
     label === selectorPlace && first !== undefined ? first : { labels: { [label]: value }, expressions: [] };
   const { labels, expressions } = whole;
-  const [rank] = ranks;
-  return { labels, expressions, ...(ranks.length === old.length && rank && { rank }) };
+  const [highest] = ranks;
+  if (highest === undefined || ranks.length < old.length) return { labels, expressions };
+  const { outcome: _, ...rank } = highest;
+  return { labels, expressions, rank };
 }
 
 function isSame(a: TombstoneDocument, b: TombstoneDocument): boolean {

@@ -13,9 +13,9 @@
  */
 
 import { compareBytes } from "../lib/order.ts";
-import { compareGroups, compareRanks, type Group } from "./group.ts";
-import type { Labels } from "./labels.ts";
-import { namesMachine } from "./specificity.ts";
+import { compareCounts, compareGroups, compareRanks, type Group } from "./group.ts";
+import { identityLabels, type Labels } from "./labels.ts";
+import { namesMachine, namesValueOf } from "./specificity.ts";
 import { traitsOf } from "./tenant-rank.ts";
 
 /** What a contest for a machine comes to. */
@@ -113,6 +113,28 @@ export function outranks(group: Group, other: Group, labels: Labels): boolean {
   if (isSameNamespace(group, other)) return !isAlike(group, other) && compareRanks(group, other) < 0;
   const order = compareAcross(group, other);
   return order === 0 ? claimOf(group, labels) < claimOf(other, labels) : order < 0;
+}
+
+/**
+ * True when a Group that went may have kept another one from a machine that both select, without outranking it: they
+ * tied, or both named the machine, by different identity labels.
+ */
+export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolean {
+  const isOwn = isSameNamespace(gone, group);
+  if (!isOwn && (gone.isTenant || isAlike(gone, group)))
+    return compareAcross(gone, group) === 0 && claimOf(gone, labels) === claimOf(group, labels);
+  return isAlike(gone, group) || areNamesakes(gone, group) || isEven(gone, group);
+}
+
+/** True for Groups of equal priority that name a machine by identity labels, and have none of those in common. */
+export function areNamesakes(group: Group, other: Group): boolean {
+  if (group.priority !== other.priority || !namesMachine(group) || !namesMachine(other)) return false;
+  return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
+}
+
+/** True when the texts of the selectors decide, and that of the one that went is not known: of a list it tells one value. */
+function isEven(gone: Group, group: Group): boolean {
+  return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
 }
 
 /** Zero where the claim decides. */

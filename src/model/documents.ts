@@ -94,6 +94,8 @@ export interface GoneRank {
   /** Of these machines: see `GroupState`. */
   readonly claimedAt?: number;
   readonly tenant?: true;
+  /** Hash of what its machines were answered, as `outcomeText` has it. Older versions of davit tell none. */
+  readonly outcome?: string;
 }
 
 type LabelValues = Readonly<Record<string, string>>;

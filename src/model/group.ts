@@ -228,11 +228,13 @@ export function compareGroups(a: Group, b: Group): number {
 
 /** As `compareGroups`, but for the names: zero for Groups that nothing else would tell apart. */
 export function compareRanks(a: Rank, b: Rank): number {
+  return compareCounts(a, b) || compareBytes(b.selectorText, a.selectorText);
+}
+
+/** As `compareRanks`, but for the texts of the selectors. */
+export function compareCounts(a: Rank, b: Rank): number {
   return (
-    b.priority - a.priority ||
-    b.requirementCount - a.requirementCount ||
-    a.expressions.length - b.expressions.length ||
-    compareBytes(b.selectorText, a.selectorText)
+    b.priority - a.priority || b.requirementCount - a.requirementCount || a.expressions.length - b.expressions.length
   );
 }
 

@@ -11,7 +11,7 @@
  * machine that sends the label is compared with them, the winning ones first, until one matches or a better one is known.
  */
 
-import { type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
+import { areNamesakes, type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
 import { isPositive } from "./expression.ts";
 import { compareGroups, type Group, matches } from "./group.ts";
 import { identityLabels, type Labels } from "./labels.ts";
@@ -103,11 +103,7 @@ export class SelectorIndex<Entry extends Group> {
     const others = identityLabels.filter((label) => !own.includes(label) && this.#isNamed(label, labels.get(label)));
     if (own.length === 0 || others.length === 0) return [];
     const isNamesake = (other: Entry) =>
-      other.priority === group.priority &&
-      (!other.isTenant || isSameNamespace(group, other)) &&
-      others.some((label) => namesValueOf(other, label)) &&
-      !own.some((label) => namesValueOf(other, label)) &&
-      matches(other, labels);
+      (!other.isTenant || isSameNamespace(group, other)) && areNamesakes(group, other) && matches(other, labels);
     // What names a machine is filed under a value: its own, or another that it asks for.
     return [...labels].flatMap(([label, value]) => {
       const place = this.#places.get(label)?.get(value);

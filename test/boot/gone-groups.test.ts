@@ -45,17 +45,39 @@ describe("a machine that a Group named, which was removed,", () => {
     ["one of a lower priority and more labels", { selector: { serial }, priority: 5 }, { selector: { serial, mac } }],
     ["one that says what its label looks like", { selector: { serial } }, { expressions: [starting] }],
     ["an Install that lists it", { selector: { serial } }, install({ expressions: [listed(serial)] })],
+    ["an Install that takes its place", { selector: { serial } }, install({ selector: { serial } })],
+    [
+      "an Install with another list that has it",
+      { expressions: [listed(serial, "SN-2")] },
+      install({ expressions: [listed("SN-0", serial)] }),
+    ],
+    ["an Install that names it by another label", { selector: { serial } }, install({ selector: { mac, os: "x" } })],
+    [
+      "an Install before it by the text of its selector, which has lists",
+      { expressions: [listed(serial, "SN-2")], selector: { os: "x" } },
+      install({ expressions: [listed("SN-0", serial)], selector: { role: "web" } }),
+    ],
+    [
+      "an Install of its Profile that gives something else",
+      install({ selector: { serial }, args: ["disk=/dev/sda"] }),
+      install({ selector: { serial } }),
+    ],
+    [
+      "an Install of the same, where it was held",
+      install({ selector: { serial }, hold: true }),
+      install({ selector: { serial } }),
+    ],
   ])("waits instead of getting %s", (_name, gone, winner) => {
     expect(answer(gone, winner)).toBe("bereft");
   });
 
   it.each<[name: string, gone: Spec, winner: Spec]>([
     ["takes its place", { selector: { serial } }, { selector: { serial } }],
-    ["takes its place, and installs", { selector: { serial } }, install({ selector: { serial } })],
+    ["takes its place, and installs the same", install({ selector: { serial } }), install({ selector: { serial } })],
     ["lists it with others", { selector: { serial } }, { expressions: [listed(serial, "SN-2")] }],
     [
       "has as long a list",
-      { expressions: [listed(serial, "SN-2")] },
+      install({ expressions: [listed(serial, "SN-2")] }),
       install({ expressions: [listed("SN-0", serial)] }),
     ],
     ["has more labels", { selector: { serial } }, { selector: { serial, role: "web" } }],
@@ -81,6 +103,12 @@ describe("a machine that a Group without its name selected, which was removed,",
   it.each<[name: string, gone: Spec, winner: Spec]>([
     ["a role", { selector: { role: "web" } }, { matchAll: true }],
     ["a pattern", { expressions: [starting] }, { matchAll: true }],
+    ["the role of the next one", { selector: { role: "web" } }, { selector: { role: "web" } }],
+    [
+      "another pattern for the same label",
+      { expressions: [starting] },
+      { expressions: [{ ...starting, values: ["S"] }] },
+    ],
     ["a role, with a priority", { selector: { role: "web" }, priority: 5 }, { selector: { role: "web" } }],
     ["a pattern and a label", { expressions: [starting], selector: { os: "x" } }, { expressions: [starting] }],
   ])("waits where the next one installs, boots where it boots: %s", (_name, gone, winner) => {
@@ -89,12 +117,12 @@ describe("a machine that a Group without its name selected, which was removed,",
   });
 
   it.each<[name: string, gone: Spec, winner: Spec]>([
-    ["takes its place", { selector: { role: "web" } }, { selector: { role: "web" } }],
+    ["gives the same", install({ selector: { role: "web" } }), { selector: { role: "web" } }],
     ["comes before it", { selector: { role: "web" } }, { selector: { serial, role: "web" } }],
     ["has a higher priority", { selector: { role: "web" } }, { selector: { os: "x" }, priority: 1 }],
     [
-      "has another pattern for the same label",
-      { expressions: [starting] },
+      "gives the same by another pattern for the same label",
+      install({ expressions: [starting] }),
       { expressions: [{ ...starting, values: ["S"] }] },
     ],
   ])("is installed by one that %s", (_name, gone, winner) => {

@@ -117,6 +117,11 @@ export class ControllerUnderTest {
     return seen;
   }
 
+  /** As `watchBoots`, of `answer`. */
+  watchAnswers(labels: Readonly<Record<string, string>>): readonly string[] {
+    return this.#watch(() => this.answer(labels));
+  }
+
   /** A config as a machine with these labels gets it, or why it gets none. */
   config(name: ConfigName, labels: Readonly<Record<string, string>>): string {
     const rawQuery = new URLSearchParams(labels).toString();

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type Passing, tombstoneWrites } from "../../src/controller/tombstones.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
+import { outcomeText } from "../../src/model/contest.ts";
+import { type GroupSpec, type GroupState, toGroup } from "../../src/model/group.ts";
 import { identityLabels } from "../../src/model/labels.ts";
 import { groupSpec } from "./objects.ts";
 
@@ -23,7 +24,12 @@ function writes(passings: readonly Passing[], stored: readonly (readonly [string
   return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60, sha256, isTaken: () => false });
 }
 
-const rank = { namespace: "lab", priority: 0 };
+/** What a Group gives, as its tombstone has it. */
+function outcome(group: GroupSpec = spec({ mac }), namespace = "lab", state: GroupState = {}): string {
+  return sha256(outcomeText(toGroup(namespace, "any", group, state)));
+}
+
+const rank = { namespace: "lab", priority: 0, outcome: outcome() };
 /** As versions before the labels wrote it. */
 const old = (group: string, selector: string) => JSON.stringify({ group, selector });
 const left = (group: string, selector: string, labels: object) =>
@@ -123,7 +129,9 @@ describe("a tombstone", () => {
       passing(spec({ mac, role: `${at}` }), undefined, `lab/${at}`),
     );
     const last = Array.from({ length: 15 }, (_, at) => ({ mac, role: `${25 + at}` }));
-    expect(writes(passings)).toEqual(several({ mac }, ...last));
+    const [merged] = several({ mac }, ...last);
+    const text = merged?.text.replace(`,"outcome":"${outcome()}"`, "");
+    expect(writes(passings)).toEqual([{ ...merged, text }]);
     expect(writes(passings.slice(0, 16))).toEqual(
       several(...Array.from({ length: 16 }, (_, at) => ({ mac, role: `${at}` }))),
     );
@@ -137,7 +145,7 @@ describe("a tombstone", () => {
     const important = { ...spec({ mac }), priority: 7 };
     const [first, second] = [passing(important, undefined, "infra/node"), passing(spec({ mac }), undefined)];
     const [written] = writes([first, second]);
-    const ranks = [{ namespace: "infra", priority: 7 }, rank];
+    const ranks = [{ namespace: "infra", priority: 7, outcome: outcome(spec({ mac }), "infra") }, rank];
     expect(JSON.parse(written?.text ?? "")).toEqual({ labels: [{ mac }, { mac }], ranks });
   });
 
@@ -159,6 +167,22 @@ describe("a tombstone", () => {
     };
     expect(tombstoneWrites([gone], { ...options, isTaken })).toEqual([]);
     expect(asked).toEqual([`lab/node mac=${mac},role=web`]);
+  });
+});
+
+describe("what a Group gave, as its tombstone tells,", () => {
+  it.each<[name: string, state: GroupState, isAnother: boolean]>([
+    ["is another one of a refused version", { refused: true }, true],
+    ["is another one of a version before the newest", { outdated: true }, true],
+    ["is the same while it ties", { tied: true }, false],
+    ["is the same while an unreadable Group may come first", { doubted: true }, false],
+    ["is the same while its namespace is not heard", { unheard: true }, false],
+    ["is the same while nothing defines it", { leaving: true }, false],
+  ])("%s", (_name, state, isAnother) => {
+    const [written] = writes([{ ...passing(spec({ mac }), undefined), state }]);
+    const [told] = JSON.parse(written?.text ?? "").ranks;
+    expect(told.outcome !== outcome()).toBe(isAnother);
+    if (isAnother) expect(told.outcome).toBe(outcome(spec({ mac }), "lab", state));
   });
 });
 
