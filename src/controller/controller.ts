@@ -192,9 +192,11 @@ export class Controller implements SourceListener {
   }
 
   #addChanged(names: readonly ObjectName[]): void {
+    // What comes after an outage may have been so from its beginning: until it is in the store, no later moment is proven.
+    const { provenAtMs } = this.#options.source;
     for (const name of names) {
       const isOwn = name.kind === "Profile" || name.kind === "Group";
-      this.#queue.addTogether(isOwn ? [name] : this.#planner.dependentsOf(name));
+      this.#queue.addTogether(isOwn ? [name] : this.#planner.dependentsOf(name), provenAtMs);
     }
   }
 

@@ -30,7 +30,7 @@ export interface WorkQueueOptions<Item> {
 interface Working {
   readonly count: number;
   readonly sinceMs: number;
-  /** When the first of them was added. */
+  /** When the first of them was added, or before, where one may have been true before. */
   readonly addedAtMs: number;
 }
 
@@ -41,6 +41,11 @@ interface Waiting<Item> {
   readonly isTold: boolean;
 }
 
+function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
 // client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
 const retryDelays = { firstMs: 5, capMs: 30_000 };
 
@@ -49,6 +54,8 @@ export class WorkQueue<Item> {
   readonly #limit: RetryLimit;
   readonly #waiting = new Map<string, Waiting<Item>>();
   readonly #failures = new Map<string, number>();
+  /** Monotonic: since when what waits together may be so. */
+  #newsSinceMs: number | undefined;
   readonly #stopped = new AbortController();
   #wake: (() => void) | undefined;
   /** What was taken last and is worked on. */
@@ -73,8 +80,7 @@ export class WorkQueue<Item> {
   get unfinishedSinceMs(): number | undefined {
     // They wait in the order in which they came.
     const waiting = this.#waiting.values().next().value?.sinceMs;
-    const known = [waiting, this.#working?.addedAtMs, this.#failingSinceMs].filter((sinceMs) => sinceMs !== undefined);
-    return known.length === 0 ? undefined : Math.min(...known);
+    return earliest(waiting, this.#newsSinceMs, this.#working?.addedAtMs, this.#failingSinceMs);
   }
 
   /** Adds a name that has company of no meaning: of such names, `take` takes as many as it is asked for. */
@@ -85,9 +91,13 @@ export class WorkQueue<Item> {
   /**
    * Adds names that are true together only. They are all taken at once with whatever of their kind waits, however many
    * they are: who sees some of them without the others sees what never was.
+   * @param sinceMs monotonic, since when they may be true; now by default.
    */
-  addTogether(items: Iterable<Item>): void {
-    for (const item of items) this.#add(item, true);
+  addTogether(items: Iterable<Item>, sinceMs?: number): void {
+    for (const item of items) {
+      this.#newsSinceMs = earliest(this.#newsSinceMs, sinceMs);
+      this.#add(item, true);
+    }
   }
 
   /** Adds names again that failed together, after a delay that doubles with each failure of one of them in a row. */
@@ -134,7 +144,8 @@ export class WorkQueue<Item> {
       addedAtMs = Math.min(addedAtMs, sinceMs);
       metrics.queueSeconds.observe({ name }, (nowMs - sinceMs) / 1_000);
     }
-    this.#working = { count: taken.length, sinceMs: nowMs, addedAtMs };
+    this.#working = { count: taken.length, sinceMs: nowMs, addedAtMs: Math.min(addedAtMs, this.#newsSinceMs ?? nowMs) };
+    this.#newsSinceMs = undefined;
     return taken;
   }
 

@@ -27,6 +27,7 @@ import { resources } from "./resources.ts";
 import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
 import { SharedConditions } from "./shared-conditions.ts";
+import { ShownReferences } from "./shown-references.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "./watch-context.ts";
 import { WatchHealth } from "./watch-health.ts";
 
@@ -56,6 +57,7 @@ const confirmEmptyMs = 5_000;
 
 interface Parts {
   readonly view: ClusterView;
+  readonly references: ShownReferences;
   readonly namespaces: ScopeNamespaces;
   readonly configMaps: ConfigMaps;
   readonly secrets: Secrets;
@@ -169,21 +171,19 @@ export class ClusterSource implements Source {
 
   #makeParts(admission: Admission): Parts {
     const conditions = new SharedConditions();
-    const context = { ...this.#options, admission, conditions, health: this.#health };
+    const held = this.#makeHeldChanges();
+    const context = { ...this.#options, admission, conditions, health: this.#health, held };
     const changed = (reference: Reference) => this.#referenceChanged(reference);
     const configMaps = new ConfigMaps(context, this.#scopes, changed);
     const secrets = new Secrets(context, changed);
     const namespaces = this.#makeNamespaces();
-    const held = this.#makeHeldChanges();
     const watches = new OwnWatches(held.lost);
-    const view = new ClusterView({ ConfigMap: configMaps, Secret: secrets }, namespaces, watches);
+    const references = new ShownReferences({ ConfigMap: configMaps, Secret: secrets });
+    const view = new ClusterView(references, namespaces, watches);
     for (const namespace of this.#scopes) {
-      for (const kind of ownKinds) {
-        const key = watchKey(kind, namespace);
-        watches.add(kind, namespace, this.#makeWatch(context, { kind, namespace, key, held }));
-      }
+      for (const kind of ownKinds) watches.add(kind, namespace, this.#makeWatch(context, kind, namespace));
     }
-    return { view, namespaces, configMaps, secrets, held, watches };
+    return { view, references, namespaces, configMaps, secrets, held, watches };
   }
 
   #makeNamespaces(): ScopeNamespaces {
@@ -193,35 +193,24 @@ export class ClusterSource implements Source {
   }
 
   #makeHeldChanges(): HeldChanges {
-    const { clock } = this.#options;
     return new HeldChanges({
-      clock,
-      watches: this.#scopes.flatMap((namespace) =>
-        ownKinds.map((kind) => ({ key: watchKey(kind, namespace), namespace })),
-      ),
+      clock: this.#options.clock,
       signal: this.#stopping.signal,
+      provenAtMs: () => this.provenAtMs,
       release: (names) => this.#take(names),
       lostChanged: () => this.#lostChanged(),
     });
   }
 
-  #makeWatch(context: WatchContext, { kind, namespace, key, held }: Scope): RunningWatch<Judgement> {
+  #makeWatch(context: WatchContext, kind: OwnName["kind"], namespace: string | undefined): RunningWatch<Judgement> {
     const resource = resources[kind];
     return makeWatch<Judgement>(context, {
       resource,
       namespace,
       read: (object, meta, before) => judge(context, resource, { object, meta, before }),
       listener: {
-        listed: () => this.#listed(key),
-        changed: (changes) =>
-          this.#changed(
-            changes.map((change) => ownChange(kind, change)),
-            held,
-          ),
-        connected: (isConnected) => {
-          if (isConnected) held.heard(key);
-        },
-        failed: () => held.failed(key),
+        listed: () => this.#listed(watchKey(kind, namespace)),
+        changed: (changes) => this.#changed(changes.map((change) => ownChange(kind, change))),
       },
     });
   }
@@ -246,30 +235,37 @@ export class ClusterSource implements Source {
     if (own.every(({ isSynced }) => isSynced)) namespaces.listed(namespace, own.every(isEmpty));
   }
 
-  #changed(changes: readonly OwnChange[], held: HeldChanges): void {
+  #changed(changes: readonly OwnChange[]): void {
     for (const { name, change } of changes) if (change !== "deleted") this.#heard(name, change === "replaced");
-    const names = changes.map(({ name }) => name);
-    // Until everything was told once there is nothing to keep together.
-    const { now, later } = this.#toldExtent === undefined ? { now: names, later: [] } : held.offer(names);
+    const { now, later } = this.#offer(changes.map(({ name }) => name));
     this.#take(now);
     const { view } = this.#started();
     const shown = later.filter((name) => view.takeAtOnce(name, this.seen(name)?.value));
     if (shown.length > 0) this.#listener?.changed(shown);
   }
 
-  #take(names: readonly OwnName[]): void {
-    const { view } = this.#started();
-    const shown = names.filter((name) => view.take(name, this.seen(name)?.value));
-    if (shown.length > 0) this.#listener?.changed(shown);
-    for (const namespace of new Set(names.map((name) => name.namespace))) {
-      if (this.#scopes.includes(namespace)) this.#lookAtScope(namespace);
-    }
-    this.#tellListed();
+  #referenceChanged(reference: Reference): void {
+    const { references } = this.#started();
+    const { now, later } = references.isAbsent(reference) ? { now: [reference], later: [] } : this.#offer([reference]);
+    for (const each of later) references.holdBack(each);
+    this.#take(now);
   }
 
-  #referenceChanged(reference: Reference): void {
+  /** Until everything was told once there is nothing to keep together. */
+  #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
+    return this.#toldExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
+  }
+
+  #take(names: readonly ObjectName[]): void {
     const { view } = this.#started();
-    this.#listener?.changed(view.referenceChanged(reference));
+    // A Profile is shown with what it refers to.
+    const references = names.filter(isReference).flatMap((reference) => view.takeReference(reference));
+    const own = names.filter(isOwnName);
+    const shown = [...references, ...own.filter((name) => view.take(name, this.seen(name)?.value))];
+    if (shown.length > 0) this.#listener?.changed(shown);
+    for (const namespace of new Set(own.map((name) => name.namespace))) {
+      if (this.#scopes.includes(namespace)) this.#lookAtScope(namespace);
+    }
     this.#tellListed();
   }
 
@@ -311,13 +307,6 @@ function isEmpty(watch: RunningWatch<Judgement>["watch"]): boolean {
   return true;
 }
 
-interface Scope {
-  readonly kind: "Profile" | "Group";
-  readonly namespace: string | undefined;
-  readonly key: string;
-  readonly held: HeldChanges;
-}
-
 interface OwnChange {
   readonly name: OwnName;
   readonly change: MirrorChange["kind"];
@@ -325,6 +314,14 @@ interface OwnChange {
 
 function ownChange(kind: OwnName["kind"], { namespace, name, kind: change }: MirrorChange): OwnChange {
   return { name: { kind, namespace, name }, change };
+}
+
+function isOwnName(name: ObjectName): name is OwnName {
+  return name.kind === "Profile" || name.kind === "Group";
+}
+
+function isReference(name: ObjectName): name is Reference {
+  return !isOwnName(name);
 }
 
 const nothingYet: SourceView = {

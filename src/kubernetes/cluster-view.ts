@@ -23,18 +23,11 @@ import type {
   SourceProblem,
   SourceView,
 } from "../model/source.ts";
-import type { ConfigMaps } from "./config-maps.ts";
 import { type Judgement, origin } from "./judge.ts";
 import type { OwnWatches } from "./own-watches.ts";
 import { type Reference, References, referenceKey, referencesOf } from "./references.ts";
 import type { ScopeNamespaces } from "./scope-namespaces.ts";
-import type { Secrets } from "./secrets.ts";
-
-/** Where the content of references comes from. */
-interface Caches {
-  readonly ConfigMap: Pick<ConfigMaps, "get" | "all" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
-  readonly Secret: Pick<Secrets, "get" | "all" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
-}
+import type { ShownReferences } from "./shown-references.ts";
 
 type Watches = Pick<OwnWatches, "hasList" | "areListed" | "lost">;
 
@@ -42,7 +35,7 @@ type Namespaces = Pick<ScopeNamespaces, "areBelieved" | "isBelieved" | "areTried
 
 export class ClusterView implements SourceView {
   readonly withheld = [];
-  readonly #caches: Caches;
+  readonly #shown: ShownReferences;
   readonly #namespaces: Namespaces;
   readonly #watches: Watches;
   readonly #references = new References();
@@ -54,8 +47,8 @@ export class ClusterView implements SourceView {
   #hasLists = false;
   #wasWhole = false;
 
-  constructor(caches: Caches, namespaces: Namespaces, watches: Watches) {
-    this.#caches = caches;
+  constructor(shown: ShownReferences, namespaces: Namespaces, watches: Watches) {
+    this.#shown = shown;
     this.#namespaces = namespaces;
     this.#watches = watches;
   }
@@ -83,7 +76,7 @@ export class ClusterView implements SourceView {
   /** One that no Profile names is not asked for, and is as good as gone. */
   #isReferenceGone(reference: Reference): boolean {
     const [reader] = this.#references.readersOf(reference);
-    return this.#wasWhole && (reader === undefined || this.#caches[reference.kind].isKnown(reference));
+    return this.#wasWhole && (reader === undefined || this.#shown.isKnown(reference));
   }
 
   /** Changes whenever there are other problems, and more is known to be gone, or less. */
@@ -133,7 +126,7 @@ export class ClusterView implements SourceView {
 
   isForbidden({ kind, namespace, name }: ObjectName): boolean {
     if (kind === "Profile" || kind === "Group") return false;
-    return this.#caches[kind].isForbidden({ kind, namespace, name });
+    return this.#shown.isForbidden({ kind, namespace, name });
   }
 
   /** Every list was in once, but for those of namespaces that were given up. */
@@ -165,8 +158,9 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** Tells that it is now known what a reference leads to, or that this has changed. @returns what shows it. */
-  referenceChanged(reference: Reference): readonly ObjectName[] {
+  /** Takes up what a reference leads to now. @returns what shows it. */
+  takeReference(reference: Reference): readonly ObjectName[] {
+    this.#shown.take(reference);
     const shown: ObjectName[] = [];
     for (const id of this.#references.readersOf(reference)) {
       const pending = this.#pending.get(id);
@@ -228,8 +222,8 @@ export class ClusterView implements SourceView {
   #refer(id: string, versions: readonly ProfileObject[]): void {
     const references = new Map(versions.flatMap(referencesOf).map((reference) => [referenceKey(reference), reference]));
     const { wanted, unwanted } = this.#references.update(id, [...references.values()]);
-    for (const reference of wanted) this.#caches[reference.kind].want(reference);
-    for (const reference of unwanted) this.#caches[reference.kind].unwant(reference);
+    for (const reference of wanted) this.#shown.want(reference);
+    for (const reference of unwanted) this.#shown.unwant(reference);
   }
 
   #showIfKnown(id: string, object: ProfileObject): boolean {
@@ -241,7 +235,7 @@ export class ClusterView implements SourceView {
   }
 
   #areAll(object: ProfileObject, question: "isKnown" | "isTried"): boolean {
-    return referencesOf(object).every((reference) => this.#caches[reference.kind][question](reference));
+    return referencesOf(object).every((reference) => this.#shown[question](reference));
   }
 
   #noteWhole(): void {
@@ -252,8 +246,8 @@ export class ClusterView implements SourceView {
     return {
       Profile: lookup(this.#profiles),
       Group: lookup(this.#groups),
-      ConfigMap: this.#caches.ConfigMap,
-      Secret: this.#caches.Secret,
+      ConfigMap: lookup(this.#shown.configMaps),
+      Secret: lookup(this.#shown.secrets),
     };
   }
 }

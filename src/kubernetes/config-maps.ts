@@ -7,6 +7,7 @@
 import type { ConfigMapObject } from "../model/source.ts";
 import { ApiError } from "./api-error.ts";
 import { failureText } from "./failure-text.ts";
+import type { HeldWatch } from "./held-changes.ts";
 import { judge } from "./judge.ts";
 import { type MirrorChange, readMeta } from "./mirror.ts";
 import type { Reference } from "./references.ts";
@@ -27,6 +28,13 @@ interface Entry {
   version: string | undefined;
 }
 
+/** What the API server has of one is known to be another than what was read. */
+interface Unread {
+  /** Monotonic. */
+  readonly sinceMs: number;
+  readonly waiting: HeldWatch;
+}
+
 // Enough to keep the connections busy; the others wait here, where no time-out runs.
 const maxReads = 12;
 
@@ -40,8 +48,7 @@ export class ConfigMaps {
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
   readonly #waiting = new Set<Entry>();
-  /** Since when it is known that what they hold is not what was read. */
-  readonly #unread = new Map<Entry, number>();
+  readonly #unread = new Map<Entry, Unread>();
   #reads = 0;
 
   /** @param changed told when it is known for the first time what a wanted one is, and with each change. */
@@ -68,7 +75,7 @@ export class ConfigMaps {
   /** Monotonic: since when one of them is another than the one that was read; those of lost namespaces aside. */
   unreadSinceMs(lost: ReadonlySet<string>): number | undefined {
     // The one that has waited longest comes first.
-    for (const [{ reference }, sinceMs] of this.#unread) if (!lost.has(reference.namespace)) return sinceMs;
+    for (const [{ reference }, { sinceMs }] of this.#unread) if (!lost.has(reference.namespace)) return sinceMs;
     return undefined;
   }
 
@@ -104,7 +111,7 @@ export class ConfigMaps {
   unwant({ namespace, name }: Reference): void {
     const entry = this.#entries.get(`${namespace}/${name}`);
     this.#entries.delete(`${namespace}/${name}`);
-    if (entry !== undefined) this.#unread.delete(entry);
+    if (entry !== undefined) this.#isRead(entry);
   }
 
   #makeWatch(namespace: string | undefined): RunningWatch<null> {
@@ -173,9 +180,23 @@ export class ConfigMaps {
   }
 
   #enqueue(entry: Entry): void {
-    if (!this.#unread.has(entry)) this.#unread.set(entry, this.#context.clock.monotonicMs());
+    if (!this.#unread.has(entry)) this.#unread.set(entry, this.#makeUnread(entry));
     this.#waiting.add(entry);
     this.#readNext();
+  }
+
+  #makeUnread({ reference: { namespace }, isKnown }: Entry): Unread {
+    const { clock, held } = this.#context;
+    const nowMs = clock.monotonicMs();
+    const waiting = held.track({ namespace, what: "read" });
+    if (isKnown) waiting.opening();
+    return { sinceMs: Math.min(nowMs, held.sinceMs ?? nowMs), waiting };
+  }
+
+  #isRead(entry: Entry): void {
+    const unread = this.#unread.get(entry);
+    this.#unread.delete(entry);
+    unread?.waiting.end();
   }
 
   #readNext(): void {
@@ -226,18 +247,18 @@ export class ConfigMaps {
     const problem = failureText(error, { verb: "get", resource: resources.ConfigMap, namespace, name });
     log.warn({ namespace, name, problem }, "cannot read a ConfigMap, trying again later");
     if (error.status === 403 && entry.object === undefined) this.#settleWithout(entry, true);
+    if (entry.isKnown) this.#unread.get(entry)?.waiting.failed(error.status === 403);
     this.#tried(entry);
     return this.#delays.next();
   }
 
   #settleWithout(entry: Entry, isForbidden: boolean): void {
-    this.#unread.delete(entry);
     const isSame = entry.isKnown && entry.object === undefined && entry.isForbidden === isForbidden;
     if (!isSame) this.#settle(entry, undefined, isForbidden);
+    else this.#isRead(entry);
   }
 
   #settle(entry: Entry, object: ConfigMapObject | undefined, isForbidden = false): void {
-    this.#unread.delete(entry);
     entry.object = object;
     entry.isForbidden = isForbidden;
     entry.isKnown = true;
@@ -245,5 +266,7 @@ export class ConfigMaps {
     const { namespace, name } = entry.reference;
     // Nobody may want it any more by now.
     if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
+    // Only now: what waited for it is shown with it.
+    this.#isRead(entry);
   }
 }

@@ -65,6 +65,10 @@ export interface ObjectWatchListener {
   readonly failed?: (failure: WatchFailure, text: string) => void;
   /** The connection came, or went. */
   readonly connected?: (isConnected: boolean) => void;
+  /** What was listed once is listed again, or its watch asked for again: until `opened` nothing is heard. */
+  readonly opening?: () => void;
+  /** The watch stands. */
+  readonly opened?: () => void;
 }
 
 const presetSilenceMs = 150_000;
@@ -99,6 +103,7 @@ export class ObjectWatch<Value> {
   #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
   #isConnected = false;
+  #isOpened = false;
   #isRefused = false;
   #heardAtMs: number;
   #provenAtMs = Number.NEGATIVE_INFINITY;
@@ -192,12 +197,18 @@ export class ObjectWatch<Value> {
       const signal = AbortSignal.any([stop, this.#listNow.signal]);
       try {
         if (this.#options.clock.monotonicMs() >= this.#relistAtMs) this.#version = undefined;
+        this.#opening();
         if (this.#version === undefined) await this.#list(signal);
         else await this.#watch(this.#version, signal);
       } catch (thrown) {
         if (!signal.aborted) await this.#options.clock.sleep(this.#failed(toWatchFailure(thrown)), signal);
       }
     }
+  }
+
+  #opening(): void {
+    this.#isOpened = false;
+    if (this.#isSynced) this.#options.listener.opening?.();
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -326,6 +337,8 @@ export class ObjectWatch<Value> {
     const { clock, log, target, listener } = this.#options;
     const awaySeconds = this.#awaySeconds;
     this.#heardAtMs = clock.monotonicMs();
+    if (!this.#isOpened) listener.opened?.();
+    this.#isOpened = true;
     if (this.#isConnected) return;
     if (this.#lastFailure !== "") log.info({ what: target.what, awaySeconds }, "the cluster answers again");
     this.#lastFailure = "";

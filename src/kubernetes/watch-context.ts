@@ -5,6 +5,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { ApiClient } from "./client.ts";
+import type { HeldChanges } from "./held-changes.ts";
 import type { ReadObject } from "./mirror.ts";
 import { ObjectWatch, type ObjectWatchListener, type WatchLimits } from "./object-watch.ts";
 import { collectionPath, type Resource } from "./resources.ts";
@@ -21,6 +22,7 @@ export interface WatchContext {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
   readonly health: WatchHealth;
+  readonly held: Pick<HeldChanges, "track" | "sinceMs">;
   readonly limits?: WatchLimits | undefined;
 }
 
@@ -65,13 +67,20 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
       failed: (failure, text) => {
         tracked.failed(text);
+        // Of what was never listed nothing is shown that could be of another state.
+        if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
         listener.failed?.(failure, text);
       },
+      opening: () => waiting.opening(),
+      opened: () => waiting.opened(),
     },
   });
+  const isOwn = resource.kind === "Profile" || resource.kind === "Group";
   const tracked = context.health.track(resource, watch, namespace);
+  const waiting = context.held.track({ namespace, what: isOwn ? "own" : "reference" });
   const stop = async () => {
     await watch.stop();
+    waiting.end();
     tracked.end();
   };
   return { watch, stop };

@@ -27,16 +27,20 @@ it("is not known before the first list is stored, and then is what the source sa
   expect(under.provenAtMs).toBeUndefined();
 });
 
-it("stays where it was while the store does not take what changed", async () => {
+it.each([
+  { news: "the change is of now", since: 10_000 },
+  { news: "the change may have come long ago, in an outage", since: 4_000 },
+])("stays where it was while the store does not take what changed: $news", async ({ since }) => {
   under.source.tellListed();
   await under.synced;
   await under.clock.advance(10_000);
+  under.source.provenAtMs = since;
   const full = vi.spyOn(under.store, "submit").mockRejectedValue(new StoreError("logFailed", "no space left", 0));
   under.source.put(groupObject({ hold: true })).tellChanged(node1);
   await under.clock.advance(120_000);
   under.source.provenAtMs = 130_000;
   expect(under.answer(machine)).toBe("default/node1 web");
-  expect(under.provenAtMs).toBe(10_000);
+  expect(under.provenAtMs).toBe(since);
   full.mockRestore();
   await under.clock.advance(60_000);
   await expect.poll(() => under.answer(machine)).toBe("held");

@@ -192,10 +192,12 @@ export class FakeApiServer {
     for (const { response } of this.#watches) response.write(bytes);
   }
 
-  /** Ends every open watch in good order. */
-  endWatches(): void {
-    for (const { response } of this.#watches) response.end();
-    this.#watches.clear();
+  /** Ends the open watches of a path in good order; all of them by default. */
+  endWatches(path = /./): void {
+    for (const open of [...this.#watches].filter(({ request }) => path.test(request.path))) {
+      open.response.end();
+      this.#watches.delete(open);
+    }
   }
 
   /** Resets every connection. */

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { HeldChanges } from "../../src/kubernetes/held-changes.ts";
+import { HeldChanges, type HeldWatch } from "../../src/kubernetes/held-changes.ts";
 import type { OwnName } from "../../src/model/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
@@ -12,17 +12,20 @@ let clock: FakeClock;
 let released: string[];
 let lost: string[];
 let held: HeldChanges;
+let watchOf: (key: string) => HeldWatch;
 beforeEach(() => {
   clock = new FakeClock();
   [released, lost] = [[], []];
   held = new HeldChanges({
     clock,
-    watches,
     signal: new AbortController().signal,
+    provenAtMs: () => clock.monotonicMs(),
     release: (names) => void released.push(...names.map(({ namespace }) => namespace)),
     lostChanged: () => void lost.push([...held.lost].join()),
   });
-  for (const { key } of watches) held.heard(key);
+  const tracked = new Map(watches.map(({ key, namespace }) => [key, held.track({ namespace, what: "own" })]));
+  watchOf = (key) => tracked.get(key) ?? expect.fail(`no watch ${key}`);
+  for (const { key } of watches) watchOf(key).opened();
 });
 
 /** What is let through of a change in each namespace. */
@@ -33,14 +36,14 @@ function offered(): readonly string[] {
 describe("a namespace that is not heard of", () => {
   it("holds up the other one for a minute, then its own changes alone, until it is heard again", async () => {
     await clock.advance(60_000);
-    held.failed("Group/south");
+    watchOf("Group/south").failed(false);
     await clock.advance(59_000);
     expect([offered(), lost]).toEqual([[], []]);
     await clock.advance(2_000);
     expect([offered(), lost, released]).toEqual([["north"], ["south"], ["north"]]);
-    held.failed("Group/south");
+    watchOf("Group/south").failed(false);
     expect(offered()).toEqual(["north"]);
-    held.heard("Group/south");
+    watchOf("Group/south").opened();
     await clock.advance(1_000);
     expect([offered(), lost, released]).toEqual([
       ["north", "south"],
@@ -51,10 +54,10 @@ describe("a namespace that is not heard of", () => {
 
   it("is not lost while no other one is heard, nor as soon as one is", async () => {
     await clock.advance(60_000);
-    for (const { key } of watches) held.failed(key);
+    for (const { key } of watches) watchOf(key).failed(false);
     await clock.advance(600_000);
     expect(lost).toEqual([]);
-    for (const key of ["Profile/north", "Group/north"]) held.heard(key);
+    for (const key of ["Profile/north", "Group/north"]) watchOf(key).opened();
     await clock.advance(59_000);
     expect([offered(), lost]).toEqual([[], []]);
     await clock.advance(2_000);
@@ -63,9 +66,9 @@ describe("a namespace that is not heard of", () => {
 
   it("is not lost when it is heard in time", async () => {
     await clock.advance(60_000);
-    held.failed("Profile/south");
+    watchOf("Profile/south").failed(false);
     await clock.advance(59_000);
-    held.heard("Profile/south");
+    watchOf("Profile/south").opened();
     await clock.advance(120_000);
     expect([offered(), lost]).toEqual([["north", "south"], []]);
     expect(clock.sleeping).toBe(0);
