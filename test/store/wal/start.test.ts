@@ -131,7 +131,9 @@ describe.skipIf(missing("tmpfs"))("on a small disk of its own", () => {
     const large = { kind: "set", path: storePath("/b"), value: "b".repeat(20_000) } as const;
     await expect(store.submit(large)).rejects.toMatchObject({ refusal: "logFailed" });
     rmSync(filler());
+    // The disk is real: what the clock starts ends later.
     await clock.advance(1_000);
+    await expect.poll(() => store.status).toBe("writable");
     await store.submit(large);
     await store.stop();
     const again = await open();
