@@ -7,6 +7,7 @@ SHELL := /bin/bash
 node_modules/.installed: package-lock.json package.json
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
+	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
 .PHONY: help install run test test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e

@@ -55,8 +55,8 @@ export interface Served {
   readonly problems: number;
   /** Where they are from. */
   readonly source: string;
-  /** The command that adds the first ones there. */
-  readonly firstCommand: string;
+  /** The command that adds the first ones there; undefined where Groups are present. */
+  readonly firstCommand: string | undefined;
   readonly bootAddress: Address;
   readonly storeAddress: Address;
   /** True when the store is reached by HTTPS. */
@@ -243,13 +243,14 @@ export class App {
 
   #served(listening: Listening, { source: { view }, place, firstCommand }: ObjectSource): Served {
     const count = (objects: Iterable<unknown>) => [...objects].length;
+    const groups = count(view.all("Group"));
     return {
       version: this.#version,
       profiles: count(view.all("Profile")),
-      groups: count(view.all("Group")),
+      groups,
       problems: view.problems.length,
       source: place,
-      firstCommand,
+      firstCommand: groups === 0 ? firstCommand : undefined,
       ...listening,
     };
   }

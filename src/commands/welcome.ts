@@ -17,7 +17,7 @@ export function welcome(served: Served): string {
     `  store         ${url(served.storeAddress, served.storeTls ? "https" : "http")}`,
     `  operations    ${url(served.opsAddress)}`,
     "",
-    ...(served.groups === 0 ? firstSteps(served.firstCommand) : linesToTry(boot, served.opsAddress)),
+    ...(served.firstCommand === undefined ? linesToTry(boot, served.opsAddress) : firstSteps(served.firstCommand)),
   ].join("\n");
 }
 

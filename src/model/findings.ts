@@ -89,8 +89,8 @@ const referenceFindings = {
     "Put the ConfigMaps and Secrets into the input, too, or look at the Profile's status in the cluster",
   ),
   "not-permitted": error(
-    "matchAll or a priority is used outside the admin namespace, where it does not count",
-    "Remove it, or move the Group to the admin namespace",
+    "matchAll, a priority, or a selector that nearly every machine meets counts in the admin namespace only",
+    "Remove it, select by more exact values, or move the Group to the admin namespace",
   ),
 } as const;
 
@@ -160,7 +160,7 @@ const selectionFindings = {
 const usageFindings = {
   "shared-metadata-name": advice("Two metadata have one name in /metadata, which shows one of them", "Rename one"),
   "ended-command": advice("iPXE ends the command at this argument, or takes the rest for a comment", "Quote it"),
-  "unmarked-installer": advice(
+  "unmarked-installer": warning(
     "A boot text has an argument of an installer, and the Profile no effect: in doubt its machines are installed, too",
     "Set effect: Install, or effect: Boot where disks are left alone",
   ),

@@ -12,7 +12,7 @@ const served: Served = {
   groups: 2,
   problems: 0,
   source: "namespace lab of https://cluster",
-  firstCommand: "kubectl apply --namespace lab -f manifests/quickstart/",
+  firstCommand: undefined,
   storeAddress: loopback(2379),
   storeTls: false,
   advertised: "192.0.2.1:8080",
@@ -30,7 +30,8 @@ describe("the welcome text", () => {
   });
 
   it("says what to apply while there is no Group, and offers nothing that would answer 404", () => {
-    const text = welcome({ ...served, profiles: 0, groups: 0 });
+    const firstCommand = "kubectl apply --namespace lab -f manifests/quickstart/";
+    const text = welcome({ ...served, profiles: 0, groups: 0, firstCommand });
     expect(text).toContain("No machine has a Group yet");
     expect(text).toContain("\n  kubectl apply --namespace lab -f manifests/quickstart/\n");
     expect(text).not.toContain("curl");

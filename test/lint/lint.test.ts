@@ -149,12 +149,14 @@ describe("`davit lint` of standard input", () => {
 
 describe("the exit code", () => {
   const shadowed = stream(profileText("web"), group, groupText("h", "  selector: {matchLabels: {role: g}}"));
+  const unmarked = stream(profileText("web", "  boot: {kernel: /k, args: [autoinstall]}"), group);
 
   it.each([
-    { what: "warnings alone", words: [], code: 0 },
-    { what: "warnings, with --strict", words: ["--strict"], code: 1 },
-  ])("is $code for $what", async ({ words, code }) => {
-    const ran = await runCommand(["lint", ...words], { input: [shadowed] });
+    { what: "warnings alone", input: shadowed, words: [], code: 0 },
+    { what: "warnings, with --strict", input: shadowed, words: ["--strict"], code: 1 },
+    { what: "an unmarked installer, with --strict", input: unmarked, words: ["--strict"], code: 1 },
+  ])("is $code for $what", async ({ input, words, code }) => {
+    const ran = await runCommand(["lint", ...words], { input: [input] });
     expect(linesOf(ran.output).map((line) => line.includes(": warning: "))).toEqual([true]);
     expect(ran.code).toBe(code);
   });
