@@ -132,7 +132,7 @@ export class HeldChanges {
   }
 
   #opened(watch: Watch): void {
-    const mayBeLate = watch.hasFailed;
+    const mayBeLate = watch.hasFailed || this.#nowMs - (watch.deafSinceMs ?? this.#nowMs) >= settleMs;
     watch.deafSinceMs = undefined;
     watch.hasFailed = false;
     watch.standsSinceMs ??= this.#nowMs;

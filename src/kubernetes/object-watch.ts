@@ -140,7 +140,7 @@ export class ObjectWatch<Value> {
 
   /** Monotonic: what the API server had then is held, as far as it told; undefined before the first list. */
   get provenAtMs(): number | undefined {
-    return this.#isSynced ? Math.max(this.#heardAtMs, this.#provenAtMs) : undefined;
+    return this.#isSynced ? this.#provenAtMs : undefined;
   }
 
   /** The API server said last that this may not be read. */
@@ -171,7 +171,7 @@ export class ObjectWatch<Value> {
       const isRewound = await hasRewound({ client, request: this.#request(this.#stopping.signal, {}), version });
       if (isRewound) this.#beginAnew();
       if (isRewound) this.#listNow.abort();
-      else if (this.#isConnected) this.#provenAtMs = atMs;
+      else if (this.#isConnected) this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
     } catch (error) {
       // The watch says why, when it ends, too.
       if (!(error instanceof ApiError) && !this.#stopping.signal.aborted) throw error;
@@ -214,6 +214,7 @@ export class ObjectWatch<Value> {
   async #list(signal: AbortSignal): Promise<void> {
     this.#verb = "list";
     const { client, clock, random, metrics, limits = {}, listener } = this.#options;
+    const askedAtMs = clock.monotonicMs();
     const list = await pagedList({
       client,
       request: this.#request(signal, {}),
@@ -227,6 +228,7 @@ export class ObjectWatch<Value> {
     this.#tellRewind(list.resourceVersion);
     const changes = this.#mirror.replace(list.items);
     this.#isAt(list.resourceVersion);
+    this.#provenAtMs = askedAtMs;
     this.#relistAtMs = clock.monotonicMs() + relistMs * (1 + random());
     this.#isSynced = true;
     if (changes.length > 0) listener.changed(changes);
@@ -337,6 +339,7 @@ export class ObjectWatch<Value> {
     const { clock, log, target, listener } = this.#options;
     const awaySeconds = this.#awaySeconds;
     this.#heardAtMs = clock.monotonicMs();
+    this.#provenAtMs = this.#heardAtMs;
     if (!this.#isOpened) listener.opened?.();
     this.#isOpened = true;
     if (this.#isConnected) return;

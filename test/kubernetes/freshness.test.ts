@@ -31,6 +31,20 @@ it("is not known before the first list, and then goes by what the watches tell",
   await until(() => under.source.provenAtMs === 4_000);
 });
 
+it("is the moment in which a list was asked for, however long that took", async () => {
+  suite.server.put(groupOf("a"));
+  let list = () => {};
+  suite.server.once("list", (request, response) => (list = () => suite.server.answer(request, response)), /groups$/);
+  suite.server.once("watch", () => {}, /groups$/);
+  const under = suite.stopsLater(new SourceUnderTest(suite.server, { proveMs }));
+  await under.start();
+  await until(() => suite.server.seen("list").length === 3);
+  await under.bed.clock.advance(8_000);
+  list();
+  await until(() => under.listed.length > 0);
+  expect(under.source.provenAtMs).toBe(0);
+});
+
 it("is asked for while the watches are silent, by the time of the question", async () => {
   suite.server.put(groupOf("a"));
   const under = await followed();
