@@ -228,6 +228,7 @@ export class App {
       metrics: this.#metrics,
       sha256: (text) => createHash("sha256").update(text).digest("hex"),
       checkTemplate: parseTemplate,
+      davitUrl,
       adminNamespace,
       random,
       tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),

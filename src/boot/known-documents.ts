@@ -11,7 +11,7 @@ import {
 import { type Group, isSelecting, toGroup } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
-import type { ProfileContent, TemplatePart } from "../model/profile.ts";
+import { installs, type ProfileContent, type TemplatePart } from "../model/profile.ts";
 import type { GroupLines } from "../render/metadata.ts";
 import type { GrubSource } from "../render/own-scripts.ts";
 import type { Rendered } from "../render/rendered.ts";
@@ -203,11 +203,6 @@ export class KnownDocuments {
       configs: undefined,
     };
   }
-}
-
-/** A boot from the machine's own disk is no install, whatever else the Profile says. */
-function installs({ effect, boot, grubScript }: ProfileContent): boolean {
-  return effect === "Install" && !(boot?.kind === "local" && grubScript === undefined);
 }
 
 /** The key of a secret template's text. */

@@ -19,6 +19,7 @@ export interface Finding {
     | "InvalidTemplate"
     | "InvalidURL"
     | "UndefinedVariable"
+    | "RenderFailed"
     | "TooLarge"
     | "Refused"
     | "NotPermitted"
@@ -120,17 +121,17 @@ function acceptedWithAdvice(advice: readonly Advice[]): Condition {
 }
 
 /** The status of an object of which no version is known that could be looked at. */
-export function refusedStatus({ generation, message }: Refusal, isServed: boolean): ObjectStatus {
+export function refusedStatus({ generation, message }: Refusal, sync: SyncState): ObjectStatus {
   const finding: Finding = { type: "Accepted", reason: "Refused", message };
-  return unresolvedStatus(generation, finding, isServed ? "servingLastGood" : "notServed");
+  return unresolvedStatus(generation, finding, sync);
 }
 
 /** The status of an object on which davit failed: what is wrong is in its log, for whoever mends davit. */
-export function failedStatus(generation: number, hasLastGood: boolean): ObjectStatus {
+export function failedStatus(generation: number, isServed: boolean): ObjectStatus {
   const message =
     "davit failed on this version, by a fault of its own that its log describes; it tries again by itself";
   const finding: Finding = { type: "Accepted", reason: "InternalError", message };
-  return unresolvedStatus(generation, finding, hasLastGood ? "failedWithLastGood" : "failed");
+  return unresolvedStatus(generation, finding, isServed ? "failedWithLastGood" : "failed");
 }
 
 function unresolvedStatus(observedGeneration: number, finding: Finding, sync: SyncState): ObjectStatus {
@@ -139,8 +140,8 @@ function unresolvedStatus(observedGeneration: number, finding: Finding, sync: Sy
 }
 
 /** The status of an object whose newest version is refused, from that of the version which stays. */
-export function asRefused(status: ObjectStatus, refusal: Refusal): ObjectStatus {
-  const failing = new Map(refusedStatus(refusal, true).conditions.map((condition) => [condition.type, condition]));
+export function asRefused(status: ObjectStatus, refusal: Refusal, sync: SyncState): ObjectStatus {
+  const failing = new Map(refusedStatus(refusal, sync).conditions.map((condition) => [condition.type, condition]));
   failing.delete("ResolvedRefs");
   const conditions = status.conditions.map((condition) => failing.get(condition.type) ?? condition);
   return { ...status, observedGeneration: refusal.generation, conditions };
@@ -194,7 +195,7 @@ const syncConditions: Readonly<Record<SyncState, Condition>> = {
     type: "Synced",
     status: "False",
     reason: "InternalError",
-    message: "There is no good version before this one: its machines are answered 503",
+    message: "Its machines are answered 503",
   },
   failedWithLastGood: {
     type: "Synced",

@@ -48,6 +48,8 @@ export interface ControllerOptions {
   readonly random: () => number;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
+  /** Where machines reach davit. */
+  readonly davitUrl?: string;
   /** How long a machine waits whose Group went; whole seconds from 1 on. */
   readonly tombstoneTtlSeconds: number;
   /** The only namespace in which matchAll and priority count; undefined where they count in every one. */

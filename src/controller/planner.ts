@@ -8,7 +8,7 @@ import type { Log } from "../lib/log.ts";
 import { type GroupDocument, groupPath, twinName } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
-import type { ProfileContent } from "../model/profile.ts";
+import { installs, type ProfileContent } from "../model/profile.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
 import { Claims } from "./claimed.ts";
 import { type Findings, failedStatus, type Outcome } from "./conditions.ts";
@@ -22,6 +22,7 @@ import { Pairs } from "./pairs.ts";
 import { profileOutcome, profileStanding } from "./profile-outcome.ts";
 import { Ranking } from "./ranking.ts";
 import { groupChanges, reconcileGroup, withTie } from "./reconcile-group.ts";
+import { RefusedProfiles } from "./refused-profiles.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import {
   type Passing,
@@ -39,6 +40,8 @@ export interface PlannerOptions {
   readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];
+  /** Where machines reach davit. */
+  readonly davitUrl?: string;
   /** How long a tombstone stays, whole seconds from 1 on. */
   readonly tombstoneTtlSeconds: number;
   /** The only namespace in which matchAll and priority count; undefined where they count in every one. */
@@ -108,7 +111,7 @@ export class Planner {
   readonly #world: ProfileWorld;
   readonly #faults: Faults;
   readonly #pairs: Pairs;
-  readonly #refusedProfiles = new Set<string>();
+  readonly #refusedProfiles = new RefusedProfiles();
   readonly #tombstoneOptions: TombstoneOptions;
   #hasBegun = false;
 
@@ -129,6 +132,7 @@ export class Planner {
       view: () => source.view,
       documents,
       sha256,
+      ...(options.davitUrl && { davitUrl: options.davitUrl }),
       groupsOf: (profile) => this.#dependents.of(profile),
     });
     this.#world = {
@@ -274,8 +278,14 @@ export class Planner {
     const twin = this.#storedTwin(id);
     this.#rank(id, document);
     this.#rank(twinOf(id), twin);
-    const failed = object && failedStatus(object.generation, document !== undefined && document.refused !== true);
+    const failed = object && failedStatus(object.generation, document !== undefined && this.#isServed(id, document));
     return { id, stored, draft: undefined, document, twin, ...(failed && { failed }) };
+  }
+
+  /** False for an older version whose Profile installs, too. */
+  #isServed({ namespace }: ObjectName, { refused, outdated, spec }: GroupDocument): boolean {
+    const profile = this.#options.documents.profile(namespace, spec.profile).document;
+    return refused !== true && !(outdated === true && profile !== undefined && installs(profile.content));
   }
 
   #known(id: ObjectName): KnownGroup {
@@ -365,29 +375,22 @@ export class Planner {
   #draftDoubted(id: ObjectName, { changes, content }: Pick<Outcome, "changes" | "content">, draft: Draft) {
     if (content === undefined) return [];
     draft.contents.set(objectKey(id), content);
-    const doubted = changes.length === 0 ? [] : this.#pairs.doubted(id, content);
+    const look = () => (changes.length === 0 ? [] : this.#pairs.doubted(id, content));
+    const doubted = this.#faults.guard(id, look, () => []);
     const others = doubted.filter((name) => !draft.names.has(objectKey(name)));
     for (const name of others) addTo(draft.names, name);
     return others.map((name) => this.#draftGroup(name, draft));
+  }
+
+  #readersOfVerdict(id: ObjectName, comesOrGoes: boolean): Iterable<ObjectName> {
+    const hasNewVerdict = this.#refusedProfiles.takeChange(id, this.#options.source.view);
+    return hasNewVerdict || comesOrGoes ? this.dependentsOf(id) : [];
   }
 
   /** An object that is refused, or not known as a whole yet, is there: nothing of it waits for a deletion. */
   #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
     const { view } = this.#options.source;
     this.withheld.note(id, isOutOfView && (view.refusalOf(id) ?? view.pendingOf?.(id)) === undefined);
-  }
-
-  #readersOfVerdict(id: ObjectName, comesOrGoes: boolean): Iterable<ObjectName> {
-    return this.#hasNewVerdict(id) || comesOrGoes ? this.dependentsOf(id) : [];
-  }
-
-  /** True when the newest version of a Profile is refused and was not, or the other way round, when last planned. */
-  #hasNewVerdict(id: ObjectName): boolean {
-    const key = objectKey(id);
-    const wasRefused = this.#refusedProfiles.delete(key);
-    const isRefused = this.#options.source.view.refusalOf(id) !== undefined;
-    if (isRefused) this.#refusedProfiles.add(key);
-    return isRefused !== wasRefused;
   }
 }
 

@@ -3,23 +3,34 @@
 import { TextCache } from "../lib/text-cache.ts";
 import type { GroupSpec } from "../model/group.ts";
 import type { JsonObject, JsonValue } from "../model/json.ts";
-import { bootTexts, fieldOf, isOfSecret, type ProfileContent, partsOf, type TemplatePart } from "../model/profile.ts";
-import { RenderError } from "../render/render-error.ts";
+import {
+  bootTexts,
+  fieldOf,
+  installs,
+  isOfSecret,
+  type ProfileContent,
+  partsOf,
+  type TemplatePart,
+} from "../model/profile.ts";
+import { RenderError, type RenderReason } from "../render/render-error.ts";
 import type { RenderBudget } from "../render/template-limits.ts";
 import { TemplateNeeds, type VariableLookup } from "../render/template-needs.ts";
 import type { TextPosition } from "../render/text-position.ts";
+import type { BootClient } from "./trial-boot.ts";
 
-/** A variable that a Group's machines lack whatever they ask. */
+/** What a Group's machines cannot be given whatever they ask, mostly for a variable that they lack. */
 export interface Lack {
   /** What of the Profile cannot be rendered. */
-  readonly part: TemplatePart | "boot";
+  readonly part: TemplatePart | BootClient;
   /** The template's field, such as `spec.boot.args[2]`. */
   readonly field: string;
   /** The field is of the Group, else of its Profile. */
   readonly isOfGroup: boolean;
-  /** Undefined where the template comes from a Secret, of which nothing is shown. */
+  readonly reason: RenderReason;
+  /** Of undefinedVariable; undefined where the template comes from a Secret, of which nothing is shown. */
   readonly variable: string | undefined;
-  readonly at: TextPosition;
+  /** Undefined where there is no one place. */
+  readonly at: TextPosition | undefined;
 }
 
 /** What of a Group has a part in rendering. */
@@ -48,7 +59,7 @@ export class NeedsReader {
   }
 
   #parsed(text: string, seesRequest: boolean): TemplateNeeds | undefined {
-    if (text.length > maxLength || text.split("{{", maxExpressions + 2).length > maxExpressions + 1) return undefined;
+    if (!isShortTemplate(text)) return undefined;
     try {
       return new TemplateNeeds(text, { sha256: this.#sha256, seesRequest });
     } catch (error) {
@@ -56,6 +67,11 @@ export class NeedsReader {
       throw error;
     }
   }
+}
+
+/** True for a template that may be parsed on the thread that answers machines. */
+export function isShortTemplate(text: string): boolean {
+  return text.length <= maxLength && text.split("{{", maxExpressions + 2).length <= maxExpressions + 1;
 }
 
 interface Needy {
@@ -75,11 +91,11 @@ export class ProfileNeeds {
 
   /** @param secretText by hash; undefined for one that is not in view, which is taken to need nothing. */
   constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, reader: NeedsReader) {
-    const { metadata = {}, boot, effect } = content;
+    const { metadata = {}, boot } = content;
     this.#reader = reader;
     this.#defaults = metadata;
     this.#hasKernel = boot?.kind === "kernel";
-    this.isInstall = effect === "Install";
+    this.isInstall = installs(content);
     this.#needy = [...bootNeeds(content, reader), ...configNeeds(content, secretText, reader)];
   }
 
@@ -97,7 +113,8 @@ export class ProfileNeeds {
       const { part, field, needs, isSecret } = each;
       const absent = needs.absent(part === "boot" ? inBoot : inConfigs, budget);
       if (absent === undefined) return [];
-      return [{ part, field, isOfGroup, variable: isSecret ? undefined : absent.name, at: absent.at }];
+      const variable = isSecret ? undefined : absent.name;
+      return [{ part, field, isOfGroup, reason: "undefinedVariable" as const, variable, at: absent.at }];
     };
     return [...this.#needy.flatMap(lacksOf(false)), ...ofGroup.flatMap(lacksOf(true))];
   }

@@ -12,6 +12,7 @@ import {
   refuseProfile,
   removeProfile,
   type StoredProfile,
+  syncOfKept,
 } from "./reconcile-profile.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 
@@ -45,8 +46,9 @@ function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { vie
   const refusal = view.refusalOf(newest);
   const isOutdated = refusal !== undefined || isLeaving(newest, view);
   const outcome = reconcileProfile(newest, stored, world, isOutdated ? { caution: refusal?.caution } : undefined);
-  const { status } = outcome;
-  return refusal === undefined || status === undefined ? outcome : { ...outcome, status: asRefused(status, refusal) };
+  const { status, content } = outcome;
+  if (refusal === undefined || status === undefined) return outcome;
+  return { ...outcome, status: asRefused(status, refusal, syncOfKept(content)) };
 }
 
 /** There is in view, or refused or out of view for now and still served from the store; `refused` was never accepted. */

@@ -60,16 +60,22 @@ export function withTie(document: GroupDocument, isTied: boolean): GroupDocument
   return isTied ? { ...others, tied: true } : others;
 }
 
-function findingsOf({ id, spec }: GroupDraft, world: GroupWorld): readonly Finding[] {
-  return spec === undefined ? [] : [...argumentFindings(spec, world), ...profileFindings(id.namespace, spec, world)];
+function findingsOf({ id, spec, sync }: GroupDraft, world: GroupWorld): readonly Finding[] {
+  if (spec === undefined) return [];
+  const consequence = sync === "synced" ? ": /ipxe and /grub are answered 500" : "";
+  return [...argumentFindings(spec, world, consequence), ...profileFindings(id.namespace, spec, world)];
 }
 
-function argumentFindings({ args = [] }: GroupSpec, { checkTemplate }: GroupWorld): readonly Finding[] {
+function argumentFindings(
+  { args = [] }: GroupSpec,
+  { checkTemplate }: GroupWorld,
+  consequence: string,
+): readonly Finding[] {
   return args.flatMap((text, at) => {
     const fault = checkTemplate(text);
     if (fault === undefined) return [];
     const finding = inField(`spec.args[${at}]`, templateFinding(fault));
-    return [{ ...finding, message: `${finding.message}: /ipxe and /grub are answered 500` }];
+    return [{ ...finding, message: `${finding.message}${consequence}` }];
   });
 }
 

@@ -7,6 +7,7 @@ import { encodeDocument, type ProfileDocument, profilePath, secretPath } from ".
 import type { DocumentChange } from "../model/feed.ts";
 import {
   endpointOf,
+  installs,
   type ProfileCaution,
   type ProfileContent,
   partsOf,
@@ -16,7 +17,14 @@ import {
 } from "../model/profile.ts";
 import type { ObjectMeta, ObjectName, ProfileObject, Refusal } from "../model/source.ts";
 import { profileAdvice } from "./advice.ts";
-import { conditionsFor, type Findings, failedStatus, type Outcome, refusedStatus } from "./conditions.ts";
+import {
+  conditionsFor,
+  type Findings,
+  failedStatus,
+  type Outcome,
+  refusedStatus,
+  type SyncState,
+} from "./conditions.ts";
 import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
 
 /** What the store holds of a Profile now. */
@@ -49,7 +57,7 @@ export function reconcileProfile(
     : { origin, uid, generation, revision, content };
   const document = newest !== undefined || findings.length > 0 ? asOutdated(known) : known;
   const wanted = cautious(document, newest?.caution, world);
-  const sync = keepsLastGood ? "servingLastGood" : "synced";
+  const sync = keepsLastGood ? syncOfKept(wanted.content) : "synced";
   const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
   return {
     changes: documentChanges(object, wanted, stored, secretTexts),
@@ -66,7 +74,7 @@ export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: Pr
   const kept = before && cautious(asOutdated(withoutWithdrawn(before, namespace, world)), refusal.caution, world);
   return {
     changes: documentChanges(refusal, kept ?? standIn(refusal), stored, new Map()),
-    status: refusedStatus(refusal, before !== undefined),
+    status: refusedStatus(refusal, kept === undefined ? "notServed" : syncOfKept(kept.content)),
   };
 }
 
@@ -80,16 +88,16 @@ export function failProfile(object: ObjectMeta, stored: StoredProfile, world: Pr
   const document = lastGood === undefined ? standIn(object) : asOutdated(withoutWithdrawn(lastGood, namespace, world));
   return {
     changes: documentChanges(object, document, stored, new Map()),
-    status: failedStatus(generation, lastGood !== undefined),
+    status: failedStatus(generation, isServed(document)),
   };
 }
 
 /** The same where even that ended in an exception: what is stored of this Profile stays, and of another one nothing. */
 export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outcome {
-  const isStored = stored.document?.uid === object.uid;
+  const isStored = stored.document !== undefined && stored.document.uid === object.uid;
   return {
     changes: isStored ? [] : documentChanges(object, standIn(object), stored, new Map()),
-    status: failedStatus(object.generation, isStored),
+    status: failedStatus(object.generation, isStored && isServed(stored.document)),
   };
 }
 
@@ -98,6 +106,15 @@ export function doubtProfile(name: ObjectName, stored: StoredProfile): Outcome {
   const { document } = stored;
   const changes = document === undefined ? [] : documentChanges(name, asOutdated(document), stored, new Map());
   return { changes, status: undefined };
+}
+
+/** Of a Profile that stays as it was: an older version installs nobody. */
+export function syncOfKept(content: ProfileContent | undefined): SyncState {
+  return content !== undefined && installs(content) ? "waiting" : "servingLastGood";
+}
+
+function isServed({ content, failed, outdated }: ProfileDocument): boolean {
+  return failed !== true && !(outdated === true && installs(content));
 }
 
 function asOutdated(document: ProfileDocument): ProfileDocument {

@@ -14,8 +14,7 @@ import type {
 } from "../model/profile.ts";
 import { bootTexts, fieldOf, isLocation, partsOf } from "../model/profile.ts";
 import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../model/source.ts";
-import { renderCloudConfig } from "../render/cloud-config.ts";
-import { renderGeneric } from "../render/generic.ts";
+import { checkConfig } from "../render/check-config.ts";
 import { mayBeButane, renderIgnition } from "../render/ignition.ts";
 import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError, type RenderReason } from "../render/render-error.ts";
@@ -137,11 +136,7 @@ function tooLarge(message: string): Found {
 
 /** A finished document is the answer itself, so what its machines would be refused for is known already. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): Found {
-  const refused = refusalOf(() => {
-    if (part === "ignition") renderIgnition({ text, raw: true });
-    else if (part === "cloudConfig") renderCloudConfig(text);
-    else renderGeneric(text, format);
-  });
+  const refused = refusalOf(() => checkConfig(part, text, { raw: true, format }));
   return refused === undefined ? { text } : invalid(refused);
 }
 

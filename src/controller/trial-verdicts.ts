@@ -2,9 +2,8 @@
 
 import type { FindingCode } from "../model/findings.ts";
 import type { ResolvedTemplate, TemplatePart } from "../model/profile.ts";
-import { renderCloudConfig } from "../render/cloud-config.ts";
-import { renderGeneric } from "../render/generic.ts";
-import { ignitionValue, renderIgnition } from "../render/ignition.ts";
+import { checkConfig } from "../render/check-config.ts";
+import { ignitionValue } from "../render/ignition.ts";
 import { checkIgnition } from "../render/ignition-check.ts";
 import { reasonCodes } from "../render/reason-codes.ts";
 import { RenderError, renderReasons } from "../render/render-error.ts";
@@ -47,14 +46,12 @@ export class Verdicts {
 
 function judge(
   part: TemplatePart,
-  { raw, format }: Exclude<ResolvedTemplate, { kind: "broken" }>,
+  template: Exclude<ResolvedTemplate, { kind: "broken" }>,
   text: string,
 ): readonly Verdict[] {
   try {
-    if (part === "ignition") return judgeIgnition(text, raw);
-    if (part === "cloudConfig") renderCloudConfig(text);
-    else renderGeneric(text, format);
-    return [];
+    checkConfig(part, text, template);
+    return part === "ignition" ? judgeIgnition(text) : [];
   } catch (error) {
     if (!(error instanceof RenderError)) throw error;
     const { reason, position } = error;
@@ -63,9 +60,7 @@ function judge(
   }
 }
 
-/** @throws {RenderError} as `renderIgnition`. */
-function judgeIgnition(text: string, raw: boolean): readonly Verdict[] {
-  renderIgnition({ text, raw });
+function judgeIgnition(text: string): readonly Verdict[] {
   return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: told }) => {
     const position = findInYaml(text, path, member);
     const judged = isRefused

@@ -183,3 +183,8 @@ export interface ProfileContent {
   readonly boot?: Boot | { readonly kind: "broken" };
   readonly templates: Readonly<Templates<ResolvedTemplate>>;
 }
+
+/** A boot from the machine's own disk is no install, whatever else the Profile says. */
+export function installs({ effect, boot, grubScript }: ProfileContent): boolean {
+  return effect === "Install" && !(boot?.kind === "local" && grubScript === undefined);
+}

@@ -74,6 +74,10 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("last good", { timeout: 12
       expect(await own.metric("davit_resources", { kind: "Group", ready: "false" })).toBe(20);
       const events = async () => (await cluster.kubectl(["-n", "fleet", "get", "events"])).stdout;
       await expect.poll(events, patience).toContain("UndefinedVariable");
+      await own.put(profile("web", { generic: { inline: "disk={{disk}}" }, ignition: { inline: "{{disk}}" } }));
+      await expect.poll(events, patience).toMatch(/RenderFailed .*profile\/web .*Read Ignition result/);
+      await expect.poll(events, patience).toMatch(/RenderFailed .*group\/node-/);
+      expect(await own.get(`/generic?mac=${fleet[0]}`)).toMatchObject({ status: 200, body: "disk=sda" });
     } finally {
       await own.stop();
     }

@@ -30,9 +30,9 @@ export class Statuses implements StatusSink {
     return Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
   }
 
-  /** Why it is not ready, or that it is. */
-  message(name: string): string | undefined {
-    return this.#byName.get(name)?.conditions.find(({ type }) => type === "Ready")?.message;
+  /** Why it is not ready, or that it is; or what another condition says. */
+  message(name: string, condition = "Ready"): string | undefined {
+    return this.#byName.get(name)?.conditions.find(({ type }) => type === condition)?.message;
   }
 
   ready(name: string): string | undefined {

@@ -81,6 +81,20 @@ describe("an exception in the work on a Profile", () => {
     await expect.poll(() => under.statuses.ready("Profile/web")).toBe("Ready");
   });
 
+  it.each([
+    ["Install" as const, "Its machines are answered 503"],
+    ["Boot" as const, "Machines still get the last good version"],
+  ])("says what its machines get, with effect %s", async (effect, message) => {
+    const said = (name: string) => under.statuses.message(name, "Synced");
+    under.source.put(profileObject({ effect, ...generic("good") }), groupObject());
+    await sync();
+    under.source.put(groupObject({ metadata: trap })).tellChanged(group);
+    await expect.poll(() => said("Group/node1")).toBe(message);
+    under.source.put(groupObject(), profileObject({ effect, ...generic("trap") })).tellChanged(profile, group);
+    await expect.poll(() => said("Profile/web")).toBe(message);
+    expect(under.answer(machine)).toBe(effect === "Install" ? "doubtful" : "default/node1 good");
+  });
+
   it("erases a Secret that was taken away all the same", async () => {
     const secret = { kind: "secret", name: "secrets", key: "text", raw: true } as const;
     under.source.put(

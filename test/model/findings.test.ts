@@ -14,6 +14,7 @@ const ofReasons: Readonly<Record<Finding["reason"], Codes>> = {
   InvalidTemplate: ["invalid-template", "unknown-name", "wrong-argument", "butane", "invalid-generic"],
   InvalidURL: ["invalid-url"],
   UndefinedVariable: ["undefined-variable"],
+  RenderFailed: ["invalid-ignition", "invalid-cloud-config", "unsafe-value", "wrong-argument"],
   TooLarge: ["template-too-large"],
   Refused: noMistake,
   NotPermitted: ["not-permitted"],

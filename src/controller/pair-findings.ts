@@ -1,0 +1,68 @@
+/** What is wrong with a Profile for one of its Groups, in the words that a user reads. */
+
+import { type ObjectName, objectKey } from "../model/source.ts";
+import { reasonCodes } from "../render/reason-codes.ts";
+import { renderReasons } from "../render/render-error.ts";
+import type { Finding } from "./conditions.ts";
+import type { Lack } from "./profile-needs.ts";
+
+// A message is for a person, who mends the first ones and looks again.
+const maxFindings = 10;
+
+function placeText({ field, isOfGroup, at }: Lack): string {
+  const where = at === undefined ? "" : `: line ${at.line}, column ${at.column}`;
+  return `${field}${isOfGroup ? " of the Group" : ""}${where}`;
+}
+
+/** What is wrong there, for whom. */
+function faultText({ reason, variable }: Lack, whom: string): string {
+  if (reason !== "undefinedVariable") return `${renderReasons[reason]}, ${whom}`;
+  return `${variable === undefined ? "a variable" : `the variable "${variable}"`} is not defined ${whom}`;
+}
+
+function cureOf({ reason }: Lack): string {
+  if (reason !== "undefinedVariable") return "mend the template, or the metadata";
+  return "define it in the metadata, or surround it with {{#if}}";
+}
+
+/** One for each place, which names the first Group. */
+export function profileFindings(
+  harmed: readonly { readonly name: ObjectName; readonly lack: Lack }[],
+): readonly Finding[] {
+  const sorted = harmed.toSorted((a, b) => (objectKey(a.name) < objectKey(b.name) ? -1 : 1));
+  const places = new Map<string, { readonly lack: Lack; readonly names: ObjectName[] }>();
+  for (const { name, lack } of sorted) {
+    const key = `${placeText(lack)} ${faultText(lack, "")}`;
+    const place = places.get(key) ?? { lack, names: [] };
+    place.names.push(name);
+    places.set(key, place);
+  }
+  return [...places.values()].slice(0, maxFindings).map(({ lack, names }) => {
+    const whom = `for Group "${names[0]?.name}"${names.length > 1 ? " and others" : ""}`;
+    return findingOf("Accepted", `${placeText(lack)}: ${faultText(lack, whom)}: ${cureOf(lack)}`, lack);
+  });
+}
+
+/** Of a Group for which its Profile stays as it is. */
+export function harmFinding({ name }: ObjectName, lack: Lack): Finding {
+  const what = `${placeText(lack)}: ${faultText(lack, "for this Group")}`;
+  const message = `Profile "${name}": ${what}, so the Profile's last good version stays: ${cureOf(lack)}`;
+  return findingOf("ResolvedRefs", message, lack);
+}
+
+/** Of a Group whose metadata stays as it is. */
+export function keptFinding({ name }: ObjectName, lack: Lack): Finding {
+  const fault =
+    lack.reason === "undefinedVariable"
+      ? `${faultText(lack, "any more")}, and Profile "${name}" prints it (${placeText(lack)})`
+      : `Profile "${name}" fails with it (${placeText(lack)}: ${renderReasons[lack.reason]})`;
+  const place = `spec.metadata${lack.isOfGroup ? " or spec.args" : ""}`;
+  const message = `${place}: ${fault}: put it back, or change the Profile first`;
+  return findingOf("Accepted", message, lack);
+}
+
+function findingOf(type: Finding["type"], message: string, { reason, field, at }: Lack): Finding {
+  const place = { field, ...(at && { position: at }) };
+  const told = reason === "undefinedVariable" ? "UndefinedVariable" : "RenderFailed";
+  return { type, reason: told, message, code: reasonCodes[reason], place };
+}
