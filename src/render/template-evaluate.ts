@@ -7,11 +7,11 @@ import { unreachable } from "../lib/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { RenderError } from "./render-error.ts";
 import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
-import { countValue, RenderBudget, utf8Exceeds } from "./template-limits.ts";
+import { countValue, RenderBudget, roundsOf, utf8Exceeds } from "./template-limits.ts";
 import { type Block, type Expression, type LoopName, nameOf, type Path, type Program } from "./template-syntax.ts";
 import type { Trace } from "./template-trace.ts";
 import type { TextPosition } from "./text-position.ts";
-import { isList, isTruthy, memberOf, sortedEntries, textOf } from "./values.ts";
+import { isTruthy, memberOf, textOf } from "./values.ts";
 
 type Value = JsonValue | undefined;
 
@@ -117,25 +117,13 @@ class Evaluation {
   }
 
   #each(block: Block, value: Value, scope: Scope): void {
-    const rounds = this.#roundsOf(value);
+    const rounds = roundsOf(value, this.#budget);
     if (rounds.length === 0) this.run(block.otherwise, scope);
     for (const [index, [key, item]] of rounds.entries()) {
       this.#budget.step();
       const loop = { key, index, first: index === 0, last: index === rounds.length - 1, outerLoop: scope.loop };
       this.run(block.body, { context: item, outer: scope, loop, locals: localsOf(block, [item, key]) });
     }
-  }
-
-  #roundsOf(value: Value): readonly (readonly [key: JsonValue, item: JsonValue])[] {
-    if (isJsonObject(value)) {
-      this.#budget.sort(Object.keys(value).length);
-      return sortedEntries(value);
-    }
-    if (!isList(value)) return [];
-    // Said before the rounds are laid out: `split` can make lists of millions.
-    if (value.length > RenderBudget.maxSteps) throw new RenderError("budget");
-    this.#budget.count(value.length);
-    return value.map((item, index) => [index, item]);
   }
 
   /** The text of an expression that is printed: it must exist. */

@@ -5,7 +5,7 @@
 
 import { isJsonObject, type JsonValue } from "../model/json.ts";
 import { RenderError } from "./render-error.ts";
-import { isList } from "./values.ts";
+import { isList, sortedEntries } from "./values.ts";
 
 /** Longer ones are a mistake, and parsing them would hold up others. */
 export const maxTemplateBytes = 1024 * 1024;
@@ -139,6 +139,24 @@ export function countValue(value: JsonValue | undefined, whole: boolean, budget:
   } else {
     budget.count(1);
   }
+}
+
+/**
+ * The rounds of a loop over a value: members in the order of their names, or elements; none over anything else.
+ * @throws {RenderError} budget, before longer lists than any loop may walk are laid out: `split` can make millions.
+ */
+export function roundsOf(
+  value: JsonValue | undefined,
+  budget: RenderBudget,
+): readonly (readonly [key: JsonValue, item: JsonValue])[] {
+  if (isJsonObject(value)) {
+    budget.sort(Object.keys(value).length);
+    return sortedEntries(value);
+  }
+  if (!isList(value)) return [];
+  if (value.length > RenderBudget.maxSteps) throw new RenderError("budget");
+  budget.count(value.length);
+  return value.map((item, index) => [index, item]);
 }
 
 /** True when `text` takes more than `maxBytes` bytes of UTF-8. */

@@ -5,15 +5,14 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
-import { isJsonObject, type JsonValue } from "../model/json.ts";
+import type { JsonValue } from "../model/json.ts";
 import { RenderError } from "./render-error.ts";
 import { holds, reach } from "./template-evaluate.ts";
 import { runHelper, type Sha256 } from "./template-helpers.ts";
-import type { RenderBudget } from "./template-limits.ts";
+import { type RenderBudget, roundsOf } from "./template-limits.ts";
 import { parseProgram } from "./template-parse.ts";
 import { type Block, type Expression, nameOf, type Path, type Program } from "./template-syntax.ts";
 import type { TextPosition } from "./text-position.ts";
-import { isList, sortedEntries } from "./values.ts";
 
 /** A variable that a template prints and nothing defines. */
 export interface AbsentVariable {
@@ -119,7 +118,7 @@ class Walk {
   }
 
   #inRounds(block: Block, value: JsonValue | undefined, scope: Scope): AbsentVariable | undefined {
-    const rounds = this.#roundsOf(value);
+    const rounds = roundsOf(value, this.#budget);
     if (rounds.length === 0) return this.absent(block.otherwise, scope);
     for (const [key, item] of rounds) {
       this.#budget.step();
@@ -128,16 +127,6 @@ class Walk {
       if (found !== undefined) return found;
     }
     return undefined;
-  }
-
-  #roundsOf(value: JsonValue | undefined): readonly (readonly [key: JsonValue, item: JsonValue])[] {
-    if (isJsonObject(value)) {
-      this.#budget.sort(Object.keys(value).length);
-      return sortedEntries(value);
-    }
-    if (!isList(value)) return [];
-    this.#budget.count(value.length);
-    return value.map((item, index) => [index, item]);
   }
 
   #value(expression: Expression, scope: Scope): Value {
