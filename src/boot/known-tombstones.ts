@@ -19,6 +19,7 @@ import {
   decodeTombstone,
   type GoneSelector,
   selectorPlace,
+  type TombstonePlace,
   tombstoneLabels,
   tombstoneSelectors,
 } from "../model/documents.ts";
@@ -27,27 +28,23 @@ import type { Labels } from "../model/labels.ts";
 import { SelectorIndex } from "../model/selector-index.ts";
 import { isAsSpecific } from "../model/specificity.ts";
 
-/** Where a tombstone is. */
-interface Place {
-  readonly label: string;
-  readonly value: string;
-}
-
 /** A Group that was removed, as its tombstone records it. */
 interface GoneGroup extends Group {
+  /** See `TombstonePlace`. */
+  readonly tenant: string | undefined;
   /** False for a tombstone of an older davit, which records only the selector. */
   readonly isRanked: boolean;
   /** See `GoneRank`. */
   readonly outcome: string | undefined;
 }
 
+type GoneByValue = Map<string, readonly GoneGroup[]>;
+
 export class KnownTombstones {
-  /** By label, then by its value. */
-  readonly #named: ReadonlyMap<string, Map<string, readonly GoneGroup[]>> = new Map(
-    tombstoneLabels.map((label) => [label, new Map()]),
-  );
+  /** By label, then by its value: of all tombstones for it. */
+  readonly #named: ReadonlyMap<string, GoneByValue> = new Map(tombstoneLabels.map((label) => [label, new Map()]));
   /** Of Groups that named no machine, by the value of their place. */
-  readonly #broad = new Map<string, readonly GoneGroup[]>();
+  readonly #broad: GoneByValue = new Map();
   readonly #broadIndex = new SelectorIndex<GoneGroup>();
   /** Hashes of what Groups give, each made once: only Groups that may have to wait for one that is alike have one. */
   readonly #outcomes = new WeakMap<Group, string>();
@@ -56,28 +53,30 @@ export class KnownTombstones {
   isEmpty = true;
 
   /** One that cannot be read counts, too: it then says no more than that there is one. */
-  learn({ label, value }: Place, text: string): void {
-    const gone = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value).map((each) =>
-      // The index needs another name for each.
-      toGone(each, `${this.#count++}`),
-    );
-    this.forget({ label, value });
+  learn(place: TombstonePlace, text: string): void {
+    const { label, value, tenant } = place;
+    this.forget(place);
+    const selectors = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value);
+    // The index needs another name for each.
+    const gone = selectors.map((each) => toGone(each, `${this.#count++}`, tenant));
+    const stones = this.#stonesAt(label);
+    stones?.set(value, [...(stones.get(value) ?? []), ...gone]);
+    if (label === selectorPlace) for (const group of gone) this.#broadIndex.add(group);
     this.isEmpty = false;
-    if (label !== selectorPlace) {
-      this.#named.get(label)?.set(value, gone);
-      return;
-    }
-    this.#broad.set(value, gone);
-    for (const group of gone) this.#broadIndex.add(group);
   }
 
-  forget({ label, value }: Place): void {
-    this.#named.get(label)?.delete(value);
-    if (label === selectorPlace) {
-      for (const group of this.#broad.get(value) ?? []) this.#broadIndex.remove(group);
-      this.#broad.delete(value);
-    }
+  forget({ label, value, tenant }: TombstonePlace): void {
+    const stones = this.#stonesAt(label);
+    const all = stones?.get(value) ?? [];
+    const left = all.filter((group) => group.tenant !== tenant);
+    if (left.length > 0) stones?.set(value, left);
+    else stones?.delete(value);
+    if (label === selectorPlace) for (const group of all) if (group.tenant === tenant) this.#broadIndex.remove(group);
     this.isEmpty = this.#broad.size === 0 && [...this.#named.values()].every(({ size }) => size === 0);
+  }
+
+  #stonesAt(label: string): GoneByValue | undefined {
+    return label === selectorPlace ? this.#broad : this.#named.get(label);
   }
 
   /** True while there is one for any value of a label, or of a Group that asked for it. */
@@ -128,8 +127,8 @@ export class KnownTombstones {
   }
 }
 
-function toGone({ labels, expressions, rank }: GoneSelector, name: string): GoneGroup {
+function toGone({ labels, expressions, rank }: GoneSelector, name: string, tenant: string | undefined): GoneGroup {
   const spec = { profile: "", selector: labels, expressions, matchAll: false, hold: false, metadata: {} };
   const group = toGroup(rank?.namespace ?? "", name, { ...spec, priority: rank?.priority ?? 0 }, rank);
-  return { ...group, isRanked: rank !== undefined, outcome: rank?.outcome };
+  return { ...group, tenant, isRanked: rank !== undefined, outcome: rank?.outcome };
 }

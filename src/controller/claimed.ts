@@ -41,11 +41,11 @@ export class Claims {
 
   /** The claim of a new Group whose namespace has another one with this selector, or had one a moment ago. */
   #inherited({ namespace, name }: ObjectName, spec: GroupSpec): Claim | undefined {
-    const { documents, sha256 } = this.#options;
+    const { documents, sha256, adminNamespace } = this.#options;
     const known = this.#ranking.claimIn(namespace, selectorText(spec.selector, spec.expressions));
     if (known !== undefined) return known;
     const textAt = (path: string) => documents.textAt(path);
-    const claimedAt = claimLeft(`${namespace}/${name}`, spec, { sha256, textAt });
+    const claimedAt = claimLeft(`${namespace}/${name}`, spec, { sha256, adminNamespace, textAt });
     return claimedAt === undefined ? undefined : { claimedAt };
   }
 }

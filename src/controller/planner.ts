@@ -122,6 +122,7 @@ export class Planner {
       textAt: (path) => documents.textAt(path),
       ttlSeconds: options.tombstoneTtlSeconds,
       sha256,
+      adminNamespace: options.adminNamespace,
       isTaken: (gone) => this.#ranking.isTaken(gone),
     };
     this.#claims = new Claims(options, this.#ranking);

@@ -61,7 +61,11 @@ export interface TombstoneOptions {
   readonly textAt: (path: string) => string | undefined;
   /** How long a tombstone stays, whole seconds from 1 on. */
   readonly ttlSeconds: number;
+  /** Undefined where no namespace ranks before the others: they share their tombstones. */
+  readonly adminNamespace?: string | undefined;
 }
+
+type Burial = Pick<TombstoneOptions, "sha256" | "adminNamespace">;
 
 /** One value of a label by which a Group selected, or does now; or its selector, where that names no machine. */
 interface Grave {
@@ -77,7 +81,8 @@ interface Grave {
   readonly stone: TombstoneDocument;
 }
 
-// Each request of the machine looks at all of them, and a Group that changes all the time leaves more and more.
+// Of each namespace. Each request of the machine looks at all of them, and a Group that changes all the time leaves more
+// and more.
 const mostSelectors = 16;
 
 /**
@@ -103,7 +108,7 @@ export function tombstoneWrites(passings: readonly Passing[], options: Tombstone
   return graveyard.writes(options.ttlSeconds);
 }
 
-interface Buried extends Pick<TombstoneOptions, "sha256"> {
+interface Buried extends Burial {
   readonly state?: GroupState | undefined;
 }
 
@@ -154,22 +159,24 @@ function without(plots: readonly Plot[], others: readonly Plot[]): readonly Plot
 }
 
 /** What Groups no longer select by, and what they select by now and did not before. */
-function gravesOf(passings: readonly Passing[], { sha256 }: TombstoneOptions) {
+function gravesOf(passings: readonly Passing[], { sha256, adminNamespace }: Burial) {
+  const burial = { sha256, adminNamespace };
   const [left, taken]: [Grave[], Grave[]] = [[], []];
   for (const { id, before, after, state } of passings) {
     const [old, now] = [before ? plotsOf(before) : [], after ? plotsOf(after) : []];
-    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, sha256, state }));
-    if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, sha256 }));
+    if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, state, ...burial }));
+    if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, ...burial }));
   }
   return { left, taken };
 }
 
 function gravesIn(
   plots: readonly Plot[],
-  { id, spec, sha256, state = {} }: Pick<Grave, "id" | "spec"> & Buried,
+  { id, spec, sha256, adminNamespace, state = {} }: Pick<Grave, "id" | "spec"> & Buried,
 ): readonly Grave[] {
   if (plots.every(({ values }) => values.size === 0)) return [];
   const namespace = id.slice(0, id.indexOf("/"));
+  const tenant = adminNamespace === undefined || namespace === adminNamespace ? undefined : namespace;
   const outcome = sha256(outcomeText(lasting(id, spec, state)));
   return plots.flatMap((plot) =>
     [...plot.values].map((value): Grave => {
@@ -177,7 +184,7 @@ function gravesIn(
       const rank = { namespace, priority: spec.priority, ...claimOn(state, label, value), outcome };
       const gone = { ...goneSelector(plot, value), rank };
       const selector = selectorText(gone.labels, gone.expressions);
-      const path = tombstonePath(label, label === selectorPlace ? sha256(value) : value);
+      const path = tombstonePath(label, label === selectorPlace ? sha256(value) : value, tenant);
       return { id, spec, namespace, label, value, path, gone, stone: { group: id, selector, ...stoneOf([gone]) } };
     }),
   );
@@ -190,10 +197,10 @@ function gravesIn(
 export function claimLeft(
   id: string,
   spec: GroupSpec,
-  { sha256, textAt }: Pick<TombstoneOptions, "sha256" | "textAt">,
+  { textAt, ...burial }: Burial & Pick<TombstoneOptions, "textAt">,
 ): number | undefined {
   let latest = 0;
-  for (const { path, label, value, gone, namespace } of gravesIn(plotsOf(spec), { id, spec, sha256 })) {
+  for (const { path, label, value, gone, namespace } of gravesIn(plotsOf(spec), { id, spec, ...burial })) {
     const stone = decodeTombstone(textAt(path) ?? "");
     const selectors = stone === undefined ? [] : tombstoneSelectors(stone, label, value);
     const own = selectors.filter((each) => each.rank?.namespace === namespace && isSameSelector(each, gone));
@@ -231,22 +238,23 @@ function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {
 /** The selectors of a stone with one more, the last that went at the end. */
 function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): readonly GoneSelector[] {
   const added = JSON.stringify(gone);
-  const others = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
-  const all = [...others, gone];
-  if (all.length <= mostSelectors) return all;
-  const old = all.slice(0, all.length - mostSelectors + 1);
-  return [merged(old, label, value), ...all.slice(1 - mostSelectors)];
+  const known = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
+  const isOwn = ({ rank }: GoneSelector) => rank?.namespace === gone.rank?.namespace;
+  const others = known.filter((other) => !isOwn(other));
+  const own = [...known.filter(isOwn), gone];
+  if (own.length <= mostSelectors) return [...others, ...own];
+  const old = own.slice(0, own.length - mostSelectors + 1);
+  return [...others, merged(old, label, value), ...own.slice(1 - mostSelectors)];
 }
 
 /** Too many old ones become the label alone, with the highest of their priorities. What they gave is not told. */
 function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
-  const ranks = old.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => b.priority - a.priority);
+  const [highest] = old.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => b.priority - a.priority);
   const [first] = old;
   const whole =
     label === selectorPlace && first !== undefined ? first : { labels: { [label]: value }, expressions: [] };
   const { labels, expressions } = whole;
-  const [highest] = ranks;
-  if (highest === undefined || ranks.length < old.length) return { labels, expressions };
+  if (highest === undefined) return { labels, expressions };
   const { outcome: _, ...rank } = highest;
   return { labels, expressions, rank };
 }

@@ -8,6 +8,7 @@
  *   /davit/_secrets/<namespace>/<profile>/<sha256>       a template's text, as it is
  *   /davit/tombstones/<label>/<value>                    TombstoneDocument, ends by itself
  *   /davit/tombstones/selector/<sha256>                  the same, of Groups whose selectors name no machine
+ *   /davit/tombstones/tenant/<namespace>/<label>/<value> the same, of Groups outside the admin namespace
  *   /davit/tombstones/profile/<namespace>/<name>         ProfileTombstone, ends by itself
  *   /davit/synced                                        SyncedDocument, written last of a first sync
  */
@@ -25,7 +26,8 @@ export const profilesRoot = `${davitRoot}/profiles`;
 export const groupsRoot = `${davitRoot}/groups`;
 export const secretsRoot = `${davitRoot}/_secrets`;
 export const tombstonesRoot = `${davitRoot}/tombstones`;
-const profileTombstonesRoot = `${tombstonesRoot}/profile`;
+const profilePlace = "profile";
+const tenantPlace = "tenant";
 
 /** Labels by whose values a Group that is removed leaves tombstones. A davit that knows fewer of them ignores the others. */
 export const tombstoneLabels = identityLabels;
@@ -157,28 +159,41 @@ export function ownerName(name: string): string {
   return name.endsWith(twinSuffix) ? name.slice(0, -twinSuffix.length) : name;
 }
 
-/** @param value of an identity label, as `normalizeLabel` makes it: it may hold anything, a slash as well. */
-export function tombstonePath(label: string, value: string): string {
-  return `${tombstonesRoot}/${label}/${encodeSegment(value)}`;
+/**
+ * @param value of an identity label, as `normalizeLabel` makes it: it may hold anything, a slash as well.
+ * @param tenant the namespace of the Group, where it is outside the admin namespace. Each has tombstones of its own, since
+ *   what a namespace adds to one has its time begin anew.
+ */
+export function tombstonePath(label: string, value: string, tenant?: string): string {
+  const root = tenant === undefined ? tombstonesRoot : `${tombstonesRoot}/${tenantPlace}/${tenant}`;
+  return `${root}/${label}/${encodeSegment(value)}`;
 }
 
 export function profileTombstonePath(namespace: string, name: string): string {
-  return `${profileTombstonesRoot}/${namespace}/${name}`;
+  return `${tombstonesRoot}/${profilePlace}/${namespace}/${name}`;
+}
+
+/** Where a tombstone is. */
+export interface TombstonePlace {
+  readonly label: string;
+  readonly value: string;
+  /** See `tombstonePath`. */
+  readonly tenant?: string;
 }
 
 /** What a path below `/davit` holds; undefined for a path that is no document. */
 export type DocumentAddress =
   | { readonly kind: "profile" | "group" | "goneProfile"; readonly namespace: string; readonly name: string }
   | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
-  | { readonly kind: "tombstone"; readonly label: string; readonly value: string }
+  | ({ readonly kind: "tombstone" } & TombstonePlace)
   | { readonly kind: "synced" };
 
 /** Reads a document's path; undefined for one that holds no document. */
 export function documentAddress(path: string): DocumentAddress | undefined {
   if (path === syncedPath) return { kind: "synced" };
+  if (path.startsWith(tombstonesPrefix)) return tombstoneAddress(path.slice(tombstonesPrefix.length).split("/"));
   const [first, root, folder, namespace, name, hash, ...rest] = path.split("/");
   if (first !== "" || root !== "davit" || !namespace || !name || rest.length > 0) return undefined;
-  if (folder === "tombstones") return tombstoneAddress(namespace, name, hash);
   if (folder === "_secrets") return hash ? { kind: "secret", namespace, profile: name, sha256: hash } : undefined;
   if (hash !== undefined) return undefined;
   if (folder === "profiles") return { kind: "profile", namespace, name };
@@ -247,13 +262,26 @@ export function decodeSynced(text: string): SyncedDocument | undefined {
   return decode<SyncedDocument>(text, (value) => typeof value.complete === "boolean");
 }
 
-function tombstoneAddress(label: string, segment: string, more: string | undefined): DocumentAddress | undefined {
-  if (more !== undefined) {
-    return label === "profile" && more !== "" ? { kind: "goneProfile", namespace: segment, name: more } : undefined;
-  }
+const tombstonesPrefix = `${tombstonesRoot}/`;
+
+function tombstoneAddress(segments: readonly string[]): DocumentAddress | undefined {
+  const [folder = "", namespace, name, ...rest] = segments;
+  if (segments.includes("")) return undefined;
+  if (folder !== tenantPlace) return name === undefined ? stoneAddress(segments) : goneProfileAddress(segments);
+  const address = stoneAddress([name ?? "", ...rest]);
+  return address && namespace !== undefined ? { ...address, tenant: namespace } : undefined;
+}
+
+function goneProfileAddress([folder, namespace, name, ...rest]: readonly string[]): DocumentAddress | undefined {
+  if (folder !== profilePlace || namespace === undefined || name === undefined || rest.length > 0) return undefined;
+  return { kind: "goneProfile", namespace, name };
+}
+
+function stoneAddress([label = "", segment = "", ...rest]: readonly string[]) {
   const value = decodeSegment(segment);
   const isKnown = tombstoneLabels.includes(label) || label === selectorPlace;
-  return value === undefined || !isKnown ? undefined : { kind: "tombstone", label, value };
+  if (value === undefined || value === "" || !isKnown || rest.length > 0) return undefined;
+  return { kind: "tombstone" as const, label, value };
 }
 
 function isExact(value: unknown): value is Exact {

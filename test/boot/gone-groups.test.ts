@@ -3,6 +3,7 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { type Passing, tombstoneWrites } from "../../src/controller/tombstones.ts";
+import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
 import type { Expression } from "../../src/model/expression.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
 import { groupDocument, groupSpec, profileDocument, syncedDocument } from "./feed-documents.ts";
@@ -97,6 +98,40 @@ describe("a machine that a Group named, which was removed,", () => {
     expect(answer(gone, winner, namespace)).toBe("bereft");
     expect(answer(gone, { ...winner, priority: 1000 }, namespace)).toBeUndefined();
   });
+});
+
+describe("tombstones that end", () => {
+  const gone = (place: readonly [label: string, value: string, tenant?: string], ...namespaces: readonly string[]) => {
+    const [label, value] = place;
+    const labels = namespaces.map(() => (label === "selector" ? { role: "web" } : { [label]: value }));
+    const ranks = namespaces.map((namespace, at) => ({ namespace, priority: 0, outcome: `${at}` }));
+    return [tombstonePath(...place), encodeDocument({ labels, ranks })] as const;
+  };
+
+  it.each<[name: string, first: readonly [string, string], second: readonly [string, string, string]]>([
+    ["of a value", ["serial", serial], ["serial", serial, "team-b"]],
+    ["of a selector", ["selector", "abc"], ["selector", "abc", "team-b"]],
+  ])(
+    "each hold machines back until then, of two namespaces, and one of several selectors that are the same: %s",
+    (_name, first, second) => {
+      const stones = [gone(first, "lab", "lab", "lab"), gone(second, "lab", "lab")];
+      const winner = groupDocument("lab/winner", { profile: "wipe", selector: { serial } });
+      const broad = groupDocument("lab/winner", { profile: "wipe", selector: { role: "web" } });
+      const index = openIndex([
+        profileDocument("lab/wipe", { effect: "Install" }),
+        first[0] === "selector" ? broad : winner,
+        ...stones,
+        syncedDocument(),
+      ]);
+      expect(refusal(index, query)).toBe("bereft");
+      for (const [path, text] of [...stones, ...stones]) index.changed([{ path, text }]);
+      const [[one], [other]] = [stones[0] ?? [""], stones[1] ?? [""]];
+      index.changed([{ path: one, text: undefined }]);
+      expect(refusal(index, query)).toBe("bereft");
+      index.changed([{ path: other, text: undefined }]);
+      expect(refusal(index, query)).toBeUndefined();
+    },
+  );
 });
 
 describe("a machine that a Group without its name selected, which was removed,", () => {

@@ -97,6 +97,50 @@ describe("a tenant's Group that is edited every 20 s", () => {
   });
 });
 
+describe("a tenant's Group of the admin's machine that is edited every 20 s", () => {
+  const node = groupName("infra", "node");
+  const editAttack = async (spec: Partial<GroupSpec>) => {
+    under.source.put(inNamespace("team-b", "attack", spec)).tellChanged(atTenant);
+    await under.clock.advance(20_000);
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it.each<[name: string, selector: (edit: number) => Record<string, string>]>([
+    ["by its address and a label that is new each time", (edit) => ({ mac, [`try-${edit}`]: "x" })],
+    ["by its address and one of two labels", (edit) => ({ mac, [`try-${edit % 2}`]: "x" })],
+  ])("keeps no tombstone of the admin's from its end, %s", async (_name, selector) => {
+    await begin(
+      inNamespace("infra", "role", { selector: { role: "db" }, priority: 500 }),
+      inNamespace("infra", "node", { selector: { mac }, priority: 1000 }),
+    );
+    const seen = under.watchAnswers(labels);
+    under.source.drop(node).tellChanged(node);
+    await expect.poll(() => under.answer(labels)).toBe("bereft");
+    for (let edit = 0; edit < 12; edit++) {
+      await editAttack({ selector: selector(edit) });
+    }
+    expect(seen).toEqual(["infra/node infra", "bereft", "infra/role infra"]);
+    expect(under.stored("/davit/tombstones/").length).toBeLessThanOrEqual(1);
+  });
+
+  it("keeps none of a Group that named no machine from its end, which an Install waits for", async () => {
+    const wipe = profileObject({ effect: "Install", displayName: "wipe" }, "wipe");
+    under.source.put({ ...wipe, namespace: "infra" });
+    await begin(
+      inNamespace("infra", "wipe", { profile: "wipe", selector: { os: "1" }, priority: 500 }),
+      inNamespace("infra", "node", { selector: { role: "db" }, priority: 1000 }),
+    );
+    const seen = under.watchAnswers(labels);
+    under.source.drop(node).tellChanged(node);
+    await expect.poll(() => under.answer(labels)).toBe("bereft");
+    for (let edit = 0; edit < 12; edit++) {
+      const selector = edit % 2 === 0 ? { role: "db" } : { role: "db", try: `${edit}` };
+      await editAttack({ selector });
+    }
+    expect(seen).toEqual(["infra/node infra", "bereft", "infra/wipe wipe"]);
+  });
+});
+
 describe("a Group leaves its tombstone all the same where it is", () => {
   const installer = inNamespace("infra", "installer", { selector: {}, matchAll: true });
   const remove = async () => {

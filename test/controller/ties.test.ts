@@ -164,6 +164,28 @@ describe("between namespaces", () => {
     expect(under.answer({ mac })).toBe(ofA);
   });
 
+  it.each<[name: string, namespaceOf: (turn: number) => string]>([
+    ["one namespace", () => "team-c"],
+    ["many namespaces", (turn) => `team-c${turn}`],
+  ])("a Group keeps its claim while it is away, whatever Groups of %s come and go", async (_name, namespaceOf) => {
+    const first = own({ profile: "disk", selector: { mac, os: "x" } }, "first", "team-d");
+    await start(first);
+    put(...profiles("team-d"));
+    await answers(mac, () => put(a));
+    for (const group of [first, a]) await answers(mac, () => drop(group));
+    for (let turn = 0; turn < 20; turn++) {
+      const namespace = namespaceOf(turn);
+      const other = own({ profile: "disk", selector: { mac, [`try-${turn}`]: "x" } }, "other", namespace);
+      await answers(mac, () => put(...profiles(namespace), other));
+      await answers(mac, () => drop(other));
+    }
+    await answers(mac, () => put(b));
+    await answers(mac, () => put(a));
+    expect(under.answer({ mac })).toBe(ofA);
+    // One at most of each namespace for one value.
+    expect(under.stored("/davit/tombstones/").length).toBeLessThanOrEqual(22);
+  });
+
   it.each(["one after the other", "in one step"])(
     "a renamed Group keeps the claim of its namespace, %s",
     async (how) => {

@@ -157,6 +157,33 @@ describe("a tombstone", () => {
     expect(JSON.parse(written?.text ?? "").ranks[0]).toEqual({ namespace: "lab", priority: 9 });
   });
 
+  it("becomes the label alone within a namespace, and leaves those of others as they are", () => {
+    const other = passing(spec({ mac, os: "x" }), undefined, "team-b/node");
+    const passings = Array.from({ length: 40 }, (_, at) =>
+      passing(spec({ mac, role: `${at}` }), undefined, `lab/${at}`),
+    );
+    const [written] = writes([other, ...passings]);
+    const { labels, ranks } = JSON.parse(written?.text ?? "");
+    expect(labels).toHaveLength(17);
+    expect(labels[0]).toEqual({ mac, os: "x" });
+    expect(ranks[0]).toEqual({ namespace: "team-b", priority: 0, outcome: outcome(spec({ mac }), "team-b") });
+  });
+
+  it("is of each namespace its own, and of the admin's where it was, with an admin namespace", () => {
+    const passings = ["infra", "team-a", "team-b"].map((namespace) =>
+      passing(spec({ mac }), undefined, `${namespace}/node`),
+    );
+    const options = { textAt: () => undefined, ttlSeconds: 60, sha256, isTaken: () => false, adminNamespace: "infra" };
+    const stones = tombstoneWrites(passings, options);
+    const ofTenants = ["team-a", "team-b"].map((tenant) => `/davit/tombstones/tenant/${tenant}/mac/${mac}`);
+    expect(stones.map(({ path }) => path)).toEqual([atMac, ...ofTenants]);
+    const texts = new Map(stones.map(({ path, text = "" }) => [path, text]));
+    const back = { ...options, textAt: (path: string) => texts.get(path) };
+    expect(tombstoneWrites([passing(undefined, spec({ mac }), "team-b/node")], back)).toEqual([
+      { path: ofTenants[1], text: undefined, namespace: "team-b" },
+    ]);
+  });
+
   it("is not left by a Group whose machines all have another one that outranks it", () => {
     const options = { textAt: () => undefined, ttlSeconds: 60, sha256 };
     const gone = passing(spec({ mac, role: "web" }), undefined);

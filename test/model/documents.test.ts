@@ -65,6 +65,14 @@ describe("documentAddress", () => {
     },
   );
 
+  it("keeps a tenant's tombstones apart, whatever its name", () => {
+    for (const tenant of ["team-b", "tenant", "profile", "mac"]) {
+      const path = tombstonePath("mac", "a/b", tenant);
+      expect(path).toBe(`/davit/tombstones/tenant/${tenant}/mac/a%2Fb`);
+      expect(documentAddress(path)).toEqual({ kind: "tombstone", label: "mac", value: "a/b", tenant });
+    }
+  });
+
   it("makes a path of a value that is no Unicode text, too", () => {
     expect(documentAddress(tombstonePath("uuid", "\ud800"))).toMatchObject({ value: "\ufffd" });
   });
@@ -80,6 +88,10 @@ describe("documentAddress", () => {
     ["a tombstone of another label", "/davit/tombstones/role/web"],
     ["a tombstone without a value", "/davit/tombstones/mac"],
     ["a tombstone with more", "/davit/tombstones/uuid/a/b"],
+    ["a tenant's tombstone without a value", "/davit/tombstones/tenant/ns/mac"],
+    ["a tenant's tombstone of another label", "/davit/tombstones/tenant/ns/role/web"],
+    ["a tenant's tombstone with more", "/davit/tombstones/tenant/ns/mac/a/b"],
+    ["a tombstone of a tenant without a name", "/davit/tombstones/tenant//mac/a"],
     ["a Profile's tombstone without a name", "/davit/tombstones/profile/ns/"],
     ["a Profile's tombstone with more", "/davit/tombstones/profile/ns/web/more"],
     ["a tombstone with a bad escape", "/davit/tombstones/uuid/%zz"],
