@@ -141,7 +141,7 @@ export class BootConfigs {
 
   #config(part: TemplatePart, machine: Machine, request: ConfigRequest, make: Make): Soon<Rendered | undefined> {
     assertUsable(machine, part);
-    const template = this.#index.template(machine, part);
+    const template = this.#index.template(machine, part, request.labels);
     const kept = this.#kept.get(machine, part);
     if (kept !== undefined) return kept;
     const { group, profile } = machine;

@@ -150,11 +150,9 @@ export class BootIndex implements FeedListener {
     const subject = { group: group.id, profile: group.profileId };
     if (profile === undefined) throw new BootError(this.#whyNoProfile(group), subject);
     if (profile.hasFailed) throw new BootError("failed", subject);
-    // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
-    if (profile.isInstall && this.isWithholding) throw new BootError("withheld", subject);
-    const doubt = profile.isInstall ? this.#doubtOf({ group, profile }, labels) : undefined;
-    if (doubt === undefined) return { group, profile };
-    throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, this.#freshness?.ageSeconds) });
+    const machine = { group, profile };
+    if (profile.isInstall) this.#assertCertain(machine, labels);
+    return machine;
   }
 
   /** A group by its name, and its Profile; undefined while there is one of them only. */
@@ -178,9 +176,13 @@ export class BootIndex implements FeedListener {
 
   /**
    * The text of one of a machine's templates.
-   * @throws {BootError} noPart when the Profile has no such template, broken when its text cannot be had.
+   * @throws {BootError} noPart when the Profile has no such template, broken when its text cannot be had; withheld and
+   *   doubtful.
    */
-  template({ group, profile }: Machine, part: TemplatePart): TemplateText {
+  template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
+    const { group, profile } = machine;
+    // One that boots from its disk by now may have an installer running, which asks what to do.
+    if (profile.content.effect === "Install" && !profile.isInstall) this.#assertCertain(machine, labels);
     const template = profile.content.templates[part];
     if (template === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
     if (template.kind === "text") return template;
@@ -189,6 +191,16 @@ export class BootIndex implements FeedListener {
     if (template.kind === "broken" || text === undefined)
       throw new BootError("broken", { group: group.id, profile: profile.id });
     return { text, raw: template.raw, ...(template.format && { format: template.format }) };
+  }
+
+  /** @throws {BootError} withheld and doubtful. */
+  #assertCertain(machine: Machine, labels: Labels): void {
+    const subject = { group: machine.group.id, profile: machine.profile.id };
+    // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
+    if (this.isWithholding) throw new BootError("withheld", subject);
+    const doubt = this.#doubtOf(machine, labels);
+    if (doubt === undefined) return;
+    throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, this.#freshness?.ageSeconds) });
   }
 
   /** What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device. */

@@ -43,7 +43,7 @@ export class Moment implements BootView {
     this.#defaults = outcomeOf(() => index.defaultsOf(given(group)));
     const parts = machine.kind === "given" ? partsOf(machine.value.profile.content.templates) : [];
     this.#templates = new Map(
-      parts.map((part) => [part, outcomeOf(() => index.template(given(machine), part))] as const),
+      parts.map((part) => [part, outcomeOf(() => index.template(given(machine), part, labels))] as const),
     );
     this.groups = [...index.groups.values()];
     this.chosen = group.kind === "given" ? group.value : index.groups.get(group.error.group ?? "");

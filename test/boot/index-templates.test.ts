@@ -18,25 +18,26 @@ describe("template", () => {
     [secretPath("lab", "web", "abc"), "secret text"],
     syncedDocument(),
   ]);
-  const web = index.select(labelsFromQuery("serial=1"));
+  const labels = labelsFromQuery("serial=1");
+  const web = index.select(labels);
   const plain = index.select(labelsFromQuery("serial=2"));
 
   it("gives inline text", () => {
-    expect(index.template(plain, "generic")).toMatchObject({ text: "hello", raw: false });
+    expect(index.template(plain, "generic", labels)).toMatchObject({ text: "hello", raw: false });
   });
 
   it("gives a secret's text", () => {
-    expect(index.template(web, "ignition")).toEqual({ text: "secret text", raw: true });
+    expect(index.template(web, "ignition", labels)).toEqual({ text: "secret text", raw: true });
   });
 
   it("refuses a part that the Profile lacks, and one that is broken", () => {
-    expect(() => index.template(web, "generic")).toThrow(expect.objectContaining({ reason: "noPart" }));
-    expect(() => index.template(web, "cloudConfig")).toThrow(expect.objectContaining({ reason: "broken" }));
+    expect(() => index.template(web, "generic", labels)).toThrow(expect.objectContaining({ reason: "noPart" }));
+    expect(() => index.template(web, "cloudConfig", labels)).toThrow(expect.objectContaining({ reason: "broken" }));
   });
 
   it("is broken when the secret's text is gone", () => {
     index.changed([{ path: secretPath("lab", "web", "abc"), text: undefined }]);
-    expect(() => index.template(web, "ignition")).toThrow(
+    expect(() => index.template(web, "ignition", labels)).toThrow(
       expect.objectContaining({ reason: "broken", group: "lab/web", profile: "lab/web" }),
     );
   });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { BootError } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
@@ -73,6 +74,38 @@ describe("a Profile that installs", () => {
       const index = openIndex([outdated(profile), outdated(node), syncedDocument()]);
       expect(selected(index, "serial=1")).toBe("lab/node lab/web");
     }
+  });
+});
+
+describe("a Profile that installed, and boots from the disk by now", () => {
+  const done = profileDocument("lab/web", {
+    effect: "Install",
+    boot: { kind: "local", local: "exit" },
+    templates: { ignition: { kind: "text", text: "{}", raw: true } },
+  });
+  const node = groupDocument("lab/node", { selector: { serial: "1" } });
+
+  /** Of the Ignition config, which an installer that still runs may ask for. */
+  function refusalOfConfig(documents: Documents): string | undefined {
+    const index = openIndex(documents);
+    const labels = labelsFromQuery("serial=1");
+    const machine = index.select(labels);
+    try {
+      expect(index.template(machine, "ignition", labels)).toMatchObject({ text: "{}" });
+      return undefined;
+    } catch (error) {
+      return error instanceof BootError ? error.reason : `${error}`;
+    }
+  }
+
+  it.each<[name: string, documents: Documents, reason: string | undefined]>([
+    ["certain", [done, node, syncedDocument()], undefined],
+    ["of an older version", [outdated(done), node, syncedDocument()], "doubtful"],
+    ["of an older version of the Group", [done, outdated(node), syncedDocument()], "doubtful"],
+    ["of half a view", [done, node, syncedDocument({ half: true })], "doubtful"],
+  ])("gives its boot in doubt, and its configs only if they are %s", (_, documents, reason) => {
+    expect(selected(openIndex(documents), "serial=1")).toBe("lab/node lab/web");
+    expect(refusalOfConfig(documents)).toBe(reason);
   });
 });
 

@@ -158,7 +158,9 @@ export class Witness {
     const { installer, staleMs } = this.#options;
     const isSaid = this.#eras.some(
       ({ world, number, untilMs }) =>
-        number >= shown && untilMs >= fromMs - staleMs && installs(world, machine.labels, installer),
+        number >= shown &&
+        untilMs >= fromMs - staleMs &&
+        installs(world, machine.labels, installer, endpoint === "ignition"),
     );
     // The first one of a machine says what there is to say.
     const isKnown = this.breaches.some((breach) => breach.davit === davit && breach.machine === machine.name);

@@ -42,8 +42,11 @@ export interface World {
 /** What the objects give a machine. `unsure`: the rules leave it open, since a version is not usable. */
 export type Given = { readonly kernel: string } | "local" | "wait" | "nothing" | "unsure";
 
-/** What a machine with these labels is given by the objects. */
-export function givenBy(world: World, machine: Labels): Given {
+/**
+ * What a machine with these labels is given by the objects.
+ * @param isConfig asks for what its system is set up by: that is there for one that boots from its disk, too.
+ */
+export function givenBy(world: World, machine: Labels, isConfig = false): Given {
   const [winner, second] = [...world.groups.values()].filter((group) => selects(group, machine)).toSorted(compare);
   if (winner === undefined) return "nothing";
   if (winner.isMalformed === true || winner.hold) return "wait";
@@ -52,12 +55,12 @@ export function givenBy(world: World, machine: Labels): Given {
   if (profile === undefined) return "nothing";
   const isFlawed = profile.flaw !== undefined || (profile.usesConfigMap && !world.hasConfigMap);
   if (isFlawed) return profile.isInstall ? "wait" : "unsure";
-  return profile.isLocal ? "local" : { kernel: profile.kernel };
+  return profile.isLocal && !isConfig ? "local" : { kernel: profile.kernel };
 }
 
 /** True when the objects say that a machine with these labels is to be installed. */
-export function installs(world: World, machine: Labels, kernel: string): boolean {
-  const given = givenBy(world, machine);
+export function installs(world: World, machine: Labels, kernel: string, isConfig = false): boolean {
+  const given = givenBy(world, machine, isConfig);
   return typeof given === "object" && given.kernel === kernel;
 }
 
