@@ -45,6 +45,11 @@ function limit(series: string, limits: { readonly good: number; readonly bad: nu
   };
 }
 
+/** What the store holds, of a quota between the two. */
+export function nearQuota(bytes: { readonly good: number; readonly bad: number }) {
+  return limit("davit_store_bytes", { ...bytes, minutes: 15 });
+}
+
 /** A counter that must not grow for long. */
 function growth(series: string, minutes: number): AlertCases {
   return {
@@ -135,7 +140,7 @@ export const alertCases: Readonly<Record<string, AlertCases>> = {
       { name: "nobody writes", series: syncs({ quick: 0, slow: 0 }) },
     ],
   },
-  DavitStoreNearQuota: limit("davit_store_bytes", { good: 50e6, bad: 60e6, minutes: 15 }),
+  DavitStoreNearQuota: nearQuota({ good: 50e6, bad: 60e6 }),
   DavitBackupOld: {
     fires: [
       { name: "three intervals", series: backups({ every: day, age: 3 * day }) },

@@ -11,7 +11,7 @@ import { bootRefusals } from "../../src/boot/boot-error.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
 import { startDavit, startDavitBoot, storeOf } from "../helpers/davit-process.ts";
 import { missing, promtoolPath } from "../helpers/requirements.ts";
-import { type AlertCase, alertCases } from "./alert-cases.ts";
+import { type AlertCase, alertCases, nearQuota } from "./alert-cases.ts";
 import { chartDirectory } from "./generated.ts";
 import { manifestsOf, objectsIn, rendered, within } from "./helm.ts";
 
@@ -140,6 +140,19 @@ describe.skipIf(missing("helm", "promtool"))("promtool", () => {
     await verdict(tests);
   });
 
+  it("sees each alert of a host fire, for the job davit alone", { timeout: 240_000 }, async () => {
+    const own = { job: "davit", instance: "192.0.2.1:8081" };
+    // A davit without the chart has a quota 16 times as large.
+    const cases = { ...alertCases, DavitStoreNearQuota: nearQuota({ good: 16 * 50e6, bad: 16 * 60e6 }) };
+    const tests = Object.entries(cases).flatMap(([alert, { fires }]) =>
+      fires.slice(0, 1).map((each) => testOf(alert, each, true, own)),
+    );
+    const [near] = cases.DavitStoreNearQuota.fires;
+    if (near !== undefined) tests.push(testOf("DavitStoreNearQuota", near, false, { ...own, job: "other" }));
+    expect(tests).toHaveLength(alertNames.length + 1);
+    await verdict(tests, join(root, "manifests/prometheus/davit.rules.yaml"));
+  });
+
   it.each([
     ["davit serve", "davit-0", () => exposed],
     ["a follower", "davit-boot-7d9c", () => exposedByFollower],
@@ -153,8 +166,8 @@ describe.skipIf(missing("helm", "promtool"))("promtool", () => {
   });
 
   /** @throws {Error} with what promtool says, unless every test passes. */
-  async function verdict(tests: readonly JsonObject[]): Promise<void> {
-    const tested = file("test.yaml", { rule_files: [rules], evaluation_interval: "1m", tests });
+  async function verdict(tests: readonly JsonObject[], ruleFile = rules): Promise<void> {
+    const tested = file("test.yaml", { rule_files: [ruleFile], evaluation_interval: "1m", tests });
     const failed = await run(promtoolPath, ["test", "rules", tested]).then(
       () => "",
       (error: unknown) => (isJsonObject(error) ? `${error.stdout}${error.stderr}` : String(error)),

@@ -7,6 +7,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { serveOptions } from "../../src/option-tables.ts";
 import { type ChartToolName, chartToolPath } from "../tools/chart-tools.ts";
 
 const run = promisify(execFile);
@@ -32,6 +33,7 @@ export function generatedFiles(): readonly GeneratedFile[] {
       path: `charts/davit/templates/crds/${name}`,
       text: async () => crdTemplate(readFileSync(join(root, "crds", name), "utf8")),
     })),
+    { path: "manifests/prometheus/davit.rules.yaml", text: async () => hostAlerts() },
     { path: "manifests/install.yaml", tool: "helm", text: async () => `${installHead}${await plainManifests()}` },
     {
       path: "manifests/kustomize/base/davit.yaml",
@@ -107,6 +109,24 @@ async function plainManifests(): Promise<string> {
   const helms = /^(# Source: .*|\s*helm\.sh\/chart: .*|\s*app\.kubernetes\.io\/managed-by: Helm|\s*)$/;
   const lines = stdout.split("\n").filter((line) => !helms.test(line));
   return `${lines.join("\n").replace(/^---\n/, "")}\n`;
+}
+
+const hostAlertsHead = `# Alerts of davit on a host (docs/host.md), for the scrape job "davit". docs/alerts.md says what to do about each.
+# Made of charts/davit/files/alerts.yaml by \`make chart\`.
+groups:
+  - name: davit
+    rules:
+`;
+
+/** The chart's alerts, which select pods, for a job of instances. */
+function hostAlerts(): string {
+  const text = readFileSync(join(chartDirectory, "files/alerts.yaml"), "utf8")
+    .replace(/^#.*\n/gm, "")
+    .replaceAll("%SELECTOR%", 'job="davit"')
+    .replaceAll("%QUOTA_BYTES%", serveOptions.storeQuotaBytes.preset)
+    .replaceAll("by (pod", "by (instance")
+    .replaceAll("$labels.pod", "$labels.instance");
+  return `${hostAlertsHead}${text.replace(/^(?=.)/gm, "      ")}`;
 }
 
 async function chartReadme(): Promise<string> {

@@ -80,6 +80,7 @@ const requirements = {
   etcdctl: { anyOf: ["etcdctl"], bringIt: "apt-get install etcd-client" },
   "python-etcd": { anyOf: ["/usr/lib/python3/dist-packages/etcd/lock.py"], bringIt: "apt-get install python3-etcd" },
   "cloud-init": { anyOf: [join(cloudInitPackages, "cloudinit/version.py")], bringIt: "make cloud-init" },
+  "systemd-analyze": { anyOf: ["systemd-analyze"], bringIt: "apt-get install systemd" },
   tmpfs: { anyOf: ["mount"], also: mayMount, bringIt: "run the tests as root, in a container with CAP_SYS_ADMIN" },
   "kube-apiserver": { anyOf: [toolPath("kube-apiserver")], also: hasEtcd, bringIt: "make cluster-tools" },
   kubectl: { anyOf: [toolPath("kubectl")], bringIt: "make cluster-tools" },
