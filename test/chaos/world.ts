@@ -54,8 +54,10 @@ export function givenBy(world: World, machine: Labels, isConfig = false): Given 
   const profile = world.profiles.get(winner.profile);
   if (profile === undefined) return "nothing";
   const isFlawed = profile.flaw !== undefined || (profile.usesConfigMap && !world.hasConfigMap);
-  if (isFlawed) return profile.isInstall ? "wait" : "unsure";
-  return profile.isLocal && !isConfig ? "local" : { kernel: profile.kernel };
+  const isLocal = profile.isLocal && !isConfig;
+  // A boot from the disk counts at once if there is a version before that it can count for.
+  if (isFlawed) return profile.isInstall && !isLocal ? "wait" : "unsure";
+  return isLocal ? "local" : { kernel: profile.kernel };
 }
 
 /** True when the objects say that a machine with these labels is to be installed. */
