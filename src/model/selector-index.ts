@@ -18,13 +18,13 @@ import { identityLabels, type Labels } from "./labels.ts";
 import { namesValueOf } from "./specificity.ts";
 
 /** Groups filed under one label that several have. */
-class Bucket<Entry> {
+class Bucket<Entry extends object> {
   /** The next one to win first. */
   readonly groups: Entry[] = [];
   /** How many groups have this label in their selector, wherever they are filed. */
   sharers = 0;
-  /** Groups that have no rival here, whatever the machine; nothing is noted of a bucket that is looked through at once. */
-  calm: Set<Entry> | undefined;
+  /** Groups that have no rival here, whatever the machine, until they are gone. A bucket that is looked through at once notes none. */
+  calm: WeakSet<Entry> | undefined;
 }
 
 /** Groups of a bucket that are compared in less time than a request takes to be parsed. */
@@ -34,7 +34,7 @@ const fewGroups = 16;
  * What a label leads to. Nearly always one group has it, and then there is no bucket: with 100,000 groups each further
  * object on the way to it is a wait for memory.
  */
-type Place<Entry> = Entry | Bucket<Entry>;
+type Place<Entry extends object> = Entry | Bucket<Entry>;
 
 /** A label and the values under each of which a group can be filed: one, or those of an expression. */
 type Handle = readonly [label: string, values: readonly string[]];
@@ -289,7 +289,7 @@ function hasRivalIn<Entry extends Group>(bucket: Bucket<Entry>, first: Entry, la
     if (matches(group, labels)) return true;
     isCalm = false;
   }
-  if (isCalm && bucket.groups.length > fewGroups) bucket.calm = (bucket.calm ?? new Set<Entry>()).add(first);
+  if (isCalm && bucket.groups.length > fewGroups) bucket.calm = (bucket.calm ?? new WeakSet<Entry>()).add(first);
   return false;
 }
 

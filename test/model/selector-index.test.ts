@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { operators } from "../../src/model/expression.ts";
@@ -136,6 +138,32 @@ describe("SelectorIndex", () => {
     expect(index.largestBucket).toBe(1);
     expect(index.find(new Map([["mac", "7/4999"]]))).toBe(groups[7]);
     expect(index.find(new Map([["mac", "7/5000"]]))).toBeUndefined();
+  });
+
+  it("lets a group go that was replaced, also where it was looked at beside many others that stay", async () => {
+    const many = Array.from({ length: 20 }, (_, at) => {
+      const pattern = { key: "serial", operator: "Prefix", values: [`${at}-`] } as const;
+      return toGroup("ns", `p${at}`, groupSpec({ expressions: [pattern] }));
+    });
+    const index = new SelectorIndex<Group>(many);
+    const catchAll = () => toGroup("ns", "all", groupSpec({ selector: {}, matchAll: true }));
+    const replaced = (() => {
+      const group = catchAll();
+      index.add(group);
+      expect(index.hasRival(group, new Map([["serial", "x"]]))).toBe(false);
+      index.remove(group);
+      return new WeakRef(group);
+    })();
+    index.add(catchAll());
+    setFlagsFromString("--expose-gc");
+    const collect: unknown = runInNewContext("gc");
+    await expect
+      .poll(() => {
+        if (typeof collect === "function") collect();
+        return replaced.deref() === undefined;
+      })
+      .toBe(true);
+    expect(index.find(new Map([["serial", "x"]]))?.id).toBe("ns/all");
   });
 
   it("passes over the removal of a group that it never had", () => {
