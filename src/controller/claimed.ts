@@ -10,7 +10,7 @@ import { claimLeft } from "./tombstones.ts";
 
 export interface ClaimsOptions {
   /** What is stored. */
-  readonly documents: Pick<Documents, "index" | "textAt">;
+  readonly documents: Pick<Documents, "claimIndex" | "textAt">;
   readonly sha256: (text: string) => string;
   /** Undefined where no namespace ranks before the others. */
   readonly adminNamespace?: string | undefined;
@@ -36,7 +36,7 @@ export class Claims {
     const { spec } = document;
     const tenant = adminNamespace !== undefined && id.namespace !== adminNamespace && { tenant: true as const };
     const inherited = stored === undefined ? this.#inherited(id, spec) : undefined;
-    return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.index)), ...tenant });
+    return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
   }
 
   /** The claim of a new Group whose namespace has another one with this selector, or had one a moment ago. */

@@ -34,6 +34,8 @@ export class Documents implements FeedListener {
   readonly #texts = new Map<string, string>();
   /** Hashes of the stored secret texts, by namespace/profile. */
   readonly #secrets = new Map<string, Set<string>>();
+  /** True once a sync was complete: decoded when it is written, since each Group asks. */
+  #isComplete = false;
   #unfollow: (() => void) | undefined;
 
   constructor(store: Store) {
@@ -51,6 +53,7 @@ export class Documents implements FeedListener {
   replaced(documents: Iterable<readonly [path: string, text: string]>): void {
     this.#texts.clear();
     this.#secrets.clear();
+    this.#isComplete = false;
     for (const [path, text] of documents) this.#take(path, text);
   }
 
@@ -58,9 +61,12 @@ export class Documents implements FeedListener {
     for (const { path, text } of changes) this.#take(path, text);
   }
 
-  /** How many changes the store has taken. */
-  get index(): number {
-    return this.#store.indexes.storeIndex;
+  /**
+   * When a claim is made that is made now: how many changes the store has taken. All claims until the source was read as a
+   * whole are made at once: a part that is read late may have the Groups that are older.
+   */
+  get claimIndex(): number {
+    return this.#isComplete ? this.#store.indexes.storeIndex : 0;
   }
 
   profile(namespace: string, name: string): StoredProfile {
@@ -122,6 +128,7 @@ export class Documents implements FeedListener {
 
   #take(path: string, text: string | undefined): void {
     const address = documentAddress(path);
+    if (address?.kind === "synced") this.#isComplete = decodeSynced(text ?? "")?.complete === true;
     if (address?.kind === "secret") {
       this.#takeSecret(`${address.namespace}/${address.profile}`, address.sha256, text !== undefined);
     } else if (text === undefined) {

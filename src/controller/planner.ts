@@ -36,7 +36,7 @@ import { Withheld } from "./withheld.ts";
 export interface PlannerOptions {
   readonly source: Pick<Source, "view">;
   /** What is stored. */
-  readonly documents: Pick<Documents, "index" | "names" | "profile" | "group" | "textAt">;
+  readonly documents: Pick<Documents, "claimIndex" | "names" | "profile" | "group" | "textAt">;
   readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
   readonly checkTemplate: ProfileWorld["checkTemplate"];

@@ -100,7 +100,7 @@ export function bootIndexOf({ documents }: Pick<Manifests, "documents">): BootIn
 }
 
 const nothingStored: PlannerOptions["documents"] = {
-  index: 0,
+  claimIndex: 0,
   names: () => [],
   profile: () => ({ document: undefined, secrets: [] }),
   group: () => undefined,

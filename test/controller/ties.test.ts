@@ -221,6 +221,28 @@ describe("between namespaces", () => {
     expect([await conflictOf("node-a"), await conflictOf("node-b")]).toEqual([tied, tied]);
   });
 
+  it("a namespace that is heard late for the first time loses no machine by that", async () => {
+    under = await ControllerUnderTest.start({ adminNamespace: "infra" });
+    under.source.complete = false;
+    const wipeA = own({ profile: "wipe", selector: { mac } }, "wipe-a", "team-a");
+    under.source.put(
+      ...["team-a", "team-b", "team-c"].flatMap(profiles),
+      own({ profile: "disk", ...list(third) }, "x", "team-a"),
+    );
+    under.source.tellListed();
+    await under.synced;
+    await answers(mac, () => put(wipeA));
+    const seen = await answers(mac, () => {
+      under.source.complete = true;
+      put(b);
+      under.source.tellListed();
+    });
+    expect(seen.at(-1)).toBe("tied");
+    const late = own({ profile: "wipe", selector: { mac: third } }, "late", "team-c");
+    expect(await answers(third, () => put(late))).toEqual(["team-a/x team-a/disk"]);
+    expect(await answers(mac, () => drop(b))).toEqual(["tied", "team-a/wipe-a team-a/wipe"]);
+  });
+
   it("Groups that an older davit wrote claim as before, and before all that come", async () => {
     await start(a);
     const [text = ""] = under.stored("/davit/groups/team-a/");
