@@ -62,6 +62,9 @@ interface OpenedSigners {
   grubSigner?: Signer;
 }
 
+/** Probes connect anew each time; scrapers do so when they must. */
+const opsLimits = { keepAliveTimeoutMs: 10_000 };
+
 const never = new Promise<never>(() => {});
 
 export class BootService {
@@ -103,7 +106,7 @@ export class BootService {
     const { config, log, clock, metrics, version } = this.#options;
     const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
     const shared = { log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true };
-    const server = createServer({ ...shared, connections, unsent: this.#unsent.ops });
+    const server = createServer({ ...shared, connections, limits: opsLimits, unsent: this.#unsent.ops });
     this.#freshness.provenBy(behind.provenAtMs);
     const text = async () => {
       behind.measure();

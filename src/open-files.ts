@@ -9,7 +9,7 @@ export function connectionLimitOf(listener: Listener, clients: Clients, onRefuse
   const openFiles = maxOpenFiles();
   return openFiles === undefined
     ? undefined
-    : { maxConnections: connectionsWithin(openFiles)[listener], clients, onRefused };
+    : { maxConnections: connectionsWithin(openFiles)[listener], makesRoom: listener === "ops", clients, onRefused };
 }
 
 /** The limit as Linux tells it, which Node has raised as far as it may be; undefined where it is not told, or is none. */

@@ -1,19 +1,23 @@
 /**
- * An end to how many connections one listener takes. A process without a free descriptor closes new connections unseen:
- * neither Node nor the system says a word, and its own files cannot be opened any more. So a listener for many takes
- * fewer than there are descriptors, and tells of those that it turns away.
+ * Limits the connections of one listener. A process without a free descriptor closes new connections unseen, and cannot
+ * open its own files. So a listener takes fewer than there are descriptors, and logs those that it turns away.
  *
- * No client may have more of them than are left free: one alone gets half, and others always find room.
+ * No client may have more of them than are left free: one alone gets half. Many clients together can still take all of
+ * them. A probe that then fails has the process killed, so a listener for probes makes room: it closes a connection of
+ * the client with most.
  */
 
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Server, Socket } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import { Shares } from "../lib/shares.ts";
-import type { Clients } from "./client-shares.ts";
+import type { Clients, Holder } from "./client-shares.ts";
 
 export interface ConnectionLimitOptions {
   readonly maxConnections: number;
+  /** Closes a connection of the client with most for one of a client with few. */
+  readonly makesRoom?: boolean;
   readonly clients: Clients;
   readonly log: Log;
   readonly clock: Clock;
@@ -35,6 +39,14 @@ const farewellMs = 1_000;
 /** The share of all connections that may wait for their 503; more are closed at once. */
 const farewellShare = 1 / 16;
 
+const messages = {
+  most: "connections refused: this client has as many as are left for all others. See what it keeps them for",
+  files: "connections refused: the limit on open files allows no more. Raise it (ulimit -n)",
+  room:
+    "connections closed for others: all were taken, and this client had most. " +
+    "See what it keeps them for, or keep it away (a network policy)",
+} as const;
+
 /** The listeners, by who asks there: machines, clients of the store, operators. */
 export type Listener = "boot" | "store" | "ops";
 
@@ -48,9 +60,17 @@ export function connectionsWithin(maxOpenFiles: number): Readonly<Record<Listene
   };
 }
 
+/** A connection of a listener that makes room. */
+interface Taken {
+  readonly holder: Holder;
+  readonly isBusy: boolean;
+}
+
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #shares: Shares;
+  /** The longest idle first; empty where no room is made. */
+  readonly #taken = new Map<Socket, Taken>();
   /** By the address and port of the other end: with TLS a request has another socket than its connection. */
   readonly #leaving = new Set<string>();
   #toldAtMs = Number.NEGATIVE_INFINITY;
@@ -61,12 +81,17 @@ export class ConnectionLimit {
     this.#shares = new Shares({ limit: options.maxConnections });
   }
 
-  /** Turns away what comes beyond the limit, and says so. */
+  /** Turns away what comes beyond the limit, and logs it. */
   watch(server: Server): void {
-    const { maxConnections } = this.#options;
-    server.maxConnections = maxConnections;
-    server.on("drop", () => this.#refused("connections refused, the limit on open files allows no more: raise it"));
+    const { maxConnections, makesRoom = false } = this.#options;
     server.on("connection", (socket: Socket) => this.#enter(socket));
+    if (makesRoom) {
+      server.on("request", (request, response) => this.#noteRequest(request, response));
+      return;
+    }
+    // Node closes what is beyond before anyone sees whose it is.
+    server.maxConnections = maxConnections;
+    server.on("drop", () => this.#refused("files"));
   }
 
   /** True for a connection that is turned away: its request is answered 503. */
@@ -76,13 +101,54 @@ export class ConnectionLimit {
 
   #enter(socket: Socket): void {
     const holder = this.#options.clients.ofConnection(socket.remoteAddress);
-    if (this.#shares.take(holder)) {
-      socket.once("close", () => this.#shares.release(holder));
+    if (this.#shares.admits(holder) || this.#makeRoom(holder)) {
+      this.#take(socket, holder);
       return;
     }
-    this.#refused("connections refused, one address has as many as are left for all others");
+    this.#refused("most", holder);
     if (this.#leaving.size >= Math.max(this.#options.maxConnections * farewellShare, 1)) socket.destroy();
     else void this.#farewell(socket);
+  }
+
+  #take(socket: Socket, holder: Holder): void {
+    this.#shares.add(holder, 1);
+    if (this.#options.makesRoom === true) this.#taken.set(socket, { holder, isBusy: false });
+    socket.once("close", () => {
+      if (this.#options.makesRoom !== true || this.#taken.delete(socket)) this.#shares.release(holder);
+    });
+  }
+
+  /** Closes a connection of the client with most, if the newcomer has fewer also afterwards, or none yet. */
+  #makeRoom(newcomer: Holder): boolean {
+    if (this.#options.makesRoom !== true) return false;
+    const has = newcomer === undefined ? 0 : this.#shares.heldBy(newcomer);
+    const [client, most] = this.#shares.largest ?? [undefined, 0];
+    if (has === 0 ? most === 0 : most <= has + 1) return false;
+    const [socket] = this.#longestIdleOf(client) ?? [];
+    if (socket === undefined) return false;
+    this.#refused("room", client);
+    this.#taken.delete(socket);
+    this.#shares.release(client);
+    socket.destroy();
+    return true;
+  }
+
+  /** The one that is idle for longest; when all wait for an answer, the one that does so for longest. */
+  #longestIdleOf(client: Holder): readonly [Socket, Taken] | undefined {
+    const its = [...this.#taken].filter(([, { holder }]) => holder === client);
+    return its.find(([, { isBusy }]) => !isBusy) ?? its[0];
+  }
+
+  /** Puts a connection behind all others as often as a request begins or ends. */
+  #noteRequest({ socket }: IncomingMessage, response: ServerResponse): void {
+    const touch = (isBusy: boolean) => {
+      const taken = this.#taken.get(socket);
+      if (taken === undefined) return;
+      this.#taken.delete(socket);
+      this.#taken.set(socket, { ...taken, isBusy });
+    };
+    touch(true);
+    response.once("close", () => touch(false));
   }
 
   async #farewell(socket: Socket): Promise<void> {
@@ -97,13 +163,14 @@ export class ConnectionLimit {
     socket.destroy();
   }
 
-  #refused(what: string): void {
+  #refused(why: keyof typeof messages, client?: Holder): void {
     const { maxConnections, log, clock, onRefused } = this.#options;
     onRefused?.();
     this.#count++;
     if (clock.monotonicMs() - this.#toldAtMs < quietMs) return;
     this.#toldAtMs = clock.monotonicMs();
-    log.error({ count: this.#count, maxConnections }, what);
+    const held = client === undefined ? {} : { client, connections: this.#shares.heldBy(client) };
+    log.error({ count: this.#count, maxConnections, ...held }, messages[why]);
     this.#count = 0;
   }
 }

@@ -38,6 +38,8 @@ export interface ServerLimits {
   readonly requestTimeoutMs: number;
   /** How often requests past those two are looked for. */
   readonly connectionCheckMs: number;
+  /** A connection is closed when no request follows an answer for this long. */
+  readonly keepAliveTimeoutMs: number;
 }
 
 const defaultLimits: ServerLimits = {
@@ -50,10 +52,9 @@ const defaultLimits: ServerLimits = {
   requestTimeoutMs: 30_000,
   // Node's own 30 s would make the two above mere hints.
   connectionCheckMs: 2_000,
+  // iPXE unpacks an initrd between two requests of one connection, and takes a closed one for an error.
+  keepAliveTimeoutMs: 75_000,
 };
-
-/** iPXE unpacks an initrd between two requests of one connection, and takes a closed one for an error. */
-const keepAliveTimeoutMs = 75_000;
 
 export interface ServerOptions {
   readonly log: Log;
@@ -67,7 +68,9 @@ export interface ServerOptions {
   /** Where the router shall look for a request; handlers find what was sent in `originalUrl`. */
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
   /** Turns connections beyond a number away. */
-  readonly connections?: Pick<ConnectionLimitOptions, "maxConnections" | "clients" | "onRefused"> | undefined;
+  readonly connections?:
+    | Pick<ConnectionLimitOptions, "maxConnections" | "makesRoom" | "clients" | "onRefused">
+    | undefined;
   /** Counts unread answers, and refuses clients with too many. */
   readonly unsent?: UnsentAnswers;
   /** Called first for each request that reached HTTP; it must not answer. */
@@ -110,7 +113,7 @@ export function createServer(options: ServerOptions): HttpServer {
   const app = fastify({
     bodyLimit: limits.maxBodyBytes,
     connectionTimeout: limits.stallTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     trustProxy: false,
     // Requests in flight finish; `close` cuts what is left after its grace.
@@ -194,7 +197,7 @@ function nodeOptions(limits: ServerLimits, unsent: UnsentAnswers | undefined) {
     ServerResponse: unsent === undefined ? WireResponse : countedResponses(unsent),
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
-    keepAliveTimeout: keepAliveTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.connectionCheckMs,
     // Checked with every request instead: Node's own answer would be chunked.

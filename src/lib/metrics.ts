@@ -124,7 +124,7 @@ function listenerMetrics(registers: Registry[]) {
     }),
     opsConnectionsRefused: new Counter({
       name: "davit_ops_connections_refused_total",
-      help: "Connections to the operations port that were turned away.",
+      help: "Connections to the operations port that were turned away, or closed for others.",
       registers,
     }),
     unsentBytes: new Gauge({

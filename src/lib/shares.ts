@@ -28,6 +28,13 @@ export class Shares {
     return this.#held.get(holder) ?? 0;
   }
 
+  /** Who has most, and how much; undefined when nobody has a share. */
+  get largest(): readonly [holder: string, amount: number] | undefined {
+    let largest: readonly [string, number] | undefined;
+    for (const each of this.#held) if (each[1] > (largest?.[1] ?? 0)) largest = each;
+    return largest;
+  }
+
   /** True when a holder may take so much more. @param holder undefined for one without a share of its own. */
   admits(holder: string | undefined, amount = 1): boolean {
     const free = this.#limit - this.#total - amount;

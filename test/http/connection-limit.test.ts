@@ -26,7 +26,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close()));
 });
 
-async function start(maxConnections: number) {
+async function start(maxConnections: number, makesRoom = false) {
   const lines: object[] = [];
   const clock = new FakeClock();
   const log = createLog({
@@ -35,7 +35,7 @@ async function start(maxConnections: number) {
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
   let refused = 0;
-  const connections = { maxConnections, clients: new Clients(), onRefused: () => void refused++ };
+  const connections = { maxConnections, makesRoom, clients: new Clients(), onRefused: () => void refused++ };
   // A server ends by a clock that goes.
   const shared = { log, answerError, isReadOnly: true, connections };
   const server = createServer({ ...shared, clock: { ...systemClock, monotonicMs: () => clock.monotonicMs() } });
@@ -60,8 +60,8 @@ async function openInVain(port: number): Promise<void> {
 }
 
 /** One that is answered. */
-async function openAndAsk(port: number): Promise<Socket> {
-  const socket = await open(port);
+async function openAndAsk(port: number, localAddress?: string): Promise<Socket> {
+  const socket = await open(port, localAddress);
   socket.write("GET / HTTP/1.1\r\nHost: davit\r\n\r\n");
   const [answer] = await once(socket, "data");
   expect(String(answer)).toMatch(/^HTTP\/1\.1 200 /);
@@ -122,6 +122,32 @@ describe("one address among others", () => {
     expect(await statusFor(port, "127.0.0.2")).toBe("HTTP/1.1 503");
     held.pop()?.destroy();
     await expect.poll(() => statusFor(port, "127.0.0.2")).toBe("HTTP/1.1 200");
+  });
+});
+
+describe("a listener that makes room", () => {
+  it("closes the longest idle connection of the client with most, and logs whose it is", async () => {
+    const { port, lines, refused } = await start(4, true);
+    const askedLast = await open(port, "127.0.0.2");
+    const idle = await openAndAsk(port, "127.0.0.2");
+    askedLast.write("GET / HTTP/1.1\r\nHost: davit\r\n\r\n");
+    await once(askedLast, "data");
+    const others = [await openAndAsk(port, "127.0.0.3"), await openAndAsk(port, "127.0.0.4")];
+    const closed = once(idle, "close");
+    expect(await statusFor(port, "127.0.0.5")).toBe("HTTP/1.1 200");
+    await closed;
+    expect([askedLast, ...others].map((socket) => socket.closed)).toEqual([false, false, false]);
+    expect(lines).toMatchObject([
+      { client: "127.0.0.2", connections: 2, maxConnections: 4, msg: expect.stringContaining("closed for others") },
+    ]);
+    expect(refused()).toBe(1);
+  });
+
+  it("makes none for a client that has as many as any other", async () => {
+    const { port } = await start(4, true);
+    const held = [await open(port, "127.0.0.2"), await open(port, "127.0.0.2")];
+    expect(await statusFor(port, "127.0.0.2")).toBe("HTTP/1.1 503");
+    expect(held.map((socket) => socket.closed)).toEqual([false, false]);
   });
 });
 

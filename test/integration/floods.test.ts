@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { generateKey } from "openpgp";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
@@ -167,6 +168,31 @@ describe("one client", () => {
     expect(refused).toMatch(/\r\nRetry-After: 5\r\n/i);
     expect(await ask(url(), target)).toMatch(/^HTTP\/1\.1 200 /);
   });
+
+  it.each([
+    { how: "ask nothing", text: "" },
+    { how: "end no request", text: "GET /livez HTTP/1.1\r\nHost: " },
+    { how: "read no answer", text: get("/metrics").repeat(10) },
+  ])(
+    "cannot take the operations listener with ten addresses that $how: a probe is always answered",
+    async ({ text }) => {
+      const hold = async (localAddress: string): Promise<void> => {
+        const socket = await open(davit.opsUrl, localAddress);
+        socket.pause().write(text);
+        // Closed for another, it comes back.
+        socket.once("close", async () => {
+          await setTimeout(50);
+          if (sockets.includes(socket)) await hold(localAddress).catch(() => undefined);
+        });
+      };
+      for (let address = 1; address <= 10; address++) {
+        for (let at = 0; at < 64 / address + 4; at++) await hold(`127.0.1.${address}`);
+      }
+      const answers = new Set<string>();
+      for (let at = 0; at < 20; at++) answers.add((await ask(davit.opsUrl, "/livez").catch(String)).slice(0, 12));
+      expect([...answers]).toEqual(["HTTP/1.1 200"]);
+    },
+  );
 
   it("of the store that is refused is answered in the form of the store", async () => {
     for (let at = 0; at < 130; at++) await open(davit.storeUrl, flooder);
