@@ -66,7 +66,7 @@ const renderOptions = {
   signed: {
     flag: "signed",
     preset: "false",
-    help: "as davit serve with a signing key for GRUB: /grub of an Install is for the machine of that MAC only; needs no key",
+    help: "as davit serve with a signing key: /grub of an Install is for the machine of that MAC only; it needs no key",
     read: one(readSwitch),
   } satisfies Option<boolean>,
 };

@@ -11,11 +11,11 @@ export interface SaveBackupOptions {
   readonly path: string;
   /** Allows a file of that name to be replaced. */
   readonly mayReplace: boolean;
-  /** Where it comes from, for what is told of it. */
+  /** Where it comes from, for messages. */
   readonly name: string;
   /** Its bytes, cut anyhow, and perhaps too soon. */
   readonly pieces: AsyncIterable<Uint8Array>;
-  /** Is told how many bytes were written so far. */
+  /** Called with the number of bytes written so far. */
   readonly progress: (bytes: number) => void;
   readonly random: (bytes: number) => Uint8Array;
 }

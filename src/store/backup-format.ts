@@ -5,8 +5,8 @@
  *   …                                             the state at that index as `snapshot.ts` has it, without a history
  *   {"sha256":"…"}                                last; in hex, of every byte before this line
  *
- * The sum comes last so that a state may be written while it is walked. So whatever lacks its last line was cut, and is
- * no backup. A field may be added within a version if a line without it means what it meant before.
+ * The sum comes last, so that a state can be written while it is walked. A file without its last line was cut: it is no
+ * backup. A field may be added within a version if a line without it means what it meant before.
  */
 
 import { createHash } from "node:crypto";
@@ -58,7 +58,7 @@ export class BackupReader {
   #held: Buffer = Buffer.alloc(0);
   #size = 0;
 
-  /** @param name for what is told of it. */
+  /** @param name for messages. */
   constructor(name: string) {
     this.#name = name;
   }

@@ -36,7 +36,7 @@ type BackupMetrics = Pick<Metrics, "backupIntervalSeconds" | "backupAgeSeconds" 
 
 const firstRetryMs = 10_000;
 const longestRetryMs = 15 * 60_000;
-/** How often the directory is looked at: a volume that is not there any more has no backups. */
+/** How often davit looks at the directory: a volume that is gone has no backups. */
 const lookMs = 10 * 60_000;
 /** A disk of the network may never answer; the process is to end all the same. */
 const stopLimitMs = 2_000;
@@ -144,7 +144,7 @@ export class BackupSchedule {
     for (const name of kept.slice(0, -keep)) await files.remove(join(directory, name));
   }
 
-  /** Undefined for a backup of the future, whose age nobody knows: another is taken. */
+  /** Undefined for a backup from the future: its age is unknown, so davit takes another. */
   #ofEarlierRun(newest: NamedBackup | undefined): Newest | undefined {
     const { clock } = this.#options;
     if (newest === undefined || newest.atMs > clock.nowMs()) return undefined;

@@ -1,4 +1,4 @@
-/** Backups: the state of a store at one index, taken while it goes on, and read back into memory. */
+/** Backups: the state of a store at one index, taken while it runs, and read back into memory. */
 
 import { nextTurn } from "../lib/slices.ts";
 import { type BackupHead, BackupReader, framedBackup } from "./backup-format.ts";
@@ -37,7 +37,7 @@ export async function* backupOf(
 /**
  * Reads a backup into memory.
  * @param open the same bytes each time. They are read twice: a state is not to be built from one that ends in damage.
- * @param name for what is told of it.
+ * @param name for messages.
  * @throws {WalError} damaged, newerFormat.
  */
 export async function readBackup(open: () => AsyncIterable<Uint8Array>, name: string): Promise<ReadBackup> {

@@ -1,4 +1,4 @@
-/** What the tree is asked to change, and what it tells of it. */
+/** Changes that the tree takes, and what each one did. */
 
 import type { StoreEvent, StorePath } from "./node.ts";
 import type { DirectoryNode } from "./tree-node.ts";

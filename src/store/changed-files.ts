@@ -1,4 +1,4 @@
-/** What changes mean for those who follow files and know no directories. */
+/** Translates changes for followers, which know files and no directories. */
 
 import type { Change } from "./change.ts";
 import { isAtOrBelow, type NodeRecord, type StorePath } from "./node.ts";
@@ -32,7 +32,7 @@ function* filesOf({ event, removed }: Change): Iterable<readonly [StorePath, str
   if (removed !== undefined) {
     for (const [path, { kind }] of walkBelow(node.path, removed)) if (kind === "file") yield [path, undefined];
   }
-  // A directory is no file, but it may stand where one was.
+  // A directory is no file, but it may have replaced one.
   if (node.value !== undefined || prevNode?.value !== undefined) yield [node.path, node.value];
 }
 

@@ -13,7 +13,7 @@ export interface ChildQuery {
   readonly accepts?: (name: string, node: TreeNode) => boolean;
 }
 
-/** Two lists instead of one of pairs, of which the garbage collector would have to move each. */
+/** Two lists instead of one of pairs: the garbage collector would move every pair. */
 interface Run {
   readonly names: string[];
   readonly nodes: TreeNode[];
@@ -57,7 +57,7 @@ export class CollectedChildren {
     for (const { names } of this.#runs) yield* names;
   }
 
-  /** As the query asks. To be called when all were added. */
+  /** As the query asks. Call it when all were added. */
   inOrder(): Iterator<Child, undefined> {
     if (this.#query.sorted !== true) return childrenIn(this.#runs);
     sort(this.#last);

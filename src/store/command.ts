@@ -23,7 +23,7 @@ interface Created extends Written {
 }
 
 interface Refreshing {
-  /** Keeps the value that is there, instead of the given one, and tells nobody who watches. */
+  /** Keeps the present value, instead of the given one, and notifies no watcher. */
   readonly refresh?: boolean;
 }
 

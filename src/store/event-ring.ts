@@ -5,7 +5,7 @@ import type { NodeRecord, StoreEvent } from "./node.ts";
 
 /** As many events as v2 clients rely on (etcd v3.4.23 v2store/store.go). */
 export const maxEvents = 1_000;
-// Large values would make 1,000 events a gigabyte: then fewer are kept, and a watcher is told so by a 401.
+// Large values would make 1,000 events a gigabyte: then fewer are kept, and a late watcher gets error 401.
 const presetMaxBytes = 64 * 1024 * 1024;
 // What an event costs beside its texts.
 const eventOverheadBytes = 200;

@@ -1,4 +1,4 @@
-/** Which nodes are to end, the next one first: a binary heap in which each timer knows its place. Pure. */
+/** The nodes that will end, the next one first: a binary heap where each timer knows its place. Pure. */
 
 import type { StorePath } from "./node.ts";
 
@@ -46,7 +46,7 @@ export class ExpiringSet {
     this.#down(last, last.position);
   }
 
-  /** Takes out what is due, at most `max`, in the order in which it ends: by time, then by createdIndex. */
+  /** Takes out at most `max` due timers, by time, then by createdIndex. */
   takeDue(nowMs: number, max: number): readonly Timer[] {
     const due: Timer[] = [];
     for (let next = this.#heap[0]; next !== undefined && due.length < max; next = this.#heap[0]) {

@@ -1,9 +1,8 @@
 /**
- * Lets nodes end: logs an `expire` for each that is due, as soon as it is due, and before any write that comes later.
+ * Ends nodes: logs an `expire` for each due node, at once, and before any later write.
  *
- * Reads need it not, since they leave out what is due; so it may be late, or fail for a while, and nobody gets to see
- * what has ended. Of 100,000 nodes that end together no more than 500 are logged in one step. It also sweeps the timers of
- * nodes that went away together.
+ * Reads skip expired nodes, so expiry may lag or fail for a while unseen. Of 100,000 nodes that end together, one step
+ * logs at most 500. It also sweeps the timers of nodes that were removed together.
  *
  * All times are of one run's clock, which never steps: see `steadyClock`.
  */
@@ -24,7 +23,7 @@ export interface ExpiryOptions {
   readonly submit: (commands: readonly ExpireCommand[]) => Promise<unknown>;
 }
 
-// Applying and telling so many takes some milliseconds.
+// Applying so many and notifying their watchers takes some milliseconds.
 const maxExpiriesPerRecord = 500;
 // Sweeping so many takes a millisecond or two.
 const timersPerSlice = 2_000;

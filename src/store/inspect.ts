@@ -1,6 +1,6 @@
 /**
- * Looks at everything in a data directory and finds all damage, where a start stops at the first and passes over what it
- * does not need. It writes nothing; the directory must be nobody else's meanwhile.
+ * Reads everything in a data directory and finds all damage. A start stops at the first damage and skips what it does
+ * not need. It writes nothing; no other process may use the directory meanwhile.
  */
 
 import { join } from "node:path";
@@ -33,7 +33,7 @@ export interface DirectoryReport {
   readonly snapshots: readonly string[];
   /** What a start would find; undefined when it would be refused. */
   readonly found: DirectoryState | undefined;
-  /** A sentence for each damaged place, with its file and, where it can be told, the byte. */
+  /** A sentence for each damaged place, with its file and, if known, the byte. */
   readonly damage: readonly string[];
 }
 
@@ -99,7 +99,7 @@ async function checkSnapshot(files: Files, path: string): Promise<void> {
   state.end();
 }
 
-/** Writes down damage, of which there may be more; undefined when there was some. */
+/** Records damage, so that the search for more can continue; undefined when there was some. */
 async function noting<Value>(damage: Set<string>, read: () => Promise<Value>): Promise<Value | undefined> {
   try {
     return await read();

@@ -1,7 +1,7 @@
 /**
- * Which start of the store made its last change. Index and term say little of that: a volume that is set back to an older
- * copy comes to the same ones again, with other changes. So each start has a random id, its run, and who compares run
- * and index knows whether two stores have one history up to there.
+ * Which start of the store made its last change. Index and term do not say it: a volume that is set back to an older
+ * copy reaches the same index and term again, with other changes. So each start has a random id, its run. Stores with equal
+ * run and index have one history up to there.
  *
  * The first records of a start carry its run, until one of them is in the log; those behind it are of the same run while
  * they are of the same term. A term without a run is that of a davit that knew none.

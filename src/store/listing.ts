@@ -22,8 +22,8 @@ export interface ListQuery extends ListOptions {
 }
 
 /**
- * `leaf`: a file, or a directory of which nothing is to be listed. `open`: a directory, of which at least one node comes
- * before its `close`.
+ * `leaf`: a file, or a directory without listed children. `open`: a directory; at least one of its nodes comes before
+ * its `close`.
  */
 export interface ListingStep {
   readonly kind: "leaf" | "open" | "close";
@@ -55,21 +55,21 @@ export class Listing {
   }
 
   /**
-   * Of now: as long as it is the same, another listing of the path tells the same when it is asked for the same. Undefined
-   * when time alone would change that, and for a file.
+   * While it stays the same, an equal query for the path has an equal answer. Undefined if time alone can change the
+   * answer, and for a file.
    */
   get version(): symbol | undefined {
     return versionOf(this.#options.top);
   }
 
-  /** True when it took so long that what it had to keep was given up: then no more steps may be made. */
+  /** True when it took so long that its kept nodes were given up: make no more steps then. */
   get isOvertaken(): boolean {
     return this.#options.walk.isOvertaken;
   }
 
   /**
-   * The node and what is in it, each time one step on; undefined for a step that found nothing. There may be any time
-   * between two. To be gone through once.
+   * The node and what is in it, one for each step; undefined for a step that found nothing. Any time may pass between
+   * two steps. Iterate once.
    */
   *steps(): Generator<ListingStep | undefined, undefined> {
     const { path, top, query } = this.#options;
@@ -90,12 +90,12 @@ export class Listing {
     }
   }
 
-  /** To be called when the listing is over, or given up. Idempotent. */
+  /** Call it when the listing has ended, or is given up. Idempotent. */
   end(): void {
     this.#options.walk.end();
   }
 
-  /** Tells a node whose children are to be listed, if it has any. */
+  /** Yields a node and the children that the query lists. */
   *#enter(path: StorePath, node: TreeNode, open: Open[]): Generator<ListingStep | undefined, undefined> {
     const { query, walk } = this.#options;
     const shown = shownOf(path, node, query.nowMs);

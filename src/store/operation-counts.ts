@@ -1,8 +1,8 @@
-/** How often what was asked of the store, and how often in vain: of this run alone. */
+/** Counts the operations of this run, and how many of them failed. */
 
 import type { Command, ExpireCommand, SingleCommand } from "./command.ts";
 
-/** In the order in which they are told (etcd v3.4.23 v2store/stats.go). */
+/** In the order of the answer (etcd v3.4.23 v2store/stats.go). */
 export const countNames = [
   "getsSuccess",
   "getsFail",
@@ -56,7 +56,7 @@ export class OperationCounts {
     if (command.kind !== "batch") this.#appliedOne(command, changes);
     // Nodes that end come with others of their kind, and some of them in vain.
     else if (command.commands[0]?.kind === "expire") this.#add("expireCount", changes);
-    // Of a refused batch nobody knows which one it was.
+    // A refused batch does not say which command failed.
     else if (changes !== undefined) for (const each of command.commands) this.#appliedOne(each, 1);
   }
 

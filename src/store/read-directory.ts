@@ -1,6 +1,6 @@
 /**
- * The state in a data directory, in memory, as a start would find it. Nothing is written, not even what a start mends,
- * so the directory must be nobody else's meanwhile.
+ * The state in a data directory, in memory, as a start would find it. It writes nothing, not even what a start repairs,
+ * so no other process may use the directory meanwhile.
  */
 
 import type { Files } from "../lib/files.ts";

@@ -22,7 +22,7 @@ export const refusals = {
   /** Our own: a prefix that only davit writes. It reads as the root does, so that clients know the code. */
   reserved: { code: 107, message: "Root is read only", status: 403 },
   unauthorized: { code: 110, message: "The request requires user authentication", status: 401 },
-  /** Our own: credentials that nobody can have yet, since the store was not told to ask for any, or that are to read by. */
+  /** Our own: the store asks for no credentials, so no client can have them; or the credentials only allow reading. */
   forbidden: { code: 110, message: "The request requires user authentication", status: 403 },
   directoryNotEmpty: { code: 108, message: "Directory not empty", status: 403 },
   prevValueRequired: { code: 201, message: "PrevValue is Required in POST form", status: 400 },

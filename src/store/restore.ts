@@ -1,12 +1,12 @@
 /**
  * Makes a data directory of a backup, as that of another cluster whose history begins there.
  *
- * Its indexes lie far beyond those of the backup, and beyond those that clients have seen since it was taken: so whoever
- * waits for the next event of the lost store is told that its history is gone, instead of waiting until the new one has
- * caught up. What has been running meanwhile knows it as another store by its cluster id.
+ * Its indexes lie far beyond those of the backup, and beyond those that clients have seen since. So a client that waits
+ * for the next event of the lost store gets an error that the history is gone, instead of waiting until the new store
+ * has caught up. Followers recognise another store by its cluster id.
  *
- * The segment comes first and the snapshot last. A start refuses a segment that goes on from a snapshot which is not
- * there, so a restore that ends half-way leaves no store that could be taken for a whole one.
+ * It writes the segment first and the snapshot last. A start refuses a segment whose snapshot is missing, so an
+ * interrupted restore leaves no store that looks whole.
  */
 
 import { join } from "node:path";
@@ -37,7 +37,7 @@ export interface RestoreOptions {
 
 export interface Restored {
   readonly clusterId: string;
-  /** Index of the last change, from which the store goes on. */
+  /** Index of the last change; the store continues from it. */
   readonly index: number;
 }
 
@@ -98,7 +98,7 @@ async function takeBack(files: Files, directory: string): Promise<void> {
     const names = [...(await listSnapshots(files, directory)), ...(await listSegments(files, directory))];
     for (const name of names) await files.remove(join(directory, name));
   } catch {
-    // Whoever restores is told of the first failure. What is left is all of it, or refused by a start.
+    // The first failure is the one to report. What remains is whole, or a start refuses it.
   }
 }
 

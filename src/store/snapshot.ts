@@ -128,7 +128,7 @@ export class StateReader {
     if (start < piece.length) this.#begun.push(piece.subarray(start));
   }
 
-  /** To be called behind the last piece. @throws {WalError} damaged. */
+  /** Call it behind the last piece. @throws {WalError} damaged. */
   end(): void {
     if (this.#index === undefined || this.#begun.length > 0) throw unreadable("snapshot's end");
     if (this.#history.nextIndex !== this.#index + 1) throw unreadable("snapshot's history");
@@ -188,7 +188,7 @@ function eventFrom(fields: Fields): StoreEvent {
   };
 }
 
-/** With its fields in the order in which the tree writes them, so that a later snapshot has the same bytes. */
+/** With its fields in the tree's order, so that a later snapshot has the same bytes. */
 function recordFrom(fields: Fields): NodeRecord {
   const { value, expiresAtMs, ttlSeconds } = fields;
   const isDirectory = flagFrom(fields.isDirectory);

@@ -1,12 +1,12 @@
 /**
- * Takes snapshots beside everything else, so that a start need not read all that was ever written.
+ * Takes snapshots while the store works, so that a start need not read the whole log.
  *
- * A snapshot is of one moment, right after a record. It is encoded in slices of a millisecond or two, and writes go on
- * meanwhile. Once it is on disk the log may forget what is before the snapshot before it. One that fails costs nothing
- * but the time of the next start: another is taken when as much again was logged.
+ * A snapshot shows one moment, right after a record. Encoding runs in slices of a millisecond or two, and writes go on
+ * meanwhile. Once it is on disk, the log may drop what is before the previous snapshot. A failed snapshot only makes
+ * the next start slower: davit takes another one after as much log again.
  *
- * On a full disk two are taken, one after the other, once half of what the store held is gone: then all of the log before
- * them can be released. They have less of the history, which the large values of what was deleted would fill.
+ * On a full disk it takes two in a row once half of the store's content is deleted: then all of the log before them can
+ * be released. They keep less of the history, since large deleted values would fill it.
  */
 
 import { nextTurn } from "../lib/slices.ts";
@@ -63,12 +63,12 @@ export class Snapshotter {
     this.#interval = options.interval ?? presetInterval;
   }
 
-  /** Is told from which snapshot the state was built. */
+  /** Called with the snapshot from which the state was built. */
   loaded(sequence: number): void {
     this.#newest = sequence;
   }
 
-  /** Is told of every record that was applied. */
+  /** Called after every applied record. */
   count(bytes: number): void {
     this.#records += 1;
     this.#bytes += bytes;

@@ -4,10 +4,10 @@
  * A command is encoded, logged, and applied when the log delivers it, on this start and on every later one: nothing but
  * the log changes the tree. So what is read is always on disk, and a replay ends in the same state.
  *
- * Nodes with a ttl are gone for every read and write from the moment at which they are due; that they ended is logged
- * like any change. The clock is that of the run: a step of the machine's clock changes nothing, nor does another clock at
- * the next start, see `RunClock`. Below `agelessRoot` a start gives each node its whole ttl anew: what protects machines
- * must not end unseen.
+ * Reads and writes skip a node with a ttl from the moment at which it is due; its end is logged like any change. The
+ * clock is that of the run: neither a step of the machine's clock nor another clock at the next start changes anything,
+ * see `RunClock`. Below `agelessRoot` a start gives each node its whole ttl anew: what protects machines must not end
+ * unseen.
  *
  * The store knows no documents and no HTTP. Who may write or read what is decided at its edges.
  */
@@ -64,7 +64,7 @@ export interface Applied {
   readonly events: readonly StoreEvent[];
   /** The last of them; the only one unless the command is a batch. */
   readonly event: StoreEvent;
-  /** As they stood right after it. */
+  /** As they were right after it. */
   readonly indexes: StoreIndexes;
 }
 
@@ -188,7 +188,7 @@ export class Store {
   }
 
   /**
-   * Carries out a command: resolves once it is on disk, applied, and told to all who follow.
+   * Carries out a command: resolves once it is on disk and applied, and followers are notified.
    * @throws {StoreError} when it is refused; logFailed when it could not be logged; quotaExceeded before it is.
    */
   async submit(command: Submission): Promise<Applied> {
@@ -222,14 +222,14 @@ export class Store {
   }
 
   /**
-   * Lists a directory as it is now, in steps between which anything may happen; a key is a list of one. To be ended.
+   * Lists a directory as it is now, in steps; anything may happen between two. A key is a list of one. To be ended.
    * @throws {StoreError} keyNotFound, notDirectory.
    */
   list(path: StorePath, options: ListOptions = {}): Listing {
     return this.#read(() => this.#tree.list(path, { ...options, nowMs: this.#nowMs() }));
   }
 
-  /** A file as `get` tells of it; undefined for whatever `get` lists or refuses, and then nothing is counted. */
+  /** A file as `get` returns it; undefined for what `get` lists or refuses, and then nothing is counted. */
   getFile(path: StorePath): NodeRecord | undefined {
     const file = this.#tree.file(path, this.#nowMs());
     if (file !== undefined) this.#counts.succeeded("get");

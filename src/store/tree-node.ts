@@ -85,8 +85,8 @@ function timerCount(node: TreeNode): number {
 }
 
 /**
- * What stands for a directory with all that is in it: as long as it is the same, so are they. Undefined where time alone
- * changes what is shown, since something has a ttl, and for a file.
+ * Identifies a directory with all that is in it: while it is the same, so are they. Undefined for a file, and where
+ * something has a ttl, so that time alone changes what is shown.
  */
 export function versionOf(node: TreeNode): symbol | undefined {
   return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
@@ -97,7 +97,7 @@ export function addUp(sums: Sums, name: string, before: TreeNode | undefined, no
   const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
   const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
   const version = Symbol();
-  // A directory may only have got another record, and that is shown, too.
+  // A directory may only have a new record, and that is shown, too.
   if (node?.kind === "directory") node.sums.version = version;
   for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
     each.bytes += bytes;
@@ -144,7 +144,7 @@ export function isDue({ timer }: TreeNode, nowMs: number): boolean {
   return timer !== undefined && timer.dueAtMs <= nowMs;
 }
 
-/** A node as events carry it: the ttl that was left when the change was logged, so that a replay tells the same. */
+/** A node as events carry it: the ttl that was left when the change was logged, so that a replay says the same. */
 export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRecord {
   const { timer } = node;
   return recordWith(

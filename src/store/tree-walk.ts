@@ -1,11 +1,9 @@
 /**
- * Walks over what the tree was at one index, in steps, while the tree goes on changing: what snapshots, backups and
- * listings have in common.
+ * Walks over the tree as it was at one index, in steps, while the tree changes. Snapshots, backups and listings use it.
  *
- * A walk goes through the maps of the live tree and leaves out what was made since. The tree tells it of every node that
- * is about to be replaced or removed (`keep`), and what was there before is walked in its place. So beginning costs
- * nothing, and only what changes in directories that it has not come to is kept twice. Every node comes once, a
- * directory before what is in it.
+ * A walk reads the maps of the live tree and skips newer nodes. The tree calls `keep` before it replaces or removes a
+ * node, and the walk visits the kept node in its place. So beginning costs nothing, and only changes in directories
+ * that the walk has not reached are kept twice. The walk visits each node once, a directory before its children.
  */
 
 import { type Child, type ChildQuery, CollectedChildren } from "./children.ts";
@@ -23,7 +21,7 @@ export interface StoredNode {
   readonly timer: Timer | undefined;
 }
 
-/** Where a node is, or is to be. `path` is that of the change, of which the node may be a directory on the way. */
+/** Where a node is, or will be. `path` is the path of the change; the node may be a directory on the way to it. */
 export interface Place {
   readonly directory: DirectoryNode;
   readonly name: string;
@@ -77,7 +75,7 @@ export class FrozenWalk {
     return this.#isOvertaken;
   }
 
-  /** Is told what is about to go from a place. @returns the bytes that are kept for it. */
+  /** Called before a node leaves its place. @returns the bytes that are kept for it. */
   keep({ directory: { children }, name, path }: Place, before: TreeNode): number {
     const { index, path: top } = this.#options;
     if (before.modifiedIndex > index || this.#passed.has(children) || !isBelow(path, top)) return 0;
@@ -109,8 +107,8 @@ export class FrozenWalk {
   }
 
   /**
-   * What was in a directory that the walk came to. It is collected in steps, between which there may be any time, and
-   * takes some words for each name until it is let go. To be called once for a directory.
+   * The children of a directory that the walk has reached, collected in steps. Any time may pass between two steps. It
+   * takes some words of memory for each name until it is released. Call it once for a directory.
    */
   *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
     const { index } = this.#options;
@@ -133,7 +131,7 @@ export class FrozenWalk {
     return collected;
   }
 
-  /** To be called when the walk is over, or given up. */
+  /** Call it when the walk has ended, or is given up. */
   end(): void {
     this.#options.onEnd();
     this.#kept.clear();
@@ -147,7 +145,7 @@ export class FrozenWalk {
     this.end();
   }
 
-  /** From now on changes of a directory are of no interest. @returns what was kept of it. */
+  /** From now on changes of a directory do not matter. @returns what was kept of it. */
   #pass(children: DirectoryNode["children"]): Map<string, TreeNode> {
     const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
     this.#kept.delete(children);

@@ -6,8 +6,8 @@
  * costs no more than the path is deep: a listing is a walk in steps, and where many nodes with a ttl go at once, their
  * timers are left to be swept in steps.
  *
- * It knows time only as it is told: changes by the time of their record, reads by the clock of this run. Nothing ends
- * by itself; `expire` is a change like any other.
+ * It has no clock: a change brings the time of its record, a read that of this run. Nothing ends by itself; `expire` is
+ * a change like any other.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -196,7 +196,7 @@ export class Tree {
     return node.kind === "file" ? valueBytes - Buffer.byteLength(node.value) : 0;
   }
 
-  /** Runs several changes of which, if one throws, none remains. */
+  /** Runs several changes. If one throws, none of them remains. */
   atomically<Result>(changes: () => Result): Result {
     assert(this.#undo === undefined, "A batch does not hold a batch");
     const indexBefore = this.#index;
@@ -219,7 +219,7 @@ export class Tree {
   }
 
   /**
-   * A node as answers list it, as it is now, however long that takes and whatever changes meanwhile. To be ended.
+   * A node as answers list it, as it is now, whatever changes meanwhile. The caller ends it.
    * @throws {StoreError} as `at`.
    */
   list(path: StorePath, query: ListQuery): Listing {
@@ -246,7 +246,7 @@ export class Tree {
     for (const [at, node] of walkBelow(path, top, nowMs)) yield stateOf(at, node);
   }
 
-  /** A walk over everything as it is now, however long it takes and whatever changes meanwhile. To be ended. */
+  /** A walk over everything as it is now, whatever changes meanwhile. The caller ends it. */
   walkFrozen(): FrozenWalk {
     return this.#walks.begin({ path: rootPath, top: this.#root, index: this.#index });
   }

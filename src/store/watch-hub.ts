@@ -8,12 +8,12 @@
  * Who gets an event (etcd v3.4.23 v2store/watcher_hub.go):
  * - those who watch its path;
  * - those who watch recursively from above, unless a name below their path is hidden;
- * - for a directory that was deleted or has ended, those who watch what was in it. A replay knows no longer what that
- *   was, and tells everyone below.
- * Nobody gets a refresh, which has its place in the history all the same.
+ * - for a directory that was deleted or has ended, those who watch what was in it. A replay no longer knows what was
+ *   there, and notifies every watcher below.
+ * No watcher gets a refresh; the history has it all the same.
  *
- * Where many watch one change, those beyond the first some dozen are brought it later, some dozen at a time, while
- * others have their turns between: each still gets its events in their order, and each once.
+ * If many watch one change, the first few dozen get it at once and the others later, a few dozen at a time, with turns
+ * for other work between. Each watcher still gets each event once and in order.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -84,7 +84,7 @@ export class WatchHub {
   readonly #paused = new Set<Watcher>();
   readonly #maxWatchers: number;
   readonly #later: Later | undefined;
-  /** Those with late events, in the order in which they are brought. */
+  /** Watchers with late events, in the order of delivery. */
   readonly #lateWatchers = new Set<Watcher>();
   #lateCount = 0;
   #isBringing = false;
@@ -127,7 +127,7 @@ export class WatchHub {
     return { resume: () => this.#resume(watcher), close: () => this.#close(watcher) };
   }
 
-  /** Adds changes to the history, without telling anyone: a replay. */
+  /** Adds changes to the history and notifies no watcher: a replay. */
   record(changes: readonly Change[]): void {
     for (const { event } of changes) this.#ring.add(event);
   }
@@ -156,7 +156,7 @@ export class WatchHub {
     for (const watcher of this.#paused) if (watcher.cursor < this.#ring.oldestIndex) this.#end(watcher, "overtaken");
   }
 
-  // All watched paths are looked at, which only happens when a directory goes.
+  // It looks at all watched paths; only the removal of a directory needs this.
   #publishBelow(event: StoreEvent, removed: DirectoryNode): void {
     const depth = segmentsOf(event.node.path).length;
     for (const [path, watchers] of this.#watchers) {
@@ -196,7 +196,7 @@ export class WatchHub {
     if (this.#lateCount > maxLate) this.#bringAll();
   }
 
-  /** A turn of everybody else's has gone by. */
+  /** Other work has had a turn. */
   #nextTurn(): void {
     this.#brought = 0;
     if (this.#isBringing) return;

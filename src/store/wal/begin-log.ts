@@ -1,4 +1,4 @@
-/** The first segment of a log: that of a new store, or one that goes on from the snapshot of a restored one. */
+/** The first segment of a log: of a new store, or of a restored one, which continues from its snapshot. */
 
 import { dirname, resolve } from "node:path";
 import { codeOf } from "../../lib/errors.ts";

@@ -16,6 +16,6 @@ export interface FileLogOptions extends BeginLogOptions {
   readonly maxWaitingBytes?: number;
   /** Room that is kept for a full disk; none unless given. */
   readonly reserveBytes?: number;
-  /** How often it is looked whether the directory is still ours while nobody writes; never unless given. */
+  /** How often to check that the directory is still ours while there are no writes; never unless given. */
   readonly lockCheckMs?: number;
 }

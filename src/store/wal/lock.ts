@@ -1,4 +1,4 @@
-/** One process for each data directory, by a lock that the kernel lets go of when its holder dies. */
+/** One process for each data directory, by a lock that the kernel releases when its holder dies. */
 
 import { statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
@@ -33,8 +33,8 @@ const notDatabaseCode = 26;
 
 /**
  * Locks by an exclusive transaction on `lock.db`, an empty database. Node has no file locks of its own, and a file with
- * a process id says nothing in containers, where ids repeat. A file with something else in it is emptied: not removed,
- * since two starts that do that would both hold a file of their own.
+ * a process id says nothing in containers, where ids repeat. davit empties a file with other content. It does not
+ * remove it: two starts that did so would each lock a file of their own.
  */
 export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) => {
   const path = join(directory, lockName);
@@ -77,7 +77,7 @@ function inodeOf(path: string): string | undefined {
     const found = statSync(path, { throwIfNoEntry: false });
     return found === undefined ? undefined : `${found.dev}:${found.ino}`;
   } catch {
-    // A path that cannot be looked up is no lock that anyone else would meet.
+    // If the path cannot be looked up, another process would not find this lock.
     return undefined;
   }
 }

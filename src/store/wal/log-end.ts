@@ -1,7 +1,6 @@
 /**
- * How far the log reached when it was last known, kept beside it in `log-end`: so that a start notices if its end is
- * missing, where every file that is left is whole. It is written at each start, at each new segment and at a clean stop,
- * and is behind the log in between.
+ * Keeps the last known end of the log in `log-end`, so that a start notices a missing end although all remaining files
+ * are whole. davit writes it at each start, at each new segment and at a clean stop; in between it is behind the log.
  *
  * One line of JSON, `{"v":1,"clusterId":"…","sequence":1983}`, and one with its CRC-32 in hex.
  */
@@ -33,7 +32,7 @@ export interface EndNoteOptions {
 /** Writes it. It only helps to notice damage, so trouble with it is logged and no trouble of a write. */
 export class EndNote {
   readonly #options: EndNoteOptions;
-  /** The last segment of which it is noted that it has a record. */
+  /** The last segment that is known to have a record. */
   #segment: string | undefined;
 
   constructor(options: EndNoteOptions) {

@@ -1,4 +1,4 @@
-/** Gets a damaged log out of the way without losing a byte of it, so that a store may begin anew in its directory. */
+/** Moves a damaged log aside, without losing a byte of it, so that a new store can begin in its directory. */
 
 import { join } from "node:path";
 import type { Files } from "../../lib/files.ts";
@@ -12,8 +12,8 @@ const asideName = /^damaged-(\d+)$/;
 /**
  * Moves segments and snapshots into a new folder `damaged-<n>` inside the directory, which nobody else may use.
  *
- * Segments go first and the oldest of them before the others, each durably: whatever a crash leaves is a log without
- * its beginning, which the next start refuses, too, and never one that ends too early.
+ * It moves segments first, the oldest one before the others, each durably. So a crash leaves a log without its
+ * beginning, which the next start refuses, too, and never a log that ends too early.
  * @returns the folder's path.
  * @throws {WalError} unusable.
  */

@@ -27,7 +27,7 @@
  *
  * A batch is what one write and one fdatasync brought to disk. Batch n+1 is not written before the sync of n returned:
  * so behind a damaged batch n a whole batch of a higher number proves that n was acknowledged, and the damage is real.
- * Without one, n is a write that a crash tore, which nobody was told of.
+ * Without one, n is a write that a crash tore and that was never acknowledged.
  */
 
 import { crc32 } from "node:zlib";
@@ -57,7 +57,7 @@ export interface SegmentHead {
   readonly term: number;
   readonly firstBatch: number;
   readonly firstSequence: number;
-  /** The segment before it ends where this one begins, whatever else is in it: a sync of it failed. */
+  /** The segment before it ends where this one begins, whatever bytes follow there: its sync failed. */
   readonly endsPrevious: boolean;
 }
 

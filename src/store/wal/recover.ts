@@ -1,9 +1,9 @@
 /**
  * Reads a log back, one segment in memory at a time, and decides what a crash may have left behind.
  *
- * What is not a whole batch at the end of the newest segment is a torn write and is to be cut: nobody was told of it.
- * A segment whose sync failed ends where the next one says, and nothing behind that place is read. Anything else that
- * cannot be read was acknowledged once, so reading stops and says where, and nothing is changed.
+ * Bytes at the end of the newest segment that are no whole batch are a torn write. The opener cuts them: davit never
+ * acknowledged them. A segment whose sync failed ends where the next one says; davit reads nothing behind that place.
+ * Anything else that cannot be read was acknowledged once, so reading stops, reports the place and changes nothing.
  */
 
 import { join } from "node:path";
@@ -23,7 +23,7 @@ import {
 } from "./record.ts";
 import type { SnapshotHead } from "./snapshot-frame.ts";
 
-/** Where the log goes on. */
+/** Where the log continues. */
 export interface LogEnd {
   readonly head: SegmentHead;
   /** Format of the newest segment. */
@@ -44,7 +44,7 @@ export interface LogEnd {
 export interface RecoverOptions {
   readonly directory: string;
   readonly files: Files;
-  /** Sequence of the snapshot from which the state goes on; 0 for none. Records up to it are not delivered. */
+  /** Sequence of the snapshot that the log continues; 0 for none. Records up to it are not delivered. */
   readonly after: number;
   readonly onCommand: CommittedListener;
 }
@@ -52,7 +52,7 @@ export interface RecoverOptions {
 /** What helps when the log cannot be read. */
 export const startOverAdvice = "restore a backup, or start empty from the sources by --on-damage move-aside";
 
-// Applying so many bytes takes some milliseconds, of which a short command takes as much as its overhead says.
+// Applying so many bytes takes some milliseconds. A short command costs as much as its overhead says.
 const sliceBytes = 128 * 1024;
 const commandOverheadBytes = 200;
 // A record that is only passed over costs as much as some bytes of one that is applied.

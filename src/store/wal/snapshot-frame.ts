@@ -60,7 +60,7 @@ export class SnapshotReader {
   #length = 0;
   #crc = 0;
 
-  /** @param path for what is told of it. */
+  /** @param path for messages. */
   constructor(path: string) {
     this.#path = path;
   }

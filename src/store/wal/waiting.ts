@@ -45,7 +45,7 @@ export class Waiting {
     return this.#proposals.splice(0, count);
   }
 
-  /** Puts `first` before all that wait, of which only what frees room stays, if that is asked for. @returns the others. */
+  /** Puts `first` before all that wait. If asked, only those that free room stay. @returns the others. */
   keepOnly(first: readonly Proposal[], keepsFreeing: boolean): readonly Proposal[] {
     const isKept = ({ frees }: Proposal) => keepsFreeing && frees;
     const others = this.#proposals.filter((proposal) => !isKept(proposal));

@@ -36,7 +36,7 @@ import { SnapshotFiles, type StoredSnapshot } from "./snapshots.ts";
 import { startFailure } from "./start-failure.ts";
 import { type Proposal, Waiting } from "./waiting.ts";
 
-// How often it is looked whether the disk can be written again.
+// How often the log checks whether the disk can be written again.
 const retryMs = 1_000;
 // A segment is read into memory as a whole at the start, and released as a whole.
 const presetSegmentBytes = 64 * 1024 * 1024;
@@ -80,7 +80,7 @@ export class FileLog implements LogPort {
   #isTermLogged = false;
   /** The last batch failed: the log says so once, not for every batch of a full disk. */
   #isFailing = false;
-  /** The last batch failed for want of room, and the reserve was given up for what frees some. */
+  /** The disk was full for the last batch, and the reserve was released for records that free room. */
   #isRoomMade = false;
 
   private constructor(options: FileLogOptions, lock: DirectoryLock) {
@@ -210,7 +210,7 @@ export class FileLog implements LogPort {
   }
 
   async #stop(): Promise<void> {
-    // Whoever opens the log is told why that failed.
+    // The opener gets the reason of that failure.
     await this.#opening?.catch(() => undefined);
     const mayWrite = this.#status === "writable" || this.#status === "full";
     this.#status = "closed";
@@ -228,7 +228,7 @@ export class FileLog implements LogPort {
       const sequence = await this.#append(writer, [{ kind: "seal" }]);
       if (!(sequence instanceof WalError)) await note.write(sequence);
     }
-    // Everything in it was synced, so nothing is lost, and the directory is to be given back all the same.
+    // Everything in it was synced, so nothing is lost. The directory must be released all the same.
     await writer.close().catch((error: unknown) => log.warn({ err: error }, "log cannot be closed"));
   }
 
@@ -286,7 +286,7 @@ export class FileLog implements LogPort {
     try {
       if (!this.#lock.isHeld()) throw refusalOf("lost");
       const sequence = await writer.append(records);
-      // Another process may have begun to read this directory: nobody gets an answer that this is safe.
+      // Another process may have begun to read this directory, so no proposal is answered as safe.
       if (!this.#lock.isHeld()) throw refusalOf("lost");
       observeSyncSeconds?.((clock.monotonicMs() - startMs) / 1_000);
       this.#isTermLogged = true;
