@@ -33,7 +33,7 @@ const backupOptions = {
   dataDir: {
     flag: "data-dir",
     value: "DIR",
-    help: "take the backup from this data directory, whose davit does not run; with --store, show its local token",
+    help: "take the backup from this data directory, whose davit does not run; with --store, send its local token",
     read: one(readText),
   } satisfies Option<string>,
   output: {
@@ -48,9 +48,9 @@ const backupOptions = {
     help: "replace the file if it exists, once the new backup is whole",
     read: one(readSwitch),
   } satisfies Option<boolean>,
-  storeTokenFile: fileOption("store-token-file", "token to show to the store; the first one of the file counts"),
+  storeTokenFile: fileOption("store-token-file", "token to send to the store; the first one of the file counts"),
   storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
-  storeCertFile: fileOption("store-cert-file", "certificate to show to the store, PEM"),
+  storeCertFile: fileOption("store-cert-file", "client certificate for the store, PEM"),
   storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
 };
 

@@ -22,7 +22,7 @@ const importOptions = {
   matchboxUrl: {
     flag: "matchbox-url",
     value: "URL",
-    help: "the matchbox's own URL, such as http://matchbox.example:8080: davit's stands in its place",
+    help: "the matchbox's own URL, such as http://matchbox.example:8080: davit's replaces it",
     read: one(readServerUrl),
   } satisfies Option<URL>,
   force: {

@@ -20,7 +20,7 @@ const lintOptions = {
   assetsDir: {
     flag: "assets-dir",
     value: "DIR",
-    help: "also look for kernels and initrds that are not there",
+    help: "also report kernels and initrds that are missing there",
     read: one(readText),
   } satisfies Option<string>,
   format: {
@@ -59,7 +59,7 @@ export function readLintConfig(args: readonly string[], environment: Environment
 /** The help text. */
 export function lintHelp(): string {
   const purpose = [
-    "Tells what is wrong with Profiles and Groups, and with what they name, before a machine finds out.",
+    "Reports mistakes in Profiles and Groups, and in what they name, before a machine meets them.",
     "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/findings.md has every finding.",
   ];
   return helpOf("lint --manifests DIR | kubectl get ... -o yaml | davit lint", purpose.join("\n"), lintOptions);

@@ -40,33 +40,33 @@ export const serviceOptions = {
     value: "DURATION",
     preset: "60s",
     help:
-      "machines of a Profile with effect Install wait once the source was last heard longer ago, or not since the " +
-      "start; followers need as much as their store; 0s: they never wait for that",
+      "machines of a Profile with effect Install wait if the source was last heard longer ago, or not since the start; " +
+      "give followers at least the value of their store; 0s: they never wait for the source",
     read: one(readLimit),
   } satisfies Option<number>,
   bootAddress: {
     flag: "boot-address",
     value: "HOST:PORT",
     preset: "[::]:8080",
-    help: "where machines ask; open to everyone, and nothing on it changes state",
+    help: "listens for machines; open to everyone, and nothing on it changes state",
     read: one(readAddress),
   } satisfies Option<Address>,
   opsAddress: {
     flag: "ops-address",
     value: "HOST:PORT",
     preset: "127.0.0.1:8081",
-    help: "/livez /readyz /metrics /version, and what shows configs, see --ops-token-file",
+    help: "listens for /livez /readyz /metrics /version, /preview and /history, see --ops-token-file",
     read: one(readAddress),
   } satisfies Option<Address>,
   opsTokenFile: fileOption(
     "ops-token-file",
-    "what shows configs there needs one of these tokens, a line each; default: none, and it is shown on loopback only",
+    "/preview and /history need one of these tokens, a line each; default: none, and loopback alone shows them",
   ),
   advertiseAddress: {
     flag: "advertise-address",
     value: "HOST:PORT",
     help:
-      "what machines reach the boot service by, as in {{davit.url}}; " +
+      "the address by which machines reach the boot service, as in {{davit.url}}; " +
       "default: the boot address, or the first global address where that is a wildcard",
     read: one(readAddress),
   } satisfies Option<Address>,
@@ -74,14 +74,14 @@ export const serviceOptions = {
     flag: "client-limit-exempt",
     value: "CIDR",
     repeatable: true,
-    help: "clients of this network may have all connections and downloads, not as many as are left free: a NAT's",
+    help: "no limit by client for this network, such as a NAT's: it may have all connections and downloads",
     read: readNetworks,
   } satisfies Option<BlockList>,
   trustedProxies: {
     flag: "trusted-proxy",
     value: "CIDR",
     repeatable: true,
-    help: "whose X-Forwarded-For names the client, for those limits; default: nobody's",
+    help: "take the client for these limits from the X-Forwarded-For of proxies in this network; default: from none",
     read: readNetworks,
   } satisfies Option<BlockList>,
   assetsDir: {
@@ -94,12 +94,12 @@ export const serviceOptions = {
     flag: "assets-cache-bytes",
     value: "BYTES",
     preset: "268435456",
-    help: "memory for assets that are asked for again and again; 0: none",
+    help: "memory for assets that machines request repeatedly; 0: none",
     read: one(readBytesOrNone),
   } satisfies Option<number>,
   signingKey: fileOption(
     "signing-key",
-    "OpenPGP private key, armored or binary, that signs what machines ask for; default: none, and signatures are 404",
+    "OpenPGP private key, armored or binary, that signs rendered configs; default: none, and signatures are 404",
   ),
   signingPassphraseFile: fileOption(
     "signing-passphrase-file",
@@ -107,7 +107,7 @@ export const serviceOptions = {
   ),
   grubSigningKey: fileOption(
     "grub-signing-key",
-    "the same for /grub alone, and then --signing-key does not sign that: for GRUB images that trust no other key",
+    "sign /grub by this key instead of --signing-key, and nothing else: for GRUB images that trust no other key",
   ),
   grubSigningPassphraseFile: fileOption(
     "grub-signing-passphrase-file",
@@ -183,7 +183,7 @@ export const serveOptions = {
     flag: "watch-silence",
     value: "DURATION",
     preset: "150s",
-    help: "a watch of the cluster of which nothing is heard for so long is cut, and everything is listed anew",
+    help: "cut a watch of the cluster that is silent for so long, and list everything anew",
     read: one(readWait),
   } satisfies Option<number>,
   dataDir: {
@@ -197,20 +197,20 @@ export const serveOptions = {
     flag: "backup-every",
     value: "DURATION",
     preset: "0s",
-    help: "take a backup of the store so often, into --backup-dir; 0s: never",
+    help: "how often to take a backup of the store into --backup-dir; 0s: never",
     read: one(readInterval),
   } satisfies Option<number>,
   backupDir: {
     flag: "backup-dir",
     value: "DIR",
-    help: "where these backups go, on another disk than --data-dir; created with mode 0700",
+    help: "directory of these backups, on another disk than --data-dir; created with mode 0700",
     read: one(readText),
   } satisfies Option<string>,
   backupKeep: {
     flag: "backup-keep",
     value: "COUNT",
     preset: "7",
-    help: "how many of them are kept, the newest ones; nothing else in the directory is ever removed",
+    help: "how many of the newest ones to keep; davit removes nothing else from the directory",
     read: one(readCount),
   } satisfies Option<number>,
   adminNamespace: {
@@ -232,14 +232,14 @@ export const serveOptions = {
     flag: "on-damage",
     value: "refuse|move-aside",
     preset: "refuse",
-    help: "a damaged data directory ends the start, or is kept beside and the store begins empty, from its source",
+    help: "for a damaged data directory: end the start, or move it aside and begin an empty store, filled by the source",
     read: one(readChoice(["refuse", "move-aside"])),
   } satisfies Option<"refuse" | "move-aside">,
   storeAddress: {
     flag: "store-address",
     value: "HOST:PORT",
     preset: "127.0.0.1:2379",
-    help: "the key API; off loopback it needs TLS and authentication, or --store-insecure",
+    help: "listens for the key API; off loopback it needs TLS and authentication, or --store-insecure",
     read: one(readAddress),
   } satisfies Option<Address>,
   storeInsecure: {
@@ -258,7 +258,7 @@ export const serveOptions = {
   storeOwnCertificate: {
     flag: "store-own-certificate",
     preset: "false",
-    help: "TLS by a certificate of davit's own making, and renewing; its authority is in DATA-DIR/certificate/ca.pem",
+    help: "TLS by a certificate that davit makes and renews; its authority is in DATA-DIR/certificate/ca.pem",
     read: one(readSwitch),
   } satisfies Option<boolean>,
   storeCertificateNames: {
@@ -278,21 +278,21 @@ export const serveOptions = {
     flag: "store-allow-service-account",
     value: "NAMESPACE/NAME",
     repeatable: true,
-    help: "clients of the store may show a token of this ServiceAccount of the cluster",
+    help: "clients of the store may send a token of this ServiceAccount of the cluster",
     read: each(readServiceAccount),
   } satisfies Option<readonly string[]>,
   storeReadingAccounts: {
     flag: "store-read-service-account",
     value: "NAMESPACE/NAME",
     repeatable: true,
-    help: "the same for clients that follow and read, and may write nothing: followers",
+    help: "the same for clients that follow and read, and may not write: followers",
     read: each(readServiceAccount),
   } satisfies Option<readonly string[]>,
   storeTokenAudience: {
     flag: "store-token-audience",
     value: "AUDIENCE",
     preset: "davit",
-    help: "what such tokens must be made for",
+    help: "the audience that such tokens must have",
     read: one(readText),
   } satisfies Option<string>,
   allowedHosts: {
@@ -300,7 +300,7 @@ export const serveOptions = {
     value: "HOST",
     repeatable: true,
     help:
-      "name by which clients may come to a store that asks for no credentials, beside IP addresses, localhost and " +
+      "host name that clients of a store without credentials may use, beside IP addresses, localhost and " +
       "the host of --store-advertise-url",
     read: each(readHost),
   } satisfies Option<readonly string[]>,
@@ -315,7 +315,7 @@ export const serveOptions = {
     flag: "store-quota-bytes",
     value: "BYTES",
     preset: "1073741824",
-    help: "how much the names and values that clients write may take; beyond it only deletes are taken",
+    help: "limit of the names and values that clients write; beyond it the store takes only deletes",
     read: one(readBytes),
   } satisfies Option<number>,
   storeMaxWatchers: {
@@ -344,15 +344,15 @@ export const bootOptions = {
     help: "the store to follow: http://HOST:PORT or https://HOST:PORT of davit serve",
     read: one(readServerUrl),
   } satisfies Option<URL>,
-  storeTokenFile: fileOption("store-token-file", "token to show to the store; the first one of the file counts"),
+  storeTokenFile: fileOption("store-token-file", "token to send to the store; the first one of the file counts"),
   dataDir: {
     flag: "data-dir",
     value: "DIR",
-    help: "data directory of a davit serve on this computer, whose local token the store is shown; only by the flag",
+    help: "data directory of a davit serve on this computer: send its local token to the store; only by the flag",
     read: one(readText),
   } satisfies Option<string>,
   storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
-  storeCertFile: fileOption("store-cert-file", "certificate to show to the store, PEM"),
+  storeCertFile: fileOption("store-cert-file", "client certificate for the store, PEM"),
   storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
   copyFile: {
     flag: "copy-file",

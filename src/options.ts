@@ -1,6 +1,6 @@
 /**
- * Option tables: what reads a command line, and what tells its help. A flag beats its environment variable (`DAVIT_` and
- * the flag's name in upper case), which beats the default. Every problem is found before any is told.
+ * Option tables: they read a command line and make its help. A flag beats its environment variable (`DAVIT_` and the
+ * flag's name in upper case), which beats the default. All problems are reported together.
  */
 
 import { BlockList, isIP } from "node:net";

@@ -32,7 +32,7 @@ const renderOptions = {
     flag: "label",
     value: "NAME=VALUE",
     repeatable: true,
-    help: "what the machine says of itself, such as mac=52:54:00:a1:9c:ae",
+    help: "a label that the machine sends, such as mac=52:54:00:a1:9c:ae",
     read: each(readLabel),
   } satisfies Option<readonly (readonly [name: string, value: string])[]>,
   query: {
@@ -51,7 +51,7 @@ const renderOptions = {
   output: {
     flag: "output",
     value: "DIR",
-    help: "write files named by endpoint there, mode 0600, instead of to standard output; created if need be",
+    help: "write files named by endpoint there, mode 0600, instead of to standard output; created if it is missing",
     read: one(readText),
   } satisfies Option<string>,
   userAgent: {

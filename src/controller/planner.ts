@@ -1,7 +1,6 @@
 /**
- * Plans steps: what the store should hold of some objects, as the source shows them now, and what their users are told.
- * It reads the source's view and the documents that are stored, and changes neither: a plan that could not be written
- * is made anew, and comes out right whatever has happened since.
+ * Plans steps: what the store should hold of some objects, as the source shows them now, and their statuses. It changes
+ * neither the source's view nor the stored documents, so a plan that could not be written is simply made anew.
  */
 
 import type { Log } from "../lib/log.ts";
