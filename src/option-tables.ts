@@ -40,8 +40,8 @@ export const serviceOptions = {
     value: "DURATION",
     preset: "60s",
     help:
-      "machines of a Profile with effect Install wait if the source was last heard longer ago, or not since the start; " +
-      "give followers at least the value of their store; 0s: they never wait for the source",
+      "machines of a Profile with effect Install wait if the source was last heard longer ago, or not since the " +
+      "start; give followers at least the value of their store; 0s: they never wait for the source",
     read: one(readLimit),
   } satisfies Option<number>,
   bootAddress: {
@@ -232,7 +232,7 @@ export const serveOptions = {
     flag: "on-damage",
     value: "refuse|move-aside",
     preset: "refuse",
-    help: "for a damaged data directory: end the start, or move it aside and begin an empty store, filled by the source",
+    help: "a damaged data directory ends the start, or is moved aside: the store begins empty, and the source fills it",
     read: one(readChoice(["refuse", "move-aside"])),
   } satisfies Option<"refuse" | "move-aside">,
   storeAddress: {
