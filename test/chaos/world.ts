@@ -52,8 +52,11 @@ export function givenBy(world: World, machine: Labels, isConfig = false): Given 
   if (winner.isMalformed === true || winner.hold) return "wait";
   if (second !== undefined && compare(winner, second) === 0 && winner.profile !== second.profile) return "wait";
   const profile = world.profiles.get(winner.profile);
-  if (profile === undefined) return "nothing";
-  const isFlawed = profile.flaw !== undefined || (profile.usesConfigMap && !world.hasConfigMap);
+  return profile === undefined ? "nothing" : givenByProfile(profile, world, isConfig);
+}
+
+function givenByProfile(profile: ChaosProfile, { hasConfigMap }: World, isConfig: boolean): Given {
+  const isFlawed = profile.flaw !== undefined || (profile.usesConfigMap && !hasConfigMap);
   const isLocal = profile.isLocal && !isConfig;
   // A boot from the disk counts at once if there is a version before that it can count for.
   if (isFlawed) return profile.isInstall && !isLocal ? "wait" : "unsure";
