@@ -25,6 +25,7 @@ import { RefusedProfiles } from "./refused-profiles.ts";
 import type { ProfileWorld } from "./resolve-profile.ts";
 import {
   type Passing,
+  passingOf,
   profileTombstoneWrites,
   type TombstoneOptions,
   type TombstoneWrite,
@@ -312,12 +313,9 @@ export class Planner {
       () => this.#groupOutcome(this.#failGroup(id), draft),
     );
     draft.changes.push(...changes);
-    draft.passings.push({
-      id: `${id.namespace}/${id.name}`,
-      before: stored?.spec,
-      after: document?.spec,
-      ...(stored && { state: stored }),
-    });
+    draft.passings.push(passingOf(id, stored, document));
+    // The machines of a refused version waited; they must not be installed while the Group is replaced.
+    if (document === undefined) draft.passings.push(passingOf(id, this.#storedTwin(id), undefined));
     const isRemoved = document === undefined && changes.length > 0;
     draft.planned.push({ name: id, status: told, isRemoved, told: findings });
   }

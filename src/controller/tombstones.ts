@@ -19,6 +19,7 @@ import {
   decodeTombstone,
   encodeDocument,
   type GoneSelector,
+  type GroupDocument,
   profileTombstonePath,
   selectorPlace,
   type TombstoneDocument,
@@ -39,6 +40,15 @@ export interface Passing {
   readonly after: GroupSpec | undefined;
   /** Of the one before. */
   readonly state?: GroupState;
+}
+
+/** @param before the document of the Group so far, as it is stored. */
+export function passingOf(
+  { namespace, name }: Pick<ObjectName, "namespace" | "name">,
+  before: GroupDocument | undefined,
+  after: GroupDocument | undefined,
+): Passing {
+  return { id: `${namespace}/${name}`, before: before?.spec, after: after?.spec, ...(before && { state: before }) };
 }
 
 /** What a step makes of one Profile: whether there was one, and whether there is one now. */

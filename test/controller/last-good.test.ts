@@ -208,13 +208,27 @@ describe("while the newest version of a Group is refused", () => {
     expect(under.stored("/davit/groups/")).toHaveLength(2);
   });
 
-  it("and is removed, its twin goes with it", async () => {
+  it("and is removed, its twin goes with it, and the machines of both wait for it to come back", async () => {
+    const others = under.watchBoots(other);
     refuse({ selector: other });
     await expect.poll(() => under.boots(other)).toBe("refused");
     under.source.refuse(group, undefined).drop(group).tellChanged(group);
-    await expect.poll(() => under.boots(other)).toBe("kernel /assets/wipe-all");
+    await expect.poll(() => under.boots(other)).toBe("bereft");
     expect(under.stored("/davit/groups/")).toHaveLength(1);
     expect(boots).toEqual(["kernel /assets/wipe", "refused", "bereft"]);
+    await under.clock.advance(60_000);
+    expect(others).toEqual(["kernel /assets/wipe-all", "refused", "bereft", "kernel /assets/wipe-all"]);
+  });
+
+  it("and is replaced, the machines of the refused version wait all the time", async () => {
+    const others = under.watchBoots(other);
+    refuse({ selector: other });
+    await expect.poll(() => under.boots(other)).toBe("refused");
+    under.source.refuse(group, undefined).drop(group).tellChanged(group);
+    await expect.poll(() => under.boots(other)).toBe("bereft");
+    refuse({ selector: other }, "uid-2");
+    await expect.poll(() => under.boots(other)).toBe("refused");
+    expect(others).toEqual(["kernel /assets/wipe-all", "refused", "bereft", "refused"]);
   });
 });
 
