@@ -115,17 +115,18 @@ export class Pairs {
 
   /**
    * Looks at a Profile anew.
-   * @param concerned gains the Groups whose newest version of the Profile is, or was, not taken over.
+   * @param concerned gains the Groups for which what keeps the newest version back is another than before. No others:
+   * each of them has the Profile looked at again.
    */
   judging<Result>(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Result): Result {
     const key = objectKey(profile);
-    const note = () => {
-      for (const { name } of this.#harmed.get(key)?.values() ?? []) addTo(concerned, name);
-    };
-    note();
+    const before = this.#harmed.get(key);
     this.#harmed.delete(key);
     const result = look();
-    note();
+    const after = this.#harmed.get(key);
+    for (const [group, { name }] of [...(before ?? []), ...(after ?? [])]) {
+      if (JSON.stringify(before?.get(group)) !== JSON.stringify(after?.get(group))) addTo(concerned, name);
+    }
     return result;
   }
 

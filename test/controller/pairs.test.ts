@@ -126,6 +126,20 @@ describe("a Profile that prints a variable that nothing defines", () => {
     await told("Group/n07", "Ready");
   });
 
+  it("leaves davit idle when one of its Groups changes", async () => {
+    await begin("disk {{disk}}");
+    under.source.put(profile("{{disc}}")).tellChanged(web);
+    await told("Profile/web", "UndefinedVariable");
+    for (const name of fleet) await told(`Group/${name}`, "UndefinedVariable");
+    const reconciles = async () => (await under.metrics.text()).match(/^controller_runtime_reconcile_total.*$/gm);
+    under.source.put(groupOf("n00", { priority: 3 })).tellChanged(first);
+    await expect.poll(() => under.stored("/davit/groups/default/n00").join()).toContain('"priority":3');
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    const before = await reconciles();
+    for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
+    expect(await reconciles()).toEqual(before);
+  });
+
   it("and never was another is served as far as it goes; one that installs has its machines wait", async () => {
     under.source.put(groupOf("n01", { metadata: { disc: "b" } }), profile("{{disc}}", { effect: "Install" }));
     under.source.put(groupOf("n00"));
