@@ -41,7 +41,7 @@ export function verdict(damage: readonly string[]): string {
 function stateFacts({ tree, history, end }: DirectoryState): readonly Fact[] {
   const { oldestIndex, nextIndex } = history;
   const isEmpty = oldestIndex === nextIndex;
-  const torn: Fact = ["torn", `${end.tornBytes} bytes at the end of ${end.segment}: nobody was told of that write`];
+  const torn: Fact = ["torn", `${end.tornBytes} bytes at the end of ${end.segment}: that write was never acknowledged`];
   return [
     ["cluster", end.head.clusterId.toString(16)],
     ["raft", `index ${end.lastSequence}, term ${end.term}`],

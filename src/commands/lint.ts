@@ -21,7 +21,7 @@ const unreadCode = 2;
 export const lint: Command = {
   name: "lint",
   endsAtOnce: true,
-  summary: "tell what is wrong with Profiles and Groups",
+  summary: "report mistakes in Profiles and Groups",
   run: async (args, host) => {
     const read = readCommandLine({ name: "lint", help: lintHelp, readConfig: readLintConfig }, args, host);
     if (read.kind === "over") return read.exitCode;

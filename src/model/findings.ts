@@ -33,9 +33,9 @@ const fileFindings = {
     "End it with a line break; write a file elsewhere and move it in with mv",
   ),
   "no-document": error("A file holds no document", "Remove it, or write what was meant to be in it"),
-  "invalid-yaml": error("A file is no YAML, so nothing in it is used", "Correct it at the place that is told"),
+  "invalid-yaml": error("A file is no YAML, so nothing in it is used", "Correct it at the reported place"),
   "invalid-alias": error(
-    "An alias has no anchor before it, names what it stands in, or aliases multiply",
+    "An alias has no anchor before it, names a value around itself, or aliases multiply",
     "Write the value out",
   ),
   "too-deep": error("Values or blocks are nested too deeply", "Write them flatter"),
@@ -50,7 +50,7 @@ const documentFindings = {
   "unknown-version": error("davit.dev has no such version", "Write davit.dev/v1alpha1"),
   "unknown-kind": error("davit.dev has no such kind", "Write Profile or Group"),
   "misspelt-group": error("A Profile or Group is of a group that is almost davit.dev", "Write davit.dev/v1alpha1"),
-  "nested-list": error("A List is malformed, or stands in another List", "Write its entries as documents"),
+  "nested-list": error("A List is malformed, or is inside another List", "Write its entries as documents"),
   "missing-field": error("A field that must be there is not", "Add it"),
   "unknown-field": error("A field does not exist", "Remove it, or correct its name"),
   "wrong-type": error("A value is of the wrong type", "Write it as the message says"),
@@ -95,7 +95,7 @@ const referenceFindings = {
 } as const;
 
 const templateFindings = {
-  "invalid-template": error("A template cannot be parsed", "Correct it at the place that is told (docs/templates.md)"),
+  "invalid-template": error("A template cannot be parsed", "Correct it at the reported place (docs/templates.md)"),
   "unknown-name": error("A template uses a helper, block or @name that does not exist", "docs/templates.md has all"),
   "template-too-large": error(
     "A template is larger than 1 MiB, those of a Profile than 4 MiB, or one has more than 10,000 expressions",
@@ -119,7 +119,7 @@ const templateFindings = {
   "invalid-script": error("/ipxe is answered 500: a script does not begin with #!ipxe", "Begin it with that line"),
   "invalid-metadata": warning("/metadata is answered 500: metadata are too deep or too large", "Make them smaller"),
   "invalid-ignition": error("/ignition is answered 500: no object with an ignition.version", "Correct the template"),
-  butane: error("A Butane document stands where Ignition is read", "butane --strict < FILE.bu > FILE.ign"),
+  butane: error("A Butane document is given where Ignition is read", "butane --strict < FILE.bu > FILE.ign"),
   "invalid-cloud-config": error("/cloud is answered 500: no cloud-config and no script", "Correct the template"),
   "invalid-generic": error("/generic is answered 500: not JSON, which its format says it is", "Correct the template"),
   "result-too-large": error(
