@@ -168,14 +168,16 @@ function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
   return claim;
 }
 
-/** Sorts the stronger of two Groups of several namespaces first; the admin's, where both ask for the same. */
+/**
+ * Sorts the stronger of two Groups of several namespaces first; the admin's, where both ask for the same or name the
+ * machine: which label they name it by is no reason.
+ */
 function compareStrength(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
   const strength = b.priority - a.priority || b.rankCount - a.rankCount || own.expressions - other.expressions;
   if (strength !== 0) return strength;
-  return own.keys === other.keys
-    ? Number(a.isTenant) - Number(b.isTenant)
-    : compareBytes(b.selectorText, a.selectorText);
+  const isEven = own.keys === other.keys || (namesMachine(a) && namesMachine(b));
+  return isEven ? Number(a.isTenant) - Number(b.isTenant) : compareBytes(b.selectorText, a.selectorText);
 }
 
 /** Sorts the stronger of two tenants' Groups first; zero where both ask for the same. A list (`In`) counts as a value. */

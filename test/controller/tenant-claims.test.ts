@@ -107,6 +107,12 @@ describe("the admin namespace", () => {
       { selector: { mac } },
       { selector: { mac }, expressions: [by("serial", "Glob", "S*")] },
     ],
+    ["another name of it", { selector: { mac } }, { selector: { serial: "SN-1" } }],
+    [
+      "another name of it, and a label",
+      { selector: { mac, arch: "x86_64" } },
+      { selector: { serial: "SN-1", hostname: "web-1" } },
+    ],
     ["short patterns, by matchAll", { selector: {}, matchAll: true }, without(digits)],
   ])("keeps its machine from a team that comes by %s", async (_name, admin, attack) => {
     expect(await answersTo([own("infra", admin)], own("team-b", attack))).toEqual(new Set(["infra/node infra"]));
