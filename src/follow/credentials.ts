@@ -1,6 +1,7 @@
 /** The files that a follower shows its store: read anew for each connection, since they are replaced from time to time. */
 
 import { createSecureContext } from "node:tls";
+import { publicProblem } from "../lib/private-path.ts";
 import { readTokens } from "../lib/token-file.ts";
 import { FileProblem, readSmallFile } from "../lib/watched-files.ts";
 import type { Credentials } from "./store-request.ts";
@@ -19,20 +20,31 @@ export interface CredentialFiles {
  */
 export async function readCredentials(files: CredentialFiles): Promise<Credentials> {
   const { tokenFile, caFile, certFile, keyFile } = files;
-  const tokens = await read(tokenFile, readTokens);
+  const tokens = await readSecret(tokenFile, readTokens);
   if (tokens?.length === 0) throw new FileProblem(`Cannot use "${tokenFile}": it has no token`);
   const ca = await read(caFile, (text) => checked(text, { ca: text }));
   const cert = await read(certFile, (text) => checked(text, { cert: text }));
-  const key = await read(keyFile, (text) => checked(text, { key: text }));
+  const key = await readSecret(keyFile, (text) => checked(text, { key: text }));
   if (cert !== undefined) {
     await read(keyFile, (text) => checked(text, { cert, key: text }, "it is not the key of the certificate"));
   }
   return { token: tokens?.[0], ca, cert, key };
 }
 
-async function read<Value>(path: string | undefined, parse: (text: string) => Value): Promise<Value | undefined> {
+/** As `read`, of a file that only its user and group may read or write. */
+async function readSecret<Value>(path: string | undefined, parse: (text: string) => Value): Promise<Value | undefined> {
+  return await read(path, parse, true);
+}
+
+async function read<Value>(
+  path: string | undefined,
+  parse: (text: string) => Value,
+  isSecret = false,
+): Promise<Value | undefined> {
   if (path === undefined) return undefined;
   try {
+    const problem = isSecret ? await publicProblem(path, "0600") : undefined;
+    if (problem !== undefined) throw new FileProblem(problem);
     return parse(await readSmallFile(path));
   } catch (error) {
     const problem = error instanceof FileProblem ? error.message : "it cannot be read";

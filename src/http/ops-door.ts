@@ -86,6 +86,7 @@ export class OpsDoor {
     if (tokenFile === undefined) return;
     const files = new WatchedFiles({
       paths: [tokenFile],
+      secretPaths: [tokenFile],
       parse: ([text = ""]) => readTokenDigests(text),
       changed: (tokens) => {
         this.#tokens = tokens;

@@ -173,12 +173,13 @@ export class StoreDoor {
     if (serviceAccounts !== undefined) void this.#watchExpiry();
     if (tokenFile === undefined) return;
     const read = ([text = ""]: readonly string[]) => readTokenDigests(text);
-    this.#tokens = await this.#follow([tokenFile], read, (tokens) => {
+    const changed = (tokens: readonly TokenDigest[]) => {
       this.#tokens = tokens;
       // Whoever empties the file wants nobody to get in.
       if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, every client is refused");
       this.#cutRevoked();
-    });
+    };
+    this.#tokens = await this.#follow([tokenFile], read, changed, [tokenFile]);
     if (this.#tokens.length === 0) throw new StartError(`Cannot use "${tokenFile}": it has no token`);
   }
 

@@ -62,7 +62,7 @@ describe("helm test", () => {
       const authority = makeAuthority(folder);
       const { certFile, keyFile } = authority.issue("store");
       const tokens = join(folder, "tokens");
-      await writeFile(tokens, "0123456789abcdef\n");
+      await writeFile(tokens, "0123456789abcdef\n", { mode: 0o600 });
       const door =
         asked === "a token" ? ["--store-token-file", tokens] : ["--store-client-ca-file", authority.certFile];
       const args = ["--store-cert-file", certFile, "--store-key-file", keyFile, ...door];

@@ -44,7 +44,7 @@ describe.skipIf(missing("etcdctl", "openssl"))("etcdctl", () => {
 
   it("comes in with a token for its password, and with no other", async () => {
     const tokenFile = join(folder, "tokens");
-    await writeFile(tokenFile, `${token}\n`);
+    await writeFile(tokenFile, `${token}\n`, { mode: 0o600 });
     running = await startDavitStore(folder, ["--store-token-file", tokenFile]);
     const at = `--endpoints http://127.0.0.1:${running.port}`;
     expect(await printed(`${at} --username any:${token} set /a b`)).toEqual({ output: "b\n", exit: 0 });

@@ -73,7 +73,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("in a cluster, the store",
     expect(storeUrl).toMatch(/^https:/);
     await expect.poll(publishedAuthority, soon).toContain("-----BEGIN CERTIFICATE-----");
     await writeFile(at("ca.crt"), await publishedAuthority());
-    await writeFile(at("token"), await tokenFor("davit-boot", "davit"));
+    await writeFile(at("token"), await tokenFor("davit-boot", "davit"), { mode: 0o600 });
     expect(await boots(await follow(storeUrl))).toBe(200);
     await follower?.stop();
     await davit?.stop();

@@ -150,7 +150,10 @@ describe.skipIf(missing("tmpfs"))("on a disk of its own", () => {
     for (; status === 201; key++) [status] = await put(davit, `full/${key}`, value);
     expect(status).toBe(500);
     expect(await saysOf(davit)).toEqual(
-      unwritable("no space is left on its disk, so changes take no effect: make room"),
+      unwritable(
+        "no space is left on its disk: clients' writes are refused, and Profiles, Groups and holds take effect only " +
+          "while its reserve lasts: make room",
+      ),
     );
     expect((await put(davit, "more"))[0]).toBe(500);
     expect((await ask(`${davit.storeUrl}/v2/keys/full/0`))[0]).toBe(200);

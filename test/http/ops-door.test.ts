@@ -64,9 +64,11 @@ async function start({ tokenFile, boundTo = "127.0.0.1" }: Given) {
   return { ask, metrics };
 }
 
-async function writeTokens(...lines: readonly string[]): Promise<string> {
+const writeTokens = (...lines: readonly string[]) => writeTokensAs(0o600, ...lines);
+
+async function writeTokensAs(mode: number, ...lines: readonly string[]): Promise<string> {
   const path = join(folder, "tokens");
-  await writeFile(`${path}.next`, lines.map((line) => `${line}\n`).join(""));
+  await writeFile(`${path}.next`, lines.map((line) => `${line}\n`).join(""), { mode });
   await rename(`${path}.next`, path);
   return path;
 }
@@ -161,6 +163,9 @@ describe("with a file of tokens", () => {
   it("does not open without a token in the file, or without the file", async () => {
     const tokenFile = await writeTokens("# nobody");
     await expect(start({ tokenFile })).rejects.toThrow(/^Cannot use ".*tokens": it has no token$/);
+    const open = await writeTokensAs(0o644, token);
+    const sentence = `Cannot use "${open}": other users can read or write it: chmod 0600 "${open}"`;
+    await expect(start({ tokenFile: open })).rejects.toThrow(sentence);
     await expect(start({ tokenFile: join(folder, "none") })).rejects.toThrow(/^Cannot read ".*none": ENOENT$/);
   });
 });

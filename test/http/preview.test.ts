@@ -244,7 +244,7 @@ describe("who may see a preview", () => {
     const folder = await mkdtemp(join(tmpdir(), "davit-preview-"));
     const token = "token-of-the-operations-port";
     const path = join(folder, "tokens");
-    await writeFile(path, `${token}\n`);
+    await writeFile(path, `${token}\n`, { mode: 0o600 });
     const { started, opsAddress } = await start(
       options.flatMap((option) => [option, path]),
       "0.0.0.0",

@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
 import { Agent, request } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -54,7 +54,7 @@ async function start(options: readonly string[], said: string[] = []): Promise<n
 /** Writes a file of tokens as a whole, as an operator should. */
 async function writeTokens(...lines: readonly string[]): Promise<string> {
   const path = join(folder, "tokens");
-  await writeFile(`${path}.next`, lines.map((line) => `${line}\n`).join(""));
+  await writeFile(`${path}.next`, lines.map((line) => `${line}\n`).join(""), { mode: 0o600 });
   await rename(`${path}.next`, path);
   return path;
 }
@@ -181,10 +181,13 @@ describe("a store with tokens", () => {
     await expect(answer.arrayBuffer()).rejects.toThrow();
   });
 
-  it("does not start without a token in the file", async () => {
+  it("does not start without a token in the file, or where other users can read it", async () => {
     const started = start(["--store-token-file", await writeTokens("# nobody")]);
     await expect(started).rejects.toThrow(/^Cannot use ".*tokens": it has no token$/);
     await expect(started).rejects.toThrow(StartError);
+    const path = await writeTokens(token);
+    await chmod(path, 0o644);
+    await expect(start(["--store-token-file", path])).rejects.toThrow(`can read or write it: chmod 0600 "${path}"`);
   });
 });
 

@@ -38,7 +38,7 @@ beforeAll(async () => {
   await mkdir(join(folder, "manifests"));
   const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing-here}\n";
   await writeFile(join(folder, "manifests", "empty.yaml"), manifest);
-  await writeFile(join(folder, "tokens"), "a-token-of-the-file\n");
+  await writeFile(join(folder, "tokens"), "a-token-of-the-file\n", { mode: 0o600 });
   davits.set(openPort, await start("open", ["--store-advertise-url", `http://127.0.0.1:${openPort}`]));
   davits.set(guardedPort, await start("guarded", ["--store-token-file", join(folder, "tokens")]));
 }, 60_000);

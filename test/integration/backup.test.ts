@@ -287,7 +287,7 @@ describe("a backup that does not come to its end", () => {
   });
 
   it("says what to do when the store asks for a token", async () => {
-    await writeFile(at("tokens"), "the-first-token-0123\n");
+    await writeFile(at("tokens"), "the-first-token-0123\n", { mode: 0o600 });
     const server = await serve("data", ["--store-token-file", at("tokens")]);
     const args = ["backup", "--store", server.storeUrl, "--output", at("backup")];
     const refused = await davit(...args);

@@ -1,6 +1,6 @@
 /** `davit boot` as its users run it: processes that follow the store of another one, and what machines get of them. */
 
-import { chmod, copyFile, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -166,7 +166,7 @@ describe("davit boot", () => {
     { name: "a token file with half a token", file: "short\n", said: /^Cannot use ".*tokens": the token of line 1/m },
   ])("does not start with $name", async ({ file, said }) => {
     const path = join(folder, "tokens");
-    await writeFile(path, file);
+    await writeFile(path, file, { mode: 0o600 });
     await expect(boot("--store", "http://127.0.0.1:1", "--store-token-file", path)).rejects.toThrow(said);
   });
 });
@@ -179,9 +179,8 @@ describe.skipIf(missing("openssl"))("davit boot with a guarded store", () => {
       return ["--store-cert-file", certFile, "--store-key-file", keyFile];
     };
     const [theirTokens, ourTokens] = [join(folder, "their-tokens"), join(folder, "our-tokens")];
-    await writeFile(theirTokens, "the-first-token-0123\n");
-    await writeFile(ourTokens, "the-first-token-0123\n");
-    await chmod(ourTokens, 0o600);
+    await writeFile(theirTokens, "the-first-token-0123\n", { mode: 0o600 });
+    await writeFile(ourTokens, "the-first-token-0123\n", { mode: 0o600 });
     const door = [...own("server"), "--store-client-ca-file", authority.certFile, "--store-token-file", theirTokens];
     const davit = await serve(door);
     expect(davit.storeUrl).toMatch(/^https:/);

@@ -59,7 +59,7 @@ it("a catch-all that installs takes nobody in the first seconds, on a follower n
   const address = `127.0.0.1:${port}`;
   // It listens, and is answered as soon as there is a store.
   const tokens = ["--store-token-file", join(folder, "tokens")];
-  writeFileSync(join(folder, "tokens"), "a-token-of-both-0123\n");
+  writeFileSync(join(folder, "tokens"), "a-token-of-both-0123\n", { mode: 0o600 });
   const following = startDavitBoot(["--store", `http://${address}`, ...tokens]);
   const places = { manifests: join(folder, "manifests"), dataDir: join(folder, "data") };
   const davit = await startDavit({ ...places, args: ["--store-address", address, ...tokens] });

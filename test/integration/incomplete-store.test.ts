@@ -68,7 +68,7 @@ async function readyOf({ opsUrl }: DavitBootProcess): Promise<string> {
 
 it("does not take the complete copy away, and installs nothing over the machine", { timeout: limitMs }, async () => {
   const tokens = ["--store-token-file", join(folder, "tokens")];
-  await writeFile(join(folder, "tokens"), "a-token-of-both-0123\n");
+  await writeFile(join(folder, "tokens"), "a-token-of-both-0123\n", { mode: 0o600 });
   const davit = await serve("data", tokens);
   const args = ["--store", davit.storeUrl, ...tokens, "--copy-file", join(folder, "copy"), "--source-grace", "100ms"];
   const follower = await startDavitBoot(args);
