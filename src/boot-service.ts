@@ -256,7 +256,7 @@ export class BootService {
   #doubt(): readonly string[] {
     const { doubt } = this.index;
     if (doubt === undefined || !this.index.isReady) return [];
-    return [`boot: no Profile with effect Install is answered: ${doubtText(doubt, this.#freshness.ageSeconds)}`];
+    return [`boot: no Profile with effect Install is answered: ${doubtText(doubt, this.#freshness)}`];
   }
 
   #measureDoubt(): void {

@@ -200,7 +200,8 @@ export class BootIndex implements FeedListener {
     if (this.isWithholding) throw new BootError("withheld", subject);
     const doubt = this.#doubtOf(machine, labels);
     if (doubt === undefined) return;
-    throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, this.#freshness?.ageSeconds) });
+    const known = { ageSeconds: this.#freshness?.ageSeconds, flaw: machine.group.flaw };
+    throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, known) });
   }
 
   /** What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device. */
@@ -242,6 +243,7 @@ export class BootIndex implements FeedListener {
 
   /** Why newer versions, Groups that are not there yet, or a label that cannot be read may say something else. */
   #doubtOf({ group, profile }: Machine, labels: Labels): Doubt | undefined {
+    if (group.flaw !== undefined) return "flawedGroup";
     if (group.isOutdated || this.#mayBeGone(group, labels)) return "outdatedGroup";
     if (profile.isOutdated) return "outdatedProfile";
     if (labels.flaws !== undefined && this.#mayMatter(labels.flaws)) return "identity";

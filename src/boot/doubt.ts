@@ -10,6 +10,7 @@ export type CommonDoubt = Staleness | "half" | "unreadable";
 export const doubtTexts = {
   outdatedGroup:
     "the newest version of the Group is refused, it may be deleted, or one that cannot be read may select this machine",
+  flawedGroup: "with the newest version of the Group a config of its Profile fails",
   outdatedProfile: "the newest version of the Profile is refused or not valid, or it or a text of it may be deleted",
   identity: "a label that names the machine cannot be read, and Groups select by it",
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
@@ -20,8 +21,17 @@ export const doubtTexts = {
   stale: "the source last confirmed what is served longer ago than --max-staleness",
 } as const;
 
-/** The same, with what is known of it. @param ageSeconds since the last proof, where one is known. */
-export function doubtText(doubt: Doubt, ageSeconds: number | undefined): string {
+/** What is known of a doubt. */
+interface DoubtDetails {
+  /** Since the last proof, where one is known. */
+  readonly ageSeconds: number | undefined;
+  /** What fails for the Group. */
+  readonly flaw?: string | undefined;
+}
+
+/** The same, with what is known of it. */
+export function doubtText(doubt: Doubt, { ageSeconds, flaw }: DoubtDetails): string {
+  if (doubt === "flawedGroup") return `${doubtTexts.flawedGroup}: ${flaw}`;
   if (doubt !== "stale" || ageSeconds === undefined) return doubtTexts[doubt];
   return `${doubtTexts.stale}: ${Math.round(ageSeconds)} s ago`;
 }

@@ -176,7 +176,7 @@ export class KnownDocuments {
   /** Every member by name: V8 keeps what a copy brings in a second object, which each request would have to fetch. */
   #toBootGroup(group: Group): BootGroup {
     const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata } = group;
-    const { barrier, isOutdated, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
+    const { barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;
     const profileId = this.#profileIds.get(group.profileId) ?? group.profileId;
     this.#profileIds.set(profileId, profileId);
     return {
@@ -191,6 +191,7 @@ export class KnownDocuments {
       metadata,
       barrier,
       isOutdated,
+      flaw,
       isLeaving,
       claimedAt,
       claimedLater,

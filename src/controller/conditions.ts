@@ -39,7 +39,7 @@ export interface Advice {
   readonly field: string;
 }
 
-export type RefReason = "ProfileNotFound" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
+export type RefReason = "ProfileNotFound" | "ProfileOutdated" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
 
 /** How far this generation got into the store. */
 export type SyncState =
@@ -60,6 +60,8 @@ export interface Outcome {
   readonly told?: Findings;
   /** Of a Profile that is looked at: what its machines get. */
   readonly content?: ProfileContent | undefined;
+  /** Of a Profile: an older version is served, since the newest one is not taken over. */
+  readonly isOlder?: boolean;
 }
 
 /** What a reconcile found. */

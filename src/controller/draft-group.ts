@@ -168,7 +168,7 @@ function acceptedOf(
 
 /** The accepted version that a document was made of; undefined where there was none. */
 export function lastAccepted(stored: GroupDocument): GroupDocument | undefined {
-  const { refused, outdated, heldByRefused, ...document } = stored;
+  const { refused, outdated, flaw: _, oldProfile: _old, heldByRefused, ...document } = stored;
   if (refused === true && outdated !== true) return undefined;
   return heldByRefused === true ? { ...document, spec: { ...document.spec, hold: false } } : document;
 }

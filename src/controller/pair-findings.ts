@@ -43,10 +43,22 @@ export function profileFindings(
   });
 }
 
+/** What fails for a Group, and where. */
+export function lackText(lack: Lack): string {
+  return `${placeText(lack)}: ${faultText(lack, "for this Group")}`;
+}
+
+/** Of a Group that waits for the newest version of its Profile. */
+export function lateFinding({ name }: ObjectName): Finding {
+  const message =
+    `The newest version of Profile "${name}" is not valid for all its Groups, and the older one that stays is not for ` +
+    "machines that this Group takes since: they are answered 503 until the Profile is ready, see its status";
+  return { type: "ResolvedRefs", reason: "ProfileOutdated", message };
+}
+
 /** Of a Group for which its Profile stays as it is. */
 export function harmFinding({ name }: ObjectName, lack: Lack): Finding {
-  const what = `${placeText(lack)}: ${faultText(lack, "for this Group")}`;
-  const message = `Profile "${name}": ${what}, so the Profile's last good version stays: ${cureOf(lack)}`;
+  const message = `Profile "${name}": ${lackText(lack)}, so the Profile's last good version stays: ${cureOf(lack)}`;
   return findingOf("ResolvedRefs", message, lack);
 }
 

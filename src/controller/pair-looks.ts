@@ -52,8 +52,14 @@ export class PairLooks {
     this.#bench = new RendersBench({ davitUrl: "http://192.0.2.1:8080", ...options });
   }
 
+  /** At what a step makes of a Profile, else at what is stored of it. @param contents of the step. */
+  atNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Looks | undefined {
+    const content = contents.get(objectKey(profile));
+    return content === undefined ? this.#atStored(profile) : this.atContent(profile, content);
+  }
+
   /** At what is stored of a Profile; undefined where nothing is. The same object until that changes. */
-  atStored(profile: ObjectName): Looks | undefined {
+  #atStored(profile: ObjectName): Looks | undefined {
     const { namespace, name } = profile;
     const key = objectKey(profile);
     const text = this.#options.documents.textAt(profilePath(namespace, name));

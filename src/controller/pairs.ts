@@ -9,17 +9,17 @@
  */
 
 import type { GroupDocument, ProfileDocument } from "../model/documents.ts";
-import { implies, selectionOf } from "../model/implication.ts";
 import type { ProfileContent } from "../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 import { RenderBudget } from "../render/template-limits.ts";
 import { ByProfile } from "./by-profile.ts";
-import type { Finding, SyncState } from "./conditions.ts";
+import type { Finding, Outcome, SyncState } from "./conditions.ts";
 import type { Documents } from "./documents.ts";
 import { type GroupDraft, lastAccepted } from "./draft-group.ts";
 import { Flaws } from "./flaws.ts";
-import { addTo } from "./names.ts";
-import { harmFinding, keptFinding, profileFindings } from "./pair-findings.ts";
+import { addTo, byKey } from "./names.ts";
+import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
+import { harmFinding, keptFinding, lackText, lateFinding, profileFindings } from "./pair-findings.ts";
 import {
   isSameGiven,
   type Look,
@@ -76,6 +76,7 @@ export class Pairs {
   readonly #options: PairsOptions;
   readonly #looks: PairLooks;
   readonly #flaws: Flaws;
+  readonly #older: OlderProfiles;
   /** Groups for which the newest version of their Profile is not taken over, and what it would cost them. */
   readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
   /** Groups with metadata of an older version. */
@@ -87,6 +88,7 @@ export class Pairs {
     this.#options = options;
     this.#looks = new PairLooks(options);
     this.#flaws = new Flaws({ ...options, looks: this.#looks });
+    this.#older = new OlderProfiles(options.documents);
   }
 
   /** Begins a step. Adds what may only change in one with these: Groups to their Profile, and the Profile to a Group. */
@@ -118,16 +120,17 @@ export class Pairs {
    * @param concerned gains the Groups for which what keeps the newest version back is another than before. No others:
    * each of them has the Profile looked at again.
    */
-  judging<Result>(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Result): Result {
+  judging(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Outcome): Outcome {
     const key = objectKey(profile);
     const before = this.#harmed.get(key);
     this.#harmed.delete(key);
-    const result = look();
+    const outcome = look();
     const after = this.#harmed.get(key);
     for (const [group, { name }] of [...(before ?? []), ...(after ?? [])]) {
       if (JSON.stringify(before?.get(group)) !== JSON.stringify(after?.get(group))) addTo(concerned, name);
     }
-    return result;
+    this.#older.note(profile, outcome.isOlder);
+    return outcome;
   }
 
   /**
@@ -139,17 +142,21 @@ export class Pairs {
     if (stored !== undefined && stored.spec.profile !== document?.spec.profile) this.#forget(id, stored);
     if (draft === undefined || document === undefined) return { draft, document };
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
-    const content = contents.get(objectKey(profile));
-    const looks = content ? this.#looks.atContent(profile, content) : this.#looks.atStored(profile);
+    const looks = this.#looks.atNewest(profile, contents);
     const kept = document.refused === true ? undefined : this.#keep(pair, document, looks);
     const settled = kept?.document ?? document;
     this.#kept.note(profile, id, kept && id);
     const budgets = { names: new RenderBudget(groupWork), renders: this.#groupRenders.newer };
     const flaw = this.#flaws.of(profile, id, { looks, spec: settled.spec }, budgets);
-    const sync = kept !== undefined && draft.sync === "synced" ? "servingLastGood" : draft.sync;
     const findings = [...draft.findings, ...this.#findings(profile, id, kept?.lack)];
+    const oldProfile = this.#older.lateness(id, document, stored);
+    if (oldProfile !== undefined) {
+      const late = { ...draft, sync: "notServed" as const, findings: [...findings, lateFinding(profile)] };
+      return { document: { ...settled, refused: true, oldProfile }, draft: late };
+    }
+    const sync = kept !== undefined && draft.sync === "synced" ? "servingLastGood" : draft.sync;
     return {
-      document: flaw === undefined ? settled : { ...settled, outdated: true },
+      document: asFlawed(settled, kept?.lack ?? flaw),
       draft: { ...draft, sync: looks?.names.isInstall === true ? syncOfInstall(sync) : sync, findings },
     };
   }
@@ -162,16 +169,18 @@ export class Pairs {
     ];
   }
 
-  /** The Groups whose documents change with new content of their Profile: an Install waits that lacks a part. */
-  doubted(profile: ObjectName, content: ProfileContent): readonly ObjectName[] {
+  /** The Groups whose documents change with new content of their Profile: by a part that fails, or as it is the newest. */
+  doubted(profile: ObjectName, content: ProfileContent): Iterable<ObjectName> {
     const names = new RenderBudget(profileWork);
-    return this.#flaws.changedBy(profile, content, { names, renders: this.#groupRenders.newer });
+    const flawed = this.#flaws.changedBy(profile, content, { names, renders: this.#groupRenders.newer });
+    return byKey([...flawed, ...this.#older.released(profile)]).values();
   }
 
   #forget(id: ObjectName, { spec }: GroupDocument): void {
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: spec.profile };
     this.#kept.note(profile, id, undefined);
     this.#flaws.forget(profile, id);
+    this.#older.forget(profile, id);
   }
 
   #harmedBy(profile: ObjectName, next: Looks, before: Looks) {
@@ -195,7 +204,7 @@ export class Pairs {
     const lacks = newest === undefined ? [] : next.lacks(newest, newer);
     if (newest === undefined || lacks.length === 0) return undefined;
     const document = documents.group(id.namespace, id.name);
-    const stored = document && lastAccepted(document)?.spec;
+    const stored = document && hadSpec(document);
     if (stored === undefined || stored.profile !== newest.profile) return undefined;
     const known = partsOf(before.lacks(stored, older));
     const [lost] = without(lacks, known);
@@ -225,6 +234,10 @@ export class Pairs {
   }
 }
 
+function asFlawed(document: GroupDocument, lack: Lack | undefined): GroupDocument {
+  return lack === undefined ? document : { ...document, outdated: true, flaw: lackText(lack) };
+}
+
 /** An older version installs nobody. */
 function syncOfInstall(sync: SyncState): SyncState {
   return sync === "servingLastGood" ? "waiting" : sync;
@@ -240,11 +253,6 @@ function lostBy(look: Look, next: Renderable, before: Renderable, { newer, older
     const lacks = look.lacks(next, newer);
     return lacks.length === 0 ? undefined : without(lacks, partsOf(look.lacks(before, older)))[0];
   });
-}
-
-/** True for a selector that takes machines that the older one does not take: nobody meant the older metadata for them. */
-function takesOthers(before: GroupDocument["spec"], spec: GroupDocument["spec"]): boolean {
-  return !implies(selectionOf(spec), selectionOf(before));
 }
 
 /** A newer spec with what an older one gives to templates. */

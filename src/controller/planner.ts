@@ -375,7 +375,7 @@ export class Planner {
     draft.contents.set(objectKey(id), content);
     const look = () => (changes.length === 0 ? [] : this.#pairs.doubted(id, content));
     const doubted = this.#faults.guard(id, look, () => []);
-    const others = doubted.filter((name) => !draft.names.has(objectKey(name)));
+    const others = [...doubted].filter((name) => !draft.names.has(objectKey(name)));
     for (const name of others) addTo(draft.names, name);
     return others.map((name) => this.#draftGroup(name, draft));
   }

@@ -48,7 +48,7 @@ function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { vie
   const outcome = reconcileProfile(newest, stored, world, isOutdated ? { caution: refusal?.caution } : undefined);
   const { status, content } = outcome;
   if (refusal === undefined || status === undefined) return outcome;
-  return { ...outcome, status: asRefused(status, refusal, syncOfKept(content)) };
+  return { ...outcome, status: asRefused(status, refusal, syncOfKept(content)), isOlder: true };
 }
 
 /** There is in view, or refused or out of view for now and still served from the store; `refused` was never accepted. */

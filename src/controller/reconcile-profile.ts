@@ -64,6 +64,7 @@ export function reconcileProfile(
     status: { observedGeneration: generation, conditions: conditionsFor(told), configs: configsText(object) },
     told,
     content: wanted.content,
+    isOlder: keepsLastGood,
   };
 }
 
@@ -75,6 +76,7 @@ export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: Pr
   return {
     changes: documentChanges(refusal, kept ?? standIn(refusal), stored, new Map()),
     status: refusedStatus(refusal, kept === undefined ? "notServed" : syncOfKept(kept.content)),
+    isOlder: kept !== undefined,
   };
 }
 
@@ -89,6 +91,7 @@ export function failProfile(object: ObjectMeta, stored: StoredProfile, world: Pr
   return {
     changes: documentChanges(object, document, stored, new Map()),
     status: failedStatus(generation, isServed(document)),
+    isOlder: lastGood !== undefined,
   };
 }
 
@@ -133,7 +136,8 @@ function standIn({ origin, uid, generation, name }: ObjectMeta): ProfileDocument
 export function removeProfile(namespace: string, name: string, stored: StoredProfile): Outcome {
   const secrets = stored.secrets.map((sha256) => ({ path: secretPath(namespace, name, sha256), text: undefined }));
   const document = { path: profilePath(namespace, name), text: undefined };
-  return { changes: stored.document === undefined ? secrets : [document, ...secrets], status: undefined };
+  const changes = stored.document === undefined ? secrets : [document, ...secrets];
+  return { changes, status: undefined, isOlder: false };
 }
 
 /** A secret's text is written before the document that names it, and removed after no document names it any more. */

@@ -7,7 +7,7 @@ import type { ObjectStatus } from "../model/source.ts";
 
 /** Reasons that end by themselves or with another object, or that are intended. Any other reason needs a person. */
 const passing: ReadonlySet<string> = new Set([
-  ...["ProfileNotFound", "TemplateNotFound"],
+  ...["ProfileNotFound", "ProfileOutdated", "TemplateNotFound"],
   ...["StoreUnavailable", "InternalError"],
   "Held",
 ]);

@@ -74,6 +74,7 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   held: 503,
   bereft: 503,
   refused: 503,
+  oldProfile: 503,
   failed: 503,
   tied: 503,
   unreadable: 503,

@@ -49,6 +49,9 @@ export interface GroupSpec {
  */
 export type Selector = Readonly<Record<string, string>>;
 
+/** Which machines a spec selects. */
+export type SelectorSpec = Pick<GroupSpec, "selector" | "expressions">;
+
 /** What is known of a Group beside its spec. All of it is absent where there is nothing to say. */
 export interface GroupState {
   /**
@@ -56,6 +59,11 @@ export interface GroupState {
    * in selection and answers 503. With `outdated` the spec is that of the last accepted version.
    */
   readonly refused?: boolean;
+  /**
+   * Its Profile is served in an older version, which its machines never had by this Group: they wait. `had` is for whom it
+   * had that version, if it did. With `refused`, for versions of davit that do not know this.
+   */
+  readonly oldProfile?: { readonly had?: SelectorSpec };
   /** The hold is of the newest version, which is refused; the accepted one has none. */
   readonly heldByRefused?: true;
   /**
@@ -65,6 +73,8 @@ export interface GroupState {
   readonly tied?: boolean;
   /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
   readonly outdated?: true;
+  /** What of its Profile fails with its newest version, for a person. With `outdated`. */
+  readonly flaw?: string;
   /** It names no machine, and an unreadable Group may name one: an Install waits. */
   readonly doubted?: true;
   /** Nothing in the source defines it, as far as that can be read: an `Install` waits. */
@@ -90,7 +100,7 @@ export interface LaterClaim {
 }
 
 /** Why its machines are refused: the first reason that applies. */
-export type Barrier = "withheld" | "tied" | "refused" | "held";
+export type Barrier = "withheld" | "tied" | "oldProfile" | "refused" | "held";
 
 /** A Group made ready for selection. */
 export interface Group {
@@ -112,6 +122,8 @@ export interface Group {
   readonly barrier: Barrier | undefined;
   /** An `Install` is not served from it: see `GroupState`. */
   readonly isOutdated: boolean;
+  /** See `GroupState`. */
+  readonly flaw: string | undefined;
   /** See `GroupState`. Of two that are alike but for this, the other one says what holds. */
   readonly isLeaving: boolean;
   /** See `GroupState`; 0 for before claims were recorded. */
@@ -146,6 +158,7 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
     metadata: spec.metadata,
     barrier: barrierOf(spec, state),
     isOutdated: state.outdated === true || state.doubted === true,
+    flaw: state.flaw,
     isLeaving: state.leaving === true,
     claimedAt: state.claimedAt ?? 0,
     claimedLater: state.claimedLater ?? noLaterClaims,
@@ -154,10 +167,10 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
   };
 }
 
-function barrierOf({ hold }: GroupSpec, { unheard, refused, tied }: GroupState): Barrier | undefined {
+function barrierOf({ hold }: GroupSpec, { unheard, oldProfile, refused, tied }: GroupState): Barrier | undefined {
   if (unheard === true) return "withheld";
   if (tied === true) return "tied";
-  if (refused === true) return "refused";
+  if (refused === true) return oldProfile === undefined ? "refused" : "oldProfile";
   return hold ? "held" : undefined;
 }
 

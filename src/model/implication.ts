@@ -6,7 +6,7 @@
 
 import { unreachable } from "../lib/errors.ts";
 import { isPositive, type Requirement, toRequirement } from "./expression.ts";
-import type { GroupSpec, Selection } from "./group.ts";
+import type { Selection, SelectorSpec } from "./group.ts";
 
 /** True when every machine that the first selector matches is matched by the second one, too. */
 export function implies(selector: Selection, other: Selection): boolean {
@@ -58,6 +58,6 @@ function rulesOut({ accepts }: Requirement, values: readonly string[]): boolean 
 }
 
 /** What a Group's spec selects by. */
-export function selectionOf({ selector, expressions = [] }: GroupSpec): Selection {
+export function selectionOf({ selector, expressions = [] }: SelectorSpec): Selection {
   return { selector, expressions: expressions.map(toRequirement) };
 }

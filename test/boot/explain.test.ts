@@ -69,6 +69,7 @@ describe("a Profile's effect", () => {
 
   it.each<[doubt: string, documents: Documents]>([
     ["the newest version of the Group is refused", [install, outdated(zoneA)]],
+    ["a config of its Profile fails: spec.generic: x", [install, outdated(zoneA, { flaw: "spec.generic: x" })]],
     ["the newest version of the Profile is refused", [outdated(install), zoneA]],
     ["part of the source cannot be read", [install, zoneA, syncedDocument({ half: true })]],
     [

@@ -1,7 +1,7 @@
 /** Documents as the controller writes them, for tests of what reads them. */
 
 import { encodeDocument, groupPath, profilePath, type SyncedDocument, syncedPath } from "../../src/model/documents.ts";
-import type { GroupSpec } from "../../src/model/group.ts";
+import type { GroupSpec, GroupState } from "../../src/model/group.ts";
 import type { ProfileContent } from "../../src/model/profile.ts";
 
 type Document = readonly [path: string, text: string];
@@ -31,8 +31,8 @@ export function profileDocument(id: string, content: Partial<ProfileContent> = {
 }
 
 /** The same document, kept from before a newer version of its object was refused or not valid. */
-export function outdated([path, text]: Document): Document {
-  return [path, JSON.stringify({ ...JSON.parse(text), outdated: true })];
+export function outdated([path, text]: Document, state: Pick<GroupState, "flaw"> = {}): Document {
+  return [path, JSON.stringify({ ...JSON.parse(text), outdated: true, ...state })];
 }
 
 export function syncedDocument(synced: Partial<SyncedDocument> = {}): Document {

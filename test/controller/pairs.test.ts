@@ -146,6 +146,8 @@ describe("a Profile that prints a variable that nothing defines", () => {
     under.source.tellListed();
     await under.synced;
     expect(under.boots({ serial: "n00" })).toBe("doubtful");
+    const flaw = expect.stringMatching(/^spec\.generic: line 1, .*"disc" is not defined for this Group$/);
+    expect(JSON.parse(under.stored("/davit/groups/default/n00").join())).toMatchObject({ outdated: true, flaw });
     expect(under.boots({ serial: "n01" })).toBe("kernel /assets/vmlinuz");
     under.source.put(profile("{{disc}}", { effect: "Boot" })).tellChanged(web);
     await expect.poll(() => under.boots({ serial: "n00" })).toBe("kernel /assets/vmlinuz");
