@@ -30,10 +30,8 @@ export class OlderProfiles {
   lateness(id: ObjectName, document: GroupDocument, stored: GroupDocument | undefined): GroupState["oldProfile"] {
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
     const had = hadBy(document, stored);
-    const isLate =
-      document.refused !== true &&
-      this.#isServedOlder(profile) &&
-      (had === undefined || takesOthers(had, document.spec));
+    // One that is refused meanwhile must not come out as one that had it.
+    const isLate = this.#isServedOlder(profile) && (had === undefined || takesOthers(had, document.spec));
     this.#late.note(profile, id, isLate ? id : undefined);
     return isLate ? { ...(had && { had }) } : undefined;
   }
