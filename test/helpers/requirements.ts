@@ -90,12 +90,6 @@ const requirements = {
     bringIt: "make test-firmware",
     byChoice: true,
   },
-  chaos: {
-    anyOf: ["/"],
-    also: () => process.env.DAVIT_TEST_CHANGES !== undefined,
-    bringIt: "make test-chaos",
-    byChoice: true,
-  },
   "ignition-validate": { anyOf: ["ignition-validate"], bringIt: "apt-get install ignition" },
   helm: { anyOf: [chartToolPath("helm")], bringIt: "make chart-tools" },
   helm3: { anyOf: [chartToolPath("helm3")], bringIt: "make chart-tools-all", byChoice: true },
