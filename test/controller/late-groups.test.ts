@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GroupSpec } from "../../src/model/group.ts";
 import type { ProfileSpec } from "../../src/model/profile.ts";
-import type { ObjectName } from "../../src/model/source.ts";
+import type { OwnName } from "../../src/model/source.ts";
 import { parseTemplate } from "../../src/render/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { web } from "./fleet.ts";
@@ -11,7 +11,7 @@ import { groupObject, kernelBoot, profileObject } from "./objects.ts";
 
 const installs: Partial<ProfileSpec> = { boot: { ...kernelBoot, args: ["install_dev=/dev/sda"] } };
 const disk = (root: string): Partial<ProfileSpec> => ({ boot: { ...kernelBoot, args: [`root=${root}`] } });
-const name = (group: string): ObjectName => ({ kind: "Group", namespace: "default", name: group });
+const name = (group: string) => ({ kind: "Group", namespace: "default", name: group }) as const satisfies OwnName;
 
 let under: ControllerUnderTest;
 /** What the machines got of the Group from the start, and of the one that came later. */
@@ -141,6 +141,20 @@ describe("a Group that comes later than the version of its Profile that is serve
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     under.source.put(group("later", { ...root, priority: 3 })).tellChanged(name("later"));
     await expect.poll(() => under.stored("/davit/groups/default/later").join()).toContain('"priority":3');
+    expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
+    expectNoInstall();
+  });
+
+  it("waits on while its newest version is refused, and after it", async () => {
+    await keepOld();
+    under.source.put(group("later", root)).tellChanged(name("later"));
+    await told("Group/later", "ProfileOutdated");
+    under.source.refuse(name("later"), "spec.selector: unknown", { uid: "uid-1", standIns: [undefined] });
+    under.source.tellChanged(name("later"));
+    await told("Group/later", "Refused");
+    under.source.refuse(name("later"), undefined).tellChanged(name("later"));
+    await told("Group/later", "ProfileOutdated");
+    await under.clock.advance(70_000);
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     expectNoInstall();
   });
