@@ -173,7 +173,8 @@ export class SegmentWriter {
     const { batch, sequence } = this.#next;
     const { randomId, term, files, directory } = this.#options;
     const segmentId = randomId();
-    const endsPrevious = this.#isBroken;
+    // A segment without a batch has this name, too, and is replaced: what it says of the one before goes on to hold.
+    const endsPrevious = this.#isBroken || (this.#head.endsPrevious && this.#head.firstSequence === sequence);
     const head = { ...this.#head, segmentId, term, firstBatch: batch, firstSequence: sequence, endsPrevious };
     try {
       const first = records.length === 0 ? [] : [await inSlices(encodeBatch(this.#position(segmentId), records))];

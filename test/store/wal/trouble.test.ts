@@ -89,6 +89,39 @@ describe("a sync that fails", () => {
     expect(await textsIn(files.reopened())).toEqual(["a", "c"]);
   });
 
+  it("stays left out when the empty segment that says so is replaced before it has a record", async () => {
+    const files = memoryFiles();
+    let failing: "sync" | "append" | undefined;
+    const failWhile = (call: typeof failing) => (failing === call ? fail() : undefined);
+    const disk = {
+      ...bound(files),
+      openAppend: async (path: string) => {
+        const file = await files.openAppend(path);
+        return {
+          ...file,
+          append: async (bytes: Uint8Array) => (path.endsWith(".log") && failWhile("append")) || file.append(bytes),
+          sync: async () => failWhile("sync") ?? file.sync(),
+          truncate: async (size: number) => failWhile("sync") ?? file.truncate(size),
+        };
+      },
+    };
+    const { log, clock } = await started(files, { files: disk });
+    await log.propose(bytesOf("a"));
+    failing = "sync";
+    await expect(log.propose(bytesOf("b"))).rejects.toMatchObject({ reason: "readOnly" });
+    // Its repair succeeds, and the first record behind it fails.
+    failing = "append";
+    await clock.advance(1_000);
+    expect((await files.list(dataDirectory)).filter((name) => name.endsWith(".log"))).toHaveLength(2);
+    failing = undefined;
+    // As a snapshot does.
+    log.endSegment();
+    await clock.advance(1_000);
+    await log.propose(bytesOf("c"));
+    await log.stop();
+    expect(await textsIn(files.reopened())).toEqual(["a", "c"]);
+  });
+
   it("hides no damage: without the segment that ends it, or with a byte of it changed, the log is refused", async () => {
     const files = new FaultFiles(seededPick(3), plan(1));
     const { log } = await started(files, { maxSegmentBytes: 200 });
