@@ -55,7 +55,8 @@ export async function sendPieces(response: ServerResponse, first: Piece, pieces:
 /** Resolves once the kernel has all of a piece: with false when it never will. */
 async function write(response: ServerResponse, { bytes, release }: Piece): Promise<boolean> {
   try {
-    if (response.destroyed) return false;
+    // Node keeps what is written to a socket that has ended, and never reports it.
+    if (response.destroyed || response.socket?.writable === false) return false;
     // Node hands the head, which it has kept until now, and these bytes to the kernel in one call.
     const isTaken = await new Promise<boolean>((resolve) => {
       response.write(bytes, (error) => resolve(error === undefined || error === null));
