@@ -62,7 +62,7 @@ interface OpenedSigners {
   grubSigner?: Signer;
 }
 
-/** Probes connect anew each time; scrapers do so when they must. */
+/** Probes connect anew each time, and scrapers can. */
 const opsLimits = { keepAliveTimeoutMs: 10_000 };
 
 const never = new Promise<never>(() => {});

@@ -16,7 +16,7 @@ export const bootRefusals = {
   bereft: "group removed a moment ago",
   /** The group's newest version was refused and there is no older one. */
   refused: "group refused",
-  /** The group's Profile is served in an older version, which is not for the machines that the group takes since. */
+  /** davit serves an older version of the group's Profile, and the group gained these machines after it. */
   oldProfile: "profile outdated",
   /** davit failed on the group's Profile, and has no older version of it. */
   failed: "profile could not be prepared",

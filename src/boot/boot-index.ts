@@ -181,7 +181,7 @@ export class BootIndex implements FeedListener {
    */
   template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
     const { group, profile } = machine;
-    // One that boots from its disk by now may have an installer running, which asks what to do.
+    // A machine that boots from its disk now may still run an installer, which asks for its configs.
     if (profile.content.effect === "Install" && !profile.isInstall) this.#assertCertain(machine, labels);
     const template = profile.content.templates[part];
     if (template === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });

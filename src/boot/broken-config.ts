@@ -5,7 +5,7 @@ import type { RenderError } from "../render/render-error.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
-/** What was asked for, of which Group and Profile. */
+/** The config that a machine asked for, with its Group and Profile. */
 export interface Asked {
   readonly group: BootGroup;
   /** Undefined where it has no part in the config. */

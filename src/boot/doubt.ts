@@ -21,15 +21,15 @@ export const doubtTexts = {
   stale: "the source last confirmed what is served longer ago than --max-staleness",
 } as const;
 
-/** What is known of a doubt. */
+/** Details of a doubt. */
 interface DoubtDetails {
-  /** Since the last proof, where one is known. */
+  /** Since the last proof; undefined if none is known. */
   readonly ageSeconds: number | undefined;
   /** What fails for the Group. */
   readonly flaw?: string | undefined;
 }
 
-/** The same, with what is known of it. */
+/** The text of a doubt, with its details. */
 export function doubtText(doubt: Doubt, { ageSeconds, flaw }: DoubtDetails): string {
   if (doubt === "flawedGroup") return `${doubtTexts.flawedGroup}: ${flaw}`;
   if (doubt !== "stale" || ageSeconds === undefined) return doubtTexts[doubt];

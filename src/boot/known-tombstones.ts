@@ -4,9 +4,9 @@
  *
  * - A removed Group keeps its rank until its tombstone ends: a machine that it selected waits rather than get a Group
  * that ranks behind it. It never waits for a Group that outranks it: that one won before, and wins now.
- * - Where the Group named its machines, one that asks for as much of the same labels takes them at once all the same, such
- *   as the one that takes its place under another name, unless it has a lower priority or installs.
- * - Where it did not, only an Install waits.
+ * - If the removed Group named its machines, a Group that asks for as much of the same labels takes them at once, such
+ *   as a renamed one, unless it has a lower priority or installs.
+ * - If it named none, only an Install waits.
  * - Two Groups that tie, or that name one machine by different labels, keep an Install from it. So an Install waits for the
  *   other one as well, which may be on its way back. It does not wait for a copy of itself.
  *
@@ -46,18 +46,18 @@ export class KnownTombstones {
   /** Of Groups that named no machine, by the value of their place. */
   readonly #broad: GoneByValue = new Map();
   readonly #broadIndex = new SelectorIndex<GoneGroup>();
-  /** Hashes of what Groups give, each made once: only Groups that may have to wait for one that is alike have one. */
+  /** Hashes of what Groups give, each made once, and only for Groups that may have to wait for a similar one. */
   readonly #outcomes = new WeakMap<Group, string>();
   #count = 0;
-  /** Asked with every request: nearly always it is so. */
+  /** Every request asks for it, and it is nearly always true. */
   isEmpty = true;
 
-  /** One that cannot be read counts, too: it then says no more than that there is one. */
+  /** An unreadable one counts, too: it shows only that a Group went. */
   learn(place: TombstonePlace, text: string): void {
     const { label, value, tenant } = place;
     this.forget(place);
     const selectors = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value);
-    // The index needs another name for each.
+    // The index needs a unique name for each.
     const gone = selectors.map((each) => toGone(each, `${this.#count++}`, tenant));
     const stones = this.#stonesAt(label);
     stones?.set(value, [...(stones.get(value) ?? []), ...gone]);

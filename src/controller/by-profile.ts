@@ -1,12 +1,12 @@
-/** What is known of Groups, by their Profiles. */
+/** A value for each Group, by its Profile. */
 
 import { type ObjectName, objectKey } from "../model/source.ts";
 
 export class ByProfile<Value> {
-  /** By the key of a Profile, of a Group. */
+  /** By the key of the Profile, then by that of the Group. */
   readonly #all = new Map<string, Map<string, Value>>();
 
-  /** @param value undefined for nothing to know any more. */
+  /** @param value undefined forgets the Group. */
   note(profile: ObjectName, group: ObjectName, value: Value | undefined): void {
     const key = objectKey(profile);
     const groups = this.#all.get(key) ?? new Map<string, Value>();

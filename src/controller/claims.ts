@@ -18,7 +18,7 @@ type Named = Omit<LaterClaim, "at">;
 /**
  * The claim of a Group.
  * @param stored its document so far; undefined for a new Group.
- * @param index when a claim is made that is made now.
+ * @param index of the store, for claims that are made now.
  */
 export function claimOf(stored: GroupDocument | undefined, spec: GroupSpec, index: number): Claim {
   if (stored === undefined) return { claimedAt: index };

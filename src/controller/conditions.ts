@@ -60,7 +60,7 @@ export interface Outcome {
   readonly told?: Findings;
   /** Of a Profile that is looked at: what its machines get. */
   readonly content?: ProfileContent | undefined;
-  /** Of a Profile: an older version is served, since the newest one is not taken over. */
+  /** For a Profile: davit serves an older version, since it does not accept the newest one. */
   readonly isOlder?: boolean;
 }
 
@@ -118,7 +118,7 @@ function isFailing({ type, status }: Condition): boolean {
 }
 
 function acceptedWithAdvice(advice: readonly Advice[]): Condition {
-  const message = `The spec is valid, but look at this: ${advice.map(({ text }) => text).join("; ")}`;
+  const message = `The spec is valid. Advice: ${advice.map(({ text }) => text).join("; ")}`;
   return { type: "Accepted", status: "True", reason: "ValidWithAdvice", message };
 }
 

@@ -194,7 +194,7 @@ export class Controller implements SourceListener {
   }
 
   #addChanged(names: readonly ObjectName[]): void {
-    // What comes after an outage may have been so from its beginning: until it is in the store, no later moment is proven.
+    // A change after an outage may be as old as the outage. Until the store has it, davit proves no later moment.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
       const isOwn = name.kind === "Profile" || name.kind === "Group";

@@ -74,7 +74,7 @@ export class Copies {
 }
 
 function contestAmong(copies: ReadonlySet<Group>, priority: number): Contest<Group> {
-  // Those that are answered alike need only one of them.
+  // One is enough of those whose machines get the same answers.
   const heads = new Map<string, Group>();
   for (const group of copies) {
     if (group.priority !== priority) continue;

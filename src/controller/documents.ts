@@ -62,8 +62,8 @@ export class Documents implements FeedListener {
   }
 
   /**
-   * When a claim is made that is made now: how many changes the store has taken. All claims until the source was read as a
-   * whole are made at once: a part that is read late may have the Groups that are older.
+   * The index of claims that are made now: how many changes the store has taken. Until the whole source was read once,
+   * all claims have the same index: a part that is read late may have the older Groups.
    */
   get claimIndex(): number {
     return this.#isComplete ? this.#store.indexes.storeIndex : 0;

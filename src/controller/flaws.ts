@@ -23,7 +23,7 @@ interface Verdict {
   readonly lack: Lack | undefined;
 }
 
-/** What each way to look may take. */
+/** The budget of each way to look. */
 export type FlawBudgets = Readonly<Record<keyof Looks, RenderBudget>>;
 
 export class Flaws {
@@ -34,7 +34,7 @@ export class Flaws {
     this.#options = options;
   }
 
-  /** What fails for a Group, if its Profile installs; undefined also where finding it takes too long here. */
+  /** What fails for a Group, if its Profile installs; undefined also if finding it takes too long here. */
   of(
     profile: ObjectName,
     id: ObjectName,

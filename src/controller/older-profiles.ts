@@ -1,6 +1,6 @@
 /**
- * Profiles of which davit serves an older version, since it does not take over the newest one. That version stays for the
- * Groups that had it. A Group that came later never had it, by no version of its Profile that was valid then: it waits.
+ * Profiles of which davit serves an older version, since it does not accept the newest one. The Groups that had the
+ * older version keep it. A Group that came later waits: nobody wrote it for that version.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -13,7 +13,7 @@ import { lastAccepted } from "./draft-group.ts";
 
 export class OlderProfiles {
   readonly #documents: Pick<Documents, "profile">;
-  /** By the key of a Profile that was planned in this run. */
+  /** By the key of each Profile that this run planned. */
   readonly #isOlder = new Map<string, boolean>();
   readonly #late = new ByProfile<ObjectName>();
 
@@ -21,16 +21,16 @@ export class OlderProfiles {
     this.#documents = documents;
   }
 
-  /** @param isOlder undefined where it is not known anew. */
+  /** @param isOlder undefined keeps what is known. */
   note(profile: ObjectName, isOlder: boolean | undefined): void {
     if (isOlder !== undefined) this.#isOlder.set(objectKey(profile), isOlder);
   }
 
-  /** Why a Group waits; undefined for one that had the version that is served, or where that is the newest. */
+  /** Why a Group waits; undefined if it had the served version, or if that is the newest. */
   lateness(id: ObjectName, document: GroupDocument, stored: GroupDocument | undefined): GroupState["oldProfile"] {
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
     const had = hadBy(document, stored);
-    // One that is refused meanwhile must not come out as one that had it.
+    // Otherwise a Group that is refused meanwhile would count as one that had it.
     const isLate = this.#isServedOlder(profile) && (had === undefined || takesOthers(had, document.spec));
     this.#late.note(profile, id, isLate ? id : undefined);
     return isLate ? { ...(had && { had }) } : undefined;
@@ -52,12 +52,12 @@ export class OlderProfiles {
   }
 }
 
-/** True for a selector that takes machines that the older one does not take: nobody meant what that one has for them. */
+/** True if the selector takes machines that the older one does not take: nobody meant the older version for these. */
 export function takesOthers(before: SelectorSpec, spec: SelectorSpec): boolean {
   return !implies(selectionOf(spec), selectionOf(before));
 }
 
-/** What a Group had of its Profile was made with this; undefined where it had nothing. */
+/** The spec by which a Group had its Profile; undefined if it had none. */
 export function hadSpec(stored: GroupDocument): GroupSpec | undefined {
   return stored.oldProfile?.had === undefined ? lastAccepted(stored)?.spec : stored.spec;
 }

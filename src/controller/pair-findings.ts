@@ -6,7 +6,7 @@ import { renderReasons } from "../render/render-error.ts";
 import type { Finding } from "./conditions.ts";
 import type { Lack } from "./profile-needs.ts";
 
-// A message is for a person, who mends the first ones and looks again.
+// A person reads the message, corrects the first ones and looks again.
 const maxFindings = 10;
 
 function placeText({ field, isOfGroup, at }: Lack): string {
@@ -14,7 +14,7 @@ function placeText({ field, isOfGroup, at }: Lack): string {
   return `${field}${isOfGroup ? " of the Group" : ""}${where}`;
 }
 
-/** What is wrong there, for whom. */
+/** What is wrong, and for which Group. */
 function faultText({ reason, variable }: Lack, whom: string): string {
   if (reason !== "undefinedVariable") return `${renderReasons[reason]}, ${whom}`;
   return `${variable === undefined ? "a variable" : `the variable "${variable}"`} is not defined ${whom}`;
@@ -25,7 +25,7 @@ function cureOf({ reason }: Lack): string {
   return "define it in the metadata, or surround it with {{#if}}";
 }
 
-/** One for each place, which names the first Group. */
+/** One finding for each place; it names the first Group. */
 export function profileFindings(
   harmed: readonly { readonly name: ObjectName; readonly lack: Lack }[],
 ): readonly Finding[] {
@@ -48,7 +48,7 @@ export function lackText(lack: Lack): string {
   return `${placeText(lack)}: ${faultText(lack, "for this Group")}`;
 }
 
-/** Of a Group that waits for the newest version of its Profile. */
+/** For a Group that waits for the newest version of its Profile. */
 export function lateFinding({ name }: ObjectName): Finding {
   const message =
     `The newest version of Profile "${name}" is not valid for all its Groups, and the older one that stays is not for ` +
@@ -56,13 +56,13 @@ export function lateFinding({ name }: ObjectName): Finding {
   return { type: "ResolvedRefs", reason: "ProfileOutdated", message };
 }
 
-/** Of a Group for which its Profile stays as it is. */
+/** For a Group that keeps the newest version of its Profile back. */
 export function harmFinding({ name }: ObjectName, lack: Lack): Finding {
   const message = `Profile "${name}": ${lackText(lack)}, so the Profile's last good version stays: ${cureOf(lack)}`;
   return findingOf("ResolvedRefs", message, lack);
 }
 
-/** Of a Group whose metadata stays as it is. */
+/** For a Group that keeps its older metadata. */
 export function keptFinding({ name }: ObjectName, lack: Lack): Finding {
   const fault =
     lack.reason === "undefinedVariable"

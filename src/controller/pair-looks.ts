@@ -22,7 +22,7 @@ export interface Looks {
 
 export const ways = ["names", "renders"] as const satisfies readonly (keyof Looks)[];
 
-/** What a Profile's new content comes to. */
+/** A Profile's new content, with what its hashes stand for. */
 export interface NewContent {
   readonly content: ProfileContent;
   /** Texts of its secret templates by their hash. */
@@ -52,13 +52,13 @@ export class PairLooks {
     this.#bench = new RendersBench({ davitUrl: "http://192.0.2.1:8080", ...options });
   }
 
-  /** At what a step makes of a Profile, else at what is stored of it. @param contents of the step. */
+  /** Looks at the step's content of a Profile, else at the stored one. @param contents of the step. */
   atNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Looks | undefined {
     const content = contents.get(objectKey(profile));
     return content === undefined ? this.#atStored(profile) : this.atContent(profile, content);
   }
 
-  /** At what is stored of a Profile; undefined where nothing is. The same object until that changes. */
+  /** Looks at the stored content of a Profile; undefined if there is none. The same object until that changes. */
   #atStored(profile: ObjectName): Looks | undefined {
     const { namespace, name } = profile;
     const key = objectKey(profile);
@@ -76,7 +76,7 @@ export class PairLooks {
     return looks;
   }
 
-  /** At what a step makes of a Profile. The same object for all of its Groups. */
+  /** Looks at the step's content of a Profile. The same object for all of its Groups. */
   atContent(profile: ObjectName, content: ProfileContent): Looks {
     const known = this.#ofContents.get(content);
     if (known !== undefined) return known;
@@ -112,7 +112,7 @@ export class PairLooks {
   }
 }
 
-/** What a look finds; undefined where that takes too long here. */
+/** What a look finds; undefined if that takes too long here. */
 export function withinBudget<Result>(look: () => Result): Result | undefined {
   try {
     return look();

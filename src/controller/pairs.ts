@@ -4,8 +4,8 @@
  * Profile keeps its last good content as a whole, or the Group keeps its last good metadata and arguments. Both are
  * tried together first: a variable that is renamed on both sides changes in one step.
  *
- * It compares names, which takes milliseconds for thousands of Groups, and renders as many as its budget allows. What it
- * does not find is left to the trials (`trials.ts`), which come after the step.
+ * It compares names, which takes milliseconds for thousands of Groups, and renders as many as its budget allows. The
+ * trials (`trials.ts`) find the rest after the step.
  */
 
 import type { GroupDocument, ProfileDocument } from "../model/documents.ts";
@@ -51,7 +51,7 @@ interface PairedGroup {
 
 type Settled = Pick<PairedGroup, "draft" | "document">;
 
-// Some 50 ms: as long as everybody may wait. What is left over is left to the trials.
+// Some 50 ms: everybody waits meanwhile. The trials do the rest.
 const profileWork = 1_000_000;
 const groupWork = 100_000;
 
@@ -61,7 +61,7 @@ interface Harm {
   readonly lack: Lack;
 }
 
-/** What looks at newer and at older versions may take: a failure that is found must not use up its own comparison. */
+/** Separate budgets for newer and older versions: finding a failure must leave enough to compare with the older one. */
 interface Budgets {
   readonly newer: RenderBudget;
   readonly older: RenderBudget;
@@ -81,7 +81,7 @@ export class Pairs {
   readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
   /** Groups with metadata of an older version. */
   readonly #kept = new ByProfile<ObjectName>();
-  /** What rendering Groups of this step may take: all of them may be new at once. */
+  /** The budget for rendering Groups of this step: all of them may be new at once. */
   #groupRenders = budgets(profileWork);
 
   constructor(options: PairsOptions) {
@@ -91,7 +91,7 @@ export class Pairs {
     this.#older = new OlderProfiles(options.documents);
   }
 
-  /** Begins a step. Adds what may only change in one with these: Groups to their Profile, and the Profile to a Group. */
+  /** Begins a step. Adds what must change in the same step: Groups to their Profile, and the Profile to a Group. */
   addBound(names: ReadonlyMap<string, ObjectName>, add: (name: ObjectName) => void): void {
     this.#groupRenders = budgets(profileWork);
     // Those that are added are looked at as well.
@@ -117,8 +117,8 @@ export class Pairs {
 
   /**
    * Looks at a Profile anew.
-   * @param concerned gains the Groups for which what keeps the newest version back is another than before. No others:
-   * each of them has the Profile looked at again.
+   * @param concerned gains the Groups for which the reason to keep the newest version back changed. No others, since
+   *   each of them has the Profile looked at again.
    */
   judging(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Outcome): Outcome {
     const key = objectKey(profile);
@@ -227,7 +227,7 @@ export class Pairs {
     const lack =
       lostBy(looks.names, spec, older, budgets(groupWork)) ?? lostBy(looks.renders, spec, older, this.#groupRenders);
     if (lack === undefined) return undefined;
-    // Whoever was held stays so, as with a version that is refused.
+    // A Group that was held stays held, as with a refused version.
     const hold = spec.hold || before.hold;
     const kept: GroupDocument = { ...document, spec: { ...older, hold }, outdated: true };
     return { document: kept, lack };

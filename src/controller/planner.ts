@@ -283,7 +283,7 @@ export class Planner {
     return { id, stored, draft: undefined, document, twin, ...(failed && { failed }) };
   }
 
-  /** False for an older version whose Profile installs, too. */
+  /** False for a refused version, and for an older one whose Profile installs. */
   #isServed({ namespace }: ObjectName, { refused, outdated, spec }: GroupDocument): boolean {
     const profile = this.#options.documents.profile(namespace, spec.profile).document;
     return refused !== true && !(outdated === true && profile !== undefined && installs(profile.content));

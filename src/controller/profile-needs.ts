@@ -18,7 +18,7 @@ import { TemplateNeeds, type VariableLookup } from "../render/template-needs.ts"
 import type { TextPosition } from "../render/text-position.ts";
 import type { BootClient } from "./trial-boot.ts";
 
-/** What a Group's machines cannot be given whatever they ask, mostly for a variable that they lack. */
+/** What a Group's machines cannot get whatever they ask, mostly because a variable is not defined. */
 export interface Lack {
   /** What of the Profile cannot be rendered. */
   readonly part: TemplatePart | BootClient;
@@ -27,9 +27,9 @@ export interface Lack {
   /** The field is of the Group, else of its Profile. */
   readonly isOfGroup: boolean;
   readonly reason: RenderReason;
-  /** Of undefinedVariable; undefined where the template comes from a Secret, of which nothing is shown. */
+  /** For undefinedVariable; undefined if the template comes from a Secret, whose names stay hidden. */
   readonly variable: string | undefined;
-  /** Undefined where there is no one place. */
+  /** Undefined if there is no single place. */
   readonly at: TextPosition | undefined;
 }
 

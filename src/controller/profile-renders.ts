@@ -1,6 +1,7 @@
 /**
- * What of a Profile fails for a Group whatever its machines ask, found by rendering it on the spot within a budget. What
- * looks at `request`, or is too long, is left to the trials. It never reports a failure that some request would not meet.
+ * Finds what of a Profile fails for a Group whatever its machines ask, by rendering it at once within a budget. It
+ * leaves long templates, and those that read `request`, to the trials. So every request meets each failure that it
+ * reports.
  */
 
 import { TextCache } from "../lib/text-cache.ts";
@@ -31,7 +32,7 @@ export interface RendersOptions {
 }
 
 const cacheBytes = 8 * 1024 * 1024;
-/** Of the budget's units, for what a Group costs whatever its texts are. */
+/** Units of the budget for each Group, beside its texts. */
 const groupWork = 300;
 const bootWork = 1_500;
 /** Parsing YAML takes 2 to 5 µs for each character. */
@@ -39,7 +40,7 @@ const yamlWork = 100;
 /** In characters: some 40 ms, the most that one text may take. */
 const maxYamlLength = 8 * 1024;
 
-/** What a template comes to depends on the request, or it is too long: nothing is certain. */
+/** The result depends on the request, or the template is too long. */
 class Undecided extends Error {
   override readonly name = "Undecided";
 }
@@ -145,7 +146,7 @@ export class ProfileRenders {
   }
 }
 
-/** The request, at which whoever looks is not certain of anything. */
+/** A request that ends the rendering of each template that reads it. */
 class Unread extends RequestReads {
   constructor() {
     super(() => {
@@ -194,7 +195,7 @@ function configsOf(
   });
 }
 
-/** Of the budget's units, for checking a config. @throws {Undecided} for a long one. */
+/** Units of the budget for checking a config. @throws {Undecided} for a long one. */
 function checkWork(part: TemplatePart, text: string): number {
   if (part === "generic" || (part === "cloudConfig" && text.startsWith("#!"))) return text.length;
   if (part === "ignition" && /^\s*\{/.test(text)) {

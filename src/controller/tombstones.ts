@@ -71,7 +71,7 @@ export interface TombstoneOptions {
   readonly textAt: (path: string) => string | undefined;
   /** How long a tombstone stays, whole seconds from 1 on. */
   readonly ttlSeconds: number;
-  /** Undefined where no namespace ranks before the others: they share their tombstones. */
+  /** Undefined if no namespace ranks before the others: then they share their tombstones. */
   readonly adminNamespace?: string | undefined;
 }
 
@@ -91,8 +91,8 @@ interface Grave {
   readonly stone: TombstoneDocument;
 }
 
-// Of each namespace. Each request of the machine looks at all of them, and a Group that changes all the time leaves more
-// and more.
+// The limit for each namespace. Each request of the machine looks at all of them, and a Group that keeps changing
+// leaves more and more.
 const mostSelectors = 16;
 
 /**
@@ -224,7 +224,7 @@ function isSameSelector(a: GoneSelector, b: GoneSelector): boolean {
   return selectorText(a.labels, a.expressions) === selectorText(b.labels, b.expressions);
 }
 
-/** The Group by what its object says; whatever else has its machines wait may be over when it comes back. */
+/** The Group as its object describes it: other reasons to wait may end before it comes back. */
 function lasting(id: string, spec: GroupSpec, { refused, outdated }: GroupState): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, spec, { ...(refused && { refused }), ...(outdated && { outdated }) });
@@ -257,7 +257,7 @@ function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): 
   return [...others, merged(old, label, value), ...own.slice(1 - mostSelectors)];
 }
 
-/** Too many old ones become the label alone, with the highest of their priorities. What they gave is not told. */
+/** Too many old ones become the label alone, with the highest of their priorities. What they gave is left out. */
 function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
   const [highest] = old.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => b.priority - a.priority);
   const [first] = old;

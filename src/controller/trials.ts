@@ -39,7 +39,7 @@ interface Entry {
   readonly name: ObjectName;
   /** As the controller told it. */
   status: ObjectStatus;
-  /** Since when its newest status has waited, monotonic. */
+  /** Monotonic: since when its newest status waits. */
   heldSinceMs: number | undefined;
   tried: Tried | undefined;
 }

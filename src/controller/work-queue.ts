@@ -30,7 +30,7 @@ export interface WorkQueueOptions<Item> {
 interface Working {
   readonly count: number;
   readonly sinceMs: number;
-  /** When the first of them was added, or before, where one may have been true before. */
+  /** When the first of them was added, or earlier if one may have been true earlier. */
   readonly addedAtMs: number;
 }
 
@@ -54,7 +54,7 @@ export class WorkQueue<Item> {
   readonly #limit: RetryLimit;
   readonly #waiting = new Map<string, Waiting<Item>>();
   readonly #failures = new Map<string, number>();
-  /** Monotonic: since when what waits together may be so. */
+  /** Monotonic: the earliest time at which the changes that wait together may have been true. */
   #newsSinceMs: number | undefined;
   readonly #stopped = new AbortController();
   #wake: (() => void) | undefined;

@@ -28,7 +28,7 @@ export interface ConnectionLimitOptions {
 /** A line for each would fill a disk when thousands come again and again. */
 const quietMs = 10_000;
 
-/** For downloads, the store's log, and whatever else is open: beside 512 downloads, this is ample. */
+/** For downloads (512 at most), the store's log, and other open files. */
 const reservedFiles = 2_048;
 
 /** Supervisors, scrapers and people. */
@@ -89,7 +89,7 @@ export class ConnectionLimit {
       server.on("request", (request, response) => this.#noteRequest(request, response));
       return;
     }
-    // Node closes what is beyond before anyone sees whose it is.
+    // Node closes connections beyond its own limit before davit sees their client.
     server.maxConnections = maxConnections;
     server.on("drop", () => this.#refused("files"));
   }
@@ -118,7 +118,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** Closes a connection of the client with most, if the newcomer has fewer also afterwards, or none yet. */
+  /** Closes a connection of the client with most, if the newcomer has none yet, or still has fewer afterwards. */
   #makeRoom(newcomer: Holder): boolean {
     if (this.#options.makesRoom !== true) return false;
     const has = newcomer === undefined ? 0 : this.#shares.heldBy(newcomer);
@@ -133,13 +133,13 @@ export class ConnectionLimit {
     return true;
   }
 
-  /** The one that is idle for longest; when all wait for an answer, the one that does so for longest. */
+  /** The longest idle one; if all wait for an answer, the one that waits longest. */
   #longestIdleOf(client: Holder): readonly [Socket, Taken] | undefined {
     const its = [...this.#taken].filter(([, { holder }]) => holder === client);
     return its.find(([, { isBusy }]) => !isBusy) ?? its[0];
   }
 
-  /** Puts a connection behind all others as often as a request begins or ends. */
+  /** Moves a connection behind all others whenever a request begins or ends. */
   #noteRequest({ socket }: IncomingMessage, response: ServerResponse): void {
     const touch = (isBusy: boolean) => {
       const taken = this.#taken.get(socket);

@@ -97,7 +97,7 @@ interface SignatureAnswer {
   readonly body: string | Buffer;
 }
 
-/** What is asked for of a text, and by which client. */
+/** Which signature of a text a client asks for. */
 export interface SignatureQuestion {
   readonly signer: BootSigner;
   readonly form: SignatureForm;

@@ -251,14 +251,14 @@ export class ClusterSource implements Source {
     this.#take(now);
   }
 
-  /** Until everything was told once there is nothing to keep together. */
+  /** Before the first complete list, there is nothing to keep together. */
   #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
     return this.#toldExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
   }
 
   #take(names: readonly ObjectName[]): void {
     const { view } = this.#started();
-    // A Profile is shown with what it refers to.
+    // A Profile and its references are shown together.
     const references = names.filter(isReference).flatMap((reference) => view.takeReference(reference));
     const own = names.filter(isOwnName);
     const shown = [...references, ...own.filter((name) => view.take(name, this.seen(name)?.value))];

@@ -158,7 +158,7 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** Takes up what a reference leads to now. @returns what shows it. */
+  /** Takes over the present content of a reference. @returns the objects that show it. */
   takeReference(reference: Reference): readonly ObjectName[] {
     this.#shown.take(reference);
     const shown: ObjectName[] = [];

@@ -28,7 +28,7 @@ interface Entry {
   version: string | undefined;
 }
 
-/** What the API server has of one is known to be another than what was read. */
+/** A ConfigMap that the API server has in another version than the one that was read. */
 interface Unread {
   /** Monotonic. */
   readonly sinceMs: number;
@@ -266,7 +266,7 @@ export class ConfigMaps {
     const { namespace, name } = entry.reference;
     // Nobody may want it any more by now.
     if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
-    // Only now: what waited for it is shown with it.
+    // It comes last, so that what waited for the reference is shown with it.
     this.#isRead(entry);
   }
 }

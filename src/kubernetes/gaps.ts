@@ -27,7 +27,7 @@ export interface RewindQuestion {
 }
 
 /**
- * Asks whether the API server is at an older version than one that was seen, while its watch is open.
+ * Asks the API server, while its watch is open, whether it is at an older version than one that davit saw.
  * @throws {ApiError}
  */
 export async function hasRewound({ client, request, version }: RewindQuestion): Promise<boolean> {

@@ -65,9 +65,9 @@ export interface ObjectWatchListener {
   readonly failed?: (failure: WatchFailure, text: string) => void;
   /** The connection came, or went. */
   readonly connected?: (isConnected: boolean) => void;
-  /** What was listed once is listed again, or its watch asked for again: until `opened` nothing is heard. */
+  /** A later list or watch request begins: no change arrives until `opened`. */
   readonly opening?: () => void;
-  /** The watch stands. */
+  /** The watch is open. */
   readonly opened?: () => void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The ConfigMaps and Secrets that Profiles name, as they are shown: what was read of one may have to wait, so that no
- * Profile boots with a text of another time. One that is gone is gone at once.
+ * The ConfigMaps and Secrets that Profiles name, as the source shows them. New content of one may have to wait, so that
+ * no Profile boots with a text of another time. A removal takes effect at once.
  */
 
 import type { ConfigMapObject, SecretObject } from "../model/source.ts";
@@ -19,7 +19,7 @@ export class ShownReferences {
   readonly configMaps = new Map<string, ConfigMapObject>();
   readonly secrets = new Map<string, SecretObject>();
   readonly #caches: Caches;
-  /** What was read of them is shown later. */
+  /** Those whose new content is shown later. */
   readonly #waiting = new Set<string>();
 
   constructor(caches: Caches) {
@@ -31,7 +31,7 @@ export class ShownReferences {
     return this.#caches[kind].get(namespace, name) === undefined;
   }
 
-  /** Shows what was read of it last. */
+  /** Shows what was last read of it. */
   take(reference: Reference): void {
     const { kind, namespace, name } = reference;
     this.#waiting.delete(referenceKey(reference));
@@ -45,12 +45,12 @@ export class ShownReferences {
     this.#waiting.add(referenceKey(reference));
   }
 
-  /** It is known what it leads to, and that is shown. */
+  /** True once its content is known and shown. */
   isKnown(reference: Reference): boolean {
     return this.#caches[reference.kind].isKnown(reference) && !this.#waiting.has(referenceKey(reference));
   }
 
-  /** It is known, or the first try to read it has failed. */
+  /** True once its content is known, or the first try to read it failed. */
   isTried(reference: Reference): boolean {
     return this.#caches[reference.kind].isTried(reference);
   }

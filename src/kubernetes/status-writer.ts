@@ -307,7 +307,7 @@ export class StatusWriter implements StatusSink {
   #pending(entry: Entry) {
     const seen = this.#options.seen(entry.name);
     const { uid, ...wanted } = entry.wanted;
-    // What another object under this name is to have comes when that one was looked at.
+    // Another object under this name gets a status of its own, once it is planned.
     if (seen === undefined || (uid !== undefined && uid !== seen.uid)) return undefined;
     const written = this.#unheard.get(entry);
     const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;

@@ -67,7 +67,7 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
       failed: (failure, text) => {
         tracked.failed(text);
-        // Of what was never listed nothing is shown that could be of another state.
+        // Nothing is shown of what was never listed, so nothing can be from another state.
         if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
         listener.failed?.(failure, text);
       },

@@ -132,7 +132,7 @@ export function areNamesakes(group: Group, other: Group): boolean {
   return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
 }
 
-/** True when the texts of the selectors decide, and that of the one that went is not known: of a list it tells one value. */
+/** True if the texts of the selectors decide, and the removed Group's is unknown: of a list it has one value. */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
 }

@@ -80,7 +80,7 @@ export interface TombstoneDocument {
   readonly group?: string;
   /** The selector that the Group had, as text. */
   readonly selector?: string;
-  /** The selectors of all Groups that left it, label to value. Older versions of davit tell none. */
+  /** The selectors of all Groups that left it, label to value. Older versions of davit write none. */
   readonly labels?: readonly LabelValues[];
   /** The expressions of each of them, in the same order; absent where none has any. */
   readonly expressions?: readonly (readonly Expression[])[];
@@ -96,7 +96,7 @@ export interface GoneRank {
   /** Of these machines: see `GroupState`. */
   readonly claimedAt?: number;
   readonly tenant?: true;
-  /** Hash of what its machines were answered, as `outcomeText` has it. Older versions of davit tell none. */
+  /** Hash of what its machines were answered, by `outcomeText`. Older versions of davit write none. */
   readonly outcome?: string;
 }
 

@@ -73,7 +73,7 @@ export interface GroupState {
   readonly tied?: boolean;
   /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
   readonly outdated?: true;
-  /** What of its Profile fails with its newest version, for a person. With `outdated`. */
+  /** For a person: what of its Profile fails with the Group's newest version. Only with `outdated`. */
   readonly flaw?: string;
   /** It names no machine, and an unreadable Group may name one: an Install waits. */
   readonly doubted?: true;

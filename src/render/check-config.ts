@@ -5,7 +5,7 @@ import { renderCloudConfig } from "./cloud-config.ts";
 import { renderGeneric } from "./generic.ts";
 import { renderIgnition } from "./ignition.ts";
 
-/** How a config is made. */
+/** How a text becomes a config. */
 interface Making {
   readonly raw: boolean;
   readonly format?: GenericFormat | undefined;
