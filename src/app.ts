@@ -276,8 +276,8 @@ export class App {
 const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
   writable: undefined,
   full:
-    "no space is left on its disk: clients' writes are refused, and Profiles, Groups and holds take effect only while " +
-    "its reserve lasts: make room",
+    "no space is left on its disk: clients' writes are refused, and Profiles, Groups and holds take effect only " +
+    "while its reserve lasts: make room",
   readOnly: "its disk fails, so changes take no effect: see to the disk",
   lost: "its lock.db was removed or replaced, so changes take no effect: stop other davits there, restart this",
   closed: "it is closed",

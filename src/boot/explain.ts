@@ -103,7 +103,8 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   bereft: "a Group that selected this machine was removed or changed a moment ago: the machine waits",
   refused: "the newest version of the Group is refused, and no older one agrees with it: its machines wait",
   oldProfile:
-    "the newest version of the Profile is not taken over, and the older one is not for machines that came later: they wait",
+    "the newest version of the Profile is not taken over, and the older one is not for machines that came later: " +
+    "they wait",
   failed: "davit could not prepare the Profile, and has no older version of it: its machines wait",
   tied: "Groups match with as much right and give something else, and none of them is picked: the machine waits",
   unreadable: "a label that names the machine cannot be read, and Groups select by it: the machine waits",

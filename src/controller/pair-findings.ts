@@ -51,8 +51,8 @@ export function lackText(lack: Lack): string {
 /** For a Group that waits for the newest version of its Profile. */
 export function lateFinding({ name }: ObjectName): Finding {
   const message =
-    `The newest version of Profile "${name}" is not valid for all its Groups, and the older one that stays is not for ` +
-    "machines that this Group takes since: they are answered 503 until the Profile is ready, see its status";
+    `The newest version of Profile "${name}" is not valid for all its Groups, and the older one that stays is not ` +
+    "for machines that this Group takes since: they are answered 503 until the Profile is ready, see its status";
   return { type: "ResolvedRefs", reason: "ProfileOutdated", message };
 }
 
