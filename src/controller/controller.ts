@@ -16,6 +16,7 @@
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
+import { nextTurn } from "../lib/slices.ts";
 import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
 import { type ObjectName, objectKey, type Source, type SourceListener, type StatusSink } from "../model/source.ts";
 import { StoreError } from "../store/refusal.ts";
@@ -207,6 +208,8 @@ export class Controller implements SourceListener {
       const works = await this.#queue.take(maxNamesPerStep);
       if (works.length === 0) return;
       await this.#workOff(works);
+      // A step that writes nothing waits for nothing: of many in a row, machines would not be answered.
+      await nextTurn();
     }
   }
 
