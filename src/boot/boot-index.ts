@@ -182,7 +182,10 @@ export class BootIndex implements FeedListener {
   template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
     const { group, profile } = machine;
     // A machine that boots from its disk now may still run an installer, which asks for its configs.
-    if (profile.content.effect === "Install" && !profile.isInstall) this.#assertCertain(machine, labels);
+    if (profile.content.effect === "Install" && !profile.isInstall) {
+      if (this.#known.isBereft(labels, group, true)) throw new BootError("bereft", { group: group.id });
+      this.#assertCertain(machine, labels);
+    }
     const template = profile.content.templates[part];
     if (template === undefined) throw new BootError("noPart", { group: group.id, profile: profile.id });
     if (template.kind === "text") return template;

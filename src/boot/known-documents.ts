@@ -137,10 +137,16 @@ export class KnownDocuments {
     if (address?.kind === "goneProfile") this.goneProfiles.delete(objectId(address));
   }
 
-  /** True when the machine waits for a Group that was removed a moment ago, instead of getting this one. */
-  isBereft(labels: Labels, group: Group | undefined): boolean {
+  /**
+   * True when the machine waits for a Group that was removed a moment ago, instead of getting this one.
+   * @param isConfig it asks for a config: that of an Install may install, though its boot may be one from the disk.
+   */
+  isBereft(labels: Labels, group: Group | undefined, isConfig = false): boolean {
     if (this.#tombstones.isEmpty) return false;
-    const isInstall = ({ profileId }: Group) => this.profiles.get(profileId)?.isInstall === true;
+    const isInstall = ({ profileId }: Group) => {
+      const profile = this.profiles.get(profileId);
+      return profile?.isInstall === true || (isConfig && profile?.content.effect === "Install");
+    };
     return this.#tombstones.isBereft(labels, group, isInstall);
   }
 

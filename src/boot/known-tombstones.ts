@@ -14,7 +14,7 @@
  */
 
 import { hash } from "node:crypto";
-import { mayHaveBarred, outcomeText, outranks } from "../model/contest.ts";
+import { isSameNamespace, mayHaveBarred, outcomeText, outranks } from "../model/contest.ts";
 import {
   decodeTombstone,
   type GoneSelector,
@@ -115,6 +115,8 @@ export class KnownTombstones {
 
   #keepsInstall(gone: GoneGroup, group: Group, labels: Labels): boolean {
     if (outranks(gone, group, labels)) return true;
+    // One that became several, or is of an older davit, does not tell how much its Groups asked for.
+    if (gone.outcome === undefined && group.priority <= gone.priority && areRankedAlike(gone, group)) return true;
     return mayHaveBarred(gone, group, labels) && gone.outcome !== this.#outcomeOf(group);
   }
 
@@ -125,6 +127,11 @@ export class KnownTombstones {
     this.#outcomes.set(group, outcome);
     return outcome;
   }
+}
+
+/** True for Groups between which everything counts that they ask for. */
+function areRankedAlike(gone: Group, group: Group): boolean {
+  return isSameNamespace(gone, group) || (!gone.isTenant && !group.isTenant);
 }
 
 function toGone({ labels, expressions, rank }: GoneSelector, name: string, tenant: string | undefined): GoneGroup {

@@ -257,16 +257,19 @@ function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): 
   return [...others, merged(old, label, value), ...own.slice(1 - mostSelectors)];
 }
 
-/** Too many old ones become the label alone, with the highest of their priorities. What they gave is left out. */
+/** Too many old ones become the label alone, with their highest priority and first claim. What they gave is left out. */
 function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
-  const [highest] = old.flatMap(({ rank }) => rank ?? []).toSorted((a, b) => b.priority - a.priority);
+  const ranks = old.flatMap(({ rank }) => rank ?? []);
+  const [highest] = ranks.toSorted((a, b) => b.priority - a.priority);
+  const claims = ranks.flatMap(({ claimedAt }) => claimedAt ?? []);
   const [first] = old;
   const whole =
     label === selectorPlace && first !== undefined ? first : { labels: { [label]: value }, expressions: [] };
   const { labels, expressions } = whole;
   if (highest === undefined) return { labels, expressions };
   const { outcome: _, ...rank } = highest;
-  return { labels, expressions, rank };
+  const claim = claims.length > 0 && { claimedAt: Math.min(...claims) };
+  return { labels, expressions, rank: { ...rank, ...claim } };
 }
 
 function isSame(a: TombstoneDocument, b: TombstoneDocument): boolean {

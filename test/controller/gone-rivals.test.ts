@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GroupSpec } from "../../src/model/group.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
+import { inline } from "./fleet.ts";
 import { groupObject, profileObject } from "./objects.ts";
 
 const mac = "52:54:00:a1:9c:ae";
@@ -125,5 +126,36 @@ describe("a machine of two Groups, one of which installs,", () => {
     await drop();
     await settled();
     expect(seen).toEqual(["default/disk wipe", "default/renamed wipe"]);
+  });
+
+  it.each([16, 17, 40])("waits for %i Groups that went, however little the oldest tombstones tell", async (count) => {
+    const groups = Array.from({ length: count }, (_, at) => name(`disk-${at}`));
+    const asks = { selector: { mac, role: "db" } };
+    under.source.put(
+      ...groups.map(({ name: group }) =>
+        groupObject({ profile: "disk", selector: { ...asks.selector, os: group } }, group),
+      ),
+    );
+    await begin(asks, { selector: { serial: "other" } });
+    const seen = under.watchAnswers({ ...machine, os: "disk-0" });
+    under.source.drop(...groups).tellChanged(...groups);
+    await settled();
+    expect(seen).toEqual(["default/disk-0 disk", "bereft"]);
+  });
+
+  it.each([
+    ["tied", { mac }],
+    ["named otherwise", { uuid }],
+  ])("has its configs wait, too, though it boots from the disk by now: %s", async (_name, selector) => {
+    const [wipe, disk] = [inline("wipe"), inline("disk")];
+    const boot = { kind: "local", local: "exit" } as const;
+    under.source.put(
+      profileObject({ effect: "Install", boot, templates: { generic: wipe } }, "wipe"),
+      profileObject({ effect: "Boot", templates: { generic: disk } }, "disk"),
+    );
+    await begin({ selector: { mac } }, { selector });
+    const seen = under.watchConfig("generic", machine);
+    await drop();
+    expect(seen.join()).not.toContain("wipe");
   });
 });
