@@ -238,7 +238,7 @@ function asFlawed(document: GroupDocument, lack: Lack | undefined): GroupDocumen
   return lack === undefined ? document : { ...document, outdated: true, flaw: lackText(lack) };
 }
 
-/** An older version installs nobody. */
+/** An older version installs no machine. */
 function syncOfInstall(sync: SyncState): SyncState {
   return sync === "servingLastGood" ? "waiting" : sync;
 }

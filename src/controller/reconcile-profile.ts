@@ -111,7 +111,7 @@ export function doubtProfile(name: ObjectName, stored: StoredProfile): Outcome {
   return { changes, status: undefined };
 }
 
-/** Of a Profile that stays as it was: an older version installs nobody. */
+/** For a Profile that stays as it was: an older version installs no machine. */
 export function syncOfKept(content: ProfileContent | undefined): SyncState {
   return content !== undefined && installs(content) ? "waiting" : "servingLastGood";
 }

@@ -1,4 +1,4 @@
-/** Which Profiles are refused: their Groups say so, and are looked at again when that changes. */
+/** Which Profiles are refused: their Groups report it, and davit looks at them again when that changes. */
 
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 

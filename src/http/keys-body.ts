@@ -36,7 +36,7 @@ export interface BodyReader {
 }
 
 /**
- * @param readsAny true for requests of which any body is read.
+ * @param readsAny true for requests whose body is read whatever its content type.
  * @param clients knows which client sent a request.
  */
 export function createBodyReader(readsAny: (request: FastifyRequest) => boolean, clients: Clients): BodyReader {

@@ -169,8 +169,8 @@ function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
 }
 
 /**
- * Sorts the stronger of two Groups of several namespaces first; the admin's, where both ask for the same or name the
- * machine: which label they name it by is no reason.
+ * Sorts the stronger of two Groups of several namespaces first. The admin's is first if both ask for the same or both
+ * name the machine, by whichever label.
  */
 function compareStrength(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];

@@ -60,8 +60,8 @@ export interface GroupState {
    */
   readonly refused?: boolean;
   /**
-   * Its Profile is served in an older version, which its machines never had by this Group: they wait. `had` is for whom it
-   * had that version, if it did. With `refused`, for versions of davit that do not know this.
+   * davit serves an older version of its Profile, which its machines never had by this Group: they wait. `had` is the
+   * selector with which it had that version, if it did. It comes with `refused`, for older versions of davit.
    */
   readonly oldProfile?: { readonly had?: SelectorSpec };
   /** The hold is of the newest version, which is refused; the accepted one has none. */

@@ -143,7 +143,7 @@ export function countValue(value: JsonValue | undefined, whole: boolean, budget:
 
 /**
  * The rounds of a loop over a value: members in the order of their names, or elements; none over anything else.
- * @throws {RenderError} budget, before longer lists than any loop may walk are laid out: `split` can make millions.
+ * @throws {RenderError} budget, before it makes a list that is too long for any loop: `split` can make millions.
  */
 export function roundsOf(
   value: JsonValue | undefined,

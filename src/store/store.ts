@@ -222,7 +222,8 @@ export class Store {
   }
 
   /**
-   * Lists a directory as it is now, in steps; anything may happen between two. A key is a list of one. To be ended.
+   * Lists a directory as it is now, in steps; anything may happen between two. A key is a list of one. The caller
+   * has to end it.
    * @throws {StoreError} keyNotFound, notDirectory.
    */
   list(path: StorePath, options: ListOptions = {}): Listing {
