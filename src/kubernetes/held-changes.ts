@@ -5,10 +5,10 @@
  * So while one of them is not heard, changes wait, and machines get the last state that was whole; no later moment is
  * proven than the one in which that began.
  *
- * They do not wait for ever for one namespace of several, such as one whose rights were withdrawn. A namespace is lost
- * when it was not heard for a minute in which another one was: then its own machines wait, and changes of the others do
- * not. For a ConfigMap or Secret alone changes wait a second, and a minute where it cannot be read; what is shown then is
- * not proven until it is read (`watch-health.ts`).
+ * They do not wait for ever for one namespace of several, such as one whose rights were withdrawn. Once changes have
+ * waited for a minute in which another namespace was heard, those are lost that are not heard then: their own machines
+ * wait, and changes of the others do not. For a ConfigMap or Secret alone changes wait a second, and a minute where it
+ * cannot be read; what is shown then is not proven until it is read (`watch-health.ts`).
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -52,6 +52,8 @@ interface Watch extends WatchPlace {
   /** Monotonic: since when it stands, but for the moments in which it is asked for again. */
   standsSinceMs: number | undefined;
   hasFailed: boolean;
+  /** Others no longer wait for this reference, until it is heard again. */
+  isGivenUp: boolean;
 }
 
 // A watch that stands again tells at once what was missed.
@@ -69,6 +71,8 @@ export class HeldChanges {
   /** Monotonic: when the holding began. */
   #beganMs = 0;
   #sinceMs: number | undefined;
+  /** For how long somebody was heard while changes waited. */
+  #besideMs = 0;
   /** Ends the look for what is lost. */
   #looking: AbortController | undefined;
   #isSettling = false;
@@ -85,7 +89,13 @@ export class HeldChanges {
   }
 
   track(place: WatchPlace): HeldWatch {
-    const watch: Watch = { ...place, deafSinceMs: undefined, standsSinceMs: undefined, hasFailed: false };
+    const watch: Watch = {
+      ...place,
+      deafSinceMs: undefined,
+      standsSinceMs: undefined,
+      hasFailed: false,
+      isGivenUp: false,
+    };
     this.#watches.add(watch);
     return {
       opening: () => this.#opening(watch),
@@ -120,7 +130,7 @@ export class HeldChanges {
     if (!this.#isWaitedFor(watch)) return;
     const provenAtMs = this.#options.provenAtMs();
     if (provenAtMs !== undefined) this.#sinceMs = Math.min(provenAtMs, this.#sinceMs ?? provenAtMs);
-    if (!this.#isHolding) this.#beganMs = this.#nowMs;
+    if (!this.#isHolding) [this.#beganMs, this.#besideMs] = [this.#nowMs, 0];
     this.#isHolding = true;
     if (this.#looking === undefined && (watch.hasFailed || watch.what === "read")) void this.#lookForLost();
   }
@@ -135,6 +145,7 @@ export class HeldChanges {
     const mayBeLate = watch.hasFailed || this.#nowMs - (watch.deafSinceMs ?? this.#nowMs) >= settleMs;
     watch.deafSinceMs = undefined;
     watch.hasFailed = false;
+    watch.isGivenUp = false;
     watch.standsSinceMs ??= this.#nowMs;
     if (mayBeLate) void this.#settle();
     else this.#endUnlessSettling();
@@ -171,27 +182,44 @@ export class HeldChanges {
   }
 
   async #lookForLost(): Promise<void> {
-    const { clock, signal, lostChanged } = this.#options;
+    const { clock, signal } = this.#options;
     this.#looking = new AbortController();
     const stop = AbortSignal.any([signal, this.#looking.signal]);
     while (!stop.aborted) {
       await clock.sleep(settleMs, stop);
       if (stop.aborted) return;
-      const lost = this.#newlyLost();
-      for (const namespace of lost) this.lost.add(namespace);
-      if (lost.length > 0) lostChanged();
-      if (!this.#isOneWaitedFor) this.#endUnlessSettling();
+      const isHeard = this.#isSomebodyHeard;
+      if (isHeard) this.#besideMs += settleMs;
+      if (isHeard && this.#besideMs >= lostMs) this.#giveUp();
+      else if (!this.#isOneWaitedFor) this.#endUnlessSettling();
     }
   }
 
-  /** None while nobody is heard: it is the API server then that is away. */
-  #newlyLost(): readonly string[] {
-    const sinceMs = this.#nowMs - lostMs;
-    const own = [...this.#watches].filter(({ what }) => what === "own");
-    const namespaces = new Set(own.flatMap(({ namespace }) => namespace ?? []));
-    if (![...namespaces].some((namespace) => this.#isHeardSince(namespace, sinceMs))) return [];
-    const due = own.filter(({ deafSinceMs }) => (deafSinceMs ?? Infinity) <= sinceMs);
-    return due.flatMap(({ namespace }) => (namespace === undefined || this.lost.has(namespace) ? [] : [namespace]));
+  /** Ends the holding, whoever comes and goes: without those that are not heard now, or were not a moment ago. */
+  #giveUp(): void {
+    const deaf = [...this.#watches].filter((watch) => !this.#isSettled(watch));
+    const own = deaf.flatMap(({ what, namespace = "" }) => (what === "own" ? [namespace] : []));
+    const lost = own.filter((namespace) => namespace !== "" && !this.lost.has(namespace));
+    for (const namespace of lost) this.lost.add(namespace);
+    for (const watch of deaf) watch.isGivenUp = watch.what !== "own";
+    if (lost.length > 0) this.#options.lostChanged();
+    // Watches that come and go would put off the end for ever.
+    this.#settling += 1;
+    this.#isSettling = false;
+    this.#endUnlessSettling();
+  }
+
+  #isSettled({ deafSinceMs, standsSinceMs = Number.POSITIVE_INFINITY }: Watch): boolean {
+    return deafSinceMs === undefined && this.#nowMs - standsSinceMs >= settleMs;
+  }
+
+  /** False while the API server is away: nobody is lost then. */
+  get #isSomebodyHeard(): boolean {
+    const own = Map.groupBy(
+      [...this.#watches].filter(({ what }) => what === "own"),
+      ({ namespace }) => namespace,
+    );
+    return [...own.values()].some((watches) => watches.every((watch) => this.#isSettled(watch)));
   }
 
   /** True when the watches of a namespace's Profiles and Groups have stood from then on. */
@@ -204,10 +232,9 @@ export class HeldChanges {
     return [...this.#watches].some((watch) => this.#isWaitedFor(watch));
   }
 
-  #isWaitedFor({ namespace, what, deafSinceMs, hasFailed }: Watch): boolean {
-    if (deafSinceMs === undefined || (namespace !== undefined && this.lost.has(namespace))) return false;
-    if (what === "own") return true;
-    if (hasFailed) return this.#nowMs - Math.max(deafSinceMs, this.#ownStandSinceMs) < lostMs;
+  #isWaitedFor({ namespace, what, deafSinceMs, hasFailed, isGivenUp }: Watch): boolean {
+    if (deafSinceMs === undefined || isGivenUp || (namespace !== undefined && this.lost.has(namespace))) return false;
+    if (what === "own" || hasFailed) return true;
     // Whoever changes a ConfigMap all the time has nobody else wait for longer.
     const beganMs = this.#isHolding ? this.#beganMs : this.#nowMs;
     return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < settleMs;

@@ -12,7 +12,8 @@ let clock: FakeClock;
 let released: string[];
 let lost: string[];
 let held: HeldChanges;
-let watchOf: (key: string) => HeldWatch;
+let tracked: Map<string, HeldWatch>;
+const watchOf = (key: string) => tracked.get(key) ?? expect.fail(`no watch ${key}`);
 beforeEach(() => {
   clock = new FakeClock();
   [released, lost] = [[], []];
@@ -23,8 +24,7 @@ beforeEach(() => {
     release: (names) => void released.push(...names.map(({ namespace }) => namespace)),
     lostChanged: () => void lost.push([...held.lost].join()),
   });
-  const tracked = new Map(watches.map(({ key, namespace }) => [key, held.track({ namespace, what: "own" })]));
-  watchOf = (key) => tracked.get(key) ?? expect.fail(`no watch ${key}`);
+  tracked = new Map(watches.map(({ key, namespace }) => [key, held.track({ namespace, what: "own" })]));
   for (const { key } of watches) watchOf(key).opened();
 });
 
@@ -72,5 +72,41 @@ describe("a namespace that is not heard of", () => {
     await clock.advance(120_000);
     expect([offered(), lost]).toEqual([["north", "south"], []]);
     expect(clock.sleeping).toBe(0);
+  });
+
+  it("is lost after a minute though the other one is cut off again and again", async () => {
+    await clock.advance(60_000);
+    watchOf("Group/south").failed(false);
+    expect(offered()).toEqual([]);
+    for (let turn = 0; turn < 3; turn++) {
+      await clock.advance(24_000);
+      watchOf("Group/north").failed(false);
+      await clock.advance(800);
+      watchOf("Group/north").opened();
+    }
+    await clock.advance(2_000);
+    expect([lost, released]).toEqual([["south"], ["north"]]);
+  });
+
+  it("changes with another such one, and nobody waits for the two for longer than a minute", async () => {
+    await clock.advance(60_000);
+    for (const key of ["Profile/east", "Group/east"]) {
+      const east = held.track({ namespace: "east", what: "own" });
+      east.opened();
+      tracked.set(key, east);
+    }
+    watchOf("Group/south").failed(false);
+    expect(offered()).toEqual([]);
+    for (let turn = 0; turn < 2; turn++) {
+      await clock.advance(28_000);
+      watchOf("Group/east").failed(false);
+      await clock.advance(2_000);
+      watchOf("Group/south").opened();
+      await clock.advance(28_000);
+      watchOf("Group/south").failed(false);
+      await clock.advance(2_000);
+      watchOf("Group/east").opened();
+    }
+    expect(released).toContain("north");
   });
 });
