@@ -8,7 +8,7 @@
 
 import type { GroupDocument } from "../model/documents.ts";
 import { expressionText } from "../model/expression.ts";
-import type { GroupSpec } from "../model/group.ts";
+import type { GroupSpec, GroupState } from "../model/group.ts";
 import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../model/source.ts";
 import type { Finding, SyncState } from "./conditions.ts";
 import { permitted } from "./tenancy.ts";
@@ -127,8 +127,27 @@ export function groupStandIn(given: KnownGroup): GroupDocument | undefined {
   if (isRefused && stored !== undefined) return { ...stored, refused: true, ...(lastGood && { outdated: true }) };
   const { spec } = object === undefined ? {} : permitted(object.spec, id.namespace, adminNamespace);
   if (object === undefined || spec === undefined) return undefined;
-  if (lastGood !== undefined && isSameButMetadata(lastGood.spec, spec)) return { ...lastGood, outdated: true };
-  return { ...toDocument({ ...object, spec: { ...spec, metadata: {} } }), refused: true };
+  return acceptedStandIn({ ...object, spec }, stored, lastGood);
+}
+
+function acceptedStandIn(
+  object: GroupObject,
+  stored: GroupDocument | undefined,
+  lastGood: GroupDocument | undefined,
+): GroupDocument | undefined {
+  const { flaw, oldProfile } = stateBefore(stored, object);
+  const before = { ...(flaw !== undefined && { flaw }), ...(oldProfile && { oldProfile }) };
+  const served = oldProfile === undefined ? lastGood : undefined;
+  if (isSameButMetadata(object.spec, served?.spec)) return served && { ...served, ...before, outdated: true };
+  return { ...toDocument({ ...object, spec: { ...object.spec, metadata: {} } }), ...before, refused: true };
+}
+
+/** What was found of a Group before, with the same Profile: it counts until a look finds something else. */
+export function stateBefore(
+  stored: GroupDocument | undefined,
+  { uid, spec }: Pick<GroupDocument, "uid" | "spec">,
+): Pick<GroupState, "flaw" | "oldProfile"> {
+  return stored?.uid === uid && stored.spec.profile === spec.profile ? stored : {};
 }
 
 /**
@@ -151,9 +170,9 @@ const hiddenText =
   "spec.selector.matchExpressions: the API server had expressions of this version and shows none: " +
   "apply the CRDs of this version of davit; if the Group has none any more, apply it with another change";
 
-function isSameButMetadata(a: GroupSpec, b: GroupSpec): boolean {
+function isSameButMetadata(a: GroupSpec, b: GroupSpec | undefined): boolean {
   const own = ({ priority, hold, args = [] }: GroupSpec) => JSON.stringify([priority, hold, args]);
-  return leadsAlike(a, b) && own(a) === own(b);
+  return b !== undefined && leadsAlike(a, b) && own(a) === own(b);
 }
 
 /** The last accepted version of the Group with this uid: one of its name that is gone has nothing to say any more. */

@@ -1,14 +1,17 @@
 /**
  * Groups of Profiles that install, for which a part of the Profile fails whatever their machines ask: those wait for all
- * parts. A verdict stays until the Profile or the Group changes, so looking at everything again costs nothing.
+ * parts. A verdict stays until the Profile or the Group changes, so looking at everything again costs nothing. Where a step
+ * has no time to look, a flaw that is stored stays until a later step has.
  */
 
 import type { ProfileContent } from "../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 import type { RenderBudget } from "../render/template-limits.ts";
 import { ByProfile } from "./by-profile.ts";
-import { isSameGiven, type Looks, type PairLooks, withinBudget } from "./pair-looks.ts";
-import type { Lack, Renderable } from "./profile-needs.ts";
+import { byKey } from "./names.ts";
+import { lackText } from "./pair-findings.ts";
+import { foundBy, isSameGiven, type Looks, type PairLooks } from "./pair-looks.ts";
+import type { Renderable } from "./profile-needs.ts";
 
 export interface FlawsOptions {
   readonly view: () => Pick<SourceView, "get">;
@@ -16,11 +19,12 @@ export interface FlawsOptions {
   readonly looks: PairLooks;
 }
 
-interface Verdict {
+export interface Verdict {
   readonly id: ObjectName;
-  readonly looks: Looks;
-  readonly spec: Renderable;
-  readonly lack: Lack | undefined;
+  /** What fails; undefined if nothing does. */
+  readonly flaw: string | undefined;
+  /** What it is about; undefined where a step had no time to look: the flaw is of an earlier look. */
+  readonly about?: { readonly looks: Looks; readonly spec: Renderable };
 }
 
 /** The budget of each way to look. */
@@ -34,50 +38,58 @@ export class Flaws {
     this.#options = options;
   }
 
-  /** What fails for a Group, if its Profile installs; undefined also if finding it takes too long here. */
+  /**
+   * What fails for a Group, if its Profile installs.
+   * @param given `flaw` is of an earlier look: it stays if looking takes too long here.
+   */
   of(
     profile: ObjectName,
     id: ObjectName,
-    given: { looks?: Looks | undefined; spec: Renderable },
+    given: { looks?: Looks | undefined; spec: Renderable; flaw: string | undefined },
     budgets: FlawBudgets,
-  ) {
-    const { looks, spec } = given;
+  ): Verdict | undefined {
+    const { looks, spec, flaw } = given;
     if (looks?.names.isInstall !== true) {
       this.forget(profile, id);
       return undefined;
     }
     const known = this.#verdicts.get(profile, id);
-    if (known?.looks === looks && isSameForAll(known.spec, spec)) return known.lack;
-    const lacks = foundBy("names", looks, spec, budgets) ?? [];
-    const found = lacks.length > 0 ? lacks : foundBy("renders", looks, spec, budgets);
-    const lack = found?.[0];
-    this.#verdicts.note(profile, id, found && { id, looks, spec, lack });
-    return lack;
+    if (known?.about?.looks === looks && isSameForAll(known.about.spec, spec)) return known;
+    const lacks = foundBy((way) => looks[way].lacks(spec, budgets[way]));
+    const earlier = flaw === undefined ? undefined : { id, flaw };
+    const verdict =
+      lacks === undefined ? earlier : { id, flaw: lacks[0] && lackText(lacks[0]), about: { looks, spec } };
+    this.#verdicts.note(profile, id, verdict);
+    return verdict;
   }
 
   forget(profile: ObjectName, id: ObjectName): void {
     this.#verdicts.note(profile, id, undefined);
   }
 
-  /** The Groups whose verdict changes with new content of their Profile. */
+  /** The Groups whose verdict changes with new content of their Profile. Looks at those with a flaw first. */
   changedBy(profile: ObjectName, content: ProfileContent, budgets: FlawBudgets): readonly ObjectName[] {
-    const flawed = this.#verdicts.of(profile).filter(({ lack }) => lack !== undefined);
+    const flawed = this.#verdicts.of(profile).filter(({ flaw }) => flaw !== undefined);
     const looks = this.#options.looks.atContent(profile, content);
-    if (!looks.names.isInstall) return flawed.map(({ id }) => id);
-    const before = new Set(flawed.map(({ id }) => objectKey(id)));
-    return [...this.#options.groupsOf(profile)].filter((name) => {
+    const names = flawed.map(({ id }) => id);
+    if (!looks.names.isInstall) return names;
+    const before = new Map(flawed.map(({ id, flaw }) => [objectKey(id), flaw]));
+    return [...byKey([...names, ...this.#options.groupsOf(profile)]).values()].filter((name) => {
       const spec = this.#options.view().get("Group", name.namespace, name.name)?.spec;
-      const lack = spec && this.of(profile, name, { looks, spec }, budgets);
-      return (lack !== undefined) !== before.has(objectKey(name));
+      const flaw = before.get(objectKey(name));
+      const verdict =
+        spec?.profile === profile.name ? this.of(profile, name, { looks, spec, flaw }, budgets) : undefined;
+      return (verdict?.flaw === undefined) !== (flaw === undefined) || isOpen(verdict);
     });
   }
 }
 
-function foundBy(way: keyof Looks, looks: Looks, spec: Renderable, budgets: FlawBudgets): readonly Lack[] | undefined {
-  return withinBudget(() => looks[way].lacks(spec, budgets[way]));
+/** True where no step had time to look at the newest versions: a flaw of an earlier look counts. */
+export function isOpen(verdict: { readonly about?: unknown } | undefined): boolean {
+  return verdict !== undefined && verdict.about === undefined;
 }
 
 /** The selector's labels are variables, too. */
-function isSameForAll(a: Renderable, b: Renderable): boolean {
+export function isSameForAll(a: Renderable, b: Renderable): boolean {
   return a === b || (isSameGiven(a, b) && JSON.stringify(a.selector) === JSON.stringify(b.selector));
 }

@@ -59,7 +59,8 @@ export function takesOthers(before: SelectorSpec, spec: SelectorSpec): boolean {
 
 /** The spec by which a Group had its Profile; undefined if it had none. */
 export function hadSpec(stored: GroupDocument): GroupSpec | undefined {
-  return stored.oldProfile?.had === undefined ? lastAccepted(stored)?.spec : stored.spec;
+  if (stored.oldProfile === undefined) return lastAccepted(stored)?.spec;
+  return stored.oldProfile.had && stored.spec;
 }
 
 /** The selector of the machines that got this Profile from this Group. */

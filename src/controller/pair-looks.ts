@@ -122,6 +122,17 @@ export function withinBudget<Result>(look: () => Result): Result | undefined {
   }
 }
 
+/**
+ * What the first way finds that finds anything. Undefined if a way takes too long here and no other finds anything:
+ * nothing is known then.
+ */
+export function foundBy(look: (way: keyof Looks) => readonly Lack[]): readonly Lack[] | undefined {
+  const byNames = withinBudget(() => look("names"));
+  if (byNames !== undefined && byNames.length > 0) return byNames;
+  const byRenders = withinBudget(() => look("renders"));
+  return byRenders?.length === 0 ? byNames : byRenders;
+}
+
 export function isSameGiven(a: Renderable, b: Renderable): boolean {
   const text = ({ metadata, args = [] }: Renderable) => JSON.stringify([metadata, args]);
   return text(a) === text(b);

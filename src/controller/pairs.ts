@@ -15,12 +15,13 @@ import { RenderBudget } from "../render/template-limits.ts";
 import { ByProfile } from "./by-profile.ts";
 import type { Finding, Outcome, SyncState } from "./conditions.ts";
 import type { Documents } from "./documents.ts";
-import { type GroupDraft, lastAccepted } from "./draft-group.ts";
-import { Flaws } from "./flaws.ts";
+import { type GroupDraft, lastAccepted, stateBefore } from "./draft-group.ts";
+import { Flaws, isOpen, isSameForAll } from "./flaws.ts";
 import { addTo, byKey } from "./names.ts";
 import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
 import { harmFinding, keptFinding, lackText, lateFinding, profileFindings } from "./pair-findings.ts";
 import {
+  foundBy,
   isSameGiven,
   type Look,
   type Looks,
@@ -49,7 +50,29 @@ interface PairedGroup {
   readonly document: GroupDocument | undefined;
 }
 
+/** Newer metadata of a Group, the older ones instead, and what uses them. */
+interface Metadata {
+  readonly looks: Looks;
+  readonly spec: GroupDocument["spec"];
+  readonly older: Renderable;
+}
+
+/** A Group that keeps older metadata. */
+interface Kept {
+  readonly id: ObjectName;
+  readonly document: GroupDocument;
+  readonly flaw: string;
+  /** Undefined where no step had time to look, as `lack`: the flaw is of an earlier look. */
+  readonly about?: Metadata;
+  readonly lack?: Lack | undefined;
+}
+
 type Settled = Pick<PairedGroup, "draft" | "document">;
+
+interface Shown extends PairedGroup {
+  readonly draft: GroupDraft;
+  readonly document: GroupDocument;
+}
 
 // Some 50 ms: everybody waits meanwhile. The trials do the rest.
 const profileWork = 1_000_000;
@@ -80,9 +103,11 @@ export class Pairs {
   /** Groups for which the newest version of their Profile is not taken over, and what it would cost them. */
   readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
   /** Groups with metadata of an older version. */
-  readonly #kept = new ByProfile<ObjectName>();
+  readonly #kept = new ByProfile<Kept>();
   /** The budget for rendering Groups of this step: all of them may be new at once. */
   #groupRenders = budgets(profileWork);
+  /** Groups with a stored flaw that this step had no time to look at. */
+  #open: ObjectName[] = [];
 
   constructor(options: PairsOptions) {
     this.#options = options;
@@ -91,12 +116,21 @@ export class Pairs {
     this.#older = new OlderProfiles(options.documents);
   }
 
+  /**
+   * The Groups to look at again after this step: it kept their stored flaws, for want of time. One that takes longer
+   * than a step has waits for the next change or resync, so this ends.
+   */
+  get open(): readonly ObjectName[] {
+    return this.#open;
+  }
+
   /** Begins a step. Adds what must change in the same step: Groups to their Profile, and the Profile to a Group. */
   addBound(names: ReadonlyMap<string, ObjectName>, add: (name: ObjectName) => void): void {
     this.#groupRenders = budgets(profileWork);
+    this.#open = [];
     // Those that are added are looked at as well.
     for (const name of names.values()) {
-      if (name.kind === "Profile") for (const group of this.#kept.of(name)) add(group);
+      if (name.kind === "Profile") for (const { id } of this.#kept.of(name)) add(id);
       if (name.kind !== "Group") continue;
       const profile = this.#profileOf(name);
       if (profile !== undefined && this.#harmed.has(objectKey(profile))) add(profile);
@@ -143,22 +177,34 @@ export class Pairs {
     if (draft === undefined || document === undefined) return { draft, document };
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
     const looks = this.#looks.atNewest(profile, contents);
-    const kept = document.refused === true ? undefined : this.#keep(pair, document, looks);
-    const settled = kept?.document ?? document;
-    this.#kept.note(profile, id, kept && id);
-    const budgets = { names: new RenderBudget(groupWork), renders: this.#groupRenders.newer };
-    const flaw = this.#flaws.of(profile, id, { looks, spec: settled.spec }, budgets);
-    const findings = [...draft.findings, ...this.#findings(profile, id, kept?.lack)];
+    const { settled, flaw, lack } = this.#found({ ...pair, draft, document }, profile, looks);
+    const findings = [...draft.findings, ...this.#findings(profile, id, lack)];
     const oldProfile = this.#older.lateness(id, document, stored);
     if (oldProfile !== undefined) {
       const late = { ...draft, sync: "notServed" as const, findings: [...findings, lateFinding(profile)] };
-      return { document: { ...settled, refused: true, oldProfile }, draft: late };
+      return { document: asFlawed({ ...settled, refused: true, oldProfile }, flaw), draft: late };
     }
-    const sync = kept !== undefined && draft.sync === "synced" ? "servingLastGood" : draft.sync;
+    const sync = settled !== document && draft.sync === "synced" ? "servingLastGood" : draft.sync;
     return {
-      document: asFlawed(settled, kept?.lack ?? flaw),
+      document: asFlawed(settled, flaw),
       draft: { ...draft, sync: looks?.names.isInstall === true ? syncOfInstall(sync) : sync, findings },
     };
+  }
+
+  /** What a Group keeps of its older metadata, and what fails. */
+  #found(pair: Shown, profile: ObjectName, looks: Looks | undefined) {
+    const { id, stored, draft, document } = pair;
+    const { isUnused } = this.#groupRenders.newer;
+    const kept = document.refused === true ? undefined : this.#keep(profile, pair, document, looks);
+    this.#kept.note(profile, id, kept);
+    const settled = kept?.document ?? document;
+    const before = stateBefore(stored, document).flaw;
+    const budgets = { names: new RenderBudget(groupWork), renders: this.#groupRenders.newer };
+    const verdict = this.#flaws.of(profile, id, { looks, spec: settled.spec, flaw: before }, budgets);
+    if (!isUnused && (isOpen(verdict) || isOpen(kept))) this.#open.push(id);
+    // A refused version decides nothing, nor does a Profile that is gone.
+    const stays = draft.refusal !== undefined || looks === undefined ? before : undefined;
+    return { settled, flaw: kept?.flaw ?? verdict?.flaw ?? stays, lack: kept?.lack };
   }
 
   #findings(profile: ObjectName, id: ObjectName, kept: Lack | undefined): readonly Finding[] {
@@ -218,24 +264,50 @@ export class Pairs {
   }
 
   /** The document with older metadata, where the newer one loses a config; undefined where it does not. */
-  #keep({ stored }: PairedGroup, document: GroupDocument, looks: Looks | undefined) {
+  #keep(
+    profile: ObjectName,
+    { id, stored }: PairedGroup,
+    document: GroupDocument,
+    looks: Looks | undefined,
+  ): Kept | undefined {
     const before = stored?.uid === document.uid ? lastAccepted(stored)?.spec : undefined;
     const { spec } = document;
     if (looks === undefined || before === undefined || before.profile !== spec.profile) return undefined;
     if (isSameGiven(before, spec) || takesOthers(before, spec)) return undefined;
     const older = mixed(spec, before);
-    const lack =
-      lostBy(looks.names, spec, older, budgets(groupWork)) ?? lostBy(looks.renders, spec, older, this.#groupRenders);
-    if (lack === undefined) return undefined;
+    const about = { looks, spec, older };
+    const lost = this.#lost(this.#kept.get(profile, id), about);
+    const flaw = lost === undefined ? stateBefore(stored, document).flaw : lost[0] && lackText(lost[0]);
+    if (flaw === undefined) return undefined;
     // A Group that was held stays held, as with a refused version.
     const hold = spec.hold || before.hold;
     const kept: GroupDocument = { ...document, spec: { ...older, hold }, outdated: true };
-    return { document: kept, lack };
+    return { id, document: kept, flaw, ...(lost && { about, lack: lost[0] }) };
+  }
+
+  /** What newer metadata loses; undefined if this step has no time to look. */
+  #lost(known: Kept | undefined, about: Metadata): readonly Lack[] | undefined {
+    if (known?.lack !== undefined && isSameMetadata(known.about, about)) return [known.lack];
+    const { looks, spec, older } = about;
+    const works = { names: budgets(groupWork), renders: this.#groupRenders };
+    return foundBy((way) => lostBy(looks[way], spec, older, works[way]));
   }
 }
 
-function asFlawed(document: GroupDocument, lack: Lack | undefined): GroupDocument {
-  return lack === undefined ? document : { ...document, outdated: true, flaw: lackText(lack) };
+/** The time of a step may not be enough for all: a flaw that was seen before must not go unseen. */
+export function flawedFirst<Pair extends Pick<PairedGroup, "stored">>(pairs: readonly Pair[]): readonly Pair[] {
+  const rank = ({ stored }: Pair) => (stored?.flaw === undefined ? 1 : 0);
+  return pairs.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function isSameMetadata(a: Metadata | undefined, b: Metadata): boolean {
+  return a?.looks === b.looks && isSameForAll(a.spec, b.spec) && isSameForAll(a.older, b.older);
+}
+
+function asFlawed(document: GroupDocument, flaw: string | undefined): GroupDocument {
+  if (flaw === undefined) return document;
+  // A refused version with `outdated` would count as one that was accepted.
+  return { ...document, ...(document.refused !== true && { outdated: true }), flaw };
 }
 
 /** An older version installs no machine. */
@@ -247,12 +319,10 @@ function budgets(work: number): Budgets {
   return { newer: new RenderBudget(work), older: new RenderBudget(work) };
 }
 
-/** What a Group loses by newer metadata; undefined as well where that takes too long here. */
-function lostBy(look: Look, next: Renderable, before: Renderable, { newer, older }: Budgets): Lack | undefined {
-  return withinBudget(() => {
-    const lacks = look.lacks(next, newer);
-    return lacks.length === 0 ? undefined : without(lacks, partsOf(look.lacks(before, older)))[0];
-  });
+/** What a Group loses by newer metadata. @throws {TooLongHere} */
+function lostBy(look: Look, next: Renderable, before: Renderable, { newer, older }: Budgets): readonly Lack[] {
+  const lacks = look.lacks(next, newer);
+  return lacks.length === 0 ? [] : without(lacks, partsOf(look.lacks(before, older)));
 }
 
 /** A newer spec with what an older one gives to templates. */

@@ -17,7 +17,7 @@ import { draftGroup, type GroupDraft, groupStandIn, type KnownGroup } from "./dr
 import { Faults } from "./faults.ts";
 import { HiddenMachines } from "./hidden-machines.ts";
 import { addTo, byKey, groupName, isGroup, twinOf, withoutThose } from "./names.ts";
-import { Pairs } from "./pairs.ts";
+import { flawedFirst, Pairs } from "./pairs.ts";
 import { profileOutcome, profileStanding } from "./profile-outcome.ts";
 import { Ranking } from "./ranking.ts";
 import { groupChanges, reconcileGroup, withTie } from "./reconcile-group.ts";
@@ -198,13 +198,13 @@ export class Planner {
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values())
       if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
-    for (const group of groups) this.#planGroup(group, draft);
+    for (const group of flawedFirst(groups)) this.#planGroup(group, draft);
     const tombstones = [...tombstoneWrites(draft.passings, this.#tombstoneOptions), ...draft.tombstones];
     return {
       planned: draft.planned.map((planned) => this.#withUid(planned)),
       writes: [...tombstones, ...draft.changes],
       moved: tombstones.map(({ namespace }) => namespace),
-      alsoLookAt: withoutThose(draft.alsoLookAt, draft.names),
+      alsoLookAt: [...withoutThose(draft.alsoLookAt, draft.names), ...this.#pairs.open],
       recount: withoutThose(draft.recount, draft.names),
     };
   }

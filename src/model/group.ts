@@ -73,7 +73,7 @@ export interface GroupState {
   readonly tied?: boolean;
   /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
   readonly outdated?: true;
-  /** For a person: what of its Profile fails with the Group's newest version. Only with `outdated`. */
+  /** For a person: what of its Profile fails with the Group's newest version, with `outdated` or `refused`. */
   readonly flaw?: string;
   /** It names no machine, and an unreadable Group may name one: an Install waits. */
   readonly doubted?: true;

@@ -85,6 +85,11 @@ export class RenderBudget {
     return this.#granted < RenderBudget.maxWork;
   }
 
+  /** True as long as nothing was counted. */
+  get isUnused(): boolean {
+    return this.#work === 0;
+  }
+
   /** Counts a block entered or a round of a loop. */
   step(): void {
     this.#steps++;

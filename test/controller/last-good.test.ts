@@ -202,6 +202,7 @@ describe("while the newest version of a Group is refused", () => {
   it("and is repaired to what it was, all is as it was", async () => {
     refuse({ selector: other });
     await expect.poll(() => under.boots(other)).toBe("refused");
+    await told("Group/node1", "Refused");
     await repair({});
     expect(boots).toEqual(["kernel /assets/wipe", "refused", "kernel /assets/wipe"]);
     await expect.poll(() => under.boots(other)).toBe("kernel /assets/wipe-all");

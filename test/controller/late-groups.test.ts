@@ -14,12 +14,19 @@ const disk = (root: string): Partial<ProfileSpec> => ({ boot: { ...kernelBoot, a
 const name = (group: string) => ({ kind: "Group", namespace: "default", name: group }) as const satisfies OwnName;
 
 let under: ControllerUnderTest;
+/** davit fails on Groups with the argument "odd". */
+let isFailing: boolean;
 /** What the machines got of the Group from the start, and of the one that came later. */
 let first: readonly string[];
 let later: readonly string[];
 
 beforeEach(async () => {
-  under = await ControllerUnderTest.start({ checkTemplate: parseTemplate });
+  isFailing = false;
+  const checkTemplate = (text: string) => {
+    if (isFailing && text === "odd") throw new Error("a mistake of davit");
+    return parseTemplate(text);
+  };
+  under = await ControllerUnderTest.start({ checkTemplate });
   under.source.put(profileObject(installs), group("first"));
   under.source.tellListed();
   await under.synced;
@@ -157,5 +164,37 @@ describe("a Group that comes later than the version of its Profile that is serve
     await under.clock.advance(70_000);
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     expectNoInstall();
+  });
+
+  it("waits on when it was refused once and davit fails on it, and gets what follows", async () => {
+    await keepOld();
+    const odd = group("later", { ...root, args: ["odd"] });
+    under.source.put(odd).tellChanged(name("later"));
+    await told("Group/later", "ProfileOutdated");
+    under.source.refuse(name("later"), "a mistake", { standIns: [odd.spec] }).tellChanged(name("later"));
+    await told("Group/later", "Refused");
+    isFailing = true;
+    under.source.refuse(name("later"), undefined).tellChanged(name("later"));
+    await expect.poll(() => under.statuses.conditions("Group/later").Synced).toBe("False InternalError");
+    expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
+    isFailing = false;
+    under.source.tellChanged(name("later"));
+    await told("Group/later", "ProfileOutdated");
+    under.source.put(group("first", root)).tellChanged(name("first"));
+    await told("Group/later", "Ready");
+    expect(later.at(-1)).toContain("root=/dev/sda1");
+    expect(later.filter((text) => text.includes("install_dev"))).toEqual([]);
+  });
+
+  it("does not keep its Profile's newest version back once it was refused", async () => {
+    await keepOld();
+    under.source.put(group("later")).tellChanged(name("later"));
+    await told("Group/later", "ProfileOutdated");
+    under.source.refuse(name("later"), "a mistake", { standIns: [group("later").spec] }).tellChanged(name("later"));
+    await told("Group/later", "Refused");
+    under.source.refuse(name("later"), undefined);
+    under.source.put(group("first", root)).tellChanged(name("later"), name("first"));
+    await expect.poll(() => first.at(-1)).toContain("root=/dev/sda1");
+    expect(later.filter((text) => text.includes("install_dev"))).toEqual([]);
   });
 });
