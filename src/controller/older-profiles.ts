@@ -8,6 +8,7 @@ import type { GroupSpec, GroupState, SelectorSpec } from "../model/group.ts";
 import { implies, selectionOf } from "../model/implication.ts";
 import { type ObjectName, objectKey } from "../model/source.ts";
 import { ByProfile } from "./by-profile.ts";
+import type { Outcome } from "./conditions.ts";
 import type { Documents } from "./documents.ts";
 import { lastAccepted } from "./draft-group.ts";
 
@@ -21,9 +22,13 @@ export class OlderProfiles {
     this.#documents = documents;
   }
 
-  /** @param isOlder undefined keeps what is known. */
-  note(profile: ObjectName, isOlder: boolean | undefined): void {
-    if (isOlder !== undefined) this.#isOlder.set(objectKey(profile), isOlder);
+  /** @param outcome what became of the Profile; `isOlder` undefined keeps what is known. */
+  note(profile: ObjectName, { isOlder, status }: Pick<Outcome, "isOlder" | "status">): void {
+    const key = objectKey(profile);
+    // Of one that is gone the store says the same, unless an older version is still there.
+    const isForgotten = status === undefined && isOlder === false && !this.#isStoredOlder(profile);
+    if (isForgotten) this.#isOlder.delete(key);
+    else if (isOlder !== undefined) this.#isOlder.set(key, isOlder);
   }
 
   /** Why a Group waits; undefined if it had the served version, or if that is the newest. */
@@ -46,9 +51,11 @@ export class OlderProfiles {
   }
 
   #isServedOlder(profile: ObjectName): boolean {
-    const { namespace, name } = profile;
-    const known = this.#isOlder.get(objectKey(profile));
-    return known ?? this.#documents.profile(namespace, name).document?.outdated === true;
+    return this.#isOlder.get(objectKey(profile)) ?? this.#isStoredOlder(profile);
+  }
+
+  #isStoredOlder({ namespace, name }: ObjectName): boolean {
+    return this.#documents.profile(namespace, name).document?.outdated === true;
   }
 }
 

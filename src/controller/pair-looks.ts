@@ -76,6 +76,11 @@ export class PairLooks {
     return looks;
   }
 
+  /** Forgets what is stored of a Profile that no Group may name any more. */
+  forget(profile: ObjectName): void {
+    this.#ofStored.delete(objectKey(profile));
+  }
+
   /** Looks at the step's content of a Profile. The same object for all of its Groups. */
   atContent(profile: ObjectName, content: ProfileContent): Looks {
     const known = this.#ofContents.get(content);

@@ -163,7 +163,8 @@ export class Pairs {
     for (const [group, { name }] of [...(before ?? []), ...(after ?? [])]) {
       if (JSON.stringify(before?.get(group)) !== JSON.stringify(after?.get(group))) addTo(concerned, name);
     }
-    this.#older.note(profile, outcome.isOlder);
+    this.#older.note(profile, outcome);
+    if (outcome.status === undefined) this.#looks.forget(profile);
     return outcome;
   }
 
