@@ -115,7 +115,7 @@ export class KnownTombstones {
 
   #keepsInstall(gone: GoneGroup, group: Group, labels: Labels): boolean {
     if (outranks(gone, group, labels)) return true;
-    // One that became several, or is of an older davit, does not tell how much its Groups asked for.
+    // A merged one, or one of an older davit, does not say how much its Groups asked for.
     if (gone.outcome === undefined && group.priority <= gone.priority && areRankedAlike(gone, group)) return true;
     return mayHaveBarred(gone, group, labels) && gone.outcome !== this.#outcomeOf(group);
   }

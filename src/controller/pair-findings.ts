@@ -15,9 +15,9 @@ function placeText({ field, isOfGroup, at }: Lack): string {
 }
 
 /** What is wrong, and for which Group. */
-function faultText({ reason, variable }: Lack, whom: string): string {
-  if (reason !== "undefinedVariable") return `${renderReasons[reason]}, ${whom}`;
-  return `${variable === undefined ? "a variable" : `the variable "${variable}"`} is not defined ${whom}`;
+function faultText({ reason, variable }: Lack, scope: string): string {
+  if (reason !== "undefinedVariable") return `${renderReasons[reason]}, ${scope}`;
+  return `${variable === undefined ? "a variable" : `the variable "${variable}"`} is not defined ${scope}`;
 }
 
 function cureOf({ reason }: Lack): string {
@@ -38,8 +38,8 @@ export function profileFindings(
     places.set(key, place);
   }
   return [...places.values()].slice(0, maxFindings).map(({ lack, names }) => {
-    const whom = `for Group "${names[0]?.name}"${names.length > 1 ? " and others" : ""}`;
-    return findingOf("Accepted", `${placeText(lack)}: ${faultText(lack, whom)}: ${cureOf(lack)}`, lack);
+    const scope = `for Group "${names[0]?.name}"${names.length > 1 ? " and others" : ""}`;
+    return findingOf("Accepted", `${placeText(lack)}: ${faultText(lack, scope)}: ${cureOf(lack)}`, lack);
   });
 }
 
@@ -75,6 +75,6 @@ export function keptFinding({ name }: ObjectName, lack: Lack): Finding {
 
 function findingOf(type: Finding["type"], message: string, { reason, field, at }: Lack): Finding {
   const place = { field, ...(at && { position: at }) };
-  const told = reason === "undefinedVariable" ? "UndefinedVariable" : "RenderFailed";
-  return { type, reason: told, message, code: reasonCodes[reason], place };
+  const shown = reason === "undefinedVariable" ? "UndefinedVariable" : "RenderFailed";
+  return { type, reason: shown, message, code: reasonCodes[reason], place };
 }

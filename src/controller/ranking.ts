@@ -39,9 +39,9 @@ export interface Affected {
 }
 
 /**
- * How many Groups are compared: for the standing of one, at least and at most, and in a step for all standings, and again
- * for all whom its changes may hit. A step of 256 names has enough for each of them; what a larger one leaves open is
- * looked at with the resync, which takes as many.
+ * How many Groups are compared: for the standing of one, at least and at most, and in a step for all standings, and
+ * again for all Groups that its changes may hit. A step of 256 names has enough for each of them; what a larger one leaves
+ * open is looked at with the resync, which takes as many.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 
@@ -53,7 +53,7 @@ export class Ranking {
   readonly #index = new SelectorIndex<Group>();
   /** Groups that came, went or changed, one for each selector and priority. */
   readonly #touched = new Map<string, Group>();
-  /** Who was told to lose, and to whom: ids. */
+  /** Groups that lose a machine, and the winner of each: ids. */
   readonly #losses = new Losses();
   /** Who lost to Groups that went or changed. */
   readonly #freed = new Set<string>();

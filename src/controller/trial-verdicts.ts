@@ -10,7 +10,7 @@ import { RenderError, renderReasons } from "../render/render-error.ts";
 import type { TextPosition } from "../render/text-position.ts";
 import { findInYaml } from "../render/yaml.ts";
 
-/** `broken` is answered 500, `refused` is served to whom it is of no use, `advice` works, perhaps not as meant. */
+/** `broken` is answered 500, `refused` is of no use to the program that reads it, `advice` works, perhaps not as meant. */
 export type Severity = "broken" | "refused" | "advice";
 
 export interface Verdict {

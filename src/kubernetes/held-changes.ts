@@ -56,7 +56,7 @@ interface Watch extends WatchPlace {
   isGivenUp: boolean;
 }
 
-// A watch that stands again tells at once what was missed.
+// What a watch missed comes as soon as it stands again.
 const settleMs = 1_000;
 // As long as an Install is served without a sign of the API server.
 const lostMs = 60_000;

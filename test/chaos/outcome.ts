@@ -29,8 +29,9 @@ async function wrongAnswers({ witness, davits, machines, world }: Outcome): Prom
     for (const machine of machines) {
       const { status, body } = await witness.answer(davit, machine, "ipxe");
       const got = /^kernel \S*\/assets\/(\S+)/m.exec(body)?.[1] ?? (/^exit/m.test(body) ? "local" : status);
+      const why = status === 503 ? ` (${body.trim()})` : "";
       const given = givenBy(world, machine.labels);
-      if (!isAnswer(given, got)) wrong.push(`${davit} ${machine.name}: ${got} for ${JSON.stringify(given)}`);
+      if (!isAnswer(given, got)) wrong.push(`${davit} ${machine.name}: ${got}${why} for ${JSON.stringify(given)}`);
     }
   }
   return wrong;
