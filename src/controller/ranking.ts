@@ -40,8 +40,8 @@ export interface Affected {
 
 /**
  * How many Groups are compared: for the standing of one, at least and at most, and in a step for all standings, and
- * again for all Groups that its changes may hit. A step of 256 names has enough for each of them; what a larger one leaves
- * open is looked at with the resync, which takes as many.
+ * again for all Groups that its changes may hit. A step of 256 names has enough for each of them; what a larger one
+ * leaves open is looked at with the resync, which takes as many.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 

@@ -52,6 +52,13 @@ async function keepOld(): Promise<void> {
   await told("Profile/web", "UndefinedVariable");
 }
 
+/** A Group comes while the older version is served. */
+async function comeLater(): Promise<void> {
+  await keepOld();
+  under.source.put(group("later", root)).tellChanged(name("later"));
+  await told("Group/later", "ProfileOutdated");
+}
+
 function expectNoInstall(): void {
   expect(first).toHaveLength(1);
   expect(later.filter((text) => text.includes("install_dev"))).toEqual([]);
@@ -141,9 +148,7 @@ describe("a Group that comes later than the version of its Profile that is serve
   });
 
   it("waits on, also where davit looks at everything again", async () => {
-    await keepOld();
-    under.source.put(group("later", root)).tellChanged(name("later"));
-    await told("Group/later", "ProfileOutdated");
+    await comeLater();
     await under.clock.advance(20 * 60_000);
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     under.source.put(group("later", { ...root, priority: 3 })).tellChanged(name("later"));
@@ -153,9 +158,7 @@ describe("a Group that comes later than the version of its Profile that is serve
   });
 
   it("waits on while its newest version is refused, and after it", async () => {
-    await keepOld();
-    under.source.put(group("later", root)).tellChanged(name("later"));
-    await told("Group/later", "ProfileOutdated");
+    await comeLater();
     under.source.refuse(name("later"), "spec.selector: unknown", { uid: "uid-1", standIns: [undefined] });
     under.source.tellChanged(name("later"));
     await told("Group/later", "Refused");

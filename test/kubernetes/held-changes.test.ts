@@ -159,6 +159,14 @@ describe("with a ConfigMap", () => {
   /** What the machine would get; it must be a state that the objects once had. */
   const shows = () => `${boots()} ${boots() === "local" ? "" : ignitionOfOs()}`.trim();
 
+  /** Notes everything that is shown until a fact holds. */
+  async function watchUntil(seen: Set<string>, fact: () => boolean): Promise<void> {
+    await passTimeUntil(() => {
+      seen.add(shows());
+      return fact();
+    });
+  }
+
   it("it waits with the others while they are not heard", async () => {
     server.delete("ConfigMap", "texts");
     server.put(groupOf("m1", { profileRef: { name: "os" }, ...machine }, { generation: 2 }));
@@ -172,15 +180,9 @@ describe("with a ConfigMap", () => {
     server.put(texts("new"));
     const seen = new Set<string>();
     const triedBefore = tries();
-    await passTimeUntil(() => {
-      seen.add(shows());
-      return tries() >= triedBefore + 3;
-    });
+    await watchUntil(seen, () => tries() >= triedBefore + 3);
     mend();
-    await passTimeUntil(() => {
-      seen.add(shows());
-      return shows() === "local";
-    });
+    await watchUntil(seen, () => shows() === "local");
     expect([...seen]).toEqual(["/assets/wipe undefined", "local"]);
     expect(ignitionOfOs()).toBe("new");
   });
@@ -205,15 +207,9 @@ describe("with a ConfigMap", () => {
     await passTimeUntil(() => tries() >= triedBefore + 2);
     server.put(groupOf("m1", { profileRef: { name: "os" }, ...machine }, { generation: 2 }));
     const seen = new Set<string>();
-    await passTimeUntil(() => {
-      seen.add(shows());
-      return tries() >= triedBefore + 5;
-    });
+    await watchUntil(seen, () => tries() >= triedBefore + 5);
     mend();
-    await passTimeUntil(() => {
-      seen.add(shows());
-      return boots() !== "local";
-    });
+    await watchUntil(seen, () => boots() !== "local");
     expect([...seen]).toEqual(["local", "/assets/wipe new"]);
   });
 

@@ -33,6 +33,14 @@ function offered(): readonly string[] {
   return held.offer([groupIn("north"), groupIn("south")]).now.map(({ namespace }) => namespace);
 }
 
+/** A while, and then a watch is not heard for a moment, or until another one is. */
+async function cutAfter(ms: number, watch: string, back: string, forMs: number): Promise<void> {
+  await clock.advance(ms);
+  watchOf(watch).failed(false);
+  await clock.advance(forMs);
+  watchOf(back).opened();
+}
+
 describe("a namespace that is not heard of", () => {
   it("holds up the other one for a minute, then its own changes alone, until it is heard again", async () => {
     await clock.advance(60_000);
@@ -78,12 +86,7 @@ describe("a namespace that is not heard of", () => {
     await clock.advance(60_000);
     watchOf("Group/south").failed(false);
     expect(offered()).toEqual([]);
-    for (let turn = 0; turn < 3; turn++) {
-      await clock.advance(24_000);
-      watchOf("Group/north").failed(false);
-      await clock.advance(800);
-      watchOf("Group/north").opened();
-    }
+    for (let turn = 0; turn < 3; turn++) await cutAfter(24_000, "Group/north", "Group/north", 800);
     await clock.advance(2_000);
     expect([lost, released]).toEqual([["south"], ["north"]]);
   });
@@ -98,14 +101,8 @@ describe("a namespace that is not heard of", () => {
     watchOf("Group/south").failed(false);
     expect(offered()).toEqual([]);
     for (let turn = 0; turn < 2; turn++) {
-      await clock.advance(28_000);
-      watchOf("Group/east").failed(false);
-      await clock.advance(2_000);
-      watchOf("Group/south").opened();
-      await clock.advance(28_000);
-      watchOf("Group/south").failed(false);
-      await clock.advance(2_000);
-      watchOf("Group/east").opened();
+      await cutAfter(28_000, "Group/east", "Group/south", 2_000);
+      await cutAfter(28_000, "Group/south", "Group/east", 2_000);
     }
     expect(released).toContain("north");
   });
