@@ -27,14 +27,19 @@ async function wrongAnswers({ witness, davits, machines, world }: Outcome): Prom
   const wrong: string[] = [];
   for (const davit of davits) {
     for (const machine of machines) {
-      const { status, body } = await witness.answer(davit, machine, "ipxe");
-      const got = /^kernel \S*\/assets\/(\S+)/m.exec(body)?.[1] ?? (/^exit/m.test(body) ? "local" : status);
-      const why = status === 503 ? ` (${body.trim()})` : "";
       const given = givenBy(world, machine.labels);
+      const { got, why } = gotFrom(await witness.answer(davit, machine, "ipxe"));
       if (!isAnswer(given, got)) wrong.push(`${davit} ${machine.name}: ${got}${why} for ${JSON.stringify(given)}`);
     }
   }
   return wrong;
+}
+
+/** What an answer boots, or its status, with the reason of a 503. */
+function gotFrom({ status, body }: { readonly status: number; readonly body: string }) {
+  const kernel = /^kernel \S*\/assets\/(\S+)/m.exec(body)?.[1];
+  const got = kernel ?? (/^exit/m.test(body) ? "local" : status);
+  return { got, why: status === 503 ? ` (${body.trim()})` : "" };
 }
 
 function isAnswer(given: Given, got: string | number): boolean {
