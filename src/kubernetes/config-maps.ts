@@ -1,7 +1,7 @@
 /**
  * The ConfigMaps that Profiles name. Of all others only the metadata is followed, which tells that one has changed; the
  * content of those that are wanted is read one by one. What could be read once stays until the API server says that it
- * is another, or gone.
+ * is another, or gone; or has not let davit read the other one for a minute.
  */
 
 import type { ConfigMapObject } from "../model/source.ts";
@@ -37,6 +37,8 @@ interface Unread {
 
 // Enough to keep the connections busy; the others wait here, where no time-out runs.
 const maxReads = 12;
+// Rights that are taken away by mistake, or for a moment, come back sooner.
+const forbiddenMs = 60_000;
 
 export class ConfigMaps {
   readonly #context: WatchContext;
@@ -246,10 +248,16 @@ export class ConfigMaps {
     }
     const problem = failureText(error, { verb: "get", resource: resources.ConfigMap, namespace, name });
     log.warn({ namespace, name, problem }, "cannot read a ConfigMap, trying again later");
-    if (error.status === 403 && entry.object === undefined) this.#settleWithout(entry, true);
+    if (error.status === 403 && this.#isLost(entry)) this.#settleWithout(entry, true);
     if (entry.isKnown) this.#unread.get(entry)?.waiting.failed(error.status === 403);
     this.#tried(entry);
     return this.#delays.next();
+  }
+
+  /** True where the version that was read counts no longer, though no other may be read: else no Install would ever. */
+  #isLost(entry: Entry): boolean {
+    const sinceMs = this.#unread.get(entry)?.sinceMs ?? Infinity;
+    return entry.object === undefined || this.#context.clock.monotonicMs() - sinceMs >= forbiddenMs;
   }
 
   #settleWithout(entry: Entry, isForbidden: boolean): void {

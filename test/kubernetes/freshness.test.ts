@@ -114,6 +114,32 @@ it("stays at the change of a ConfigMap while that cannot be read", async () => {
   await until(() => (under.source.provenAtMs ?? 0) >= 30_000);
 });
 
+it("goes on after a minute in which davit may not read a changed ConfigMap, which then counts as not there", async () => {
+  const texts = { kind: "ConfigMap", name: "texts", content: { data: { text: "{}" } } } as const;
+  const reference = { kind: "ConfigMap", namespace: "default", name: "texts" } as const;
+  suite.server.put(texts);
+  suite.server.put(profileOf("web", { ignition: fromConfigMap("texts") }));
+  const under = await followed();
+  const off = suite.server.always(/configmaps\/texts/, answers(403));
+  suite.server.put({ ...texts, content: { data: { text: "{ }" } } });
+  await until(() => suite.server.seen("get", /configmaps\/texts/).length > 1);
+  const stepsUntil = async (isReached: () => boolean) => {
+    while (!isReached()) {
+      suite.server.bookmark();
+      await under.bed.clock.advance(5_000);
+    }
+  };
+  await stepsUntil(() => under.bed.clock.monotonicMs() >= 55_000);
+  expect(under.source.provenAtMs).toBe(0);
+  expect(under.source.view.get("ConfigMap", "default", "texts")?.data.text).toBe("{}");
+  await stepsUntil(() => under.source.view.isForbidden?.(reference) === true);
+  expect(under.source.view.get("ConfigMap", "default", "texts")).toBeUndefined();
+  await stepsUntil(() => (under.source.provenAtMs ?? 0) > 60_000);
+  off();
+  await stepsUntil(() => under.source.view.get("ConfigMap", "default", "texts")?.data.text === "{ }");
+  expect(under.source.view.isForbidden?.(reference)).toBe(false);
+});
+
 it("does not wait for what davit may not read", async () => {
   suite.server.always(/configmaps/, answers(403));
   suite.server.put(groupOf("a"));
