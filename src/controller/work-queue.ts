@@ -4,7 +4,7 @@
  * than `RetryLimit` allows. Bounded by the number of objects: it holds each name once. One worker takes from it.
  */
 
-import { backoffMs, type Clock } from "../lib/clock.ts";
+import { backoffMs, type Clock, earliest } from "../lib/clock.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { RetryLimit } from "./retry-limit.ts";
 
@@ -39,11 +39,6 @@ interface Waiting<Item> {
   readonly sinceMs: number;
   /** Was told together with others: all such names are taken at once. */
   readonly isTold: boolean;
-}
-
-function earliest(...times: readonly (number | undefined)[]): number | undefined {
-  const known = times.filter((time) => time !== undefined);
-  return known.length === 0 ? undefined : Math.min(...known);
 }
 
 // client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
@@ -105,7 +100,7 @@ export class WorkQueue<Item> {
     if (items.length === 0) return;
     const { clock, metrics, name } = this.#options;
     const sinceMs = this.#working?.addedAtMs ?? clock.monotonicMs();
-    this.#failingSinceMs = Math.min(sinceMs, this.#failingSinceMs ?? sinceMs);
+    this.#failingSinceMs = earliest(sinceMs, this.#failingSinceMs);
     const failures = items.reduce((most, item) => Math.max(most, this.#fail(item)), 0);
     const delayMs = Math.max(backoffMs(failures, retryDelays), this.#limit.reserveMs());
     metrics.queueRetries.inc({ name }, items.length);

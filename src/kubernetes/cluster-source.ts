@@ -9,7 +9,7 @@
 
 import { Admission } from "../admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, earliest } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
@@ -101,7 +101,7 @@ export class ClusterSource implements Source {
     if (provenAtMs === undefined) return undefined;
     // What is known to be otherwise by now, and does not show yet.
     const lags = [configMaps.unreadSinceMs(held.lost), held.sinceMs, this.#health.unheardSinceMs(held.lost)];
-    return lags.reduce<number>((sinceMs, lagMs) => Math.min(sinceMs, lagMs ?? sinceMs), provenAtMs);
+    return earliest(provenAtMs, ...lags);
   }
 
   /** Seconds since the API server was last heard, by the watch of Profiles or Groups that has waited longest. */

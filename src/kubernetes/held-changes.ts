@@ -11,7 +11,7 @@
  * cannot be read; what is shown then is not proven until it is read (`watch-health.ts`).
  */
 
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, earliest } from "../lib/clock.ts";
 import { type ObjectName, objectKey } from "../model/source.ts";
 
 export interface HeldChangesOptions {
@@ -128,8 +128,7 @@ export class HeldChanges {
   #opening(watch: Watch): void {
     watch.deafSinceMs ??= this.#nowMs;
     if (!this.#isWaitedFor(watch)) return;
-    const provenAtMs = this.#options.provenAtMs();
-    if (provenAtMs !== undefined) this.#sinceMs = Math.min(provenAtMs, this.#sinceMs ?? provenAtMs);
+    this.#sinceMs = earliest(this.#options.provenAtMs(), this.#sinceMs);
     if (!this.#isHolding) [this.#beganMs, this.#besideMs] = [this.#nowMs, 0];
     this.#isHolding = true;
     if (this.#looking === undefined && (watch.hasFailed || watch.what === "read")) void this.#lookForLost();

@@ -3,6 +3,7 @@
  * the others from it, as a person reads it.
  */
 
+import { earliest } from "../lib/clock.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import type { Resource } from "./resources.ts";
 
@@ -48,7 +49,7 @@ export class WatchHealth {
   unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
     let sinceMs: number | undefined;
     for (const [{ isRefused, heardAtMs }, namespace = ""] of this.#unconnected) {
-      if (!isRefused && !lost.has(namespace)) sinceMs = Math.min(heardAtMs, sinceMs ?? heardAtMs);
+      if (!isRefused && !lost.has(namespace)) sinceMs = earliest(heardAtMs, sinceMs);
     }
     return sinceMs;
   }

@@ -42,6 +42,12 @@ function timer(durationMs: number, signal: AbortSignal | undefined): Promise<voi
   });
 }
 
+/** The earliest of the times that are known; undefined where none is. */
+export function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
 /** A time in the form that libraries take. */
 export function dateOf(unixMs: number): Date {
   return new Date(unixMs);
