@@ -140,7 +140,7 @@ export class App {
   /** @throws {StartError} where others could read texts of Secrets, or write what machines boot. */
   async #refusePublicData(): Promise<void> {
     const { dataDir } = this.#config;
-    const problem = await publicProblem(dataDir, "0700");
+    const problem = await publicProblem(dataDir);
     if (problem !== undefined) throw new StartError(`Cannot use "${dataDir}": ${problem}`);
   }
 

@@ -43,7 +43,7 @@ async function read<Value>(
 ): Promise<Value | undefined> {
   if (path === undefined) return undefined;
   try {
-    const problem = isSecret ? await publicProblem(path, "0600") : undefined;
+    const problem = isSecret ? await publicProblem(path) : undefined;
     if (problem !== undefined) throw new FileProblem(problem);
     return parse(await readSmallFile(path));
   } catch (error) {

@@ -6,14 +6,13 @@ const bitsOfOthers = 0o007;
 
 /**
  * Why a file or directory is not private, with what to do; undefined for one that is, or is not there.
- * @param mode for a person to set, such as `0600`.
  * @throws a system error when it cannot be looked at.
  */
-export async function publicProblem(path: string, mode: string): Promise<string | undefined> {
+export async function publicProblem(path: string): Promise<string | undefined> {
   const stats = await stat(path).catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
     throw error;
   });
   if (stats === undefined || (stats.mode & bitsOfOthers) === 0) return undefined;
-  return `other users can read or write it: chmod ${mode} "${path}"`;
+  return `other users can read or write it: chmod o= "${path}"`;
 }

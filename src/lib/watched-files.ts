@@ -130,7 +130,7 @@ export class WatchedFiles<Value> {
   async #read(): Promise<readonly string[]> {
     const { paths, secretPaths = [], encoding } = this.#options;
     for (const path of secretPaths) {
-      const problem = await publicProblem(path, "0600");
+      const problem = await publicProblem(path);
       if (problem !== undefined) throw new FileProblem(problem);
     }
     return await Promise.all(paths.map((path) => readSmallFile(path, encoding)));

@@ -130,7 +130,7 @@ export class BackupSchedule {
     const { store, files, directory, keep, everyMs } = this.#options;
     const { clusterId } = store.identity;
     await files.makeDirectory(directory);
-    const problem = await publicProblem(directory, "0700");
+    const problem = await publicProblem(directory);
     if (problem !== undefined) throw new WalError("unusable", `Writing to "${directory}": ${problem}`);
     const names = await files.list(directory);
     for (const name of unfinishedAmong(names, clusterId)) await files.remove(join(directory, name));

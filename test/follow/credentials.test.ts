@@ -22,7 +22,7 @@ async function fileOf(mode: number): Promise<string> {
 describe("what a follower shows its store", () => {
   it.each(["tokenFile", "keyFile"])("is refused where other users can read it: %s", async (option) => {
     const path = await fileOf(0o644);
-    const sentence = `Cannot use "${path}": other users can read or write it: chmod 0600 "${path}"`;
+    const sentence = `Cannot use "${path}": other users can read or write it: chmod o= "${path}"`;
     await expect(readCredentials({ [option]: path })).rejects.toThrow(sentence);
   });
 

@@ -164,7 +164,7 @@ describe("with a file of tokens", () => {
     const tokenFile = await writeTokens("# nobody");
     await expect(start({ tokenFile })).rejects.toThrow(/^Cannot use ".*tokens": it has no token$/);
     const open = await writeTokensAs(0o644, token);
-    const sentence = `Cannot use "${open}": other users can read or write it: chmod 0600 "${open}"`;
+    const sentence = `Cannot use "${open}": other users can read or write it: chmod o= "${open}"`;
     await expect(start({ tokenFile: open })).rejects.toThrow(sentence);
     await expect(start({ tokenFile: join(folder, "none") })).rejects.toThrow(/^Cannot read ".*none": ENOENT$/);
   });

@@ -187,7 +187,7 @@ describe("a store with tokens", () => {
     await expect(started).rejects.toThrow(StartError);
     const path = await writeTokens(token);
     await chmod(path, 0o644);
-    await expect(start(["--store-token-file", path])).rejects.toThrow(`can read or write it: chmod 0600 "${path}"`);
+    await expect(start(["--store-token-file", path])).rejects.toThrow(`can read or write it: chmod o= "${path}"`);
   });
 });
 

@@ -263,7 +263,7 @@ apiVersion: v1\nkind: ConfigMap\nmetadata: {name: texts}\ndata: {present: x}\n`,
       await mkdir(dataDir, { mode: 0o755 });
       const { code, errors } = await runToEnd([]);
       expect(code).toBe(1);
-      expect(errors).toBe(`Cannot use "${dataDir}": other users can read or write it: chmod 0700 "${dataDir}"\n`);
+      expect(errors).toBe(`Cannot use "${dataDir}": other users can read or write it: chmod o= "${dataDir}"\n`);
     });
 
     it("when another davit has the data directory", async () => {

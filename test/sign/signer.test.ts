@@ -80,7 +80,7 @@ describe.skipIf(missing("gpg"))("a signer", () => {
 
   it("takes no key that other users can read, and says what to do", async () => {
     await writeFile(keyFile, gpg.exportSecret(first), { mode: 0o644 });
-    await expect(open()).rejects.toThrow(`other users can read or write it: chmod 0600 "${keyFile}"`);
+    await expect(open()).rejects.toThrow(`other users can read or write it: chmod o= "${keyFile}"`);
   });
 
   it("signs a body once, for those who ask together and for those who come later", async () => {
