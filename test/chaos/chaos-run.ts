@@ -136,7 +136,8 @@ export class ChaosRun {
       this.#done = at;
     }
     await this.#background;
-    await this.#change({ ...this.#operations.next(this.#world), what: "the end", writes: [], world: this.#world });
+    // A Group whose selector cannot be read may name any machine: those that no other Group names would wait for ever.
+    await this.#change(this.#operations.mend(this.#world));
   }
 
   /** As the function of that name. */
