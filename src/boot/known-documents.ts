@@ -104,8 +104,7 @@ export class KnownDocuments {
         this.secrets.set(addressedSecretId(address), text);
         return true;
       case "tombstone":
-        this.#tombstones.learn(address, text);
-        return true;
+        return this.#tombstones.learn(address, text);
       case "goneProfile":
         this.goneProfiles.add(objectId(address));
         return true;

@@ -52,17 +52,23 @@ export class KnownTombstones {
   /** Every request asks for it, and it is nearly always true. */
   isEmpty = true;
 
-  /** An unreadable one counts, too: it shows only that a Group went. */
-  learn(place: TombstonePlace, text: string): void {
+  /**
+   * An unreadable one counts, too, where its place names machines: a Group of theirs went.
+   * @returns false where it names none; then the older one stays.
+   */
+  learn(place: TombstonePlace, text: string): boolean {
     const { label, value, tenant } = place;
+    const stone = decodeTombstone(text);
+    if (label === selectorPlace && stone?.labels === undefined) return false;
     this.forget(place);
-    const selectors = tombstoneSelectors(decodeTombstone(text) ?? {}, label, value);
+    const selectors = tombstoneSelectors(stone ?? {}, label, value);
     // The index needs a unique name for each.
     const gone = selectors.map((each) => toGone(each, `${this.#count++}`, tenant));
     const stones = this.#stonesAt(label);
     stones?.set(value, [...(stones.get(value) ?? []), ...gone]);
     if (label === selectorPlace) for (const group of gone) this.#broadIndex.add(group);
     this.isEmpty = false;
+    return true;
   }
 
   forget({ label, value, tenant }: TombstonePlace): void {

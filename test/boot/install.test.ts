@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootError } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
+import { selectorPlace, tombstonePath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupDocument, outdated, profileDocument, syncedDocument } from "./feed-documents.ts";
@@ -44,6 +45,15 @@ describe("a Profile that installs", () => {
     index.replaced([install, node, syncedDocument(), [path, "{}"]]);
     expect(refusal(index, "serial=1")).toBe("doubtful");
     index.changed([changed(groupDocument("lab/other", { selector: { serial: "2" } }))]);
+    expect(refusal(index, "serial=1")).toBeUndefined();
+  });
+
+  it("has machines wait while the tombstone of a selector is there that only a later davit can read", () => {
+    const index = openIndex([install, node, syncedDocument()]);
+    const path = tombstonePath(selectorPlace, "0".repeat(64));
+    index.changed([{ path, text: '{"version":2}' }]);
+    expect([refusal(index, "serial=1"), index.doubt]).toEqual(["doubtful", "unreadable"]);
+    index.changed([{ path, text: undefined }]);
     expect(refusal(index, "serial=1")).toBeUndefined();
   });
 
