@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 # Node 24 comes with the lockfile, so only npm is needed. `npm ci` runs when the lockfile changed since the last one.
 node_modules/.installed: package-lock.json package.json
+	@echo "installing the packages of package-lock.json, which takes up to some minutes"
 	@npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
