@@ -44,6 +44,12 @@ async function goOn<Result>(work: Generator<undefined, Result>): Promise<Result>
 /** As `nextTurn` for several who work at the same time: one at a time gets on, so that others wait for one slice only. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
+  readonly #restOf: (waiting: number) => number;
+
+  /** @param restOf how many turns of the event loop pass between two of these while so many wait. */
+  constructor(restOf: (waiting: number) => number = () => 0) {
+    this.#restOf = restOf;
+  }
 
   /** Resolves after everything else that waits had its turn, and those who came here before. */
   next(): Promise<void> {
@@ -53,10 +59,14 @@ export class Turns {
     });
   }
 
-  #schedule(): void {
+  #schedule(rest = 0): void {
     setImmediate(() => {
+      if (rest > 0) {
+        this.#schedule(rest - 1);
+        return;
+      }
       this.#waiting.shift()?.();
-      if (this.#waiting.length > 0) this.#schedule();
+      if (this.#waiting.length > 0) this.#schedule(this.#restOf(this.#waiting.length));
     });
   }
 }

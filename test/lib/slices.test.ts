@@ -20,6 +20,19 @@ it("of several who take turns one gets on each time, and all of them alike", asy
   expect(seen.join("").replaceAll(/-+/g, "-").replace(/^-|-$/g, "")).toBe("a-b-a-b-a-b");
 });
 
+it("where many wait, other turns pass between two of them", async () => {
+  const turns = new Turns((waiting) => (waiting < 2 ? 0 : 3));
+  let others = 0;
+  let isOver = false;
+  const counting = (async () => {
+    for (; !isOver; others++) await nextTurn();
+  })();
+  const seen = await Promise.all(Array.from({ length: 4 }, () => turns.next().then(() => others)));
+  isOver = true;
+  await counting;
+  expect(seen.slice(1).map((at, number) => at - (seen[number] ?? 0))).toEqual([4, 4, 1]);
+});
+
 it("who comes when nobody waits any more gets a turn, too", async () => {
   const turns = new Turns();
   await turns.next();
