@@ -9,6 +9,7 @@ const allowed = {
   directory: ["admission", "model", "lib"],
   store: ["lib"],
   render: ["model", "lib"],
+  options: ["lib"],
   sign: ["lib"],
   download: ["lib"],
   matchbox: ["admission", "render", "model", "lib"],
@@ -31,12 +32,27 @@ const owners = {
   "prom-client": "^src/lib/metrics\\.ts$",
   ajv: "^src/admission/",
   "@marcbachmann/cel-js": "^src/admission/",
-  "@kubernetes/client-node": "^src/kubernetes/(kube-config|token-files)\\.ts$",
+  "@kubernetes/client-node": "^src/kubernetes/client/(kube-config|token-files)\\.ts$",
   "@peculiar/x509": "^src/certificates/issue\\.ts$",
   "reflect-metadata": "^src/certificates/issue\\.ts$",
-  jose: "^src/http/service-account-tokens\\.ts$",
+  jose: "^src/http/store/service-account-tokens\\.ts$",
   openpgp: "^src/sign/",
-  undici: "^src/kubernetes/connections\\.ts$",
+  undici: "^src/kubernetes/client/connections\\.ts$",
+};
+
+// Inside three folders, what each of their rooms may import of the others; the files beside the rooms may import all.
+const rooms = {
+  http: { "": [], boot: [""], assets: [""], keys: [""], store: ["", "keys"], ops: [""] },
+  controller: {
+    core: [],
+    status: ["core"],
+    ranking: ["core"],
+    reconcile: ["core", "status", "ranking"],
+    tombstones: ["core", "ranking"],
+    trials: ["core", "status", "ranking", "reconcile"],
+    pairs: ["core", "status", "ranking", "reconcile", "trials"],
+  },
+  kubernetes: { client: [], watch: ["client"], source: ["client", "watch"], status: ["client", "watch", "source"] },
 };
 
 const layers = Object.entries(allowed).map(([folder, targets]) => ({
@@ -45,6 +61,20 @@ const layers = Object.entries(allowed).map(([folder, targets]) => ({
   from: { path: `^src/${folder}/` },
   to: { path: "^src/", pathNot: `^src/(${[folder, ...targets].join("|")})/` },
 }));
+
+const filesIn = (folder, room) => (room === "" ? `${folder}/[^/]+$` : `${folder}/${room}/`);
+
+const inside = Object.entries(rooms).flatMap(([folder, allowedIn]) =>
+  Object.entries(allowedIn).map(([room, targets]) => ({
+    name: `${folder}-${room || "files"}-imports-only-upstream`,
+    severity: "error",
+    from: { path: `^src/${filesIn(folder, room)}` },
+    to: {
+      path: `^src/${folder}/`,
+      pathNot: `^src/(${[room, ...targets].map((each) => filesIn(folder, each)).join("|")})`,
+    },
+  })),
+);
 
 const owned = Object.entries(owners).map(([name, home]) => ({
   name: `${name.replace(/[^a-z-]/g, "-")}-has-one-owner`,
@@ -56,6 +86,7 @@ const owned = Object.entries(owners).map(([name, home]) => ({
 export default {
   forbidden: [
     ...layers,
+    ...inside,
     ...owned,
     { name: "no-circular", severity: "error", from: {}, to: { circular: true } },
     {
@@ -77,12 +108,19 @@ export default {
       },
       to: { dependencyTypes: ["core"] },
     },
+    {
+      name: "the-program-knows-no-test-tool-or-bench",
+      severity: "error",
+      from: { path: "^src/" },
+      to: { path: "^(test|tools|bench)/" },
+    },
+    { name: "tools-know-no-test", severity: "error", from: { path: "^tools/" }, to: { path: "^(test|bench)/" } },
     { name: "nobody-imports-main", severity: "error", from: {}, to: { path: "^src/main\\.ts$" } },
     {
       name: "only-commands-import-app",
       severity: "error",
       from: { path: "^src/", pathNot: "^src/(commands/|main\\.ts$)" },
-      to: { path: "^src/((boot-)?app\\.ts$|commands/)" },
+      to: { path: "^src/(app/(boot-)?app\\.ts$|commands/)" },
     },
     {
       name: "no-undeclared-packages",

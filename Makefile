@@ -83,7 +83,7 @@ cloud-init: ## unpack Debian's cloud-init for the test that asks davit with it; 
 	@test/clients/cloud-init/fetch.sh
 
 promtool: ## unpack Debian's promtool for the tests of the chart's alerts; installs nothing
-	@test/tools/promtool.sh
+	@tools/build/promtool.sh
 
 cluster-tools: install ## build kube-apiserver, etcd and kubectl into the cache directory; some eight minutes, once
 	@npm --silent run cluster-tools

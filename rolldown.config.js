@@ -8,7 +8,7 @@ export default defineConfig({
   input: {
     main: "src/main.ts",
     "parse-worker": "src/directory/parse-worker.ts",
-    "trial-worker": "src/controller/trial-worker.ts",
+    "trial-worker": "src/controller/trials/trial-worker.ts",
     "render-worker": "src/boot/render-worker.ts",
     "sign-worker": "src/sign/sign-worker.ts",
   },

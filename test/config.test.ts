@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { bootHelp, readBootConfig, readServeConfig, serveHelp } from "../src/config.ts";
-import { ConfigError } from "../src/options.ts";
+import { ConfigError } from "../src/options/parsing.ts";
+import { bootHelp, readBootConfig, readServeConfig, serveHelp } from "../src/options/serve.ts";
 
 const everything = { isDirectory: () => true, isFile: () => true };
 const nothing = { isDirectory: () => false, isFile: () => false };

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { type BackupConfig, backupHelp, readBackupConfig } from "../backup-config.ts";
 import { readCredentials } from "../follow/credentials.ts";
 import { fetchBackup } from "../follow/fetch-backup.ts";
 import { FollowError, type FollowFailure } from "../follow/follow-error.ts";
@@ -10,6 +9,7 @@ import { backupOf } from "../store/backup.ts";
 import { saveBackup } from "../store/backup-file.ts";
 import { readDirectory } from "../store/read-directory.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
+import { type BackupConfig, backupHelp, readBackupConfig } from "./backup-options.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { Command, Host } from "./host.ts";

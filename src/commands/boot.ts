@@ -1,5 +1,5 @@
-import { BootApp } from "../boot-app.ts";
-import { bootHelp, readBootConfig } from "../config.ts";
+import { BootApp } from "../app/boot-app.ts";
+import { bootHelp, readBootConfig } from "../options/serve.ts";
 import type { Command } from "./host.ts";
 import { runServing } from "./run-app.ts";
 import { welcomeOfBoot } from "./welcome.ts";

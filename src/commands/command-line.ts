@@ -1,8 +1,8 @@
 /** Reading a command's options, and telling what is wrong with them. */
 
 import { statSync } from "node:fs";
-import type { Paths } from "../config.ts";
-import { ConfigError, type Environment } from "../options.ts";
+import { ConfigError, type Environment } from "../options/parsing.ts";
+import type { Paths } from "../options/serve.ts";
 import type { Host } from "./host.ts";
 
 export interface CommandLine<Config> {

@@ -2,11 +2,13 @@ import { mkdir } from "node:fs/promises";
 import { AssetListError, readAssetList, type WantedAsset } from "../download/asset-list.ts";
 import { download } from "../download/download.ts";
 import { DownloadError } from "../download/download-error.ts";
-import { type FetchAssetsConfig, fetchAssetsHelp, readFetchAssetsConfig } from "../fetch-assets-config.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
 import type { Log } from "../lib/log.ts";
 import { readSmallFile } from "../lib/watched-files.ts";
+import { ConfigError, type Environment, type Option, one, readTable, readText } from "../options/parsing.ts";
+import { helpOf, type Paths } from "../options/serve.ts";
+import { fileOption } from "../options/table.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { Command, Host } from "./host.ts";
@@ -95,4 +97,40 @@ function sentenceFor({ path, url }: WantedAsset, assetsDir: string, error: unkno
   const sentence = sentenceOf(diskFailure("Writing", `${assetsDir}/${path}`, error));
   if (sentence === undefined) throw error;
   return sentence;
+}
+
+const fetchAssetsOptions = {
+  list: fileOption("list", "what to fetch: a YAML sequence of {url, sha256, path}"),
+  assetsDir: {
+    flag: "assets-dir",
+    value: "DIR",
+    help: "where to put it; created if it is missing",
+    read: one(readText),
+  } satisfies Option<string>,
+};
+
+/** The options, parsed. */
+interface FetchAssetsConfig {
+  readonly list: string;
+  readonly assetsDir: string;
+}
+
+/**
+ * Reads them.
+ * @throws {ConfigError} with every problem.
+ */
+function readFetchAssetsConfig(args: readonly string[], environment: Environment, paths: Paths): FetchAssetsConfig {
+  const { values, problems } = readTable(fetchAssetsOptions, args, environment);
+  const { list, assetsDir } = values;
+  if (list === undefined) problems.push("No list of assets: give --list FILE");
+  if (assetsDir === undefined) problems.push("No assets directory: give --assets-dir DIR");
+  if (list !== undefined && !paths.isFile(list)) problems.push(`No file "${list}": --list needs one that exists`);
+  if (problems.length > 0 || list === undefined || assetsDir === undefined) throw new ConfigError(problems);
+  return Object.freeze({ list, assetsDir });
+}
+
+/** The help text. */
+function fetchAssetsHelp(): string {
+  const purpose = "Downloads assets, each checked against its SHA-256; what is there already is not fetched again.";
+  return helpOf("fetch-assets --list FILE --assets-dir DIR", purpose, fetchAssetsOptions);
 }

@@ -1,16 +1,27 @@
-import { openAsset } from "../http/asset-file.ts";
+import { openAsset } from "../http/assets/file.ts";
 import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
 import type { LintFinding } from "../lint/finding.ts";
 import { lint as lintManifests } from "../lint/lint.ts";
-import { countsOf, countsText, reportOf } from "../lint/report.ts";
-import { type LintConfig, lintHelp, readLintConfig } from "../lint-config.ts";
+import { countsOf, countsText, type LintFormat, lintFormats, reportOf } from "../lint/report.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
-import { inputMark } from "../offline-config.ts";
+import {
+  ConfigError,
+  type Environment,
+  type Option,
+  one,
+  readChoice,
+  readSwitch,
+  readTable,
+  readText,
+  type Values,
+} from "../options/parsing.ts";
+import { helpOf, type Paths } from "../options/serve.ts";
 import { readCommandLine } from "./command-line.ts";
 import { sentenceOf } from "./failure.ts";
 import type { Command, Host } from "./host.ts";
 import { loadInput, readsInput } from "./load-input.ts";
+import { inputMark, manifestProblems, offlineOptions } from "./offline-options.ts";
 import { ProgressLine } from "./progress.ts";
 
 const goodCode = 0;
@@ -72,4 +83,54 @@ function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): n
   if (findings.some(({ code }) => code === "unreadable-file")) return unreadCode;
   const counts = countsOf(findings);
   return counts.error > 0 || (strict && counts.warning > 0) ? badCode : goodCode;
+}
+
+const lintOptions = {
+  ...offlineOptions,
+  assetsDir: {
+    flag: "assets-dir",
+    value: "DIR",
+    help: "also report kernels and initrds that are missing there",
+    read: one(readText),
+  } satisfies Option<string>,
+  format: {
+    flag: "format",
+    value: "text|json|github",
+    preset: "text",
+    help: "a line for each finding, JSON, or annotations of a pull request on GitHub",
+    read: one(readChoice(lintFormats)),
+  } satisfies Option<LintFormat>,
+  strict: {
+    flag: "strict",
+    preset: "false",
+    help: "warnings fail, too",
+    read: one(readSwitch),
+  } satisfies Option<boolean>,
+};
+
+/** The options, parsed. */
+type LintConfig = Omit<Values<typeof lintOptions>, "manifests"> & { readonly manifests: readonly string[] };
+
+/**
+ * Reads them.
+ * @throws {ConfigError} with every problem.
+ */
+function readLintConfig(args: readonly string[], environment: Environment, paths: Paths): LintConfig {
+  const { values, problems } = readTable(lintOptions, args, environment);
+  const { manifests = [], assetsDir } = values;
+  problems.push(...manifestProblems(manifests, paths));
+  if (assetsDir !== undefined && !paths.isDirectory(assetsDir)) {
+    problems.push(`No directory "${assetsDir}": --assets-dir needs one that exists`);
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return Object.freeze({ ...values, manifests });
+}
+
+/** The help text. */
+function lintHelp(): string {
+  const purpose = [
+    "Reports mistakes in Profiles and Groups, and in what they name, before a machine meets them.",
+    "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/findings.md has every finding.",
+  ];
+  return helpOf("lint --manifests DIR | kubectl get ... -o yaml | davit lint", purpose.join("\n"), lintOptions);
 }

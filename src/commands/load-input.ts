@@ -2,9 +2,9 @@
 
 import { StartError } from "../lib/start-error.ts";
 import { type LoadOptions, loadManifests, type Manifests } from "../offline/load-manifests.ts";
-import { inputMark } from "../offline-config.ts";
 import { diskFailure } from "./failure.ts";
 import type { Host } from "./host.ts";
+import { inputMark } from "./offline-options.ts";
 
 // Ten times what kubectl writes of 10,000 objects.
 const maxInputBytes = 256 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /** What a machine is answered by manifests alone: by the code that answers machines, over an index filled from files. */
 
-import { advertisedAuthority } from "../advertise.ts";
+import { advertisedAuthority } from "../app/advertise.ts";
 import { BootConfigs } from "../boot/boot-configs.ts";
 import { BootError } from "../boot/boot-error.ts";
 import type { BootIndex } from "../boot/boot-index.ts";
@@ -11,9 +11,9 @@ import { LabelError, type Labels, labelsFromQuery } from "../model/labels.ts";
 import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";
 import { wantsOf } from "../model/wants.ts";
 import { bootIndexOf, type Manifests } from "../offline/load-manifests.ts";
-import { serveOptions } from "../option-tables.ts";
+import { serveOptions } from "../options/table.ts";
 import { bootScript } from "../render/ipxe.ts";
-import { type RenderConfig, type RenderedEndpoint, renderedEndpoints } from "../render-config.ts";
+import { type RenderConfig, type RenderedEndpoint, renderedEndpoints } from "./render-options.ts";
 
 /** An endpoint's body, or why there is none. */
 export type Answer =

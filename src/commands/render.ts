@@ -1,12 +1,12 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createLog } from "../lib/create-log.ts";
-import { type RenderConfig, readRenderConfig, renderHelp } from "../render-config.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { Command, Host } from "./host.ts";
 import { loadInput } from "./load-input.ts";
 import { type Answer, type Asker, machineOf } from "./render-answer.ts";
+import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
 
 /** What a server would answer a machine, from manifests alone. */
 export const render: Command = {

@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { type RestoreConfig, readRestoreConfig, restoreHelp } from "../backup-config.ts";
 import { systemClock } from "../lib/clock.ts";
 import { diskFiles } from "../lib/files.ts";
 import { davitRoot } from "../model/documents.ts";
@@ -7,6 +6,7 @@ import { type ReadBackup, readBackup } from "../store/backup.ts";
 import { storePath } from "../store/node.ts";
 import { refuseUnlessEmpty, restore as restoreBackup } from "../store/restore.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
+import { type RestoreConfig, readRestoreConfig, restoreHelp } from "./backup-options.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { Command, Host } from "./host.ts";

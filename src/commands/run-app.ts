@@ -1,11 +1,11 @@
 /** What every command that serves has in common: running until it is told to stop. */
 
-import type { ServiceConfig } from "../config.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
 import type { Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
-import type { Environment } from "../options.ts";
+import type { Environment } from "../options/parsing.ts";
+import type { ServiceConfig } from "../options/serve.ts";
 import { WalError } from "../store/log-port.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import type { Host } from "./host.ts";

@@ -1,5 +1,5 @@
-import { App } from "../app.ts";
-import { readServeConfig, serveHelp } from "../config.ts";
+import { App } from "../app/app.ts";
+import { readServeConfig, serveHelp } from "../options/serve.ts";
 import type { Command } from "./host.ts";
 import { runServing } from "./run-app.ts";
 import { welcome } from "./welcome.ts";

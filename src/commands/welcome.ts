@@ -1,8 +1,8 @@
 /** What a person at a terminal reads once everything is served. */
 
-import { type Address, authority, isWildcard } from "../address.ts";
-import type { Served } from "../app.ts";
-import type { ServedFromStore } from "../boot-app.ts";
+import type { Served } from "../app/app.ts";
+import type { ServedFromStore } from "../app/boot-app.ts";
+import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /** The welcome text of `davit serve`, with lines to try. */
 export function welcome(served: Served): string {

@@ -3,10 +3,10 @@
 import type { GroupDocument } from "../model/documents.ts";
 import { type GroupSpec, selectorText } from "../model/group.ts";
 import type { ObjectName } from "../model/source.ts";
-import { type Claim, claimOf, withClaim } from "./claims.ts";
-import type { Documents } from "./documents.ts";
-import type { Ranking } from "./ranking.ts";
-import { claimLeft } from "./tombstones.ts";
+import type { Documents } from "./core/documents.ts";
+import { type Claim, claimOf, withClaim } from "./ranking/claims.ts";
+import type { Ranking } from "./ranking/ranking.ts";
+import { claimLeft } from "./tombstones/tombstones.ts";
 
 export interface ClaimsOptions {
   /** What is stored. */

@@ -7,7 +7,7 @@
  * is tried afterwards, beside everything else, see `trials.ts`.
  *
  * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`; it stays for as long
- * as more Groups are expected to go or to come back, see `tombstone-vigil.ts`.
+ * as more Groups are expected to go or to come back, see `tombstones/vigil.ts`.
  *
  * It removes nothing on a half view: not what an unreadable part of the source may hold, and not because a first list
  * was empty, until a second one confirms it. It never answers a machine and never reads a request.
@@ -21,18 +21,18 @@ import { encodeDocument, type SyncedDocument, syncedPath } from "../model/docume
 import { type ObjectName, objectKey, type Source, type SourceListener, type StatusSink } from "../model/source.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
-import { asStoreUnavailable } from "./conditions.ts";
-import { Documents, type DocumentWrite } from "./documents.ts";
-import { earlyHolds } from "./early-holds.ts";
-import { Later } from "./later.ts";
+import { Documents, type DocumentWrite } from "./core/documents.ts";
+import { Later } from "./core/later.ts";
+import { WorkQueue } from "./core/work-queue.ts";
 import { type Planned, Planner, type Step } from "./planner.ts";
-import type { ProfileWorld } from "./resolve-profile.ts";
-import { StatusBook, type StatusBookOptions } from "./status-book.ts";
+import { earlyHolds } from "./reconcile/early-holds.ts";
+import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
+import { asStoreUnavailable } from "./status/conditions.ts";
+import { StatusBook, type StatusBookOptions } from "./status/status-book.ts";
 import { StepMetrics, type StepMetricsOptions } from "./step-metrics.ts";
-import { TombstoneVigil } from "./tombstone-vigil.ts";
-import type { TrialRunner } from "./trial-thread.ts";
-import { Trials } from "./trials.ts";
-import { WorkQueue } from "./work-queue.ts";
+import { TombstoneVigil } from "./tombstones/vigil.ts";
+import type { TrialRunner } from "./trials/trial-thread.ts";
+import { Trials } from "./trials/trials.ts";
 
 export interface ControllerOptions {
   readonly source: Source;

@@ -10,19 +10,19 @@ import { type Group, toGroup } from "../model/group.ts";
 import { installs, type ProfileContent } from "../model/profile.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
 import { Claims } from "./claimed.ts";
-import { type Findings, failedStatus, type Outcome } from "./conditions.ts";
+import type { Documents, DocumentWrite } from "./core/documents.ts";
+import { Faults } from "./core/faults.ts";
+import { addTo, byKey, groupName, isGroup, twinOf, withoutThose } from "./core/names.ts";
 import { Dependents } from "./dependents.ts";
-import type { Documents, DocumentWrite } from "./documents.ts";
-import { draftGroup, type GroupDraft, groupStandIn, type KnownGroup } from "./draft-group.ts";
-import { Faults } from "./faults.ts";
 import { HiddenMachines } from "./hidden-machines.ts";
-import { addTo, byKey, groupName, isGroup, twinOf, withoutThose } from "./names.ts";
-import { flawedFirst, Pairs } from "./pairs.ts";
-import { profileOutcome, profileStanding } from "./profile-outcome.ts";
-import { Ranking } from "./ranking.ts";
-import { groupChanges, reconcileGroup, withTie } from "./reconcile-group.ts";
-import { RefusedProfiles } from "./refused-profiles.ts";
-import type { ProfileWorld } from "./resolve-profile.ts";
+import { flawedFirst, Pairs } from "./pairs/pairs.ts";
+import { Ranking } from "./ranking/ranking.ts";
+import { draftGroup, type GroupDraft, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
+import { profileOutcome, profileStanding } from "./reconcile/profile-outcome.ts";
+import { groupChanges, reconcileGroup, withTie } from "./reconcile/reconcile-group.ts";
+import { RefusedProfiles } from "./reconcile/refused-profiles.ts";
+import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
+import { type Findings, failedStatus, type Outcome } from "./status/conditions.ts";
 import {
   type Passing,
   passingOf,
@@ -30,7 +30,7 @@ import {
   type TombstoneOptions,
   type TombstoneWrite,
   tombstoneWrites,
-} from "./tombstones.ts";
+} from "./tombstones/tombstones.ts";
 import { Withheld } from "./withheld.ts";
 
 export interface PlannerOptions {

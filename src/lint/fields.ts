@@ -1,6 +1,6 @@
 /** From a field, as statuses tell it, to where it is written: in the object, or in the ConfigMap or Secret that it names. */
 
-import type { FieldPlace } from "../controller/conditions.ts";
+import type { FieldPlace } from "../controller/status/conditions.ts";
 import { assert } from "../lib/errors.ts";
 import { fieldOf, partsOf, type TemplateSource } from "../model/profile.ts";
 import type { ObjectName } from "../model/source.ts";

@@ -1,7 +1,7 @@
 /** What the controller tells of each object in its status, as findings at their places. */
 
-import type { Advice, Finding } from "../controller/conditions.ts";
 import type { Planned } from "../controller/planner.ts";
+import type { Advice, Finding } from "../controller/status/conditions.ts";
 import type { FindingCode } from "../model/findings.ts";
 import type { Condition, ObjectName } from "../model/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";

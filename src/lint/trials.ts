@@ -4,8 +4,8 @@
  */
 
 import { createHash } from "node:crypto";
-import { runTrials, type TrialFinding } from "../controller/trial.ts";
-import { byProfile, type TrialInput, TrialInputs } from "../controller/trial-inputs.ts";
+import { runTrials, type TrialFinding } from "../controller/trials/trial.ts";
+import { byProfile, type TrialInput, TrialInputs } from "../controller/trials/trial-inputs.ts";
 import { nextTurn } from "../lib/slices.ts";
 import { decodeGroup, groupPath } from "../model/documents.ts";
 import type { ObjectName } from "../model/source.ts";

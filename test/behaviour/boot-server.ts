@@ -2,13 +2,13 @@
 
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { accessLog } from "../../src/http/access-log.ts";
-import { assets } from "../../src/http/assets.ts";
-import { bootFastPath } from "../../src/http/boot-fast-path.ts";
-import { bootRoutes } from "../../src/http/boot-routes.ts";
+import { assets } from "../../src/http/assets/assets.ts";
+import { accessLog } from "../../src/http/boot/access-log.ts";
+import { bootFastPath } from "../../src/http/boot/fast-path.ts";
+import { bootRoutes } from "../../src/http/boot/routes.ts";
+import type { BootSigner } from "../../src/http/boot/signatures.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
-import type { BootSigner } from "../../src/http/signatures.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";

@@ -1,9 +1,14 @@
 /** The conditions of every object: their types, reasons and statuses, and what Ready makes of them. */
 
 import { expect, it } from "vitest";
-import { asStoreUnavailable, conditionsFor, type Finding, type SyncState } from "../../src/controller/conditions.ts";
-import { renderedCondition } from "../../src/controller/rendered.ts";
-import type { Trial } from "../../src/controller/trial.ts";
+import {
+  asStoreUnavailable,
+  conditionsFor,
+  type Finding,
+  type SyncState,
+} from "../../src/controller/status/conditions.ts";
+import { renderedCondition } from "../../src/controller/trials/rendered.ts";
+import type { Trial } from "../../src/controller/trials/trial.ts";
 
 const template: Finding = { type: "Accepted", reason: "InvalidTemplate", message: "line 1, column 3: not closed" };
 const profile: Finding = { type: "ResolvedRefs", reason: "ProfileNotFound", message: "Profile lab/p does not exist" };

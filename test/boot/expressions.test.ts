@@ -4,7 +4,7 @@ import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { BootError } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { tombstoneWrites } from "../../src/controller/tombstones.ts";
+import { tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { groupPath } from "../../src/model/documents.ts";
 import type { Expression } from "../../src/model/expression.ts";

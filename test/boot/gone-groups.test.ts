@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type Passing, tombstoneWrites } from "../../src/controller/tombstones.ts";
+import { type Passing, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
 import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
 import type { Expression } from "../../src/model/expression.ts";
 import type { GroupSpec } from "../../src/model/group.ts";

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { seededPick } from "../helpers/fault-files.ts";
 import { firstWorld, installer, type Operation, Operations, type Pick, type Write } from "./operations.ts";
 import { unsettled } from "./outcome.ts";

@@ -9,10 +9,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { bootRefusals } from "../../src/boot/boot-error.ts";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
-import { startDavit, startDavitBoot, storeOf } from "../helpers/davit-process.ts";
+import { startDavit, startDavitBoot, storeOf } from "../../tools/davit-process.ts";
+import { chartDirectory } from "../../tools/generate/chart-files.ts";
 import { missing, promtoolPath } from "../helpers/requirements.ts";
 import { type AlertCase, alertCases, nearQuota } from "./alert-cases.ts";
-import { chartDirectory } from "./generated.ts";
 import { manifestsOf, objectsIn, rendered, within } from "./helm.ts";
 
 const run = promisify(execFile);

@@ -9,10 +9,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { stringify } from "yaml";
+import { operatorCrdsDirectory } from "../../tools/build/operator-crds.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { Beside, group } from "../cluster/beside.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { operatorCrdsDirectory } from "../tools/operator-crds.ts";
 import { manifestsOf, rendered, runTool, template, ways } from "./helm.ts";
 import { writeSchemas } from "./openapi-schemas.ts";
 

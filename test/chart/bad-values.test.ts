@@ -1,8 +1,8 @@
 /** Wrong values are refused before anything reaches the cluster, by a sentence with the value and the cure. */
 
 import { describe, expect, it } from "vitest";
+import { chartDirectory } from "../../tools/generate/chart-files.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartDirectory } from "./generated.ts";
 import { runTool, template } from "./helm.ts";
 
 interface BadValues {

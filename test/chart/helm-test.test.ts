@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePorts } from "../cluster/ports.ts";
+import { freePorts } from "../../tools/cluster/ports.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { chartDirectory } from "../../tools/generate/chart-files.ts";
 import { makeAuthority } from "../helpers/certificates.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartDirectory } from "./generated.ts";
 
 const quickstart = join(import.meta.dirname, "../../manifests/quickstart");
 

@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { parseAllDocuments } from "yaml";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type ChartToolName, chartToolPath } from "../tools/chart-tools.ts";
-import { chartDirectory } from "./generated.ts";
+import { type ChartToolName, chartToolPath } from "../../tools/build/chart-tools.ts";
+import { chartDirectory } from "../../tools/generate/chart-files.ts";
 
 /** How a program ended. */
 export interface Ended {

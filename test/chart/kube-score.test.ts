@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { chartDirectory } from "../../tools/generate/chart-files.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartDirectory } from "./generated.ts";
 import { objectsIn, rendered, runTool } from "./helm.ts";
 
 const exceptions = objectsIn(parse(readFileSync(join(chartDirectory, "ci/kube-score-exceptions.yaml"), "utf8")));

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
+import { chartDirectory } from "../../tools/generate/chart-files.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartDirectory } from "./generated.ts";
 import { containersOf, manifestsOf, podOf, rendered, runTool, template, valuesOf, ways, within } from "./helm.ts";
 
 interface Value {

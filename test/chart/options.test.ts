@@ -1,9 +1,9 @@
 /** What the chart tells davit is what davit understands. */
 
 import { describe, expect, it } from "vitest";
-import { readBootConfig, readServeConfig } from "../../src/config.ts";
 import { isJsonObject } from "../../src/model/json.ts";
-import { ConfigError } from "../../src/options.ts";
+import { ConfigError } from "../../src/options/parsing.ts";
+import { readBootConfig, readServeConfig } from "../../src/options/serve.ts";
 import { missing } from "../helpers/requirements.ts";
 import { containersOf, manifestsOf, podOf, rendered, ways } from "./helm.ts";
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
+import { chartDirectory } from "../../tools/generate/chart-files.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartDirectory } from "./generated.ts";
 import {
   containersOf,
   type Manifest,

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import { stringify } from "yaml";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { Beside, profile } from "../cluster/beside.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { requestsTo } from "../cluster/metric.ts";
 import { missing } from "../helpers/requirements.ts";
 import { type Manifest, manifestsOf, objectsIn, rendered, within } from "./helm.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { isJsonObject, type JsonObject, parseJsonObject } from "../../src/model/json.ts";
+import { chartDirectory, crdTemplate, generatedFiles } from "../../tools/generate/chart-files.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartDirectory, crdTemplate, generatedFiles } from "./generated.ts";
 import { manifestsOf, rendered, runTool, within } from "./helm.ts";
 
 const root = join(import.meta.dirname, "../..");

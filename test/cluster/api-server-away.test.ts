@@ -2,8 +2,8 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { isJsonObject } from "../../src/model/json.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { catchAll, createAll, machineGroup, macOf, pathOf, profile, setKernel } from "./machines.ts";
 import { Rack } from "./rack.ts";

@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { requestsTo } from "./metric.ts";
 
 /** As much of a CRD's schema as is changed here. */

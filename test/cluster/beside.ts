@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { decodeFollowLine, followPath } from "../../src/model/follow-line.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type DavitOptions, type DavitProcess, localAuthorization, startDavit } from "../helpers/davit-process.ts";
-import type { Cluster } from "./cluster.ts";
+import type { Cluster } from "../../tools/cluster/cluster.ts";
+import { type DavitOptions, type DavitProcess, localAuthorization, startDavit } from "../../tools/davit-process.ts";
 import { type Labels, sumOf } from "./metric.ts";
 
 export interface ClusterObject {

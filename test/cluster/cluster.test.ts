@@ -5,8 +5,8 @@ import { dirname } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 
 const configMaps = "/api/v1/namespaces/default/configmaps";
 

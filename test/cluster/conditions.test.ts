@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import type { JsonObject } from "../../src/model/json.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 
 const pages = {
   Profile: readFileSync(join(import.meta.dirname, "../../docs/crds/profile.md"), "utf8"),

@@ -4,8 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { createAll, machineGroup, pathOf, profile, readyCount, setKernel } from "./machines.ts";
 import { Rack } from "./rack.ts";
 

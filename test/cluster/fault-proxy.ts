@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { Agent, request } from "node:https";
 import type { AddressInfo } from "node:net";
 import { pipeline } from "node:stream/promises";
-import type { Cluster } from "./cluster.ts";
+import type { Cluster } from "../../tools/cluster/cluster.ts";
 
 /** What a request asks for. */
 export interface Asked {

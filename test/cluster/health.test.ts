@@ -10,10 +10,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { LuaFactory } from "wasmoon";
 import { parse } from "yaml";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
+import { chartToolPath } from "../../tools/build/chart-tools.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartToolPath } from "../tools/chart-tools.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 
 const patch: unknown = parse(
   readFileSync(join(import.meta.dirname, "../../manifests/argocd/argocd-cm-patch.yaml"), "utf8"),

@@ -1,9 +1,9 @@
 /** How far the last good version of an object goes, with a real API server: never to another object of its name. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { Poll } from "./poll.ts";
 
 const patience = { timeout: 30_000, interval: 20 };

@@ -6,9 +6,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 
 // A namespace counts as lost after a minute.
 const patience = { timeout: 150_000, interval: 200 };

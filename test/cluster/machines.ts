@@ -1,7 +1,7 @@
 /** Objects for machines by number, in the namespace `default`, and how to write many of them. */
 
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import type { Cluster } from "./cluster.ts";
+import type { Cluster } from "../../tools/cluster/cluster.ts";
 
 const apiVersion = "davit.dev/v1alpha1";
 

@@ -4,8 +4,8 @@
  */
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { catchAll, createAll, machineGroup, pathOf, profile } from "./machines.ts";
 import { Rack } from "./rack.ts";
 import { Roll } from "./roll.ts";

@@ -1,6 +1,6 @@
 /** Reads metrics as Prometheus gets them: davit's, and those of the API server, which count what davit asks of it. */
 
-import type { Cluster } from "./cluster.ts";
+import type { Cluster } from "../../tools/cluster/cluster.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

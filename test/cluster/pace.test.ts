@@ -4,10 +4,10 @@
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { residentBytesOf } from "../../bench/process-usage.ts";
 import { systemClock } from "../../src/lib/clock.ts";
-import { residentBytesOf } from "../bench/process-usage.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { createAll, machineGroup, pathOf, profile, readyCount, setKernel } from "./machines.ts";
 import { Rack } from "./rack.ts";

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type DavitOptions, type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitOptions, type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { macOf } from "./machines.ts";
 
 export interface RackOptions extends Pick<DavitOptions, "program" | "nodeArgs"> {

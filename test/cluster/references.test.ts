@@ -2,9 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { requestsTo } from "./metric.ts";
 
 const label = { "davit.dev/allow-template": "true" };

@@ -6,9 +6,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 
 const patience = { timeout: 30_000, interval: 50 };
 const scope = ["--namespace", "infra", "--namespace", "team-b"];

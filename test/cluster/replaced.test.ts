@@ -5,8 +5,8 @@
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { catchAll, createAll, pathOf, profile } from "./machines.ts";
 import { Poll } from "./poll.ts";
 import { Rack } from "./rack.ts";

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
-import type { DavitProcess } from "../helpers/davit-process.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import type { DavitProcess } from "../../tools/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { requestsTo } from "./metric.ts";
 
 const macs = ["a", "b", "c", "d"].map((digit) => `52:54:00:00:00:0${digit}`);

@@ -3,11 +3,11 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import { freePorts } from "../../tools/cluster/ports.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { requestsTo, sumOf } from "./metric.ts";
-import { freePorts } from "./ports.ts";
 
 const page = (name: string) => readFileSync(join(import.meta.dirname, "../../docs", name), "utf8");
 const mac = "52:54:00:a1:9c:ae";

@@ -2,9 +2,9 @@
 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 
 const quickstart = join(import.meta.dirname, "../../manifests/quickstart");
 const firstMachine = "/ipxe?mac=52-54-00-a1-9c-ae";

@@ -1,9 +1,9 @@
 /** A status is there for every object, whatever becomes of it: made anew in an instant, or wiped by somebody. */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 
 const patience = { timeout: 60_000, interval: 200 };
 const apiVersion = "davit.dev/v1alpha1";

@@ -10,9 +10,9 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { FollowError } from "../../src/follow/follow-error.ts";
 import { answerTo, askStore } from "../../src/follow/store-request.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
-import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import { type DavitBootProcess, type DavitProcess, startDavit, startDavitBoot } from "../../tools/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { createAll, machineGroup, macOf, profile } from "./machines.ts";
 
 const configMap = "davit-store-ca";

@@ -1,9 +1,9 @@
 /** A tenant with rights in one namespace edits Groups for a machine that the admin's Group has: it never waits. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
-import { type Cluster, startCluster } from "./cluster.ts";
 import { Poll } from "./poll.ts";
 
 const mac = "52:54:00:a1:9c:ae";

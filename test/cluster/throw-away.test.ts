@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Readable } from "node:stream";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { toolPath } from "../../tools/build/tools.ts";
 import { missing } from "../helpers/requirements.ts";
-import { toolPath } from "../tools/tools.ts";
 
 const repository = join(import.meta.dirname, "../..");
 const startLimitMs = 180_000;
@@ -58,7 +58,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("`make cluster`", () => {
 });
 
 function start(more: Readonly<Record<string, string>>) {
-  const program = join(import.meta.dirname, "throw-away.ts");
+  const program = join(import.meta.dirname, "../../tools/cluster/throw-away.ts");
   const stdio = ["ignore", "pipe", "pipe"] as const;
   const child = spawn(process.execPath, [program], { stdio: [...stdio], env: { ...environment(), ...more } });
   const ended = once(child, "close").then(([code]) => code);

@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { generateKey } from "openpgp";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { startDavit } from "../../tools/davit-process.ts";
 import { runCommand } from "../helpers/command-under-test.ts";
-import { startDavit } from "../helpers/davit-process.ts";
 
 const installs = `
 apiVersion: davit.dev/v1alpha1

@@ -11,9 +11,9 @@ import { configNames } from "../../src/boot/boot-configs.ts";
 import type { Host } from "../../src/commands/host.ts";
 import { render } from "../../src/commands/render.ts";
 import { type Answer, machineOf } from "../../src/commands/render-answer.ts";
+import { readRenderConfig } from "../../src/commands/render-options.ts";
 import { loadManifests } from "../../src/offline/load-manifests.ts";
-import { readRenderConfig } from "../../src/render-config.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 const advertised = "192.0.2.1:8080";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { groupAdvice, profileAdvice } from "../../src/controller/advice.ts";
-import { reconcileProfile } from "../../src/controller/reconcile-profile.ts";
+import { groupAdvice, profileAdvice } from "../../src/controller/reconcile/advice.ts";
+import { reconcileProfile } from "../../src/controller/reconcile/reconcile-profile.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
 import type { KernelBoot } from "../../src/model/profile.ts";
 import { groupSpec, kernelBoot, profileObject } from "./objects.ts";

@@ -1,8 +1,8 @@
 /** What a controller under test has around it: a sink that remembers, and a disk that may be full. */
 
 import { createHash } from "node:crypto";
-import { runTrials } from "../../src/controller/trial.ts";
-import type { TrialRunner } from "../../src/controller/trial-thread.ts";
+import { runTrials } from "../../src/controller/trials/trial.ts";
+import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
 import { type AppendFile, diskFiles, type Files } from "../../src/lib/files.ts";
 import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
 

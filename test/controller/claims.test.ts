@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { claimOf } from "../../src/controller/claims.ts";
+import { claimOf } from "../../src/controller/ranking/claims.ts";
 import type { GroupDocument } from "../../src/model/documents.ts";
 import type { GroupSpec, GroupState } from "../../src/model/group.ts";
 import { groupSpec } from "./objects.ts";

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { BootError } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { Documents } from "../../src/controller/documents.ts";
+import { Documents } from "../../src/controller/core/documents.ts";
 import { Planner } from "../../src/controller/planner.ts";
 import { mayHaveBarred, outranks } from "../../src/model/contest.ts";
 import { syncedPath, tombstonesRoot } from "../../src/model/documents.ts";

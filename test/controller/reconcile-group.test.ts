@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { draftGroup, groupStandIn } from "../../src/controller/draft-group.ts";
-import { type GroupWorld, groupChanges, reconcileGroup } from "../../src/controller/reconcile-group.ts";
+import { draftGroup, groupStandIn } from "../../src/controller/reconcile/draft-group.ts";
+import { type GroupWorld, groupChanges, reconcileGroup } from "../../src/controller/reconcile/reconcile-group.ts";
 import { assert } from "../../src/lib/errors.ts";
 import { decodeGroup } from "../../src/model/documents.ts";
 import { toGroup } from "../../src/model/group.ts";

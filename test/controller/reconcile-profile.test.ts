@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { reconcileProfile, removeProfile, type StoredProfile } from "../../src/controller/reconcile-profile.ts";
-import type { ProfileWorld } from "../../src/controller/resolve-profile.ts";
+import type { StoredProfile } from "../../src/controller/core/documents.ts";
+import { reconcileProfile, removeProfile } from "../../src/controller/reconcile/reconcile-profile.ts";
+import type { ProfileWorld } from "../../src/controller/reconcile/resolve-profile.ts";
 import { decodeProfile, encodeDocument, type ProfileDocument } from "../../src/model/documents.ts";
 import type { DocumentChange } from "../../src/model/feed.ts";
 import type { TemplateSource } from "../../src/model/profile.ts";

@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { Documents } from "../../src/controller/documents.ts";
+import { Documents } from "../../src/controller/core/documents.ts";
 import { Planner } from "../../src/controller/planner.ts";
 import type { ObjectName, ObjectStatus, OwnName } from "../../src/model/source.ts";
 import type { Store } from "../../src/store/store.ts";

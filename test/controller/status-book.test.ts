@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { StatusBook } from "../../src/controller/status-book.ts";
+import { StatusBook } from "../../src/controller/status/status-book.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

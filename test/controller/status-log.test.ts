@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { StatusLog } from "../../src/controller/status-log.ts";
+import { StatusLog } from "../../src/controller/status/status-log.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import type { ConditionStatus, ObjectName, ObjectStatus } from "../../src/model/source.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { TombstoneVigil } from "../../src/controller/tombstone-vigil.ts";
+import { TombstoneVigil } from "../../src/controller/tombstones/vigil.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 const ttlMs = 60_000;

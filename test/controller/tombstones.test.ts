@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type Passing, tombstoneWrites } from "../../src/controller/tombstones.ts";
+import { type Passing, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
 import { outcomeText } from "../../src/model/contest.ts";
 import { type GroupSpec, type GroupState, toGroup } from "../../src/model/group.ts";
 import { identityLabels } from "../../src/model/labels.ts";

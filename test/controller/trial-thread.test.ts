@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from "vitest";
-import { TrialThread } from "../../src/controller/trial-thread.ts";
+import { TrialThread } from "../../src/controller/trials/trial-thread.ts";
 import { encodeDocument } from "../../src/model/documents.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { groupSpec } from "./objects.ts";

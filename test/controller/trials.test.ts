@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { TrialJob } from "../../src/controller/trial.ts";
-import type { TrialRunner } from "../../src/controller/trial-thread.ts";
-import { Trials } from "../../src/controller/trials.ts";
+import type { TrialJob } from "../../src/controller/trials/trial.ts";
+import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
+import { Trials } from "../../src/controller/trials/trials.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { decodeGroup, encodeDocument, type GroupDocument, groupPath, profilePath } from "../../src/model/documents.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { WorkQueue } from "../../src/controller/work-queue.ts";
+import { WorkQueue } from "../../src/controller/core/work-queue.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 

@@ -10,7 +10,7 @@ import { compileCheck } from "../../src/admission/check.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode, unknownFieldText } from "../../src/admission/schema.ts";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { missing } from "../helpers/requirements.ts";
 import { anyIdentityExpression } from "./any-expression.ts";
 import { anySpec } from "./any-spec.ts";

@@ -6,9 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { readFileBytes } from "../../src/directory/read-file.ts";
-import { droppedRequirements } from "../../src/kubernetes/dropped-requirements.ts";
+import { droppedRequirements } from "../../src/kubernetes/source/dropped-requirements.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { emptiedSpecs, exactNumbers, groupText, oddNames, profileText } from "../directory/manifests.ts";
 import { missing } from "../helpers/requirements.ts";
 

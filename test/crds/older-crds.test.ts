@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { parse } from "yaml";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
-import { droppedRequirements } from "../../src/kubernetes/dropped-requirements.ts";
+import { droppedRequirements } from "../../src/kubernetes/source/dropped-requirements.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/model/json.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
 import { groupText } from "../directory/manifests.ts";
 import { missing } from "../helpers/requirements.ts";
 

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { type ChildProgram, end, says } from "../helpers/child-program.ts";
+import { type ChildProgram, end, says } from "../../tools/child-program.ts";
 import type { BootOffer, Firmware } from "./dhcp-message.ts";
 
 /** A program, and how it is run on a config. */

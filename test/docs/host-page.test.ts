@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { startDavit } from "../helpers/davit-process.ts";
+import { startDavit } from "../../tools/davit-process.ts";
 import { blocksOf, readPage } from "../helpers/page-examples.ts";
 import { missing, promtoolPath } from "../helpers/requirements.ts";
 

@@ -9,10 +9,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileS
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chartToolPath } from "../../tools/build/chart-tools.ts";
 import { containersOf, type Manifest, manifestsOf, podOf, rendered, within } from "../chart/helm.ts";
 import { blocksOf, readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
-import { chartToolPath } from "../tools/chart-tools.ts";
 
 const root = join(import.meta.dirname, "../..");
 const page = readPage("install.md");

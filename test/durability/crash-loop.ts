@@ -11,7 +11,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "../../src/lib/clock.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { type Pick, seededPick } from "../helpers/fault-files.ts";
 import { KeysClient } from "./keys-client.ts";
 import { anyMoment, type Moment, Occasion, type WritingMoment } from "./moments.ts";

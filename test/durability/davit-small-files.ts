@@ -3,9 +3,9 @@
  * both: a crash is to meet them.
  */
 
-import { App } from "../../src/app.ts";
+import { App } from "../../src/app/app.ts";
 import { runServing } from "../../src/commands/run-app.ts";
-import { readServeConfig, serveHelp } from "../../src/config.ts";
+import { readServeConfig, serveHelp } from "../../src/options/serve.ts";
 
 const storeSizes = { maxSegmentBytes: 256 * 1024, snapshotInterval: { records: 300, bytes: 2 ** 30 } };
 

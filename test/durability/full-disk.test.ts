@@ -5,7 +5,7 @@ import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startDavit } from "../helpers/davit-process.ts";
+import { startDavit } from "../../tools/davit-process.ts";
 import { seededPick } from "../helpers/fault-files.ts";
 import { missing } from "../helpers/requirements.ts";
 import { KeysClient } from "./keys-client.ts";

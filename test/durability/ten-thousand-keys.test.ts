@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
-import { startDavit } from "../helpers/davit-process.ts";
+import { startDavit } from "../../tools/davit-process.ts";
 import { KeysClient, keysIn } from "./keys-client.ts";
 
 const keyCount = 10_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { quickstartMachine } from "../firmware/machine.ts";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { type Onlooker, tail } from "../firmware/power-on.ts";
 import { startCable } from "./cable.ts";
 import { editProfile } from "./edit-profile.ts";

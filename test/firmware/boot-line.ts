@@ -5,7 +5,7 @@
 
 import { once } from "node:events";
 import { type ClientRequest, createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
-import { hostSeenByMachine } from "./machine.ts";
+import { hostSeenByMachine } from "../../tools/firmware/machine.ts";
 
 /** What a machine asked for, and the status of the answer. */
 export interface Asked {

@@ -1,9 +1,9 @@
 /** A machine that boots `manifests/check.yaml`, whatever its firmware and loader are: the one Profile of all suites. */
 
 import { unreachable } from "../../src/lib/errors.ts";
+import { type Loader, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { type Boot, loaderTitle, recordBoot } from "./firmware-table.ts";
 import { checkArguments, expectCommandLine, expectOwnConfigs } from "./guest-checks.ts";
-import { type Loader, quickstartMachine } from "./machine.ts";
 import type { BootServer } from "./machine-boot.ts";
 
 /**

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { type Cluster, startCluster } from "../../tools/cluster/cluster.ts";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
 import { checkArguments, expectCommandLine, expectOwnConfigs } from "./guest-checks.ts";
-import { quickstartMachine } from "./machine.ts";
 import { type BootServer, bootTestLimitMs, startBootServer, startLimitMs } from "./machine-boot.ts";
 
 const manifests = join(import.meta.dirname, "manifests");

@@ -1,9 +1,9 @@
 /** Machines with a disk that boots, which the network sends on to it, or does not. */
 
 import { expect } from "vitest";
+import { type Loader, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { diskGreeting, makeBiosDisk, makeUefiDisk } from "./bootable-disk.ts";
 import { linesWith } from "./guest-checks.ts";
-import { type Loader, quickstartMachine } from "./machine.ts";
 import type { BootServer } from "./machine-boot.ts";
 import { type Kind, kinds, recordOutcome, type Situation } from "./outcome-table.ts";
 import type { Onlooker } from "./power-on.ts";

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Loader } from "../../tools/firmware/machine.ts";
 import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 import { expectBoot } from "./checked-boot.ts";
 import { type Boot, boots } from "./firmware-table.ts";
 import { grubConfig, makeGrubLoader, makeSignedGrubLoader } from "./grub-netboot.ts";
 import { ipxeIso, makeIpxeDisk } from "./ipxe-files.ts";
-import type { Loader } from "./machine.ts";
 import { type BootServer, bootTestLimitMs, startBootServer, startLimitMs } from "./machine-boot.ts";
 
 const guestIsMissing = missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static");

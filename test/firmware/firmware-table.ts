@@ -2,8 +2,8 @@
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { packageCache } from "./boot-assets.ts";
-import type { Firmware } from "./machine.ts";
+import { packageCache } from "../../tools/firmware/boot-assets.ts";
+import type { Firmware } from "../../tools/firmware/machine.ts";
 import { readTable, updateTable } from "./page-table.ts";
 
 /** What is booted, and how. */

@@ -6,8 +6,8 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageCache } from "./boot-assets.ts";
-import type { Firmware, Loader } from "./machine.ts";
+import { packageCache } from "../../tools/firmware/boot-assets.ts";
+import type { Firmware, Loader } from "../../tools/firmware/machine.ts";
 
 /** The GRUB for arm64, whose package is not installed but unpacked. */
 const armModules = packageCache("arm64", "usr/lib/grub/arm64-efi");

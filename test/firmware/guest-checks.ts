@@ -1,7 +1,7 @@
 /** What a machine that booted `manifests/check.yaml` must have got, whatever started it and wherever it came from. */
 
 import { expect } from "vitest";
-import { quickstartMachine } from "./machine.ts";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 
 const { mac, uuid } = quickstartMachine;
 

@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
 import { makeGrubLoader } from "./grub-netboot.ts";
 import { expectOwnConfigs } from "./guest-checks.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
-import { quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 
 describe.skipIf(missing("qemu", "ipxe-rom", "cloud-kernel", "busybox-static", "grub"))("a held machine", () => {

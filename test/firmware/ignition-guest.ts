@@ -3,9 +3,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { linesWith, shown } from "./guest-checks.ts";
 import { guestInitrd } from "./guest-initrd.ts";
-import { quickstartMachine } from "./machine.ts";
 
 const { mac, uuid } = quickstartMachine;
 

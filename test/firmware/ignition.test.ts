@@ -1,10 +1,10 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
 import { addIgnitionAssets, expectProvisioned } from "./ignition-guest.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
-import { quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 import { recordOutcome, situations } from "./outcome-table.ts";
 

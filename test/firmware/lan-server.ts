@@ -3,9 +3,9 @@
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Architecture } from "../../tools/firmware/boot-assets.ts";
+import { type Lan, startLan } from "../../tools/firmware/lan.ts";
 import { blocksOf, readPage } from "../helpers/page-examples.ts";
-import type { Architecture } from "./boot-assets.ts";
-import { type Lan, startLan } from "./lan.ts";
 import { type BootServer, startBootServer } from "./machine-boot.ts";
 
 export interface LanServer {

@@ -1,7 +1,7 @@
 /** A davit whose machines reach it by a line that can be watched and interrupted. */
 
+import type { Loader } from "../../tools/firmware/machine.ts";
 import { BootLine } from "./boot-line.ts";
-import type { Loader } from "./machine.ts";
 import { type BootServer, startBootServer } from "./machine-boot.ts";
 
 export interface LinedServer extends BootServer {

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Firmware, type Loader, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
 import { bootSector, diskGreeting } from "./bootable-disk.ts";
 import { diskResults, expectDiskBoot } from "./disk-boot.ts";
@@ -8,7 +9,6 @@ import { makeGrubLoader } from "./grub-netboot.ts";
 import { linesWith } from "./guest-checks.ts";
 import { guestInitrd } from "./guest-initrd.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
-import { type Firmware, type Loader, quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 import { recordOutcome, situations } from "./outcome-table.ts";
 

@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFailed } from "vitest";
-import { startDavit } from "../helpers/davit-process.ts";
-import { type Architecture, buildBootAssets } from "./boot-assets.ts";
-import type { Lan } from "./lan.ts";
-import { hostSeenByMachine, type Machine } from "./machine.ts";
+import { startDavit } from "../../tools/davit-process.ts";
+import { type Architecture, buildBootAssets } from "../../tools/firmware/boot-assets.ts";
+import type { Lan } from "../../tools/firmware/lan.ts";
+import { hostSeenByMachine, type Machine } from "../../tools/firmware/machine.ts";
 import { type Onlooker, powerOn, type Run, tail } from "./power-on.ts";
 
 // A boot takes 10 to 15 seconds without hardware virtualisation, and several times that beside busy neighbours.

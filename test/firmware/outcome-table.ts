@@ -1,6 +1,6 @@
 /** What machines come to by what davit has for them, or by what happens to it: a table of docs/firmware.md. */
 
-import type { Firmware } from "./machine.ts";
+import type { Firmware } from "../../tools/firmware/machine.ts";
 import { readTable, updateTable } from "./page-table.ts";
 
 /** A firmware with its boot loader: a column. */

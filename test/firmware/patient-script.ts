@@ -2,7 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Loader } from "./machine.ts";
+import type { Loader } from "../../tools/firmware/machine.ts";
 
 /** @param authority `host:port` of davit's boot service, as machines reach it. */
 export function patientScript(authority: string): string {

@@ -2,7 +2,7 @@
 
 import { spawn } from "node:child_process";
 import { stripVTControlCharacters } from "node:util";
-import { commandOf, type Machine, qemuArguments } from "./machine.ts";
+import { commandOf, type Machine, qemuArguments } from "../../tools/firmware/machine.ts";
 
 /** Somebody who does something, once, when the screen shows a text. */
 export interface Onlooker {

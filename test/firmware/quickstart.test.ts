@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
-import { quickstartMachine } from "./machine.ts";
 import { type BootServer, bootTestLimitMs, startBootServer, startLimitMs } from "./machine-boot.ts";
 
 const manifests = join(import.meta.dirname, "../../manifests/quickstart");

@@ -2,13 +2,13 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { type Loader, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 import type { Asked } from "./boot-line.ts";
 import { expectDiskBoot } from "./disk-boot.ts";
 import { addIgnitionAssets, expectProvisioned } from "./ignition-guest.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
-import { type Loader, quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 import { recordOutcome, situations } from "./outcome-table.ts";
 import { makePatientLoader, patientScript } from "./patient-script.ts";

@@ -1,12 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
 import { makeGrubLoader } from "./grub-netboot.ts";
 import { linesWith } from "./guest-checks.ts";
 import { guestInitrd } from "./guest-initrd.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
-import { quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 
 const manifests = join(import.meta.dirname, "guests/says");

@@ -6,11 +6,11 @@ import { connect as connectTo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFailed } from "vitest";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
+import { hostSeenByMachine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { Gpg } from "../helpers/gpg.ts";
 import { missing } from "../helpers/requirements.ts";
 import { checkArguments, expectCommandLine, expectOwnConfigs } from "./guest-checks.ts";
-import { hostSeenByMachine, quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 import { type Controls, type Onlooker, powerOn, tail } from "./power-on.ts";
 import { makeSignedGrubLoader, type SignedFirmware, signedGrubConfig, signedGrubModules } from "./signed-grub.ts";
@@ -32,7 +32,7 @@ describe.skipIf(programsAreMissing)("under check_signatures=enforce", () => {
     const keyFile = join(folder, "signing.key");
     writeFileSync(keyFile, gpg.exportSecret(fingerprint), { mode: 0o600 });
     writeFileSync(publicKeyFile, gpg.exportPublic(fingerprint));
-    execFileSync(join(import.meta.dirname, "boot-assets.sh"), [assets]);
+    execFileSync(join(import.meta.dirname, "../../tools/firmware/boot-assets.sh"), [assets]);
     copyFileSync(join(assets, "initrd.gz"), join(assets, "more.gz"));
     for (const name of assetNames) gpg.signFile(join(assets, name));
     davit = await startDavit({

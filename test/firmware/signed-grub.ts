@@ -6,7 +6,7 @@
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Firmware, Loader } from "./machine.ts";
+import type { Firmware, Loader } from "../../tools/firmware/machine.ts";
 
 /** All modules are in the image: one that GRUB fetched would have to be signed itself. */
 export const signedGrubModules =

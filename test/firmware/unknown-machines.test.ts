@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
+import { type Firmware, type Loader, type Machine, quickstartMachine } from "../../tools/firmware/machine.ts";
 import { missing } from "../helpers/requirements.ts";
 import { expectDiskBoot } from "./disk-boot.ts";
 import { makeGrubLoader } from "./grub-netboot.ts";
 import { expectOwnConfigs, linesWith } from "./guest-checks.ts";
 import { type LinedServer, startLinedServer } from "./lined-server.ts";
-import { type Firmware, type Loader, type Machine, quickstartMachine } from "./machine.ts";
 import { bootTestLimitMs, startLimitMs } from "./machine-boot.ts";
 import { type Kind, kinds, recordOutcome, situations } from "./outcome-table.ts";
 

@@ -4,13 +4,13 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readServeConfig } from "../../src/config.ts";
+import { StoreService } from "../../src/app/store-service.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { diskFiles } from "../../src/lib/files.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { readServeConfig } from "../../src/options/serve.ts";
 import { openStore } from "../../src/store/open-store.ts";
 import { lockDirectory } from "../../src/store/wal/lock.ts";
-import { StoreService } from "../../src/store-service.ts";
 import type { TestServer } from "./keys-servers.ts";
 import { silentLog } from "./test-store.ts";
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { DavitOptions } from "./davit-process.ts";
+import type { DavitOptions } from "../../tools/davit-process.ts";
 
 const root = join(import.meta.dirname, "../..");
 

@@ -1,6 +1,6 @@
 /** Listings, gone through at a stretch. */
 
-import { readPieces } from "../../src/http/keys-json.ts";
+import { readPieces } from "../../src/http/keys/json.ts";
 import type { Listing } from "../../src/store/listing.ts";
 import type { StorePath } from "../../src/store/node.ts";
 

@@ -7,10 +7,10 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { packageCache } from "../firmware/boot-assets.ts";
-import { chartToolPath } from "../tools/chart-tools.ts";
-import { operatorCrdsDirectory } from "../tools/operator-crds.ts";
-import { toolPath } from "../tools/tools.ts";
+import { chartToolPath } from "../../tools/build/chart-tools.ts";
+import { operatorCrdsDirectory } from "../../tools/build/operator-crds.ts";
+import { toolPath } from "../../tools/build/tools.ts";
+import { packageCache } from "../../tools/firmware/boot-assets.ts";
 
 /** Where `make cloud-init` unpacks what an installed cloud-init would have among Debian's Python packages. */
 export const cloudInitPackages = join(import.meta.dirname, "../../.cache/cloud-init/usr/lib/python3/dist-packages");

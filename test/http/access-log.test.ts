@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { afterEach, expect, it } from "vitest";
-import { accessLog } from "../../src/http/access-log.ts";
+import { accessLog } from "../../src/http/boot/access-log.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";

@@ -19,7 +19,7 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
-import type { AssetsOptions } from "../../src/http/assets.ts";
+import type { AssetsOptions } from "../../src/http/assets/assets.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type AssetServer, startAssets } from "./asset-server.ts";
 import { ask, headerOf, parseAnswer, readToEnd, statusOf } from "./wire.ts";

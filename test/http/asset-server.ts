@@ -1,6 +1,6 @@
 /** A listener with assets alone, in this process. */
 
-import { type AssetsOptions, assets } from "../../src/http/assets.ts";
+import { type AssetsOptions, assets } from "../../src/http/assets/assets.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";

@@ -1,11 +1,11 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { backupRoutes } from "../../src/http/backup-routes.ts";
-import { BackupStreams, type BackupStreamsOptions } from "../../src/http/backup-streams.ts";
 import { answerError } from "../../src/http/errors.ts";
-import { type SecretsGuard, secretsGuard } from "../../src/http/secrets-guard.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
+import { backupRoutes } from "../../src/http/store/backup-routes.ts";
+import { BackupStreams, type BackupStreamsOptions } from "../../src/http/store/backup-streams.ts";
+import { type SecretsGuard, secretsGuard } from "../../src/http/store/secrets-guard.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
 import { readBackup } from "../../src/store/backup.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FollowHistory, type FollowHistoryOptions } from "../../src/http/follow-history.ts";
+import { FollowHistory, type FollowHistoryOptions } from "../../src/http/store/follow-history.ts";
 
 const change = (path: string, text?: string) => ({ path, text });
 const put = (path: string, text: string) => `${JSON.stringify({ kind: "put", path, text })}\n`;

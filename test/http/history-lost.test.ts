@@ -2,11 +2,11 @@
 
 import { Agent, get } from "node:http";
 import { afterEach, expect, it } from "vitest";
-import { type Address, authority } from "../../src/address.ts";
-import { BootService } from "../../src/boot-service.ts";
-import { readServeConfig } from "../../src/config.ts";
+import { BootService } from "../../src/app/boot-service.ts";
+import { type Address, authority } from "../../src/lib/address.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { readServeConfig } from "../../src/options/serve.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 // The texts of some 600 such requests fill what there is for those that wait.

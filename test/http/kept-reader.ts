@@ -1,7 +1,7 @@
 /** Listings asked for as the key API asks, of a tree without a store. */
 
-import { readPieces } from "../../src/http/keys-json.ts";
-import { KeptTexts, type Pieces } from "../../src/http/keys-kept-texts.ts";
+import { readPieces } from "../../src/http/keys/json.ts";
+import { KeptTexts, type Pieces } from "../../src/http/keys/kept-texts.ts";
 import { apply, type Command, type SingleCommand } from "../../src/store/command.ts";
 import { type StorePath, storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";

@@ -1,10 +1,10 @@
 /** What no client should send to the store, and what the reference has no answer to; see also test/conformance. */
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { KeyAnswers } from "../../src/http/keys-answers.ts";
-import { keysErrors } from "../../src/http/keys-errors.ts";
-import { keysFastPath } from "../../src/http/keys-fast-path.ts";
-import { keysRoutes } from "../../src/http/keys-routes.ts";
+import { KeyAnswers } from "../../src/http/keys/answers.ts";
+import { keysErrors } from "../../src/http/keys/errors.ts";
+import { keysFastPath } from "../../src/http/keys/fast-path.ts";
+import { keysRoutes } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type DavitKeys, startDavitKeys } from "../helpers/keys-servers.ts";

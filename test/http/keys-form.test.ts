@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isForm, parseFields } from "../../src/http/keys-form.ts";
+import { isForm, parseFields } from "../../src/http/keys/form.ts";
 
 describe("`parseFields`", () => {
   it.each([

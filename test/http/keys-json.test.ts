@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorBody, eventBody, readBody, readPieces } from "../../src/http/keys-json.ts";
+import { errorBody, eventBody, readBody, readPieces } from "../../src/http/keys/json.ts";
 import type { ListingStep } from "../../src/store/listing.ts";
 import { type NodeRecord, storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";

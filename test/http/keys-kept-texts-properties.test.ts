@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { KeptTexts, type Pieces } from "../../src/http/keys-kept-texts.ts";
+import { KeptTexts, type Pieces } from "../../src/http/keys/kept-texts.ts";
 import type { Command, SingleCommand } from "../../src/store/command.ts";
 import { storePath } from "../../src/store/node.ts";
 import { Tree } from "../../src/store/tree.ts";

@@ -1,7 +1,7 @@
 /** Texts of listings that are sent again: never another one than a listing of now would be, and never too many. */
 
 import { describe, expect, it } from "vitest";
-import { KeptTexts } from "../../src/http/keys-kept-texts.ts";
+import { KeptTexts } from "../../src/http/keys/kept-texts.ts";
 import type { Command } from "../../src/store/command.ts";
 import { storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";

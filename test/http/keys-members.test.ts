@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { answerMembers, type Member, type MembersRequest } from "../../src/http/keys-members.ts";
+import { answerMembers, type Member, type MembersRequest } from "../../src/http/keys/members.ts";
 
 const member: Member = { id: "abc", name: "davit", peerURLs: [], clientURLs: ["http://127.0.0.1:2379"] };
 const json = JSON.stringify(member);

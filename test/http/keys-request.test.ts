@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type KeysMethod, parseKeysRequest } from "../../src/http/keys-request.ts";
+import { type KeysMethod, parseKeysRequest } from "../../src/http/keys/request.ts";
 import { storePath } from "../../src/store/node.ts";
 
 const path = storePath("/k");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keyOf, keysRewriteUrl, parseTarget } from "../../src/http/keys-target.ts";
+import { keyOf, keysRewriteUrl, parseTarget } from "../../src/http/keys/target.ts";
 
 describe("`parseTarget`", () => {
   it.each([

@@ -1,10 +1,10 @@
 /** The store's listener as `davit serve` has it, over a store of a test. */
 
-import { readServeConfig } from "../../src/config.ts";
+import { StoreService } from "../../src/app/store-service.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { readServeConfig } from "../../src/options/serve.ts";
 import type { Store } from "../../src/store/store.ts";
-import { StoreService } from "../../src/store-service.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
 /** @param options the data directory among them. @param said gets each warning and error of the log. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
-import { opsRoutes, type ReadyCheck } from "../../src/http/ops-routes.ts";
+import { opsRoutes, type ReadyCheck } from "../../src/http/ops/routes.ts";
 import { createServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";

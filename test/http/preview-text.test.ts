@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { Preview, Rendering } from "../../src/http/preview.ts";
-import { previewText } from "../../src/http/preview-text.ts";
+import type { Preview, Rendering } from "../../src/http/ops/preview.ts";
+import { previewText } from "../../src/http/ops/preview-text.ts";
 
 const plain = { contentType: "text/plain; charset=utf-8", isCut: false, isSecret: false };
 const empty: Preview = {

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
 import { BootError } from "../../src/boot/boot-error.ts";
-import { accessLog } from "../../src/http/access-log.ts";
-import { bootFastPath } from "../../src/http/boot-fast-path.ts";
-import { bootRoutes } from "../../src/http/boot-routes.ts";
+import { accessLog } from "../../src/http/boot/access-log.ts";
+import { bootFastPath } from "../../src/http/boot/fast-path.ts";
+import { bootRoutes } from "../../src/http/boot/routes.ts";
+import type { BootSigner } from "../../src/http/boot/signatures.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
-import type { BootSigner } from "../../src/http/signatures.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";

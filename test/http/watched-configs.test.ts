@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { BootError, type BootRefusal, bootRefusals } from "../../src/boot/boot-error.ts";
-import { watchedConfigs } from "../../src/http/watched-configs.ts";
+import { watchedConfigs } from "../../src/http/boot/watched-configs.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 

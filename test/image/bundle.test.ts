@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startDavit } from "../helpers/davit-process.ts";
+import { startDavit } from "../../tools/davit-process.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");

@@ -10,12 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { membersMethods } from "../../src/http/keys-members.ts";
-import { keysMethods } from "../../src/http/keys-request.ts";
+import { membersMethods } from "../../src/http/keys/members.ts";
+import { keysMethods } from "../../src/http/keys/request.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 import { refusals } from "../../src/store/refusal.ts";
+import { type DavitProcess, localAuthorization, startDavit } from "../../tools/davit-process.ts";
 import { isBody } from "../conformance/exchange.ts";
-import { type DavitProcess, localAuthorization, startDavit } from "../helpers/davit-process.ts";
 import { startDavitStore } from "../helpers/davit-store.ts";
 import { type CurlCommand, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 

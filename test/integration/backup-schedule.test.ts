@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const run = promisify(execFile);

@@ -17,7 +17,7 @@ import {
   startDavit,
   startDavitBoot,
   storeOf,
-} from "../helpers/davit-process.ts";
+} from "../../tools/davit-process.ts";
 
 const main = join(import.meta.dirname, "../../src/main.ts");
 const mac = "52:54:00:a1:9c:ae";

@@ -4,14 +4,14 @@ import { copyFile, mkdir, mkdtemp, rename, rm, stat, writeFile } from "node:fs/p
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { makeAuthority } from "../helpers/certificates.ts";
 import {
   type DavitBootProcess,
   type DavitProcess,
   startDavit,
   startDavitBoot,
   storeOf,
-} from "../helpers/davit-process.ts";
+} from "../../tools/davit-process.ts";
+import { makeAuthority } from "../helpers/certificates.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const mac = "52:54:00:a1:9c:ae";

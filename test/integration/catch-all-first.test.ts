@@ -7,9 +7,9 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { freePorts } from "../../tools/cluster/ports.ts";
+import { type DavitBootProcess, startDavit, startDavitBoot } from "../../tools/davit-process.ts";
 import { Poll } from "../cluster/poll.ts";
-import { freePorts } from "../cluster/ports.ts";
-import { type DavitBootProcess, startDavit, startDavitBoot } from "../helpers/davit-process.ts";
 
 const patience = { timeout: 60_000 };
 const limitMs = 120_000;

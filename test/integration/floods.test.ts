@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { generateKey } from "openpgp";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 
 const apiVersion = "davit.dev/v1alpha1";
 const startLimitMs = 90_000;

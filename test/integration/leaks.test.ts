@@ -9,7 +9,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { configNames } from "../../src/boot/boot-configs.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 
 const word = "xyzzySecret42";
 // Secrets are kept from the key API too, which shows what is written in other objects.

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { bootRefusals } from "../../src/boot/boot-error.ts";
 import { doubtTexts } from "../../src/boot/doubt.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { blocksOf, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 
 const page = readPage("preview.md");

@@ -7,7 +7,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type DavitOptions, type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitOptions, type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 
 const mac = "52:54:00:a1:9c:ae";
 

@@ -11,7 +11,7 @@ import {
   startDavit,
   startDavitBoot,
   storeOf,
-} from "../helpers/davit-process.ts";
+} from "../../tools/davit-process.ts";
 import { Gpg } from "../helpers/gpg.ts";
 import { missing } from "../helpers/requirements.ts";
 

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 
 const mebibyte = 1024 * 1024;
 const quotaMebibytes = 64;

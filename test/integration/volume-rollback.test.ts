@@ -10,7 +10,7 @@ import {
   startDavit,
   startDavitBoot,
   storeOf,
-} from "../helpers/davit-process.ts";
+} from "../../tools/davit-process.ts";
 
 const mac = "52:54:00:a1:9c:ae";
 const soon = { timeout: 30_000 };

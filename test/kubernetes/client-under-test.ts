@@ -1,5 +1,5 @@
-import { ApiClient } from "../../src/kubernetes/client.ts";
-import type { ClusterAccess } from "../../src/kubernetes/kube-config.ts";
+import { ApiClient } from "../../src/kubernetes/client/client.ts";
+import type { ClusterAccess } from "../../src/kubernetes/client/kube-config.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import type { Log } from "../../src/lib/log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { ApiError } from "../../src/kubernetes/api-error.ts";
-import type { ApiRequest } from "../../src/kubernetes/client.ts";
+import type { ApiError } from "../../src/kubernetes/client/api-error.ts";
+import type { ApiRequest } from "../../src/kubernetes/client/client.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import { type Handler, sendStatus } from "./fake-api-server.ts";
 import { useFakeServer } from "./fake-server-suite.ts";

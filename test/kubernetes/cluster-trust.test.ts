@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ApiServerTrust } from "../../src/kubernetes/cluster-trust.ts";
+import { ApiServerTrust } from "../../src/kubernetes/client/cluster-trust.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import { type JsonAnswer, startJsonServer } from "./json-server.ts";
 

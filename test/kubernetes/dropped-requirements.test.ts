@@ -7,7 +7,7 @@ import {
   selectorNames,
   specNames,
   withDropped,
-} from "../../src/kubernetes/dropped-requirements.ts";
+} from "../../src/kubernetes/source/dropped-requirements.ts";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
 
 const annotation = "kubectl.kubernetes.io/last-applied-configuration";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { ApiError } from "../../src/kubernetes/api-error.ts";
-import { type Asked, failureText } from "../../src/kubernetes/failure-text.ts";
-import { resources } from "../../src/kubernetes/resources.ts";
-import { toWatchFailure, WatchFailure } from "../../src/kubernetes/watch-failure.ts";
+import { ApiError } from "../../src/kubernetes/client/api-error.ts";
+import { resources } from "../../src/kubernetes/client/resources.ts";
+import { type Asked, failureText } from "../../src/kubernetes/watch/failure-text.ts";
+import { toWatchFailure, WatchFailure } from "../../src/kubernetes/watch/watch-failure.ts";
 
 const groups: Asked = { verb: "list", resource: resources.Group, namespace: "lab" };
 const role = "bind its account there to the Role of docs/controller.md";

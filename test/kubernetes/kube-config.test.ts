@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { type KubeConfigOptions, loadClusterAccess } from "../../src/kubernetes/kube-config.ts";
+import { type KubeConfigOptions, loadClusterAccess } from "../../src/kubernetes/client/kube-config.ts";
 import { StartError } from "../../src/lib/start-error.ts";
 
 let folder: string;

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { HeldChanges, type HeldWatch } from "../../src/kubernetes/held-changes.ts";
+import { HeldChanges, type HeldWatch } from "../../src/kubernetes/watch/held-changes.ts";
 import type { OwnName } from "../../src/model/source.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 

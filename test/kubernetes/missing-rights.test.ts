@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { MissingRights } from "../../src/kubernetes/missing-rights.ts";
+import { MissingRights } from "../../src/kubernetes/status/missing-rights.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 
 const group = (name: string, namespace = "lab"): ObjectName => ({ kind: "Group", namespace, name });

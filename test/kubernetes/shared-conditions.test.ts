@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { SharedConditions } from "../../src/kubernetes/shared-conditions.ts";
+import { SharedConditions } from "../../src/kubernetes/watch/shared-conditions.ts";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
 
 function ready(message: string): JsonObject {

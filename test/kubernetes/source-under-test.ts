@@ -1,4 +1,4 @@
-import { ClusterSource } from "../../src/kubernetes/cluster-source.ts";
+import { ClusterSource } from "../../src/kubernetes/source/cluster-source.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 import { TestBed, until } from "./client-under-test.ts";

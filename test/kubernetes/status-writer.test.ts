@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { statusPace } from "../../src/kubernetes/status-writer.ts";
+import { statusPace } from "../../src/kubernetes/status/status-writer.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 import type { Condition, ObjectStatus } from "../../src/model/source.ts";
 import { until } from "./client-under-test.ts";

@@ -1,7 +1,7 @@
-import type { MirrorChange } from "../../src/kubernetes/mirror.ts";
-import { ObjectWatch, type WatchLimits, type WatchTarget } from "../../src/kubernetes/object-watch.ts";
-import { resources } from "../../src/kubernetes/resources.ts";
-import type { WatchFailure } from "../../src/kubernetes/watch-failure.ts";
+import { resources } from "../../src/kubernetes/client/resources.ts";
+import type { MirrorChange } from "../../src/kubernetes/watch/mirror.ts";
+import { ObjectWatch, type WatchLimits, type WatchTarget } from "../../src/kubernetes/watch/object-watch.ts";
+import type { WatchFailure } from "../../src/kubernetes/watch/watch-failure.ts";
 import type { JsonObject } from "../../src/model/json.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import type { FakeApiServer, NewObject } from "./fake-api-server.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { WriteLanes } from "../../src/kubernetes/write-lanes.ts";
+import { WriteLanes } from "../../src/kubernetes/status/write-lanes.ts";
 
 function succeed(lanes: WriteLanes, times: number): number {
   for (let count = 0; count < times; count++) lanes.succeeded();

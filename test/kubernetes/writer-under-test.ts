@@ -1,6 +1,6 @@
-import { ClusterSource } from "../../src/kubernetes/cluster-source.ts";
-import { EventRecorder } from "../../src/kubernetes/event-recorder.ts";
-import { StatusWriter, type StatusWriterOptions, statusPace } from "../../src/kubernetes/status-writer.ts";
+import { ClusterSource } from "../../src/kubernetes/source/cluster-source.ts";
+import { EventRecorder } from "../../src/kubernetes/status/event-recorder.ts";
+import { StatusWriter, type StatusWriterOptions, statusPace } from "../../src/kubernetes/status/status-writer.ts";
 import type { ObjectName, ObjectStatus } from "../../src/model/source.ts";
 import { TestBed, until } from "./client-under-test.ts";
 import type { useFakeServer } from "./fake-server-suite.ts";

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { isJsonObject, type JsonObject } from "../../src/model/json.ts";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 
 const examples = join(import.meta.dirname, "../../manifests/examples");
 const parts = { boot: ["ipxe", "grub"], ignition: ["ignition"], cloudConfig: ["cloud"], generic: ["generic"] } as const;

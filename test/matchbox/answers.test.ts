@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type DavitProcess, startDavit } from "../helpers/davit-process.ts";
+import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { missing } from "../helpers/requirements.ts";
 import { runImport } from "./import-command.ts";
 import { type Matchbox, startMatchbox } from "./matchbox-process.ts";

@@ -3,7 +3,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { systemClock } from "../../src/lib/clock.ts";
-import { freePorts } from "../cluster/ports.ts";
+import { freePorts } from "../../tools/cluster/ports.ts";
 
 export interface Matchbox {
   readonly port: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { BootRefusal } from "../../src/boot/boot-error.ts";
-import type { Finding } from "../../src/controller/conditions.ts";
+import type { Finding } from "../../src/controller/status/conditions.ts";
 import { type FindingCode, findingRules, findingSections, severities } from "../../src/model/findings.ts";
 import { reasonCodes } from "../../src/render/reason-codes.ts";
 

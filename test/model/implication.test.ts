@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sampleLabels } from "../../src/controller/sample-labels.ts";
+import { sampleLabels } from "../../src/controller/ranking/sample-labels.ts";
 import { type Expression, type Operator, operators } from "../../src/model/expression.ts";
 import { matches, type Selection, toGroup } from "../../src/model/group.ts";
 import { implies } from "../../src/model/implication.ts";

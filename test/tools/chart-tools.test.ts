@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { chartRecipes, chartToolNames, chartToolPath, usualChartTools } from "./chart-tools.ts";
+import { chartRecipes, chartToolNames, chartToolPath, usualChartTools } from "../../tools/build/chart-tools.ts";
 
 describe("the place of a program that checks the chart", () => {
   it("is below the user's cache, in a directory of its own for what it is built from", () => {
@@ -20,7 +20,7 @@ describe("the place of a program that checks the chart", () => {
 describe("the Go modules", () => {
   it.each(chartToolNames)("have %s as a tool, so that `go mod tidy` keeps it", (name) => {
     const { module, package: source } = chartRecipes[name];
-    const text = readFileSync(new URL(`${module}/go.mod`, import.meta.url), "utf8");
+    const text = readFileSync(new URL(`../../tools/build/${module}/go.mod`, import.meta.url), "utf8");
     expect(text).toMatch(new RegExp(`^(tool |\t)${source.replaceAll(".", "\\.")}$`, "m"));
   });
 

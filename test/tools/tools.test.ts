@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { isAtLeast } from "./go.ts";
-import { builtToolsDirectory, kubernetesVersion, recipes, toolNames, toolPath } from "./tools.ts";
+import { isAtLeast } from "../../tools/build/go.ts";
+import { builtToolsDirectory, kubernetesVersion, recipes, toolNames, toolPath } from "../../tools/build/tools.ts";
 
-const goMod = readFileSync(new URL("go.mod", import.meta.url), "utf8");
+const goMod = readFileSync(new URL("../../tools/build/go.mod", import.meta.url), "utf8");
 
 describe("the place of a program", () => {
   it("is below the user's cache, in a directory of its own for what it is built from", () => {

@@ -1,0 +1,139 @@
+/**
+ * `node bench/store-pauses.ts`: how long the event loop is held while a snapshot of 100,000 keys is written and
+ * 100,000 further keys end in the same moment, beside the same time with nothing to do. On the disk of the temporary
+ * directory. It prints the three longest turns of each round.
+ */
+
+import { randomBytes } from "node:crypto";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../src/lib/clock.ts";
+import { diskFiles } from "../src/lib/files.ts";
+import { nextTurn } from "../src/lib/slices.ts";
+import type { SingleCommand } from "../src/store/command.ts";
+import { storePath } from "../src/store/node.ts";
+import { openStore } from "../src/store/open-store.ts";
+import type { Store } from "../src/store/store.ts";
+import { lockDirectory } from "../src/store/wal/lock.ts";
+import { silentLog } from "../test/helpers/test-store.ts";
+
+const rounds = 5;
+const keyCount = 100_000;
+const keysPerBatch = 1_000;
+// Long enough for them to be written.
+const ttlSeconds = 5;
+// The snapshot begins so long before the keys end.
+const leadMs = 20;
+const idleMs = 2_000;
+
+await main();
+
+async function main(): Promise<void> {
+  for (let round = 1; round <= rounds; round++) {
+    const directory = await mkdtemp(join(tmpdir(), "davit-pauses-"));
+    try {
+      await measure(round, directory);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  }
+}
+
+async function measure(round: number, directory: string): Promise<void> {
+  const idle = await turnsOf(() => systemClock.sleep(idleMs));
+  const store = await open(directory);
+  const endsAtMs = await fill(store);
+  const spareMs = endsAtMs - systemClock.nowMs() - leadMs;
+  if (spareMs < 0) throw new Error("The keys ended before all were written: a longer ttl is needed");
+  await systemClock.sleep(spareMs);
+  let busyMs = 0;
+  const busy = await turnsOf(async () => {
+    const startMs = systemClock.monotonicMs();
+    // The record that makes a snapshot due.
+    await store.submit(set("/last"));
+    while ((store.counts.get("expireCount") ?? 0) < keyCount || !(await hasSnapshot(directory))) {
+      await systemClock.sleep(1);
+    }
+    busyMs = systemClock.monotonicMs() - startMs;
+  });
+  await store.stop();
+  print(`round ${round}: nothing to do: ${shown(idle)}; snapshot and ends, ${busyMs.toFixed(0)} ms: ${shown(busy)}`);
+}
+
+/** A store that takes its first snapshot right behind what `fill` writes. */
+function open(directory: string): Promise<Store> {
+  return openStore({
+    directory,
+    files: diskFiles,
+    lock: lockDirectory,
+    clock: systemClock,
+    random: randomBytes,
+    log: silentLog,
+    onDamage: "refuse",
+    snapshotInterval: { records: keyCount / keysPerBatch + 2, bytes: 2 ** 40 },
+  });
+}
+
+/** @returns when the keys with a ttl end. */
+async function fill(store: Store): Promise<number> {
+  for (let first = 0; first < keyCount; first += keysPerBatch) {
+    const commands = Array.from({ length: keysPerBatch }, (_, number) => set(`/staying/${first + number}`));
+    await store.submit({ kind: "batch", commands });
+  }
+  const ending = Array.from({ length: keyCount }, (_, number) => set(`/ending/${number}`, ttlSeconds));
+  const { event } = await store.submit({ kind: "batch", commands: ending });
+  return event.node.expiresAtMs ?? 0;
+}
+
+function set(path: string, seconds?: number): SingleCommand {
+  const value = path.repeat(8);
+  return { kind: "set", path: storePath(path), value, ...(seconds !== undefined && { ttlSeconds: seconds }) };
+}
+
+async function hasSnapshot(directory: string): Promise<boolean> {
+  return (await readdir(directory)).some((name) => name.endsWith(".snapshot"));
+}
+
+/** Turns of the event loop while something goes on, each as long as it kept everyone else waiting. */
+interface Turns {
+  readonly wallMs: readonly number[];
+  /** Processor time of this thread alone, which other processes do not disturb. */
+  readonly cpuMs: readonly number[];
+}
+
+async function turnsOf(work: () => Promise<void>): Promise<Turns> {
+  const turns: { wallMs: number[]; cpuMs: number[] } = { wallMs: [], cpuMs: [] };
+  let isOver = false;
+  const done = work().finally(() => {
+    isOver = true;
+  });
+  let before = now();
+  while (!isOver) {
+    await nextTurn();
+    const after = now();
+    turns.wallMs.push(after.wallMs - before.wallMs);
+    turns.cpuMs.push(after.cpuMs - before.cpuMs);
+    before = after;
+  }
+  await done;
+  return turns;
+}
+
+function now() {
+  const { user, system } = process.threadCpuUsage();
+  return { wallMs: systemClock.monotonicMs(), cpuMs: (user + system) / 1_000 };
+}
+
+function shown({ wallMs, cpuMs }: Turns): string {
+  return `longest turns ${longest(wallMs)} ms, of processor time ${longest(cpuMs)} ms`;
+}
+
+function longest(values: readonly number[]): string {
+  const sorted = values.toSorted((a, b) => b - a).slice(0, 3);
+  return sorted.map((value) => value.toFixed(1)).join(" ");
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

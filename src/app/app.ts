@@ -1,0 +1,297 @@
+/**
+ * Builds every part in the order in which data flows, starts them from left to right and stops them from right to left.
+ * The only place where parts meet the machine's own disk, network and randomness.
+ */
+
+import { createHash, randomBytes, randomInt } from "node:crypto";
+import { hostname } from "node:os";
+import { Controller } from "../controller/controller.ts";
+import { StatusLog } from "../controller/status/status-log.ts";
+import { StatusSinks } from "../controller/status/status-sinks.ts";
+import { TrialThread } from "../controller/trials/trial-thread.ts";
+import type { Address } from "../lib/address.ts";
+import type { Clock } from "../lib/clock.ts";
+import { diskFiles } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import { createMetrics, type Metrics } from "../lib/metrics.ts";
+import { publicProblem } from "../lib/private-path.ts";
+import { StartError } from "../lib/start-error.ts";
+import { davitRoot, tombstonesRoot } from "../model/documents.ts";
+import type { Source } from "../model/source.ts";
+import type { Environment } from "../options/parsing.ts";
+import type { ServeConfig } from "../options/serve.ts";
+import { parseTemplate } from "../render/template.ts";
+import { BackupSchedule } from "../store/backup-schedule.ts";
+import type { LogStatus } from "../store/log-port.ts";
+import { type OpenStoreOptions, openStore } from "../store/open-store.ts";
+import type { Store } from "../store/store.ts";
+import { lockDirectory } from "../store/wal/lock.ts";
+import { BootService } from "./boot-service.ts";
+import { openDirectories } from "./directory-objects.ts";
+import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import { StoreService } from "./store-service.ts";
+
+// Some 20,000 deletions of single keys.
+const storeReserveBytes = 4 * 1024 * 1024;
+const lockCheckMs = 1_000;
+
+export interface AppOptions {
+  readonly config: ServeConfig;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly version: string;
+  /** Of the process: how to reach the cluster may be there. */
+  readonly environment: Environment;
+  /** When the store begins another segment and takes a snapshot, where that shall be sooner than it is by itself. */
+  readonly storeSizes?: Pick<OpenStoreOptions, "maxSegmentBytes" | "snapshotInterval">;
+}
+
+/** What is served once machines are answered. */
+export interface Served {
+  readonly version: string;
+  readonly profiles: number;
+  readonly groups: number;
+  /** Files and documents that cannot be used. */
+  readonly problems: number;
+  /** Where they are from. */
+  readonly source: string;
+  /** The command that adds the first ones there; undefined where Groups are present. */
+  readonly firstCommand: string | undefined;
+  readonly bootAddress: Address;
+  readonly storeAddress: Address;
+  /** True when the store is reached by HTTPS. */
+  readonly storeTls: boolean;
+  readonly opsAddress: Address;
+  /** What machines reach the boot service by. */
+  readonly advertised: string;
+}
+
+type Listening = Pick<Served, "bootAddress" | "storeAddress" | "storeTls" | "opsAddress" | "advertised">;
+
+export class App {
+  readonly #config: ServeConfig;
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #version: string;
+  readonly #storeSizes: AppOptions["storeSizes"];
+  readonly #metrics: Metrics;
+  readonly #boot: BootService;
+  readonly #environment: Environment;
+  readonly #statuses: StatusLog;
+  #controller: Controller | undefined;
+  /** Ends of what was started, the last one first. */
+  readonly #stops: (() => void | Promise<void>)[] = [];
+
+  constructor({ config, log, clock, version, environment, storeSizes }: AppOptions) {
+    this.#config = config;
+    this.#log = log;
+    this.#clock = clock;
+    this.#version = version;
+    this.#storeSizes = storeSizes;
+    this.#metrics = createMetrics(version);
+    this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
+    this.#environment = environment;
+    this.#statuses = new StatusLog({ log: log.child({ part: "status" }) });
+  }
+
+  /**
+   * Starts every part. Resolves when all listen; `ready` then resolves once machines are answered.
+   * @throws {StartError | WalError} one sentence for the operator; `stop` ends what was started by then.
+   */
+  async start(): Promise<{ readonly ready: Promise<Served> }> {
+    await this.#refusePublicData();
+    const objects = await this.#openObjects();
+    const store = await this.#openStore();
+    this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
+    const backups = this.#scheduleBackups(store);
+    const keys = this.#storeService(store, objects);
+    // Before anything else may fail: it has timers from its beginning.
+    this.#stops.unshift(() => keys.stop());
+    this.#stops.unshift(() => this.#boot.stop());
+    const opsAddress = await this.#boot.listenForOperators({
+      waitingFor: "the source's first list is not in the store",
+      provenAtMs: () => this.#controller?.provenAtMs,
+      attention: () => [
+        ...this.#attention(store, objects.source),
+        ...(this.#controller?.attention ?? []),
+        ...objects.attention(),
+        ...(backups?.attention ?? []),
+      ],
+      measure: () => {
+        keys.measure();
+        backups?.measure(this.#metrics);
+        objects.measure();
+        this.#controller?.measure();
+      },
+    });
+    const storeAddress = await keys.listen();
+    const machines = await this.#boot.listenForMachines();
+    const { synced } = await this.#startController(store, objects, `http://${machines.advertised}`);
+    const listening = { opsAddress, storeAddress, storeTls: keys.hasTls, ...machines };
+    return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
+  }
+
+  /** Not ready at once; then what is under way finishes, and the log is closed. Idempotent. */
+  async stop(): Promise<void> {
+    this.#boot.beginStop();
+    for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
+  }
+
+  /** @throws {StartError} where others could read texts of Secrets, or write what machines boot. */
+  async #refusePublicData(): Promise<void> {
+    const { dataDir } = this.#config;
+    const problem = await publicProblem(dataDir);
+    if (problem !== undefined) throw new StartError(`Cannot use "${dataDir}": ${problem}`);
+  }
+
+  async #openObjects(): Promise<ObjectSource> {
+    const options = {
+      config: this.#config,
+      environment: this.#environment,
+      log: this.#log,
+      clock: this.#clock,
+      random,
+      metrics: this.#metrics,
+      version: this.#version,
+      instance: hostname(),
+    };
+    const objects = await openObjects(options);
+    this.#stops.unshift(() => objects.stop());
+    return objects;
+  }
+
+  async #openStore(): Promise<Store> {
+    const store = await openStore({
+      directory: this.#config.dataDir,
+      files: diskFiles,
+      lock: lockDirectory,
+      clock: this.#clock,
+      random: randomBytes,
+      log: this.#log.child({ part: "store" }),
+      observeSyncSeconds: (seconds) => this.#metrics.storeSyncSeconds.observe(seconds),
+      onDamage: this.#config.onDamage,
+      quotaBytes: this.#config.storeQuotaBytes,
+      maxWatchers: this.#config.storeMaxWatchers,
+      agelessRoot: tombstonesRoot,
+      reserveBytes: storeReserveBytes,
+      lockCheckMs,
+      ...this.#storeSizes,
+    });
+    this.#stops.unshift(() => store.stop());
+    return store;
+  }
+
+  /** @returns undefined without --backup-every. */
+  #scheduleBackups(store: Store): BackupSchedule | undefined {
+    const { backupEveryMs: everyMs, backupDir: directory, backupKeep: keep } = this.#config;
+    if (everyMs === 0 || directory === undefined) return undefined;
+    const log = this.#log.child({ part: "backup" });
+    const clock = this.#clock;
+    const backups = new BackupSchedule({
+      store,
+      files: diskFiles,
+      directory,
+      everyMs,
+      keep,
+      clock,
+      log,
+      random: randomBytes,
+    });
+    backups.start();
+    this.#stops.unshift(() => backups.stop());
+    return backups;
+  }
+
+  #storeService(store: Store, { trust }: ObjectSource): StoreService {
+    return new StoreService({
+      config: this.#config,
+      store,
+      trust,
+      log: this.#log,
+      clock: this.#clock,
+      metrics: this.#metrics,
+      isReady: () => this.#boot.index.isReady,
+      provenAtMs: () => this.#controller?.provenAtMs,
+    });
+  }
+
+  /** Resolves when the source's first list is in the store. */
+  async #startController(store: Store, { source, statusSink, adminNamespace }: ObjectSource, davitUrl: string) {
+    const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
+    const controller = new Controller({
+      source,
+      store,
+      statusSink: statusSink === undefined ? this.#statuses : new StatusSinks([this.#statuses, statusSink]),
+      trials: new TrialThread({ davitUrl, clock: this.#clock }),
+      clock: this.#clock,
+      log: this.#log.child({ part: "controller" }),
+      metrics: this.#metrics,
+      sha256: (text) => createHash("sha256").update(text).digest("hex"),
+      checkTemplate: parseTemplate,
+      davitUrl,
+      adminNamespace,
+      random,
+      tombstoneTtlSeconds: Math.ceil(this.#config.tombstoneTtlMs / 1_000),
+      onSynced,
+      onComplete: () => this.#boot.index.listed(),
+    });
+    this.#stops.unshift(() => controller.stop());
+    this.#stops.unshift(() => source.stop());
+    this.#controller = controller;
+    await controller.start();
+    return { synced };
+  }
+
+  #served(listening: Listening, { source: { view }, place, firstCommand }: ObjectSource): Served {
+    const count = (objects: Iterable<unknown>) => [...objects].length;
+    const groups = count(view.all("Group"));
+    return {
+      version: this.#version,
+      profiles: count(view.all("Profile")),
+      groups,
+      problems: view.problems.length,
+      source: place,
+      firstCommand: groups === 0 ? firstCommand : undefined,
+      ...listening,
+    };
+  }
+
+  /** What a person should look at, a line each. */
+  #attention(store: Store, { view }: Source): readonly string[] {
+    const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
+    // Why an object is refused is among the problems, with its place.
+    const objects = this.#statuses
+      .attention()
+      .filter(({ reason }) => reason !== "Refused")
+      .map(({ name, reason, message }) => `${name.kind} ${name.namespace}/${name.name}: ${reason}: ${message}`);
+    const storeTrouble = storeTroubles[store.status];
+    return [...(storeTrouble === undefined ? [] : [`store: ${storeTrouble}`]), ...problems, ...objects];
+  }
+}
+
+/**
+ * What `/readyz?verbose` says of a store that cannot be written. Machines still get answers: what davit reads is on
+ * disk.
+ */
+const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
+  writable: undefined,
+  full:
+    "no space is left on its disk: clients' writes are refused, and Profiles, Groups and holds take effect only " +
+    "while its reserve lasts: make room",
+  readOnly: "its disk fails, so changes take no effect: see to the disk",
+  lost: "its lock.db was removed or replaced, so changes take no effect: stop other davits there, restart this",
+  closed: "it is closed",
+};
+
+/** @throws {StartError} when there is no way to the cluster. */
+async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> {
+  if (!options.config.kubernetes) return openDirectories(options);
+  // The client of the API server takes time and memory, which nobody shall pay who has no cluster.
+  const { openCluster } = await import("./cluster-objects.ts");
+  return await openCluster(options);
+}
+
+/** From 0 to below 1, as fine as waits can use. */
+function random(): number {
+  return randomInt(2 ** 32) / 2 ** 32;
+}

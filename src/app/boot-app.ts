@@ -1,0 +1,128 @@
+/**
+ * `davit boot`: the boot service alone, which follows a store in another process. Any number of them may follow one
+ * store; each answers machines from its own copy, and goes on doing so while the store is away.
+ */
+
+import { randomInt } from "node:crypto";
+import { CopyFile } from "../follow/copy-file.ts";
+import { type CredentialFiles, readCredentials } from "../follow/credentials.ts";
+import { StoreFollower } from "../follow/follow.ts";
+import type { Address } from "../lib/address.ts";
+import type { Clock } from "../lib/clock.ts";
+import { diskFiles } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import { createMetrics, type Metrics } from "../lib/metrics.ts";
+import { StartError } from "../lib/start-error.ts";
+import { FileProblem } from "../lib/watched-files.ts";
+import { davitRoot } from "../model/documents.ts";
+import { type BootConfig, shownTokenFile } from "../options/serve.ts";
+import { BootService } from "./boot-service.ts";
+
+export interface BootAppOptions {
+  readonly config: BootConfig;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly version: string;
+}
+
+/** What is served once machines are answered. */
+export interface ServedFromStore {
+  readonly version: string;
+  readonly groups: number;
+  /** Origin of the store. */
+  readonly store: string;
+  readonly bootAddress: Address;
+  readonly opsAddress: Address;
+  /** What machines reach the boot service by. */
+  readonly advertised: string;
+}
+
+export class BootApp {
+  readonly #options: BootAppOptions;
+  readonly #metrics: Metrics;
+  readonly #boot: BootService;
+  readonly #follower: StoreFollower;
+  readonly #credentialFiles: CredentialFiles;
+
+  constructor(options: BootAppOptions) {
+    const { config, log, clock, version } = options;
+    this.#options = options;
+    this.#metrics = createMetrics(version);
+    this.#boot = new BootService({ config, log, clock, metrics: this.#metrics, version });
+    this.#credentialFiles = {
+      tokenFile: shownTokenFile(config),
+      caFile: config.storeCaFile,
+      certFile: config.storeCertFile,
+      keyFile: config.storeKeyFile,
+    };
+    const followLog = log.child({ part: "follow" });
+    const { copyFile: path } = config;
+    this.#follower = new StoreFollower({
+      url: config.store,
+      credentials: () => readCredentials(this.#credentialFiles),
+      copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: followLog }),
+      clock,
+      // As fine as a wait of seconds can use.
+      random: () => randomInt(2 ** 32) / 2 ** 32,
+      log: followLog,
+    });
+  }
+
+  /**
+   * Starts every part. Resolves when all listen; `ready` then resolves once machines are answered.
+   * @throws {StartError} one sentence for the operator; `stop` ends what was started by then.
+   */
+  async start(): Promise<{ readonly ready: Promise<ServedFromStore> }> {
+    const { config, version } = this.#options;
+    await this.#checkCredentials();
+    this.#follower.follow(davitRoot, this.#boot.index);
+    const opsAddress = await this.#boot.listenForOperators({
+      waitingFor: "no copy of a store with a finished sync",
+      attention: () => this.#attention(),
+      provenAtMs: () => this.#follower.status.provenAtMs,
+      measure: () => this.#measure(),
+    });
+    const machines = await this.#boot.listenForMachines();
+    await this.#follower.start();
+    const ready = this.#boot.openWhenHeard(this.#follower.heard).then(() => ({
+      version,
+      groups: this.#boot.index.groupCount,
+      store: config.store.origin,
+      opsAddress,
+      ...machines,
+    }));
+    return { ready };
+  }
+
+  /** Not ready at once; then what is under way finishes, and the copy on disk is brought up to date. Idempotent. */
+  async stop(): Promise<void> {
+    this.#boot.beginStop();
+    await this.#follower.stop();
+    await this.#boot.stop();
+  }
+
+  /** Later mistakes in these files are logged and mended without a restart; at the start somebody reads the error. */
+  async #checkCredentials(): Promise<void> {
+    try {
+      await readCredentials(this.#credentialFiles);
+    } catch (error) {
+      if (error instanceof FileProblem) throw new StartError(error.message, { cause: error });
+      throw error;
+    }
+  }
+
+  #attention(): readonly string[] {
+    const { isConnected, isWithheld, ageSeconds } = this.#follower.status;
+    if (isConnected && !isWithheld) return [];
+    const age = ageSeconds === undefined ? "there is no copy yet" : `the copy is ${Math.round(ageSeconds)} s old`;
+    const why = isConnected ? "has not read everything from its source" : "is not followed now";
+    return [`follow: the store at ${this.#options.config.store.origin} ${why}, ${age}`];
+  }
+
+  #measure(): void {
+    const { isConnected, index = 0, ageSeconds = 0 } = this.#follower.status;
+    this.#metrics.followConnected.set(isConnected ? 1 : 0);
+    this.#metrics.followIndex.set(index);
+    this.#metrics.followAgeSeconds.set(ageSeconds);
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * What every davit that answers machines has: the boot index, the listener that machines ask, and the listener that
+ * operators ask. Where the documents come from is not known here: whoever owns it feeds the index.
+ */
+
+import { BootConfigs } from "../boot/boot-configs.ts";
+import { BootError } from "../boot/boot-error.ts";
+import { BootIndex, type BootView } from "../boot/boot-index.ts";
+import { commonDoubts, doubtText } from "../boot/doubt.ts";
+import { Freshness } from "../boot/freshness.ts";
+import { NearMisses } from "../boot/near-misses.ts";
+import { RenderThread } from "../boot/render-thread.ts";
+import { SlowWork } from "../boot/slow-work.ts";
+import { History } from "../history/history.ts";
+import { assets } from "../http/assets/assets.ts";
+import { accessLog } from "../http/boot/access-log.ts";
+import { bootFastPath } from "../http/boot/fast-path.ts";
+import { bootRoutes } from "../http/boot/routes.ts";
+import { watchedConfigs } from "../http/boot/watched-configs.ts";
+import { Clients } from "../http/client-shares.ts";
+import { answerError } from "../http/errors.ts";
+import { LargeBodies } from "../http/large-bodies.ts";
+import { OpsDoor } from "../http/ops/door.ts";
+import { guardedRoutes } from "../http/ops/guarded-routes.ts";
+import { Previews } from "../http/ops/preview.ts";
+import { opsRoutes } from "../http/ops/routes.ts";
+import { createServer, type HttpServer } from "../http/server.ts";
+import { UnsentAnswers } from "../http/unsent-answers.ts";
+import { type Address, isLoopback } from "../lib/address.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import type { ServiceConfig } from "../options/serve.ts";
+import type { Signer, SignerOptions } from "../sign/signer.ts";
+import { advertisedAuthority } from "./advertise.ts";
+import { connectionLimitOf } from "./open-files.ts";
+
+export interface BootServiceOptions {
+  readonly config: ServiceConfig;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly version: string;
+}
+
+/** What the operations listener tells of the parts behind the boot service. */
+export interface Behind {
+  /** Why machines are not answered yet, in a few words. */
+  readonly waitingFor: string;
+  /** What a person should look at, a line each. */
+  readonly attention: () => readonly string[];
+  /** Monotonic: what the objects said by then is served, at least; undefined before the source was heard in this run. */
+  readonly provenAtMs: () => number | undefined;
+  /** Called before each scrape: sets what is only known then. */
+  readonly measure: () => void;
+}
+
+/** None where there is no key for it. */
+interface OpenedSigners {
+  signer?: Signer;
+  /** Of GRUB's configs alone. */
+  grubSigner?: Signer;
+}
+
+/** Probes connect anew each time, and scrapers can. */
+const opsLimits = { keepAliveTimeoutMs: 10_000 };
+
+const never = new Promise<never>(() => {});
+
+export class BootService {
+  readonly index: BootIndex;
+  readonly #history: History;
+  readonly #freshness: Freshness;
+  readonly #clients: Clients;
+  readonly #unsent: Readonly<Record<"boot" | "ops", UnsentAnswers>>;
+  readonly #renderThread: RenderThread;
+  readonly #slowWork: SlowWork;
+  readonly #options: BootServiceOptions;
+  readonly #stopping = new AbortController();
+  readonly #servers: HttpServer[] = [];
+  #configs: BootConfigs | undefined;
+  #signers: OpenedSigners = {};
+  #opsDoor: OpsDoor | undefined;
+  #opsAddress: Address | undefined;
+  #advertised: string | undefined;
+  #nearMisses: NearMisses | undefined;
+
+  constructor(options: BootServiceOptions) {
+    this.#options = options;
+    const { config, clock, metrics } = options;
+    this.#freshness = new Freshness({ clock, maxStalenessMs: config.maxStalenessMs });
+    this.#history = new History({ clock, metrics });
+    this.#clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const ofListener = { clients: this.#clients };
+    this.#unsent = { boot: new UnsentAnswers(ofListener), ops: new UnsentAnswers(ofListener) };
+    this.#renderThread = new RenderThread({ clock });
+    this.#slowWork = new SlowWork({ thread: this.#renderThread, clock });
+    this.index = new BootIndex({ log: options.log.child({ part: "boot" }), clock, freshness: this.#freshness });
+  }
+
+  /**
+   * Listens for operators, who are told why machines are not answered yet.
+   * @throws {StartError}
+   */
+  async listenForOperators(behind: Behind): Promise<Address> {
+    const { config, log, clock, metrics, version } = this.#options;
+    const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
+    const shared = { log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true };
+    const server = createServer({ ...shared, connections, limits: opsLimits, unsent: this.#unsent.ops });
+    this.#freshness.provenBy(behind.provenAtMs);
+    const text = async () => {
+      behind.measure();
+      this.#measureDoubt();
+      for (const [listener, { bytes }] of Object.entries(this.#unsent)) metrics.unsentBytes.set({ listener }, bytes);
+      await this.#history.measure();
+      for (const signer of Object.values(this.#signers)) signer.measure();
+      return metrics.text();
+    };
+    await server.app.register(opsRoutes, {
+      version,
+      checks: [
+        { name: "boot", check: () => (this.index.isReady ? undefined : behind.waitingFor) },
+        { name: "running", check: () => (this.#stopping.signal.aborted ? "stopping" : undefined) },
+      ],
+      attention: () => [
+        ...this.#withheld(),
+        ...this.#doubt(),
+        ...Object.values(this.#signers).flatMap((signer) => signer.attention()),
+        ...behind.attention(),
+      ],
+      metrics: { contentType: metrics.contentType, text },
+    });
+    await this.#addGuardedRoutes(server);
+    this.#opsAddress = await this.#listen(server, config.opsAddress, "--ops-address");
+    return this.#opsAddress;
+  }
+
+  /** What shows machines and their configs, behind a door. */
+  async #addGuardedRoutes({ app }: HttpServer): Promise<void> {
+    const { config, log, clock, metrics } = this.#options;
+    const door = await OpsDoor.open({
+      tokenFile: config.opsTokenFile,
+      boundTo: () => this.#opsAddress?.host,
+      isLoopback,
+      clock,
+      log: log.child({ part: "ops" }),
+      metrics,
+    });
+    this.#opsDoor = door;
+    const previews = new Previews({ index: this.index, configsOver: (view) => this.#configsOver(view) });
+    const bootFilesOf = (group: string) => {
+      const machine = this.index.machineOf(group);
+      return machine && this.#configs?.bootFilesOf(machine);
+    };
+    await app.register(guardedRoutes, { door, previews, history: { history: this.#history, bootFilesOf } });
+  }
+
+  /**
+   * Listens for machines.
+   * @returns where, and what machines reach it by.
+   * @throws {StartError}
+   */
+  async listenForMachines(): Promise<{ readonly bootAddress: Address; readonly advertised: string }> {
+    const { config, clock, metrics } = this.#options;
+    const log = this.#options.log.child({ part: "http" });
+    const access = accessLog({ log, clock, metrics, history: this.#history });
+    const nearMisses = new NearMisses({ index: this.index, clock, log });
+    this.#nearMisses = nearMisses;
+    const render: BootConfigs["answer"] = (name, asked) => this.#bootConfigs().answer(name, asked);
+    const configs = watchedConfigs({ render }, { metrics, nearMisses });
+    await this.#openSigners();
+    const clients = this.#clients;
+    const unsent = this.#unsent.boot;
+    const large = new LargeBodies(unsent.shares);
+    const fastPath = bootFastPath({ configs, ...this.#signers, accessLog: access, clients, large });
+    const { observe } = access;
+    const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
+    const shared = { log, clock, answerError, isReadOnly: true };
+    const server = createServer({ ...shared, observe, fastPath, connections, unsent });
+    await server.app.register(bootRoutes, { configs, ...this.#signers, clients, large });
+    const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
+    await server.app.register(assets, { root, cacheBytes, clock, log, metrics, clients });
+    const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
+    const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
+    this.#advertised = advertised;
+    this.#configs = this.#configsOver(this.index);
+    return { bootAddress, advertised };
+  }
+
+  /**
+   * Lets machines be answered once `heard` resolves, or from the copy on disk after the grace time.
+   * Resolves when they are: never when a stop comes first, which is no reason to serve an old copy.
+   */
+  async openWhenHeard(heard: Promise<void>): Promise<void> {
+    const { clock, config, log } = this.#options;
+    const grace = clock.sleep(config.sourceGraceMs, this.#stopping.signal).then(() => "grace" as const);
+    const first = await Promise.race([heard, grace]);
+    if (this.#stopping.signal.aborted) return await never;
+    this.index.open();
+    if (first !== "grace") return;
+    if (!this.index.isReady) return await heard;
+    log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
+  }
+
+  /** From now on operators read that davit stops, and its load balancer sends nobody any more. Idempotent. */
+  beginStop(): void {
+    this.#stopping.abort();
+  }
+
+  /** Lets requests in flight finish and closes the listeners, that for machines first. Idempotent. */
+  async stop(): Promise<void> {
+    this.beginStop();
+    for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
+    this.#nearMisses?.stop();
+    this.#history.stop();
+    await this.#renderThread.stop();
+    await Promise.all(Object.values(this.#signers).map((signer) => signer.stop()));
+    this.#opsDoor?.stop();
+  }
+
+  async #openSigners(): Promise<void> {
+    const { config } = this.#options;
+    const { signingKey, signingPassphraseFile, signingPassphrase } = config;
+    const { grubSigningKey, grubSigningPassphraseFile, grubSigningPassphrase } = config;
+    if (signingKey !== undefined) {
+      const passphrases = { passphraseFile: signingPassphraseFile, passphrase: signingPassphrase };
+      this.#signers.signer = await this.#openSigner({ option: "signing", keyFile: signingKey, ...passphrases });
+    }
+    if (grubSigningKey !== undefined) {
+      const passphrases = { passphraseFile: grubSigningPassphraseFile, passphrase: grubSigningPassphrase };
+      const key = { option: "grub-signing", keyFile: grubSigningKey, ...passphrases } as const;
+      this.#signers.grubSigner = await this.#openSigner(key);
+    }
+  }
+
+  async #openSigner(key: Omit<SignerOptions, "clock" | "log" | "metrics">): Promise<Signer> {
+    const { log, clock, metrics } = this.#options;
+    // Without a key nobody pays for OpenPGP's time and memory.
+    const { Signer: LoadedSigner } = await import("../sign/signer.ts");
+    const part = key.option === "grub-signing" ? "grub-sign" : "sign";
+    return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
+  }
+
+  async #listen(server: HttpServer, { host, port }: Address, option: string): Promise<Address> {
+    const { address, port: actualPort } = await server.listen({ host, port, option });
+    this.#servers.push(server);
+    return { host: address, port: actualPort };
+  }
+
+  /** Ready, but not for everybody (docs/decisions/0001-first-sync-with-a-broken-file.md). */
+  #withheld(): readonly string[] {
+    const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
+    return this.index.isReady && this.index.isWithholding ? [line] : [];
+  }
+
+  #doubt(): readonly string[] {
+    const { doubt } = this.index;
+    if (doubt === undefined || !this.index.isReady) return [];
+    return [`boot: no Profile with effect Install is answered: ${doubtText(doubt, this.#freshness)}`];
+  }
+
+  #measureDoubt(): void {
+    const { metrics } = this.#options;
+    metrics.sourceStalenessSeconds.set(this.#freshness.ageSeconds);
+    for (const doubt of commonDoubts) metrics.installDoubt.set({ doubt }, Number(this.index.doubt === doubt));
+  }
+
+  /** @throws {BootError} notReady, before it is known what machines reach davit by. */
+  #configsOver(index: BootView): BootConfigs {
+    const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
+    const isSigned = (grubSigningKey ?? signingKey) !== undefined;
+    if (this.#advertised === undefined) throw new BootError("notReady");
+    const grub = { separator, commands };
+    return new BootConfigs({ index, authority: this.#advertised, grub, isSigned, slowWork: this.#slowWork });
+  }
+
+  #bootConfigs(): BootConfigs {
+    // The port is known only after listening: a request may come in between.
+    if (this.#configs === undefined) throw new BootError("notReady");
+    return this.#configs;
+  }
+}

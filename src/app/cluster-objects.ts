@@ -1,0 +1,86 @@
+/** Objects from a cluster, and their status in it: the parts of `kubernetes/`, put together. */
+
+import { ApiClient } from "../kubernetes/client/client.ts";
+import { ApiServerTrust } from "../kubernetes/client/cluster-trust.ts";
+import { loadClusterAccess } from "../kubernetes/client/kube-config.ts";
+import { ClusterSource } from "../kubernetes/source/cluster-source.ts";
+import { EventRecorder } from "../kubernetes/status/event-recorder.ts";
+import { StatusWriter } from "../kubernetes/status/status-writer.ts";
+import type { ServeConfig } from "../options/serve.ts";
+import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
+import { signsOfLife } from "./signs-of-life.ts";
+
+/** @throws {StartError} when there is no way to the cluster. */
+export async function openCluster(options: ObjectSourceOptions): Promise<ObjectSource> {
+  const { config, environment, clock, random, metrics, version, instance } = options;
+  const log = options.log.child({ part: "kubernetes" });
+  const { kubeconfig, context } = config;
+  const access = await loadClusterAccess({ kubeconfig, context, environment });
+  const client = new ApiClient({ access, clock, random, log, metrics, version });
+  const namespaces = namespacesOf(config, access.namespace);
+  const limits = { silenceMs: config.watchSilenceMs };
+  const { proveMs } = signsOfLife(config.maxStalenessMs);
+  const source = new ClusterSource({ client, namespaces, clock, random, log, metrics, limits, proveMs });
+  log.info({ server: access.server, namespaces }, "reading objects from the cluster");
+  const adminNamespace = adminNamespaceOf(config, namespaces, access.namespace);
+  const powerless = powerlessText(adminNamespace, namespaces);
+  if (powerless !== undefined) log.warn({ adminNamespace, problem: powerless }, "the admin namespace is not followed");
+  const events = new EventRecorder({ client, clock, random, log, instance });
+  const seen: ClusterSource["seen"] = (name) => source.seen(name);
+  const writer = new StatusWriter({ client, seen, events, clock, random, log });
+  source.onHeard((name, isReplaced) => writer.recheck(name, isReplaced));
+  const { storeCaConfigMap } = config;
+  const configMap =
+    storeCaConfigMap === undefined ? undefined : { namespace: access.namespace, name: storeCaConfigMap };
+  const trust = new ApiServerTrust({ client, clock, random, log, configMap });
+  return {
+    source,
+    trust,
+    statusSink: writer,
+    adminNamespace,
+    place: placeOf(access.server, namespaces),
+    firstCommand: firstCommandOf(namespaces === "all" ? access.namespace : (namespaces[0] ?? access.namespace)),
+    measure: () => source.measure(),
+    attention: () => [
+      ...source.attention,
+      ...writer.attention,
+      ...(powerless === undefined ? [] : [`cluster: ${powerless}`]),
+    ],
+    stop: async () => {
+      await writer.stop();
+      await events.stop();
+      await trust.stop();
+      await client.stop();
+    },
+  };
+}
+
+type Namespaces = readonly string[] | "all";
+
+function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): Namespaces {
+  if (allNamespaces) return "all";
+  return namespaces.length > 0 ? [...new Set(namespaces)] : [own];
+}
+
+/** Whoever may write Groups in one namespace could otherwise claim the machines of all the others. */
+function adminNamespaceOf({ adminNamespace }: ServeConfig, namespaces: Namespaces, own: string): string | undefined {
+  if (adminNamespace !== undefined) return adminNamespace;
+  return namespaces === "all" || namespaces.length > 1 ? own : undefined;
+}
+
+/** What is allowed and hardly meant: that every Group is an outsider. */
+function powerlessText(adminNamespace: string | undefined, namespaces: Namespaces): string | undefined {
+  if (adminNamespace === undefined || namespaces === "all" || namespaces.includes(adminNamespace)) return undefined;
+  const state = `the admin namespace "${adminNamespace}" is not followed, so that no Group has a priority or matchAll`;
+  return `${state}: mend --admin-namespace, or add it by --namespace`;
+}
+
+function placeOf(server: string, namespaces: Namespaces): string {
+  if (namespaces === "all") return `all namespaces of ${server}`;
+  return `${namespaces.length === 1 ? "namespace" : "namespaces"} ${namespaces.join(", ")} of ${server}`;
+}
+
+/** Whatever namespace kubectl would take by itself. */
+function firstCommandOf(namespace: string): string {
+  return `kubectl apply --namespace ${namespace} -f manifests/quickstart/`;
+}

@@ -1,0 +1,170 @@
+/** The store's listener: its door, the key API, and the routes of other boot services and of backups. */
+
+import { Clients } from "../http/client-shares.ts";
+import { KeyAnswers } from "../http/keys/answers.ts";
+import { keysErrors } from "../http/keys/errors.ts";
+import { keysFastPath } from "../http/keys/fast-path.ts";
+import { keysLimits, keysRoutes } from "../http/keys/routes.ts";
+import { keysRewriteUrl } from "../http/keys/target.ts";
+import { createServer, type HttpServer } from "../http/server.ts";
+import { backupRoutes } from "../http/store/backup-routes.ts";
+import { BackupStreams } from "../http/store/backup-streams.ts";
+import { addStoreDoor, StoreDoor } from "../http/store/door.ts";
+import { followRoutes } from "../http/store/follow-routes.ts";
+import { FollowStreams } from "../http/store/follow-streams.ts";
+import { secretsGuard } from "../http/store/secrets-guard.ts";
+import { UnsentAnswers } from "../http/unsent-answers.ts";
+import { type Address, isLoopback } from "../lib/address.ts";
+import type { Clock } from "../lib/clock.ts";
+import { codeOf } from "../lib/errors.ts";
+import { diskFiles } from "../lib/files.ts";
+import type { Log } from "../lib/log.ts";
+import type { Metrics } from "../lib/metrics.ts";
+import { StartError } from "../lib/start-error.ts";
+import { localTokenFile, openLocalToken } from "../lib/token-file.ts";
+import { FileProblem } from "../lib/watched-files.ts";
+import type { ClusterTrust } from "../model/cluster-trust.ts";
+import type { ServeConfig } from "../options/serve.ts";
+import type { Store } from "../store/store.ts";
+import { advertisedAuthority } from "./advertise.ts";
+import { connectionLimitOf } from "./open-files.ts";
+import { signsOfLife } from "./signs-of-life.ts";
+import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store-trust.ts";
+
+export interface StoreServiceOptions {
+  readonly config: ServeConfig;
+  readonly store: Store;
+  /** Undefined where the source is no cluster. */
+  readonly trust?: ClusterTrust | undefined;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  /** True once followers may have what is in the store. */
+  readonly isReady: () => boolean;
+  /** Monotonic: what the source said by then is in the store, at least; undefined before it was heard. */
+  readonly provenAtMs: () => number | undefined;
+}
+
+/** A client that takes nothing of its answer for so long is cut; as with listings. */
+const unreadLimitMs = 30_000;
+
+export class StoreService {
+  readonly #options: StoreServiceOptions;
+  readonly #streams: FollowStreams;
+  readonly #backups: BackupStreams;
+  #trusted: readonly ({ stop(): void | Promise<void> } | undefined)[] = [];
+  #door: StoreDoor | undefined;
+  #unsent: UnsentAnswers | undefined;
+  #server: HttpServer | undefined;
+  /** Known once it listens. */
+  #url = "";
+
+  constructor(options: StoreServiceOptions) {
+    this.#options = options;
+    const { beatMs } = signsOfLife(options.config.maxStalenessMs);
+    this.#streams = new FollowStreams({ ...options, beatMs });
+    this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
+  }
+
+  /** True when clients have to speak TLS. */
+  get hasTls(): boolean {
+    return this.#door?.tls !== undefined;
+  }
+
+  /** @throws {StartError} when the door's files cannot be used, or the address cannot be had. */
+  async listen(): Promise<Address> {
+    const { config, store, clock, metrics, isReady } = this.#options;
+    const log = this.#options.log.child({ part: "keys" });
+    const door = await this.#openDoor(log);
+    this.#door = door;
+    const answers = new KeyAnswers(store, config.storeMaxValueBytes);
+    const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
+    const unsent = new UnsentAnswers({ clients, stallMs: unreadLimitMs });
+    this.#unsent = unsent;
+    const server = createServer({
+      log,
+      clock,
+      answerError: keysErrors(store),
+      unsent,
+      isReadOnly: false,
+      connections: connectionLimitOf("store", clients, () => metrics.storeConnectionsRefused.inc()),
+      rewriteUrl: keysRewriteUrl,
+      limits: keysLimits,
+      tls: door.tls,
+      fastPath: keysFastPath({ answers, admits: (request) => door.admits(request) }),
+    });
+    addStoreDoor(server.app, { door, store, metrics });
+    const guard = secretsGuard({
+      doorAsks: door.asksForCredentials,
+      isLoopback: isLoopback(config.storeAddress.host),
+      localToken: await this.#localToken(),
+    });
+    await server.app.register(followRoutes, { store, streams: this.#streams, log, guard, isReady });
+    await server.app.register(backupRoutes, { store, streams: this.#backups, guard });
+    await server.app.register(keysRoutes, {
+      store,
+      answers,
+      clients,
+      unsent,
+      clock,
+      advertiseUrl: () => this.#url,
+    });
+    const { address: host, port } = await server.listen({ ...config.storeAddress, option: "--store-address" });
+    this.#server = server;
+    const own = `${this.hasTls ? "https" : "http"}://${advertisedAuthority(undefined, { host, port })}`;
+    this.#url = config.storeAdvertiseUrl?.origin ?? own;
+    return { host, port };
+  }
+
+  /** @throws {StartError} */
+  async #localToken(): Promise<string> {
+    const { dataDir } = this.#options.config;
+    try {
+      return await openLocalToken(diskFiles, dataDir);
+    } catch (error) {
+      const problem = error instanceof FileProblem ? error.message : `it cannot be read or written (${codeOf(error)})`;
+      throw new StartError(`Cannot use "${localTokenFile(dataDir)}": ${problem}`, { cause: error });
+    }
+  }
+
+  async #openDoor(log: Log): Promise<StoreDoor> {
+    const { config, clock, metrics } = this.#options;
+    const trusting = { ...this.#options, log };
+    const ownCertificate = await openOwnCertificate(trusting);
+    const serviceAccounts = await openServiceAccounts(trusting);
+    this.#trusted = [ownCertificate, serviceAccounts];
+    return await StoreDoor.open({
+      certFile: ownCertificate?.paths.certFile ?? config.storeCertFile,
+      keyFile: ownCertificate?.paths.keyFile ?? config.storeKeyFile,
+      clientCaFile: config.storeClientCaFile,
+      tokenFile: config.storeTokenFile,
+      host: advertisedHost(config.storeAdvertiseUrl),
+      allowedHosts: config.allowedHosts,
+      serviceAccounts,
+      clock,
+      log,
+      metrics,
+    });
+  }
+
+  /** Sets what is only known when it is asked for. */
+  measure(): void {
+    const { store, metrics } = this.#options;
+    metrics.storeWritable.set(store.status === "writable" ? 1 : 0);
+    metrics.storeIndex.set(store.indexes.storeIndex);
+    metrics.storeBytes.set(store.bytes);
+    metrics.storeWatchers.set(store.watcherCount);
+    metrics.storeFollowers.set(this.#streams.count);
+    metrics.unsentBytes.set({ listener: "store" }, this.#unsent?.bytes ?? 0);
+  }
+
+  /** Ends every watch, follower and backup, lets requests in flight finish, and closes the listener. Idempotent. */
+  async stop(): Promise<void> {
+    for (const part of this.#trusted) await part?.stop();
+    this.#door?.stop();
+    this.#streams.stop();
+    this.#backups.endAll();
+    await this.#server?.close();
+    this.#server = undefined;
+  }
+}

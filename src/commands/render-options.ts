@@ -1,0 +1,115 @@
+/** The options of `davit render`, see `options/serve.ts`. */
+
+import { configNames } from "../boot/boot-configs.ts";
+import { type GenericPart, isGenericPart, isPartName } from "../model/profile.ts";
+import {
+  ConfigError,
+  type Environment,
+  each,
+  type Option,
+  one,
+  readChoice,
+  readLabel,
+  readSwitch,
+  readTable,
+  readText,
+  type Values,
+} from "../options/parsing.ts";
+import { helpOf, type Paths } from "../options/serve.ts";
+import { serveOptions } from "../options/table.ts";
+import { manifestProblems, offlineOptions } from "./offline-options.ts";
+
+/** What can be rendered, named as its endpoint is. */
+export const renderedEndpoints = ["boot.ipxe", ...configNames] as const;
+export type RenderedEndpoint = (typeof renderedEndpoints)[number] | GenericPart;
+
+/** How help and problems name the endpoints of `genericParts`. */
+const namedPart = "generic/NAME";
+
+const renderOptions = {
+  ...offlineOptions,
+  labels: {
+    flag: "label",
+    value: "NAME=VALUE",
+    repeatable: true,
+    help: "a label that the machine sends, such as mac=52:54:00:a1:9c:ae",
+    read: each(readLabel),
+  } satisfies Option<readonly (readonly [name: string, value: string])[]>,
+  query: {
+    flag: "query",
+    value: "TEXT",
+    help: "instead of labels: the query just as the machine sends it, which some configs print",
+    read: one(readText),
+  } satisfies Option<string>,
+  endpoint: {
+    flag: "endpoint",
+    value: [...renderedEndpoints, namedPart, "all"].join("|"),
+    preset: "ipxe",
+    help: "what the machine asks for; all needs --output",
+    read: one(readEndpoint),
+  } satisfies Option<RenderedEndpoint | "all">,
+  output: {
+    flag: "output",
+    value: "DIR",
+    help: "write files named by endpoint there, mode 0600, instead of to standard output; created if it is missing",
+    read: one(readText),
+  } satisfies Option<string>,
+  userAgent: {
+    flag: "user-agent",
+    value: "TEXT",
+    help: 'as the client names itself; "GRUB 2.06" gets what GRUB gets',
+    read: one(readText),
+  } satisfies Option<string>,
+  advertiseAddress: serveOptions.advertiseAddress,
+  grubSeparator: serveOptions.grubSeparator,
+  grubCommands: serveOptions.grubCommands,
+  signed: {
+    flag: "signed",
+    preset: "false",
+    help: "as davit serve with a signing key: /grub of an Install is for the machine of that MAC only; it needs no key",
+    read: one(readSwitch),
+  } satisfies Option<boolean>,
+};
+
+function readEndpoint(text: string): RenderedEndpoint | "all" | ReturnType<typeof readFixed> {
+  return isGenericPart(text) && isPartName(text.slice("generic/".length)) ? text : readFixed(text);
+}
+
+const readFixed = readChoice([...renderedEndpoints, "all"], [namedPart]);
+
+/** The options of `davit render`, parsed. */
+export type RenderConfig = Omit<Values<typeof renderOptions>, "labels" | "query"> & {
+  readonly manifests: readonly string[];
+  /** What the machine's request has after the `?`. */
+  readonly rawQuery: string;
+};
+
+/**
+ * Reads the options of `davit render`.
+ * @throws {ConfigError} with every problem.
+ */
+export function readRenderConfig(args: readonly string[], environment: Environment, paths: Paths): RenderConfig {
+  const { values, problems } = readTable(renderOptions, args, environment);
+  const { labels = [], query, endpoint, manifests = [], ...rest } = values;
+  problems.push(...manifestProblems(manifests, paths));
+  if (labels.length > 0 && query !== undefined) problems.push("Two queries: give --label or --query, not both");
+  if (query !== undefined && !/^[\x21-\x7e]+$/.test(query)) {
+    problems.push("Bad value for --query: only printable ASCII can be sent; encode the rest, or give --label");
+  }
+  if (query?.startsWith("?") === true) problems.push("Bad value for --query: it begins with ?, which is no part of it");
+  if (endpoint === "all" && rest.output === undefined) problems.push("No place for all of them: give --output DIR");
+  if (problems.length > 0) throw new ConfigError(problems);
+  const rawQuery = query ?? labels.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
+  return Object.freeze({
+    ...rest,
+    manifests,
+    rawQuery,
+    endpoint,
+  });
+}
+
+/** The help text of `davit render`. */
+export function renderHelp(): string {
+  const purpose = "Prints what davit serve would answer a machine, byte for byte, without a server.";
+  return helpOf("render --manifests DIR --label NAME=VALUE", purpose, renderOptions);
+}

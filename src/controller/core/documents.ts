@@ -1,0 +1,165 @@
+/** The controller's view of its own documents in the store: it follows them and writes them, a step at a time. */
+
+import {
+  davitRoot,
+  decodeGroup,
+  decodeProfile,
+  decodeSynced,
+  decodeTombstone,
+  documentAddress,
+  type GroupDocument,
+  groupPath,
+  groupsRoot,
+  ownerName,
+  type ProfileDocument,
+  profilePath,
+  profilesRoot,
+  type SyncedDocument,
+  syncedPath,
+  tombstonesRoot,
+} from "../../model/documents.ts";
+import type { DocumentChange, FeedListener } from "../../model/feed.ts";
+import type { ObjectName } from "../../model/source.ts";
+import type { SingleCommand } from "../../store/command.ts";
+import { storePath } from "../../store/node.ts";
+import type { Store } from "../../store/store.ts";
+
+/** A document's new text, undefined to remove it, and how long it is to stay: for ever unless it says so. */
+export interface DocumentWrite extends DocumentChange {
+  readonly ttlSeconds?: number;
+}
+
+/** What the store holds of a Profile now. */
+export interface StoredProfile {
+  readonly document: ProfileDocument | undefined;
+  /** Hashes of the secret texts that are stored for it. */
+  readonly secrets: readonly string[];
+}
+
+export class Documents implements FeedListener {
+  readonly #store: Store;
+  readonly #texts = new Map<string, string>();
+  /** Hashes of the stored secret texts, by namespace/profile. */
+  readonly #secrets = new Map<string, Set<string>>();
+  /** True once a sync was complete: decoded when it is written, since each Group asks. */
+  #isComplete = false;
+  #unfollow: (() => void) | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  start(): void {
+    this.#unfollow = this.#store.follow(davitRoot, this);
+  }
+
+  stop(): void {
+    this.#unfollow?.();
+  }
+
+  replaced(documents: Iterable<readonly [path: string, text: string]>): void {
+    this.#texts.clear();
+    this.#secrets.clear();
+    this.#isComplete = false;
+    for (const [path, text] of documents) this.#take(path, text);
+  }
+
+  changed(changes: readonly DocumentChange[]): void {
+    for (const { path, text } of changes) this.#take(path, text);
+  }
+
+  /**
+   * The index of claims that are made now: how many changes the store has taken. Until the whole source was read once,
+   * all claims have the same index: a part that is read late may have the older Groups.
+   */
+  get claimIndex(): number {
+    return this.#isComplete ? this.#store.indexes.storeIndex : 0;
+  }
+
+  profile(namespace: string, name: string): StoredProfile {
+    const text = this.#texts.get(profilePath(namespace, name));
+    const secrets = [...(this.#secrets.get(`${namespace}/${name}`) ?? [])];
+    return { document: text === undefined ? undefined : decodeProfile(text), secrets };
+  }
+
+  group(namespace: string, name: string): GroupDocument | undefined {
+    const text = this.#texts.get(groupPath(namespace, name));
+    return text === undefined ? undefined : decodeGroup(text);
+  }
+
+  synced(): SyncedDocument | undefined {
+    const text = this.#texts.get(syncedPath);
+    return text === undefined ? undefined : decodeSynced(text);
+  }
+
+  /** Every Profile and Group that has a document; a Group that has a twin, twice. */
+  *names(): Iterable<ObjectName> {
+    for (const path of this.#texts.keys()) {
+      const address = documentAddress(path);
+      if (address?.kind === "profile") yield { kind: "Profile", namespace: address.namespace, name: address.name };
+      if (address?.kind === "group")
+        yield { kind: "Group", namespace: address.namespace, name: ownerName(address.name) };
+    }
+  }
+
+  /** The paths of all tombstones. */
+  tombstones(): readonly string[] {
+    return [...this.#texts.keys()].filter((path) => path.startsWith(`${tombstonesRoot}/`));
+  }
+
+  /** Of the objects that left the tombstone at a path, as far as it tells. */
+  namespacesAt(path: string): readonly string[] {
+    const address = documentAddress(path);
+    if (address?.kind === "goneProfile") return [address.namespace];
+    return (decodeTombstone(this.#texts.get(path) ?? "")?.ranks ?? []).flatMap((rank) => rank?.namespace ?? []);
+  }
+
+  /** The text at a path; a secret's is not known here. */
+  textAt(path: string): string | undefined {
+    return this.#texts.get(path);
+  }
+
+  /** Path and text of every Profile and Group, sorted by path: what a sync's revision covers. */
+  contents(): readonly (readonly [path: string, text: string])[] {
+    const own = [...this.#texts].filter(([path]) => isObjectPath(path));
+    return own.toSorted(([a], [b]) => (a < b ? -1 : 1));
+  }
+
+  /**
+   * Writes all changes as one step, and resolves once they are on disk and applied.
+   * @throws {StoreError} when the store takes no writes now.
+   */
+  async write(changes: readonly DocumentWrite[]): Promise<void> {
+    if (changes.length > 0) await this.#store.submit({ kind: "batch", commands: changes.map(toCommand) });
+  }
+
+  #take(path: string, text: string | undefined): void {
+    const address = documentAddress(path);
+    if (address?.kind === "synced") this.#isComplete = decodeSynced(text ?? "")?.complete === true;
+    if (address?.kind === "secret") {
+      this.#takeSecret(`${address.namespace}/${address.profile}`, address.sha256, text !== undefined);
+    } else if (text === undefined) {
+      this.#texts.delete(path);
+    } else {
+      this.#texts.set(path, text);
+    }
+  }
+
+  #takeSecret(profile: string, sha256: string, isThere: boolean): void {
+    const hashes = this.#secrets.get(profile) ?? new Set();
+    if (isThere) hashes.add(sha256);
+    else hashes.delete(sha256);
+    if (hashes.size === 0) this.#secrets.delete(profile);
+    else this.#secrets.set(profile, hashes);
+  }
+}
+
+function isObjectPath(path: string): boolean {
+  return path.startsWith(`${profilesRoot}/`) || path.startsWith(`${groupsRoot}/`);
+}
+
+function toCommand({ path: text, text: value, ttlSeconds }: DocumentWrite): SingleCommand {
+  const path = storePath(text);
+  if (value === undefined) return { kind: "delete", path };
+  return { kind: "set", path, value, ...(ttlSeconds !== undefined && { ttlSeconds }) };
+}

@@ -1,0 +1,39 @@
+/** Names to look at a little later: those that come meanwhile are added, each once. */
+
+import type { Clock } from "../../lib/clock.ts";
+import { type ObjectName, objectKey } from "../../model/source.ts";
+
+export interface LaterOptions {
+  readonly clock: Clock;
+  readonly delayMs: number;
+  /** Told when the time has come. */
+  readonly due: (names: readonly ObjectName[]) => void;
+}
+
+export class Later {
+  readonly #options: LaterOptions;
+  readonly #stopped = new AbortController();
+  #names = new Map<string, ObjectName>();
+
+  constructor(options: LaterOptions) {
+    this.#options = options;
+  }
+
+  add(names: readonly ObjectName[]): void {
+    if (names.length > 0 && this.#names.size === 0) void this.#wait();
+    for (const name of names) this.#names.set(objectKey(name), name);
+  }
+
+  /** Nothing is due any more; idempotent. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #wait(): Promise<void> {
+    const { clock, delayMs, due } = this.#options;
+    await clock.sleep(delayMs, this.#stopped.signal);
+    const names = [...this.#names.values()];
+    this.#names = new Map();
+    if (!this.#stopped.signal.aborted) due(names);
+  }
+}

@@ -1,0 +1,40 @@
+/** Names of objects by their keys. */
+
+import { ownerName, twinName } from "../../model/documents.ts";
+import { type ObjectName, objectKey } from "../../model/source.ts";
+
+/** A map of names; of equal ones the last. */
+export function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {
+  const all = new Map<string, ObjectName>();
+  for (const name of names) addTo(all, name);
+  return all;
+}
+
+/** Adds a name under its key. */
+export function addTo(names: Map<string, ObjectName>, name: ObjectName): void {
+  names.set(objectKey(name), name);
+}
+
+/** The names of the first map that the second one lacks. */
+export function withoutThose(
+  names: ReadonlyMap<string, ObjectName>,
+  those: ReadonlyMap<string, ObjectName>,
+): readonly ObjectName[] {
+  return [...names].flatMap(([key, name]) => (those.has(key) ? [] : [name]));
+}
+
+/** True for the name of a Group. */
+export function isGroup({ kind }: ObjectName): boolean {
+  return kind === "Group";
+}
+
+/** From `namespace/name`, which may be that of a twin. */
+export function groupName(id: string): ObjectName {
+  const [namespace = "", name = ""] = id.split("/");
+  return { kind: "Group", namespace, name: ownerName(name) };
+}
+
+/** The name under which a Group's refused version lies. */
+export function twinOf(id: ObjectName): ObjectName {
+  return { ...id, name: twinName(id.name) };
+}

@@ -1,0 +1,189 @@
+/**
+ * Names that wait for work. A name added while it waits is folded into one; a name added while it is worked on waits
+ * again. Failed names come back later each time, those that failed together together, and all of them no more often
+ * than `RetryLimit` allows. Bounded by the number of objects: it holds each name once. One worker takes from it.
+ */
+
+import { backoffMs, type Clock, earliest } from "../../lib/clock.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { RetryLimit } from "./retry-limit.ts";
+
+export type WorkQueueMetrics = Pick<
+  Metrics,
+  | "queueDepth"
+  | "queueAdds"
+  | "queueRetries"
+  | "queueSeconds"
+  | "queueWorkSeconds"
+  | "queueUnfinishedSeconds"
+  | "queueLongestSeconds"
+>;
+
+export interface WorkQueueOptions<Item> {
+  readonly clock: Clock;
+  readonly keyOf: (item: Item) => string;
+  /** Of a closed set: a label of the metrics. */
+  readonly name: "objects" | "statuses" | "trials";
+  readonly metrics: WorkQueueMetrics;
+}
+
+interface Working {
+  readonly count: number;
+  readonly sinceMs: number;
+  /** When the first of them was added, or earlier if one may have been true earlier. */
+  readonly addedAtMs: number;
+}
+
+interface Waiting<Item> {
+  readonly item: Item;
+  readonly sinceMs: number;
+  /** Was told together with others: all such names are taken at once. */
+  readonly isTold: boolean;
+}
+
+// client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
+const retryDelays = { firstMs: 5, capMs: 30_000 };
+
+export class WorkQueue<Item> {
+  readonly #options: WorkQueueOptions<Item>;
+  readonly #limit: RetryLimit;
+  readonly #waiting = new Map<string, Waiting<Item>>();
+  readonly #failures = new Map<string, number>();
+  /** Monotonic: the earliest time at which the changes that wait together may have been true. */
+  #newsSinceMs: number | undefined;
+  readonly #stopped = new AbortController();
+  #wake: (() => void) | undefined;
+  /** What was taken last and is worked on. */
+  #working: Working | undefined;
+  /** When the first was added of all that failed since the last time that nothing was failing. */
+  #failingSinceMs: number | undefined;
+
+  constructor(options: WorkQueueOptions<Item>) {
+    this.#options = options;
+    this.#limit = new RetryLimit(options.clock);
+    const { metrics, name } = options;
+    metrics.queueAdds.inc({ name }, 0);
+    metrics.queueRetries.inc({ name }, 0);
+    this.measure();
+  }
+
+  get depth(): number {
+    return this.#waiting.size;
+  }
+
+  /** Monotonic: no name that was added before is unfinished; undefined while none is. */
+  get unfinishedSinceMs(): number | undefined {
+    // They wait in the order in which they came.
+    const waiting = this.#waiting.values().next().value?.sinceMs;
+    return earliest(waiting, this.#newsSinceMs, this.#working?.addedAtMs, this.#failingSinceMs);
+  }
+
+  /** Adds a name that has company of no meaning: of such names, `take` takes as many as it is asked for. */
+  add(item: Item): void {
+    this.#add(item, false);
+  }
+
+  /**
+   * Adds names that are true together only. They are all taken at once with whatever of their kind waits, however many
+   * they are: who sees some of them without the others sees what never was.
+   * @param sinceMs monotonic, since when they may be true; now by default.
+   */
+  addTogether(items: Iterable<Item>, sinceMs?: number): void {
+    for (const item of items) {
+      this.#newsSinceMs = earliest(this.#newsSinceMs, sinceMs);
+      this.#add(item, true);
+    }
+  }
+
+  /** Adds names again that failed together, after a delay that doubles with each failure of one of them in a row. */
+  retryLater(items: readonly Item[]): void {
+    if (items.length === 0) return;
+    const { clock, metrics, name } = this.#options;
+    const sinceMs = this.#working?.addedAtMs ?? clock.monotonicMs();
+    this.#failingSinceMs = earliest(sinceMs, this.#failingSinceMs);
+    const failures = items.reduce((most, item) => Math.max(most, this.#fail(item)), 0);
+    const delayMs = Math.max(backoffMs(failures, retryDelays), this.#limit.reserveMs());
+    metrics.queueRetries.inc({ name }, items.length);
+    void clock.sleep(delayMs, this.#stopped.signal).then(() => {
+      if (!this.#stopped.signal.aborted) this.addTogether(items);
+    });
+  }
+
+  /** Ends a name's row of failures. */
+  succeeded(item: Item): void {
+    this.#failures.delete(this.#options.keyOf(item));
+    if (this.#failures.size === 0) this.#failingSinceMs = undefined;
+  }
+
+  /**
+   * Waits until there is work, then takes all names that were told together and up to `limit` others, in the order they
+   * came; empty once stopped.
+   */
+  async take(limit: number): Promise<readonly Item[]> {
+    this.#finish();
+    while (this.#waiting.size === 0 && !this.#stopped.signal.aborted) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.#stopped.signal.aborted) return [];
+    const { clock, metrics, name } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const taken: Item[] = [];
+    let others = 0;
+    let addedAtMs = nowMs;
+    for (const [key, { item, sinceMs, isTold }] of this.#waiting) {
+      if (!isTold && others++ >= limit) continue;
+      this.#waiting.delete(key);
+      taken.push(item);
+      addedAtMs = Math.min(addedAtMs, sinceMs);
+      metrics.queueSeconds.observe({ name }, (nowMs - sinceMs) / 1_000);
+    }
+    this.#working = { count: taken.length, sinceMs: nowMs, addedAtMs: Math.min(addedAtMs, this.#newsSinceMs ?? nowMs) };
+    this.#newsSinceMs = undefined;
+    return taken;
+  }
+
+  /** Ends every wait, now and later. */
+  stop(): void {
+    this.#stopped.abort();
+    this.#wake?.();
+  }
+
+  /** Sets what is only known at the time of a scrape. */
+  measure(): void {
+    const { metrics, name } = this.#options;
+    const runningSeconds = this.#runningSeconds();
+    metrics.queueDepth.set({ name }, this.#waiting.size);
+    metrics.queueUnfinishedSeconds.set({ name }, runningSeconds * (this.#working?.count ?? 0));
+    metrics.queueLongestSeconds.set({ name }, runningSeconds);
+  }
+
+  #add(item: Item, isTold: boolean): void {
+    const { clock, keyOf, metrics, name } = this.#options;
+    const key = keyOf(item);
+    const before = this.#waiting.get(key);
+    const sinceMs = before?.sinceMs ?? clock.monotonicMs();
+    this.#waiting.set(key, { item, sinceMs, isTold: isTold || before?.isTold === true });
+    metrics.queueAdds.inc({ name });
+    this.#wake?.();
+  }
+
+  /** @returns how often it had failed in a row before. */
+  #fail(item: Item): number {
+    const key = this.#options.keyOf(item);
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    return failures;
+  }
+
+  #finish(): void {
+    const { metrics, name } = this.#options;
+    if (this.#working !== undefined) metrics.queueWorkSeconds.observe({ name }, this.#runningSeconds());
+    this.#working = undefined;
+  }
+
+  #runningSeconds(): number {
+    return this.#working === undefined ? 0 : (this.#options.clock.monotonicMs() - this.#working.sinceMs) / 1_000;
+  }
+}

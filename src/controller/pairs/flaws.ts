@@ -1,0 +1,95 @@
+/**
+ * Groups of Profiles that install, for which a part of the Profile fails whatever their machines ask: those wait for all
+ * parts. A verdict stays until the Profile or the Group changes, so looking at everything again costs nothing. Where a step
+ * has no time to look, a flaw that is stored stays until a later step has.
+ */
+
+import type { ProfileContent } from "../../model/profile.ts";
+import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
+import type { RenderBudget } from "../../render/template-limits.ts";
+import { byKey } from "../core/names.ts";
+import { ByProfile } from "./by-profile.ts";
+import { lackText } from "./pair-findings.ts";
+import { foundBy, isSameGiven, type Looks, type PairLooks } from "./pair-looks.ts";
+import type { Renderable } from "./profile-needs.ts";
+
+export interface FlawsOptions {
+  readonly view: () => Pick<SourceView, "get">;
+  readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
+  readonly looks: PairLooks;
+}
+
+export interface Verdict {
+  readonly id: ObjectName;
+  /** What fails; undefined if nothing does. */
+  readonly flaw: string | undefined;
+  /** What it is about; undefined where a step had no time to look: the flaw is of an earlier look. */
+  readonly about?: { readonly looks: Looks; readonly spec: Renderable };
+}
+
+/** The budget of each way to look. */
+export type FlawBudgets = Readonly<Record<keyof Looks, RenderBudget>>;
+
+export class Flaws {
+  readonly #options: FlawsOptions;
+  readonly #verdicts = new ByProfile<Verdict>();
+
+  constructor(options: FlawsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * What fails for a Group, if its Profile installs.
+   * @param given `flaw` is of an earlier look: it stays if looking takes too long here.
+   */
+  of(
+    profile: ObjectName,
+    id: ObjectName,
+    given: { looks?: Looks | undefined; spec: Renderable; flaw: string | undefined },
+    budgets: FlawBudgets,
+  ): Verdict | undefined {
+    const { looks, spec, flaw } = given;
+    if (looks?.names.isInstall !== true) {
+      this.forget(profile, id);
+      return undefined;
+    }
+    const known = this.#verdicts.get(profile, id);
+    if (known?.about?.looks === looks && isSameForAll(known.about.spec, spec)) return known;
+    const lacks = foundBy((way) => looks[way].lacks(spec, budgets[way]));
+    const earlier = flaw === undefined ? undefined : { id, flaw };
+    const verdict =
+      lacks === undefined ? earlier : { id, flaw: lacks[0] && lackText(lacks[0]), about: { looks, spec } };
+    this.#verdicts.note(profile, id, verdict);
+    return verdict;
+  }
+
+  forget(profile: ObjectName, id: ObjectName): void {
+    this.#verdicts.note(profile, id, undefined);
+  }
+
+  /** The Groups whose verdict changes with new content of their Profile. Looks at those with a flaw first. */
+  changedBy(profile: ObjectName, content: ProfileContent, budgets: FlawBudgets): readonly ObjectName[] {
+    const flawed = this.#verdicts.of(profile).filter(({ flaw }) => flaw !== undefined);
+    const looks = this.#options.looks.atContent(profile, content);
+    const names = flawed.map(({ id }) => id);
+    if (!looks.names.isInstall) return names;
+    const before = new Map(flawed.map(({ id, flaw }) => [objectKey(id), flaw]));
+    return [...byKey([...names, ...this.#options.groupsOf(profile)]).values()].filter((name) => {
+      const spec = this.#options.view().get("Group", name.namespace, name.name)?.spec;
+      const flaw = before.get(objectKey(name));
+      const verdict =
+        spec?.profile === profile.name ? this.of(profile, name, { looks, spec, flaw }, budgets) : undefined;
+      return (verdict?.flaw === undefined) !== (flaw === undefined) || isOpen(verdict);
+    });
+  }
+}
+
+/** True where no step had time to look at the newest versions: a flaw of an earlier look counts. */
+export function isOpen(verdict: { readonly about?: unknown } | undefined): boolean {
+  return verdict !== undefined && verdict.about === undefined;
+}
+
+/** The selector's labels are variables, too. */
+export function isSameForAll(a: Renderable, b: Renderable): boolean {
+  return a === b || (isSameGiven(a, b) && JSON.stringify(a.selector) === JSON.stringify(b.selector));
+}

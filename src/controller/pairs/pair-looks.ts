@@ -1,0 +1,144 @@
+/** How davit looks at a version of a Profile for its Groups, within a budget. */
+
+import { type ProfileDocument, profilePath } from "../../model/documents.ts";
+import type { ProfileContent } from "../../model/profile.ts";
+import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
+import { type RenderBudget, TooLongHere } from "../../render/template-limits.ts";
+import type { Documents } from "../core/documents.ts";
+import { type Lack, NeedsReader, ProfileNeeds, type Renderable } from "./profile-needs.ts";
+import { ProfileRenders, RendersBench } from "./profile-renders.ts";
+
+/** One way to look. */
+export interface Look {
+  /** @throws {TooLongHere} */
+  readonly lacks: (group: Renderable, budget: RenderBudget) => readonly Lack[];
+}
+
+/** Two ways, the cheaper one first. */
+export interface Looks {
+  readonly names: ProfileNeeds;
+  readonly renders: ProfileRenders;
+}
+
+export const ways = ["names", "renders"] as const satisfies readonly (keyof Looks)[];
+
+/** A Profile's new content, with what its hashes stand for. */
+export interface NewContent {
+  readonly content: ProfileContent;
+  /** Texts of its secret templates by their hash. */
+  readonly secretTexts: ReadonlyMap<string, string>;
+}
+
+export interface PairLooksOptions {
+  readonly view: () => Pick<SourceView, "get">;
+  readonly documents: Pick<Documents, "profile" | "textAt">;
+  readonly sha256: (text: string) => string;
+  /** Where machines reach davit; an example unless known. */
+  readonly davitUrl?: string;
+}
+
+export class PairLooks {
+  readonly #options: PairLooksOptions;
+  readonly #reader: NeedsReader;
+  readonly #bench: RendersBench;
+  /** Of stored Profiles, by the text of their documents. */
+  readonly #ofStored = new Map<string, { readonly text: string; readonly looks: Looks }>();
+  /** Of Profiles that a step changes. */
+  readonly #ofContents = new WeakMap<ProfileContent, Looks>();
+
+  constructor(options: PairLooksOptions) {
+    this.#options = options;
+    this.#reader = new NeedsReader(options);
+    this.#bench = new RendersBench({ davitUrl: "http://192.0.2.1:8080", ...options });
+  }
+
+  /** Looks at the step's content of a Profile, else at the stored one. @param contents of the step. */
+  atNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Looks | undefined {
+    const content = contents.get(objectKey(profile));
+    return content === undefined ? this.#atStored(profile) : this.atContent(profile, content);
+  }
+
+  /** Looks at the stored content of a Profile; undefined if there is none. The same object until that changes. */
+  #atStored(profile: ObjectName): Looks | undefined {
+    const { namespace, name } = profile;
+    const key = objectKey(profile);
+    const text = this.#options.documents.textAt(profilePath(namespace, name));
+    const known = this.#ofStored.get(key);
+    if (text === undefined) {
+      this.#ofStored.delete(key);
+      return undefined;
+    }
+    if (known?.text === text) return known.looks;
+    const stored = this.#options.documents.profile(namespace, name).document;
+    if (stored === undefined) return undefined;
+    const looks = this.at(profile, stored);
+    this.#ofStored.set(key, { text, looks });
+    return looks;
+  }
+
+  /** Forgets what is stored of a Profile that no Group may name any more. */
+  forget(profile: ObjectName): void {
+    this.#ofStored.delete(objectKey(profile));
+  }
+
+  /** Looks at the step's content of a Profile. The same object for all of its Groups. */
+  atContent(profile: ObjectName, content: ProfileContent): Looks {
+    const known = this.#ofContents.get(content);
+    if (known !== undefined) return known;
+    const looks = this.at(profile, { content });
+    this.#ofContents.set(content, looks);
+    return looks;
+  }
+
+  at(
+    { namespace }: ObjectName,
+    { content, secretTexts }: Pick<ProfileDocument, "content"> & Partial<NewContent>,
+  ): Looks {
+    let texts = secretTexts;
+    const secretText = (sha256: string) => {
+      texts ??= this.#secretTexts(namespace, content);
+      return texts.get(sha256);
+    };
+    return {
+      names: new ProfileNeeds(content, secretText, this.#reader),
+      renders: new ProfileRenders(content, secretText, this.#bench),
+    };
+  }
+
+  /** The texts of Secrets as they are now, by their hash. */
+  #secretTexts(namespace: string, { templates }: ProfileContent): ReadonlyMap<string, string> {
+    const texts = Object.values(templates).flatMap((template) => {
+      if (template.kind !== "secret") return [];
+      const { data = {} } = this.#options.view().get("Secret", namespace, template.name) ?? {};
+      const text = Object.hasOwn(data, template.key) ? data[template.key] : undefined;
+      return text === undefined ? [] : [text];
+    });
+    return new Map(texts.map((text) => [this.#options.sha256(text), text]));
+  }
+}
+
+/** What a look finds; undefined if that takes too long here. */
+export function withinBudget<Result>(look: () => Result): Result | undefined {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof TooLongHere) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * What the first way finds that finds anything. Undefined if a way takes too long here and no other finds anything:
+ * nothing is known then.
+ */
+export function foundBy(look: (way: keyof Looks) => readonly Lack[]): readonly Lack[] | undefined {
+  const byNames = withinBudget(() => look("names"));
+  if (byNames !== undefined && byNames.length > 0) return byNames;
+  const byRenders = withinBudget(() => look("renders"));
+  return byRenders?.length === 0 ? byNames : byRenders;
+}
+
+export function isSameGiven(a: Renderable, b: Renderable): boolean {
+  const text = ({ metadata, args = [] }: Renderable) => JSON.stringify([metadata, args]);
+  return text(a) === text(b);
+}

@@ -1,0 +1,340 @@
+/**
+ * A Profile and its Groups as pairs. davit does not take over a newer version of either if a Group that had all its
+ * configs would lose one, whatever its machines ask, to an undefined variable or a result that is never valid. Then the
+ * Profile keeps its last good content as a whole, or the Group keeps its last good metadata and arguments. Both are
+ * tried together first: a variable that is renamed on both sides changes in one step.
+ *
+ * It compares names, which takes milliseconds for thousands of Groups, and renders as many as its budget allows. The
+ * trials (`trials.ts`) find the rest after the step.
+ */
+
+import type { GroupDocument, ProfileDocument } from "../../model/documents.ts";
+import type { ProfileContent } from "../../model/profile.ts";
+import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
+import { RenderBudget } from "../../render/template-limits.ts";
+import type { Documents } from "../core/documents.ts";
+import { addTo, byKey } from "../core/names.ts";
+import { type GroupDraft, lastAccepted, stateBefore } from "../reconcile/draft-group.ts";
+import type { Finding, Outcome, SyncState } from "../status/conditions.ts";
+import { ByProfile } from "./by-profile.ts";
+import { Flaws, isOpen, isSameForAll } from "./flaws.ts";
+import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
+import { harmFinding, keptFinding, lackText, lateFinding, profileFindings } from "./pair-findings.ts";
+import {
+  foundBy,
+  isSameGiven,
+  type Look,
+  type Looks,
+  type NewContent,
+  PairLooks,
+  type PairLooksOptions,
+  ways,
+  withinBudget,
+} from "./pair-looks.ts";
+import type { Lack, Renderable } from "./profile-needs.ts";
+
+export interface PairsOptions extends PairLooksOptions {
+  readonly view: () => Pick<SourceView, "get">;
+  readonly documents: Pick<Documents, "profile" | "group" | "textAt">;
+  /** The Groups that name a Profile. */
+  readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
+}
+
+/** A Group on its way to the store. */
+interface PairedGroup {
+  readonly id: ObjectName;
+  readonly stored: GroupDocument | undefined;
+  /** Undefined for one that is gone, or out of view for now. */
+  readonly draft: GroupDraft | undefined;
+  /** What the store should have of it. */
+  readonly document: GroupDocument | undefined;
+}
+
+/** Newer metadata of a Group, the older ones instead, and what uses them. */
+interface Metadata {
+  readonly looks: Looks;
+  readonly spec: GroupDocument["spec"];
+  readonly older: Renderable;
+}
+
+/** A Group that keeps older metadata. */
+interface Kept {
+  readonly id: ObjectName;
+  readonly document: GroupDocument;
+  readonly flaw: string;
+  /** Undefined where no step had time to look, as `lack`: the flaw is of an earlier look. */
+  readonly about?: Metadata;
+  readonly lack?: Lack | undefined;
+}
+
+type Settled = Pick<PairedGroup, "draft" | "document">;
+
+interface Shown extends PairedGroup {
+  readonly draft: GroupDraft;
+  readonly document: GroupDocument;
+}
+
+// Some 50 ms: everybody waits meanwhile. The trials do the rest.
+const profileWork = 1_000_000;
+const groupWork = 100_000;
+
+/** A Group, and what it would lose. */
+interface Harm {
+  readonly name: ObjectName;
+  readonly lack: Lack;
+}
+
+/** Separate budgets for newer and older versions: finding a failure must leave enough to compare with the older one. */
+interface Budgets {
+  readonly newer: RenderBudget;
+  readonly older: RenderBudget;
+}
+
+interface Versions extends Budgets {
+  readonly next: Look;
+  readonly before: Look;
+}
+
+export class Pairs {
+  readonly #options: PairsOptions;
+  readonly #looks: PairLooks;
+  readonly #flaws: Flaws;
+  readonly #older: OlderProfiles;
+  /** Groups for which the newest version of their Profile is not taken over, and what it would cost them. */
+  readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
+  /** Groups with metadata of an older version. */
+  readonly #kept = new ByProfile<Kept>();
+  /** The budget for rendering Groups of this step: all of them may be new at once. */
+  #groupRenders = budgets(profileWork);
+  /** Groups with a stored flaw that this step had no time to look at. */
+  #open: ObjectName[] = [];
+
+  constructor(options: PairsOptions) {
+    this.#options = options;
+    this.#looks = new PairLooks(options);
+    this.#flaws = new Flaws({ ...options, looks: this.#looks });
+    this.#older = new OlderProfiles(options.documents);
+  }
+
+  /**
+   * The Groups to look at again after this step: it kept their stored flaws, for want of time. One that takes longer
+   * than a step has waits for the next change or resync, so this ends.
+   */
+  get open(): readonly ObjectName[] {
+    return this.#open;
+  }
+
+  /** Begins a step. Adds what must change in the same step: Groups to their Profile, and the Profile to a Group. */
+  addBound(names: ReadonlyMap<string, ObjectName>, add: (name: ObjectName) => void): void {
+    this.#groupRenders = budgets(profileWork);
+    this.#open = [];
+    // Those that are added are looked at as well.
+    for (const name of names.values()) {
+      if (name.kind === "Profile") for (const { id } of this.#kept.of(name)) add(id);
+      if (name.kind !== "Group") continue;
+      const profile = this.#profileOf(name);
+      if (profile !== undefined && this.#harmed.has(objectKey(profile))) add(profile);
+    }
+  }
+
+  /**
+   * Why a Profile's new content is not taken over: nothing, if no Group loses a config by it.
+   * @param before its last good content.
+   */
+  judge(profile: ObjectName, next: NewContent, before: ProfileDocument): readonly Finding[] {
+    const key = objectKey(profile);
+    const harmed = this.#harmedBy(profile, this.#looks.at(profile, next), this.#looks.at(profile, before));
+    if (harmed.size === 0) return [];
+    this.#harmed.set(key, harmed);
+    return profileFindings([...harmed.values()]);
+  }
+
+  /**
+   * Looks at a Profile anew.
+   * @param concerned gains the Groups for which the reason to keep the newest version back changed. No others, since
+   *   each of them has the Profile looked at again.
+   */
+  judging(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Outcome): Outcome {
+    const key = objectKey(profile);
+    const before = this.#harmed.get(key);
+    this.#harmed.delete(key);
+    const outcome = look();
+    const after = this.#harmed.get(key);
+    for (const [group, { name }] of [...(before ?? []), ...(after ?? [])]) {
+      if (JSON.stringify(before?.get(group)) !== JSON.stringify(after?.get(group))) addTo(concerned, name);
+    }
+    this.#older.note(profile, outcome);
+    if (outcome.status === undefined) this.#looks.forget(profile);
+    return outcome;
+  }
+
+  /**
+   * Brings a Group's document and status in line with its Profile.
+   * @param contents of the Profiles that this step changes, by their keys; else what is stored counts.
+   */
+  settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): Settled {
+    const { id, stored, draft, document } = pair;
+    if (stored !== undefined && stored.spec.profile !== document?.spec.profile) this.#forget(id, stored);
+    if (draft === undefined || document === undefined) return { draft, document };
+    const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
+    const looks = this.#looks.atNewest(profile, contents);
+    const { settled, flaw, lack } = this.#found({ ...pair, draft, document }, profile, looks);
+    const findings = [...draft.findings, ...this.#findings(profile, id, lack)];
+    const oldProfile = this.#older.lateness(id, document, stored);
+    if (oldProfile !== undefined) {
+      const late = { ...draft, sync: "notServed" as const, findings: [...findings, lateFinding(profile)] };
+      return { document: asFlawed({ ...settled, refused: true, oldProfile }, flaw), draft: late };
+    }
+    const sync = settled !== document && draft.sync === "synced" ? "servingLastGood" : draft.sync;
+    return {
+      document: asFlawed(settled, flaw),
+      draft: { ...draft, sync: looks?.names.isInstall === true ? syncOfInstall(sync) : sync, findings },
+    };
+  }
+
+  /** What a Group keeps of its older metadata, and what fails. */
+  #found(pair: Shown, profile: ObjectName, looks: Looks | undefined) {
+    const { id, stored, draft, document } = pair;
+    const { isUnused } = this.#groupRenders.newer;
+    const kept = document.refused === true ? undefined : this.#keep(profile, pair, document, looks);
+    this.#kept.note(profile, id, kept);
+    const settled = kept?.document ?? document;
+    const before = stateBefore(stored, document).flaw;
+    const budgets = { names: new RenderBudget(groupWork), renders: this.#groupRenders.newer };
+    const verdict = this.#flaws.of(profile, id, { looks, spec: settled.spec, flaw: before }, budgets);
+    if (!isUnused && (isOpen(verdict) || isOpen(kept))) this.#open.push(id);
+    // A refused version decides nothing, nor does a Profile that is gone.
+    const stays = draft.refusal !== undefined || looks === undefined ? before : undefined;
+    return { settled, flaw: kept?.flaw ?? verdict?.flaw ?? stays, lack: kept?.lack };
+  }
+
+  #findings(profile: ObjectName, id: ObjectName, kept: Lack | undefined): readonly Finding[] {
+    const harm = this.#harmed.get(objectKey(profile))?.get(objectKey(id));
+    return [
+      ...(harm === undefined ? [] : [harmFinding(profile, harm.lack)]),
+      ...(kept === undefined ? [] : [keptFinding(profile, kept)]),
+    ];
+  }
+
+  /** The Groups whose documents change with new content of their Profile: by a part that fails, or as it is the newest. */
+  doubted(profile: ObjectName, content: ProfileContent): Iterable<ObjectName> {
+    const names = new RenderBudget(profileWork);
+    const flawed = this.#flaws.changedBy(profile, content, { names, renders: this.#groupRenders.newer });
+    return byKey([...flawed, ...this.#older.released(profile)]).values();
+  }
+
+  #forget(id: ObjectName, { spec }: GroupDocument): void {
+    const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: spec.profile };
+    this.#kept.note(profile, id, undefined);
+    this.#flaws.forget(profile, id);
+    this.#older.forget(profile, id);
+  }
+
+  #harmedBy(profile: ObjectName, next: Looks, before: Looks) {
+    const harmed = new Map<string, Harm>();
+    for (const way of ways) {
+      const pair = { next: next[way], before: before[way], ...budgets(profileWork) };
+      withinBudget(() => {
+        for (const name of this.#options.groupsOf(profile)) {
+          const lack = harmed.has(objectKey(name)) ? undefined : this.#harmOf(name, pair);
+          if (lack !== undefined) harmed.set(objectKey(name), { name, lack });
+        }
+      });
+    }
+    return harmed;
+  }
+
+  /** What a Group that had it loses by new content, with its newest metadata and with the last good one. */
+  #harmOf(id: ObjectName, { next, before, newer, older }: Versions): Lack | undefined {
+    const { view, documents } = this.#options;
+    const newest = view().get("Group", id.namespace, id.name)?.spec;
+    const lacks = newest === undefined ? [] : next.lacks(newest, newer);
+    if (newest === undefined || lacks.length === 0) return undefined;
+    const document = documents.group(id.namespace, id.name);
+    const stored = document && hadSpec(document);
+    if (stored === undefined || stored.profile !== newest.profile) return undefined;
+    const known = partsOf(before.lacks(stored, older));
+    const [lost] = without(lacks, known);
+    return lost !== undefined && without(next.lacks(mixed(newest, stored), older), known).length > 0 ? lost : undefined;
+  }
+
+  #profileOf({ namespace, name }: ObjectName): ObjectName | undefined {
+    const spec =
+      this.#options.view().get("Group", namespace, name)?.spec ?? this.#options.documents.group(namespace, name)?.spec;
+    return spec && { kind: "Profile", namespace, name: spec.profile };
+  }
+
+  /** The document with older metadata, where the newer one loses a config; undefined where it does not. */
+  #keep(
+    profile: ObjectName,
+    { id, stored }: PairedGroup,
+    document: GroupDocument,
+    looks: Looks | undefined,
+  ): Kept | undefined {
+    const before = stored?.uid === document.uid ? lastAccepted(stored)?.spec : undefined;
+    const { spec } = document;
+    if (looks === undefined || before === undefined || before.profile !== spec.profile) return undefined;
+    if (isSameGiven(before, spec) || takesOthers(before, spec)) return undefined;
+    const older = mixed(spec, before);
+    const about = { looks, spec, older };
+    const lost = this.#lost(this.#kept.get(profile, id), about);
+    const flaw = lost === undefined ? stateBefore(stored, document).flaw : lost[0] && lackText(lost[0]);
+    if (flaw === undefined) return undefined;
+    // A Group that was held stays held, as with a refused version.
+    const hold = spec.hold || before.hold;
+    const kept: GroupDocument = { ...document, spec: { ...older, hold }, outdated: true };
+    return { id, document: kept, flaw, ...(lost && { about, lack: lost[0] }) };
+  }
+
+  /** What newer metadata loses; undefined if this step has no time to look. */
+  #lost(known: Kept | undefined, about: Metadata): readonly Lack[] | undefined {
+    if (known?.lack !== undefined && isSameMetadata(known.about, about)) return [known.lack];
+    const { looks, spec, older } = about;
+    const works = { names: budgets(groupWork), renders: this.#groupRenders };
+    return foundBy((way) => lostBy(looks[way], spec, older, works[way]));
+  }
+}
+
+/** The time of a step may not be enough for all: a flaw that was seen before must not go unseen. */
+export function flawedFirst<Pair extends Pick<PairedGroup, "stored">>(pairs: readonly Pair[]): readonly Pair[] {
+  const rank = ({ stored }: Pair) => (stored?.flaw === undefined ? 1 : 0);
+  return pairs.toSorted((a, b) => rank(a) - rank(b));
+}
+
+function isSameMetadata(a: Metadata | undefined, b: Metadata): boolean {
+  return a?.looks === b.looks && isSameForAll(a.spec, b.spec) && isSameForAll(a.older, b.older);
+}
+
+function asFlawed(document: GroupDocument, flaw: string | undefined): GroupDocument {
+  if (flaw === undefined) return document;
+  // A refused version with `outdated` would count as one that was accepted.
+  return { ...document, ...(document.refused !== true && { outdated: true }), flaw };
+}
+
+/** An older version installs no machine. */
+function syncOfInstall(sync: SyncState): SyncState {
+  return sync === "servingLastGood" ? "waiting" : sync;
+}
+
+function budgets(work: number): Budgets {
+  return { newer: new RenderBudget(work), older: new RenderBudget(work) };
+}
+
+/** What a Group loses by newer metadata. @throws {TooLongHere} */
+function lostBy(look: Look, next: Renderable, before: Renderable, { newer, older }: Budgets): readonly Lack[] {
+  const lacks = look.lacks(next, newer);
+  return lacks.length === 0 ? [] : without(lacks, partsOf(look.lacks(before, older)));
+}
+
+/** A newer spec with what an older one gives to templates. */
+function mixed({ args: _, ...spec }: GroupDocument["spec"], { metadata, args }: GroupDocument["spec"]) {
+  return { ...spec, metadata, ...(args && { args }) };
+}
+
+function partsOf(lacks: readonly Lack[]): ReadonlySet<string> {
+  return new Set(lacks.map(({ part }) => part));
+}
+
+function without(lacks: readonly Lack[], parts: ReadonlySet<string>): readonly Lack[] {
+  return lacks.filter(({ part }) => !parts.has(part));
+}

@@ -1,0 +1,174 @@
+/** Which variables the texts of one Profile print whatever a machine asks, and which of them a Group lacks. Pure. */
+
+import { TextCache } from "../../lib/text-cache.ts";
+import type { GroupSpec } from "../../model/group.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import {
+  bootTexts,
+  fieldOf,
+  installs,
+  isOfSecret,
+  type ProfileContent,
+  partsOf,
+  type TemplatePart,
+} from "../../model/profile.ts";
+import { RenderError, type RenderReason } from "../../render/render-error.ts";
+import type { RenderBudget } from "../../render/template-limits.ts";
+import { TemplateNeeds, type VariableLookup } from "../../render/template-needs.ts";
+import type { TextPosition } from "../../render/text-position.ts";
+import type { BootClient } from "../trials/trial-boot.ts";
+
+/** What a Group's machines cannot get whatever they ask, mostly because a variable is not defined. */
+export interface Lack {
+  /** What of the Profile cannot be rendered. */
+  readonly part: TemplatePart | BootClient;
+  /** The template's field, such as `spec.boot.args[2]`. */
+  readonly field: string;
+  /** The field is of the Group, else of its Profile. */
+  readonly isOfGroup: boolean;
+  readonly reason: RenderReason;
+  /** For undefinedVariable; undefined if the template comes from a Secret, whose names stay hidden. */
+  readonly variable: string | undefined;
+  /** Undefined if there is no single place. */
+  readonly at: TextPosition | undefined;
+}
+
+/** What of a Group has a part in rendering. */
+export type Renderable = Pick<GroupSpec, "metadata" | "selector" | "args">;
+
+// Parsing takes some 10 µs for each expression, on the thread that answers machines. The trials look at longer ones.
+const maxLength = 256 * 1024;
+const maxExpressions = 1_000;
+const cacheBytes = 16 * 1024 * 1024;
+
+/** Looks through templates; equal texts once. */
+export class NeedsReader {
+  readonly #sha256: (text: string) => string;
+  readonly #ofConfigs = new TextCache<TemplateNeeds | undefined>({ limitBytes: cacheBytes });
+  readonly #ofBoot = new TextCache<TemplateNeeds | undefined>({ limitBytes: cacheBytes });
+
+  constructor({ sha256 }: { readonly sha256: (text: string) => string }) {
+    this.#sha256 = sha256;
+  }
+
+  /** Undefined for a text that needs nothing, that is too long, or that is no template. */
+  read(text: string, seesRequest: boolean): TemplateNeeds | undefined {
+    if (!text.includes("{{")) return undefined;
+    const cache = seesRequest ? this.#ofConfigs : this.#ofBoot;
+    return cache.get(text, () => this.#parsed(text, seesRequest));
+  }
+
+  #parsed(text: string, seesRequest: boolean): TemplateNeeds | undefined {
+    if (!isShortTemplate(text)) return undefined;
+    try {
+      return new TemplateNeeds(text, { sha256: this.#sha256, seesRequest });
+    } catch (error) {
+      if (error instanceof RenderError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** True for a template that may be parsed on the thread that answers machines. */
+export function isShortTemplate(text: string): boolean {
+  return text.length <= maxLength && text.split("{{", maxExpressions + 2).length <= maxExpressions + 1;
+}
+
+interface Needy {
+  readonly part: TemplatePart | "boot";
+  readonly field: string;
+  readonly isSecret: boolean;
+  readonly needs: TemplateNeeds;
+}
+
+/** What one version of a Profile needs. */
+export class ProfileNeeds {
+  readonly #reader: NeedsReader;
+  readonly #defaults: JsonObject;
+  readonly #hasKernel: boolean;
+  readonly #needy: readonly Needy[];
+  readonly isInstall: boolean;
+
+  /** @param secretText by hash; undefined for one that is not in view, which is taken to need nothing. */
+  constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, reader: NeedsReader) {
+    const { metadata = {}, boot } = content;
+    this.#reader = reader;
+    this.#defaults = metadata;
+    this.#hasKernel = boot?.kind === "kernel";
+    this.isInstall = installs(content);
+    this.#needy = [...bootNeeds(content, reader), ...configNeeds(content, secretText, reader)];
+  }
+
+  /**
+   * The first variable of each text that a Group's machines lack.
+   * @throws {TooLongHere} when a short budget is used up.
+   */
+  lacks(group: Renderable, budget: RenderBudget): readonly Lack[] {
+    const ofGroup = this.#hasKernel ? argumentNeeds(group.args ?? [], this.#reader) : [];
+    if (this.#needy.length + ofGroup.length === 0) return [];
+    const inConfigs = lookupIn(group, this.#defaults);
+    // As `bootVariables` has it.
+    const inBoot: VariableLookup = (name) => (name === "request" ? undefined : inConfigs(name));
+    const lacksOf = (isOfGroup: boolean) => (each: Needy) => {
+      const { part, field, needs, isSecret } = each;
+      const absent = needs.absent(part === "boot" ? inBoot : inConfigs, budget);
+      if (absent === undefined) return [];
+      const variable = isSecret ? undefined : absent.name;
+      return [{ part, field, isOfGroup, reason: "undefinedVariable" as const, variable, at: absent.at }];
+    };
+    return [...this.#needy.flatMap(lacksOf(false)), ...ofGroup.flatMap(lacksOf(true))];
+  }
+}
+
+function bootNeeds(content: ProfileContent, reader: NeedsReader): readonly Needy[] {
+  const { boot, grubScript } = content;
+  if (boot?.kind === "broken") return [];
+  const texts = bootTexts({ ...(boot && { boot }), ...(grubScript !== undefined && { grubScript }) });
+  return texts.flatMap(([field, text]) => needy("boot", `spec.boot.${field}`, reader.read(text, false)));
+}
+
+function argumentNeeds(args: readonly string[], reader: NeedsReader): readonly Needy[] {
+  return args.flatMap((text, at) => needy("boot", `spec.args[${at}]`, reader.read(text, false)));
+}
+
+function configNeeds(
+  { templates }: ProfileContent,
+  secretText: (sha256: string) => string | undefined,
+  reader: NeedsReader,
+): readonly Needy[] {
+  return partsOf(templates).flatMap((part) => {
+    const template = templates[part];
+    if (template === undefined || template.kind === "broken" || template.raw) return [];
+    const isSecret = isOfSecret(template);
+    const text = isSecret ? secretText(template.sha256) : template.text;
+    return text === undefined ? [] : needy(part, `spec.${fieldOf(part)}`, reader.read(text, true), isSecret);
+  });
+}
+
+function needy(
+  part: TemplatePart | "boot",
+  field: string,
+  needs: TemplateNeeds | undefined,
+  isSecret = false,
+): readonly Needy[] {
+  return needs === undefined ? [] : [{ part, field, needs, isSecret }];
+}
+
+/** As `templateVariables`, without a copy of the metadata; a later one wins. */
+function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): VariableLookup {
+  const labels = new Map<string, JsonValue>(
+    Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value]),
+  );
+  return (name) => {
+    if (name === "davit") return davit;
+    if (labels.has(name)) return labels.get(name);
+    return own(Object.hasOwn(metadata, name) ? metadata : defaults, name);
+  };
+}
+
+// Its own address has no part in what is absent.
+const davit = { url: "" };
+
+function own(values: JsonObject, name: string): JsonValue | undefined {
+  return Object.hasOwn(values, name) ? values[name] : undefined;
+}

@@ -1,0 +1,207 @@
+/**
+ * Finds what of a Profile fails for a Group whatever its machines ask, by rendering it at once within a budget. It
+ * leaves long templates, and those that read `request`, to the trials. So every request meets each failure that it
+ * reports.
+ */
+
+import { TextCache } from "../../lib/text-cache.ts";
+import { parseJsonObject } from "../../model/json.ts";
+import {
+  bootTexts,
+  fieldOf,
+  isOfSecret,
+  type ProfileContent,
+  partsOf,
+  type ResolvedTemplate,
+  type TemplatePart,
+} from "../../model/profile.ts";
+import { checkConfig } from "../../render/check-config.ts";
+import { RenderError } from "../../render/render-error.ts";
+import { compileTemplate, type Template, type Variables } from "../../render/template.ts";
+import type { RenderBudget } from "../../render/template-limits.ts";
+import type { TextPosition } from "../../render/text-position.ts";
+import { bootVariables, RequestReads, templateVariables } from "../../render/variables.ts";
+import { samples } from "../ranking/sample-labels.ts";
+import { bootFaults } from "../trials/trial-boot.ts";
+import { isShortTemplate, type Lack, type Renderable } from "./profile-needs.ts";
+
+export interface RendersOptions {
+  readonly sha256: (text: string) => string;
+  /** Where machines reach davit. */
+  readonly davitUrl: string;
+}
+
+const cacheBytes = 8 * 1024 * 1024;
+/** Units of the budget for each Group, beside its texts. */
+const groupWork = 300;
+const bootWork = 1_500;
+/** Parsing YAML takes 2 to 5 µs for each character. */
+const yamlWork = 100;
+/** In characters: some 40 ms, the most that one text may take. */
+const maxYamlLength = 8 * 1024;
+
+/** The result depends on the request, or the template is too long. */
+class Undecided extends Error {
+  override readonly name = "Undecided";
+}
+
+/** Renders templates and checks results; equal ones once. */
+export class RendersBench {
+  readonly options: RendersOptions;
+  readonly #templates = new TextCache<Template>({ limitBytes: cacheBytes });
+  readonly #checked = new TextCache<{ readonly error?: RenderError }>({ limitBytes: cacheBytes });
+
+  constructor(options: RendersOptions) {
+    this.options = options;
+  }
+
+  /** @throws {Undecided} for a long one. @throws {RenderError} for one with a mistake. */
+  template(text: string, budget: RenderBudget): Template {
+    if (!isShortTemplate(text)) throw new Undecided();
+    const { render, pieces, origin } = this.#templates.get(text, () => compileTemplate(text, this.options));
+    return {
+      render: (variables) => render(variables, budget),
+      pieces: (variables) => pieces(variables, budget),
+      origin,
+    };
+  }
+
+  /** @throws {RenderError} as `checkConfig`. @throws {Undecided} for a long one. @throws {TooLongHere} */
+  check({ part, template }: Config, text: string, budget: RenderBudget): void {
+    budget.work(text.length);
+    const { error } = this.#checked.get(`${part} ${template.format ?? ""} ${text}`, () => {
+      budget.count(checkWork(part, text));
+      return errorOf(() => checkConfig(part, text, template));
+    });
+    if (error !== undefined) throw error;
+  }
+}
+
+interface Config {
+  readonly part: TemplatePart;
+  readonly template: Exclude<ResolvedTemplate, { kind: "broken" }>;
+  readonly text: string;
+}
+
+/** One version of a Profile. */
+export class ProfileRenders {
+  readonly #content: ProfileContent;
+  readonly #configs: readonly Config[];
+  readonly #bench: RendersBench;
+  readonly #bootLength: number;
+
+  /** @param secretText by hash; undefined for one that is not in view, which is not tried. */
+  constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, bench: RendersBench) {
+    const { boot, grubScript } = content;
+    this.#content = content;
+    this.#configs = configsOf(content, secretText);
+    this.#bench = bench;
+    const texts =
+      boot?.kind === "broken"
+        ? []
+        : bootTexts({ ...(boot && { boot }), ...(grubScript !== undefined && { grubScript }) });
+    this.#bootLength = texts.reduce((sum, [, text]) => sum + text.length, 0);
+  }
+
+  /**
+   * The first failure of each part that every machine of a Group meets.
+   * @throws {TooLongHere} when a short budget is used up.
+   */
+  lacks(group: Renderable, budget: RenderBudget): readonly Lack[] {
+    budget.count(groupWork);
+    const boot = decided(() => this.#boot(group, budget));
+    if (this.#configs.length === 0) return boot;
+    const { metadata: defaults } = this.#content;
+    const { davitUrl } = this.#bench.options;
+    const variables = templateVariables({ group, defaults, labels: new Map(), rawQuery: "", davitUrl }, new Unread());
+    return [...boot, ...this.#configs.flatMap((config) => decided(() => this.#config(config, variables, budget)))];
+  }
+
+  #boot(group: Renderable, budget: RenderBudget): readonly Lack[] {
+    const { boot, grubScript, metadata: defaults } = this.#content;
+    if (boot?.kind === "broken" || (boot === undefined && grubScript === undefined)) return [];
+    const { args = [], selector } = group;
+    budget.count(bootWork + this.#bootLength + args.reduce((sum, text) => sum + text.length, 0));
+    const variables = bootVariables({ group, defaults, davitUrl: this.#bench.options.davitUrl });
+    const labels = new Map([...samples, ...Object.entries(selector)]);
+    const compile = (text: string) => this.#bench.template(text, budget);
+    const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
+    return faults.flatMap(({ client, error, field, isOfGroup = false }) => {
+      const parts = client === "boot" ? (["ipxe", "grub"] as const) : [client];
+      return parts.map((part) => lackOf({ part, field, isOfGroup }, error));
+    });
+  }
+
+  #config(config: Config, variables: Variables, budget: RenderBudget): readonly Lack[] {
+    const { part, template, text } = config;
+    const place = { part, field: `spec.${fieldOf(part)}`, isOfGroup: false, isSecret: isOfSecret(template) };
+    let compiled: Template | undefined;
+    const { error } = errorOf(() => {
+      if (text.includes("{{")) compiled = this.#bench.template(text, budget);
+      this.#bench.check(config, compiled?.render(variables) ?? text, budget);
+    });
+    if (error === undefined) return [];
+    const { position, isOfResult } = error;
+    return [lackOf(place, error, isOfResult && position ? compiled?.origin(variables, position) : position)];
+  }
+}
+
+/** A request that ends the rendering of each template that reads it. */
+class Unread extends RequestReads {
+  constructor() {
+    super(() => {
+      throw new Undecided();
+    });
+  }
+}
+
+function decided(look: () => readonly Lack[]): readonly Lack[] {
+  try {
+    return look();
+  } catch (error) {
+    if (error instanceof Undecided) return [];
+    throw error;
+  }
+}
+
+function errorOf(check: () => void): { readonly error?: RenderError } {
+  try {
+    check();
+    return {};
+  } catch (error) {
+    if (error instanceof RenderError) return { error };
+    throw error;
+  }
+}
+
+function lackOf(
+  { isSecret = false, ...place }: Pick<Lack, "part" | "field" | "isOfGroup"> & { readonly isSecret?: boolean },
+  { reason, variable, position }: RenderError,
+  at: TextPosition | undefined = position,
+): Lack {
+  return { ...place, reason, variable: isSecret ? undefined : variable, at };
+}
+
+/** Finished documents were checked when the Profile was read. */
+function configsOf(
+  { templates }: ProfileContent,
+  secretText: (sha256: string) => string | undefined,
+): readonly Config[] {
+  return partsOf(templates).flatMap((part) => {
+    const template = templates[part];
+    if (template === undefined || template.kind === "broken" || template.raw) return [];
+    const text = isOfSecret(template) ? secretText(template.sha256) : template.text;
+    return text === undefined ? [] : [{ part, template, text }];
+  });
+}
+
+/** Units of the budget for checking a config. @throws {Undecided} for a long one. */
+function checkWork(part: TemplatePart, text: string): number {
+  if (part === "generic" || (part === "cloudConfig" && text.startsWith("#!"))) return text.length;
+  if (part === "ignition" && /^\s*\{/.test(text)) {
+    const isWhole = parseJsonObject(text) !== undefined;
+    return text.length + (isWhole ? 0 : Math.min(text.length, maxYamlLength) * yamlWork);
+  }
+  if (text.length > maxYamlLength) throw new Undecided();
+  return text.length * yamlWork;
+}

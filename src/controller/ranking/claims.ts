@@ -1,0 +1,118 @@
+/**
+ * When a Group's claim to its machines was accepted: between Groups of several namespaces that match a machine alike, the
+ * first claim wins. It is kept in the Group's document for as long as the selector does not widen. Values that are added
+ * to a list are claimed from then on, and the others as before: who adds a machine to a list loses none. Pure.
+ */
+
+import type { GroupDocument } from "../../model/documents.ts";
+import type { GroupSpec, GroupState, LaterClaim, Selection } from "../../model/group.ts";
+import { implies, selectionOf } from "../../model/implication.ts";
+
+export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
+
+// Beyond that, the oldest additions count as if they had come together: later, never earlier.
+const mostLaterClaims = 32;
+
+type Named = Omit<LaterClaim, "at">;
+
+/**
+ * The claim of a Group.
+ * @param stored its document so far; undefined for a new Group.
+ * @param index of the store, for claims that are made now.
+ */
+export function claimOf(stored: GroupDocument | undefined, spec: GroupSpec, index: number): Claim {
+  if (stored === undefined) return { claimedAt: index };
+  const [before, after] = [selectionOf(stored.spec), selectionOf(spec)];
+  const added = implies(after, before) ? newlyNamed(before, after) : addedValues(before, after);
+  if (added === undefined) return { claimedAt: index };
+  const { claimedAt, claimedLater = [] } = stored;
+  const later = added.map((each) => ({ at: index, ...each }));
+  const claims = shortened([...claimedLater.flatMap((each) => stillNamed(each, after)), ...later]);
+  return { ...(claimedAt !== undefined && { claimedAt }), ...(claims.length > 0 && { claimedLater: claims }) };
+}
+
+/** A Group's document with a claim instead of the one that it has. */
+export function withClaim({ claimedAt: _, claimedLater: __, tenant: ___, ...document }: GroupDocument, claim: Claim) {
+  return { ...document, ...claim };
+}
+
+/** The part of a claim that is about machines with this label. */
+export function claimOn({ claimedAt, claimedLater = [], tenant }: Claim, label: string, value: string): Claim {
+  const later = claimedLater.flatMap((each) => (counts(each, label, value) ? [each.at] : []));
+  const at = later.reduce((latest, each) => Math.max(latest, each), claimedAt ?? 0);
+  return { ...(at > 0 && { claimedAt: at }), ...(tenant === true && { tenant }) };
+}
+
+function counts({ label, values, isName }: LaterClaim, of: string, value: string): boolean {
+  return label === of ? values.includes(value) : isName !== true;
+}
+
+/** Without the values that the selector has no more: whoever names one again claims it anew. */
+function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClaim[] {
+  const named = new Set(namedValues(selection, claim.label));
+  const values = claim.values.filter((value) => named.has(value));
+  return values.length === 0 ? [] : [{ ...claim, values }];
+}
+
+/** What a narrower selector names that the one before took without a name: who takes all of a vendor claims nothing. */
+function newlyNamed(before: Selection, after: Selection): readonly Named[] {
+  return labelsOf(after).flatMap((label) => {
+    const values = namedValues(after, label);
+    return values === undefined || namedValues(before, label) !== undefined ? [] : [{ label, values, isName: true }];
+  });
+}
+
+/** The values of which a label must be one, whatever else is said of it; undefined where none are named. */
+function namedValues({ selector, expressions }: Selection, label: string): readonly string[] | undefined {
+  if (Object.hasOwn(selector, label)) return [selector[label] ?? ""];
+  const list = expressions.find(({ key, operator }) => key === label && operator === "In");
+  return list?.operator === "In" ? list.values : undefined;
+}
+
+function labelsOf({ selector, expressions }: Selection): readonly string[] {
+  return [...new Set([...Object.keys(selector), ...expressions.map(({ key }) => key)])];
+}
+
+/** The label of which a selector names more values than before, and those; undefined where it is wider otherwise. */
+function addedValues(before: Selection, after: Selection): readonly Named[] | undefined {
+  for (const label of labelsOf(before)) {
+    const [known, values] = [valuesOf(before, label), valuesOf(after, label)];
+    if (known === undefined || values === undefined) continue;
+    if (!implies(without(after, label), without(before, label))) continue;
+    const others = new Set(known);
+    return [{ label, values: values.filter((value) => !others.has(value)) }];
+  }
+  return undefined;
+}
+
+/** The values that a label may have, where nothing else is said of it. */
+function valuesOf({ selector, expressions }: Selection, label: string): readonly string[] | undefined {
+  const own = expressions.filter(({ key }) => key === label);
+  const [only] = own;
+  const value = Object.hasOwn(selector, label) ? selector[label] : undefined;
+  if (value !== undefined) return own.length === 0 ? [value] : undefined;
+  return own.length === 1 && only?.operator === "In" ? only.values : undefined;
+}
+
+function without({ selector, expressions }: Selection, label: string): Selection {
+  return {
+    selector: Object.fromEntries(Object.entries(selector).filter(([name]) => name !== label)),
+    expressions: expressions.filter(({ key }) => key !== label),
+  };
+}
+
+function shortened(claims: readonly LaterClaim[]): readonly LaterClaim[] {
+  if (claims.length <= mostLaterClaims) return claims;
+  const alike = ({ label, isName }: LaterClaim) => `${label} ${isName}`;
+  const old = Map.groupBy(claims.slice(0, 1 - mostLaterClaims), alike);
+  const merged = [...old.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : together(first, others),
+  );
+  return [...merged, ...claims.slice(1 - mostLaterClaims)];
+}
+
+/** As if they had all been made when the last of them was. */
+function together(first: LaterClaim, others: readonly LaterClaim[]): LaterClaim {
+  const at = others.reduce((last, each) => Math.max(last, each.at), first.at);
+  return { ...first, at, values: [...new Set([first, ...others].flatMap(({ values }) => values))] };
+}

@@ -1,0 +1,57 @@
+/** What a Group's user reads of the other Groups that want its machines. Pure; equal standings give equal texts. */
+
+import type { Group } from "../../model/group.ts";
+import type { Condition } from "../../model/source.ts";
+import type { Standing } from "./ranking.ts";
+
+// Two Groups that give the same never make a machine wait.
+const renaming =
+  "To rename a Group, create it under its new name with the same Profile, args, metadata and hold, " +
+  "then delete the old one";
+
+/** One for all of the Groups that have none. */
+const noConflict: Condition = {
+  type: "Conflicted",
+  status: "False",
+  reason: "NoConflict",
+  message: "No other Group takes all of its machines",
+};
+
+/** The condition `Conflicted` of a Group. */
+export function conflictOf(group: Group, standing: Standing): Condition {
+  switch (standing.kind) {
+    case "free":
+      return noConflict;
+    case "shadowed":
+      return conflicted(
+        "SelectorOverlap",
+        `Group "${standing.by.id}" ${whyItWins(standing.by, group)}: no machine gets this Group`,
+      );
+    case "tied":
+      return conflicted(
+        "SelectorTie",
+        `Group "${standing.with.id}" selects machines of this Group by the same keys and operators, with equal ` +
+          `priority, and gives them something else: they are answered 503. Change one of the two. ${renaming}`,
+      );
+    case "outclaimed":
+      return conflicted(
+        "ClaimedBefore",
+        `Group "${standing.by.id}" of another namespace selects machines of this Group, and its claim to them comes ` +
+          "first: they do not get this Group",
+      );
+  }
+}
+
+function conflicted(reason: string, message: string): Condition {
+  return { type: "Conflicted", status: "True", reason, message };
+}
+
+function whyItWins(winner: Group, group: Group): string {
+  if (winner.selectorText !== group.selectorText) {
+    const why = winner.priority > group.priority ? "has a higher priority" : "comes first in the order of Groups";
+    return `selects every machine that this one selects and ${why}`;
+  }
+  return winner.priority > group.priority
+    ? "has the same selector and a higher priority"
+    : "has the same selector and priority, and gives the same";
+}

@@ -1,0 +1,337 @@
+/**
+ * Which Groups win over which, whatever machine asks: a Group that can never win, and Groups that nothing but their names
+ * would tell apart. It holds every Group as the boot service has it or is about to have it, and finds these facts by
+ * index, so that a change costs as much among 10,000 Groups as among ten. It reads no store and no source.
+ *
+ * Where no index helps, as among thousands of patterns for one label, it compares a bounded number of Groups and no more.
+ * So "free" may mean that nothing was found in time; what it says of a Group that loses is always so, and whoever was told
+ * to lose is named again as soon as the winner is another than it was. The boot service decides for each machine anew.
+ */
+
+import { assert } from "../../lib/errors.ts";
+import { isRival, isSameNamespace, isSameOutcome, mayHaveBarred, outranks, settle } from "../../model/contest.ts";
+import { isPositive } from "../../model/expression.ts";
+import { compareGroups, type Group, labelText, matches } from "../../model/group.ts";
+import { implies } from "../../model/implication.ts";
+import type { Labels } from "../../model/labels.ts";
+import { SelectorIndex } from "../../model/selector-index.ts";
+import type { Claim } from "./claims.ts";
+import { Copies } from "./copies.ts";
+import { Losses } from "./losses.ts";
+import { sampleLabels } from "./sample-labels.ts";
+
+/** What a Group is among the others. */
+export type Standing =
+  | { readonly kind: "free" }
+  /** Every machine that it selects gets another Group. */
+  | { readonly kind: "shadowed"; readonly by: Group }
+  /** Nobody gets the machines that it and this one select, of some at least. */
+  | { readonly kind: "tied"; readonly with: Group }
+  /** Machines that it selects get this one, of a namespace that claimed them first. */
+  | { readonly kind: "outclaimed"; readonly by: Group };
+
+/** Groups to look at again after some have changed; those that have changed may be among them. */
+export interface Affected {
+  /** They have the same selector as one that changed. */
+  readonly siblings: ReadonlySet<string>;
+  /** One that changed selects all of their machines and others, or some of them with as much right. */
+  readonly others: ReadonlySet<string>;
+}
+
+/**
+ * How many Groups are compared: for the standing of one, at least and at most, and in a step for all standings, and
+ * again for all Groups that its changes may hit. A step of 256 names has enough for each of them; what a larger one
+ * leaves open is looked at with the resync, which takes as many.
+ */
+const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
+
+export class Ranking {
+  readonly #groups = new Map<string, Group>();
+  readonly #copies = new Copies();
+  /** By label and value, for each value that a selector names, and by the label alone. */
+  readonly #byLabel = new Map<string, Set<Group>>();
+  readonly #index = new SelectorIndex<Group>();
+  /** Groups that came, went or changed, one for each selector and priority. */
+  readonly #touched = new Map<string, Group>();
+  /** Groups that lose a machine, and the winner of each: ids. */
+  readonly #losses = new Losses();
+  /** Who lost to Groups that went or changed. */
+  readonly #freed = new Set<string>();
+  /** Groups that share machines with a rival: a Group that comes or goes may decide between them. */
+  readonly #rivalled = new Set<string>();
+  /** How many Groups the standings of this step may still be compared with. */
+  #left: number = comparisons.ofStep;
+
+  /** Takes in what a Group is now; undefined for one that is gone. */
+  update(id: string, group: Group | undefined): void {
+    const before = this.#groups.get(id);
+    if (before === group || (before !== undefined && group !== undefined && isSame(before, group))) return;
+    for (const loser of this.#losses.to(id)) this.#freed.add(loser);
+    if (before !== undefined) this.#remove(before);
+    if (group !== undefined) this.#add(group);
+  }
+
+  /** Begins a step. @returns whose standing may have changed by the updates since the last one. */
+  takeAffected(): Affected {
+    const siblings = new Set<string>();
+    const others = new Set([...this.#freed].filter((id) => this.#groups.has(id)));
+    // Those with few to compare first, so that they are told whatever the others cost.
+    const searches = [...this.#touched.values()]
+      .map((group) => ({ group, candidates: this.#candidatesFor(group) }))
+      .toSorted((a, b) => sizeOf(a.candidates) - sizeOf(b.candidates));
+    let left: number = comparisons.ofStep;
+    for (const { group, candidates } of searches) {
+      for (const { id } of this.#copies.of(group.selectorText)) siblings.add(id);
+      for (const other of firstOf(candidates, left)) {
+        left--;
+        if (this.#isAffected(other, group)) others.add(other.id);
+      }
+    }
+    this.#touched.clear();
+    this.#freed.clear();
+    this.#copies.endStep();
+    this.#left = comparisons.ofStep;
+    return { siblings, others };
+  }
+
+  /** What a Group is among those that were taken in, which it is one of. */
+  standingOf({ id }: Group): Standing {
+    const group = this.#groups.get(id);
+    assert(group !== undefined, "A Group's standing is asked for once it was taken in");
+    const winner = this.#winnerOver(group);
+    const rivalry = isSameRank(winner, group) ? this.#standingAmongRivals(group) : undefined;
+    const standing = rivalry ?? (winner === group ? free : shadowedBy(winner));
+    this.#losses.set(group.id, standing.kind === "shadowed" ? standing.by.id : undefined);
+    return standing;
+  }
+
+  /** True when another Group takes each machine of one that is none of these any more, and outranks it. */
+  isTaken(gone: Group): boolean {
+    const [winner, machine] = [this.#winnerOver(gone), sampleLabels(gone)];
+    return outranks(winner, gone, machine) && !mayHaveBarred(gone, winner, machine);
+  }
+
+  /** The claim that a namespace has to the machines of a selector by a Group that is there, or went in this step. */
+  claimIn(namespace: string, selectorText: string): Claim | undefined {
+    const eldest = this.#copies.eldestOf(namespace, selectorText);
+    if (eldest === undefined) return undefined;
+    const { claimedAt, claimedLater } = eldest;
+    return { claimedAt, ...(claimedLater.length > 0 && { claimedLater }) };
+  }
+
+  /** True for a Group whose every machine is answered 503, since another Group of its selector has as much right. */
+  isTied({ id }: Group): boolean {
+    const group = this.#groups.get(id);
+    if (group === undefined) return false;
+    const { winner, rivals } = this.#copies.contestOf(group);
+    return rivals.length > 0 && winner !== undefined && [winner, ...rivals].some((other) => isRival(group, other));
+  }
+
+  #isAffected(other: Group, group: Group): boolean {
+    if (mayLose(other, group) && implies(other, group)) return true;
+    return this.#rivalled.has(other.id) || isRival(other, group);
+  }
+
+  /** What a Group is to others that some machine meets as well, with equal right; undefined where there are none. */
+  #standingAmongRivals(group: Group): Standing | undefined {
+    const most = this.#budget();
+    const { winner = group, rivals } = this.#copies.contestOf(group);
+    const copy = [winner, ...rivals].find((other) => isRival(group, other));
+    const shared = this.#candidatesFor(group).filter(({ size }) => size > 1);
+    const found: Standing[] = [];
+    this.#rivalled.delete(group.id);
+    for (const other of [...(copy === undefined ? [] : [copy]), ...firstOf(shared, most)]) {
+      this.#left--;
+      const standing = isRival(group, other) ? this.#standingBeside(group, other, most) : undefined;
+      if (standing !== undefined) found.push(standing);
+    }
+    return found.toSorted(compareStandings)[0];
+  }
+
+  /** @param most how many of their common machines are looked at, and how many Groups for each. */
+  #standingBeside(group: Group, other: Group, most: number): Standing | undefined {
+    let outclaimed: Standing | undefined;
+    for (const machine of commonMachines(group, other, most)) {
+      this.#left--;
+      this.#rivalled.add(group.id);
+      const { winner, rivals } = settle(this.#contenders(group, other, { machine, most }), machine);
+      const first = [winner, ...rivals].find((each) => each !== undefined && isRival(group, each));
+      if (first === undefined) continue;
+      if (rivals.length > 0) return { kind: "tied", with: first };
+      outclaimed = { kind: "outclaimed", by: first };
+    }
+    return outclaimed;
+  }
+
+  /** The Groups that match a machine; of very many, these two and the one that comes first in the order. */
+  #contenders(
+    group: Group,
+    other: Group,
+    { machine, most }: { readonly machine: Labels; readonly most: number },
+  ): ReadonlySet<Group> {
+    const lists = this.#index.listsFor(machine);
+    const isFew = lists.reduce((sum, { length }) => sum + length, 0) <= most;
+    const others = isFew ? lists.flat().filter((each) => matches(each, machine)) : [this.#index.find(machine) ?? group];
+    return new Set([group, other, ...others]);
+  }
+
+  /** The first Group in order that selects all of this one's machines and is no rival, as far as few comparisons show. */
+  #winnerOver(group: Group): Group {
+    // Whoever selects all of its machines selects this one among them. Where none is at hand, nothing is known.
+    const machine = sampleLabels(group);
+    if (!matches(group, machine)) return group;
+    const most = this.#budget();
+    // The likeliest one, a copy under another name, is found among however many others.
+    const copies = firstOf([this.#copies.of(group.selectorText)], most);
+    const copy = [...copies].reduce((best, other) => (isBetter(other, best, group) ? other : best), group);
+    const { winner, compared } = firstAbove(group, copy, { lists: this.#index.listsFor(machine), most });
+    this.#left -= compared;
+    return winner;
+  }
+
+  #budget(): number {
+    return Math.max(comparisons.least, Math.min(comparisons.most, this.#left));
+  }
+
+  /** Groups among which are all whose machines this one selects. */
+  #candidatesFor(group: Group): readonly ReadonlySet<Group>[] {
+    const candidates = placesOf(group).map((texts) => texts.map((text) => this.#byLabel.get(text) ?? new Set<Group>()));
+    const [fewest = []] = candidates.toSorted((a, b) => sizeOf(a) - sizeOf(b));
+    return fewest;
+  }
+
+  #add(group: Group): void {
+    this.#groups.set(group.id, group);
+    this.#index.add(group);
+    this.#copies.add(group);
+    for (const text of textsOf(group)) addTo(this.#byLabel, text, group);
+    this.#touch(group);
+  }
+
+  #remove(group: Group): void {
+    this.#groups.delete(group.id);
+    this.#losses.set(group.id, undefined);
+    this.#rivalled.delete(group.id);
+    this.#index.remove(group);
+    this.#copies.remove(group);
+    for (const text of textsOf(group)) removeFrom(this.#byLabel, text, group);
+    this.#touch(group);
+  }
+
+  #touch(group: Group): void {
+    this.#touched.set(`${group.priority} ${group.selectorText}`, group);
+  }
+}
+
+const free: Standing = { kind: "free" };
+
+function shadowedBy(by: Group): Standing {
+  return { kind: "shadowed", by };
+}
+
+/** Ties first, since they are worse, then by names: equal facts give equal texts. */
+function compareStandings(a: Standing, b: Standing): number {
+  return textOf(a) < textOf(b) ? -1 : 1;
+}
+
+function textOf(standing: Standing): string {
+  if (standing.kind === "tied") return `1 ${standing.with.id}`;
+  return standing.kind === "outclaimed" ? `2 ${standing.by.id}` : "3";
+}
+
+/** Machines that two selectors match: one for each value that two lists share, where they have any; else one at most. */
+function* commonMachines(group: Group, other: Group, most: number): Iterable<Labels> {
+  const selector = { ...group.selector, ...other.selector };
+  const expressions = [...group.expressions, ...other.expressions];
+  const list = group.expressions.find(({ operator }) => operator === "In");
+  const rules = expressions.filter(({ key }) => key === list?.key);
+  const values = list?.values.filter((value) => rules.every(({ accepts }) => accepts(value))).slice(0, most);
+  const selections = values?.map((value) => ({ selector: { ...selector, [list?.key ?? ""]: value }, expressions }));
+  for (const each of selections ?? [{ selector, expressions }]) {
+    const machine = sampleLabels(each);
+    if (matches(group, machine) && matches(other, machine)) yield machine;
+  }
+}
+
+/** True for what makes no difference to any standing. */
+function isSame(group: Group, other: Group): boolean {
+  if (!isSameRank(group, other) || !isSameOutcome(group, other) || group.claimedAt !== other.claimedAt) return false;
+  return JSON.stringify(group.claimedLater) === JSON.stringify(other.claimedLater);
+}
+
+/** The first Group in order, from `known` on, that selects all of a Group's machines; lists are in that order. */
+function firstAbove(
+  group: Group,
+  known: Group,
+  { lists, most }: { readonly lists: readonly (readonly Group[])[]; readonly most: number },
+): { readonly winner: Group; readonly compared: number } {
+  let winner = known;
+  let compared = 0;
+  for (const list of lists.toSorted((a, b) => a.length - b.length)) {
+    for (const other of firstOf([list], most - compared)) {
+      if (compareGroups(other, winner) >= 0) break;
+      compared++;
+      if (mayShadow(other, group) && implies(group, other)) winner = other;
+    }
+  }
+  return { winner, compared };
+}
+
+function isBetter(other: Group, best: Group, group: Group): boolean {
+  return compareGroups(other, best) < 0 && mayShadow(other, group);
+}
+
+/** False for one with equal right, and for a tenant's, whose place in the order counts in its own namespace alone. */
+function mayShadow(other: Group, group: Group): boolean {
+  return !isRival(group, other) && (!other.isTenant || isSameNamespace(other, group));
+}
+
+/** No more than this many of some Groups, list by list. */
+function* firstOf(lists: Iterable<Iterable<Group>>, most: number): Iterable<Group> {
+  let left = most;
+  for (const list of lists) {
+    for (const group of list) {
+      if (left-- <= 0) return;
+      yield group;
+    }
+  }
+}
+
+function isSameRank(a: Group, b: Group): boolean {
+  return a.priority === b.priority && a.selectorText === b.selectorText;
+}
+
+/** A Group with more labels wins over one that selects its machines, unless that has a priority, or one has expressions. */
+function mayLose(other: Group, group: Group): boolean {
+  return group.priority > 0 || group.expressions.length > 0 || other.expressions.length > 0;
+}
+
+/** Under which texts the Groups are found whose machines meet a requirement: one list for each that is positive. */
+function placesOf({ selector, expressions }: Group): readonly (readonly string[])[] {
+  const labels = Object.entries(selector).map(([label, value]) => [labelText(label, value)]);
+  const others = expressions
+    .filter(isPositive)
+    .map(({ key, operator, values }) => (operator === "In" ? values.map((value) => labelText(key, value)) : [key]));
+  return [...labels, ...others];
+}
+
+/** Under which texts a Group is found. */
+function textsOf(group: Group): ReadonlySet<string> {
+  const { selector, expressions } = group;
+  return new Set([...placesOf(group).flat(), ...Object.keys(selector), ...expressions.map(({ key }) => key)]);
+}
+
+function sizeOf(sets: readonly ReadonlySet<Group>[]): number {
+  return sets.reduce((sum, { size }) => sum + size, 0);
+}
+
+function addTo(sets: Map<string, Set<Group>>, key: string, group: Group): void {
+  const set = sets.get(key) ?? new Set<Group>();
+  sets.set(key, set.add(group));
+}
+
+function removeFrom(sets: Map<string, Set<Group>>, key: string, group: Group): void {
+  const set = sets.get(key);
+  set?.delete(group);
+  if (set?.size === 0) sets.delete(key);
+}

@@ -1,0 +1,46 @@
+/** The labels of a machine that a selector matches, as far as one is easily made up. Pure. */
+
+import { type Expression, isPositive } from "../../model/expression.ts";
+import type { Selection } from "../../model/group.ts";
+import type { Labels } from "../../model/labels.ts";
+
+/** The MAC address is of the block for documents (RFC 7042); all are the same for every Group, always. */
+export const samples: ReadonlyMap<string, string> = new Map([
+  ["uuid", "01234567-89ab-4cde-8f01-23456789abcd"],
+  ["mac", "00:00:5e:00:53:01"],
+  ["hostname", "sample"],
+  ["serial", "SAMPLE"],
+]);
+
+/**
+ * What the selector asks for and no more. Nearly always it matches a machine with these labels: what one expression wants
+ * and another one rules out is not looked for any further.
+ */
+export function sampleLabels({ selector, expressions }: Selection): Labels {
+  const labels = new Map(Object.entries(selector));
+  for (const expression of expressions) {
+    const { key } = expression;
+    if (!isPositive(expression) || labels.has(key)) continue;
+    const wishes = expressions.filter((other) => other.key === key);
+    const value = candidates(wishes).find((each) => wishes.every(({ accepts }) => accepts(each)));
+    if (value !== undefined) labels.set(key, value);
+  }
+  return labels;
+}
+
+/** Values of a label that some expression may accept. */
+function candidates(wishes: readonly Expression[]): readonly string[] {
+  const [{ key } = { key: "" }] = wishes;
+  return [
+    samples.get(key) ?? "sample",
+    ...wishes.flatMap((wish) => wish.values.map((value) => instanceOf(wish, value))),
+  ];
+}
+
+/** A value that one of an expression's values stands for. */
+function instanceOf({ key, operator }: Expression, value: string): string {
+  if (operator !== "Prefix" && operator !== "Glob") return value;
+  const text = operator === "Glob" ? value.replaceAll("*", "").replaceAll("?", "0") : value;
+  // A MAC address or UUID is only one as a whole.
+  return key === "mac" || key === "uuid" ? text + (samples.get(key) ?? "").slice(text.length) : text;
+}

@@ -1,0 +1,127 @@
+/** What an object may say and yet hardly means: told in its status, and never in the way of a boot. Pure. */
+
+import { toRequirement } from "../../model/expression.ts";
+import { type GroupSpec, isBroad } from "../../model/group.ts";
+import { isOwnUuid } from "../../model/hardware-ids.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { bootTexts, isLocation, type KernelBoot, type ProfileSpec } from "../../model/profile.ts";
+import { lacksInitrdArgument } from "../../render/initrd.ts";
+import { sharedNames } from "../../render/metadata.ts";
+import { reasonCodes } from "../../render/reason-codes.ts";
+import { RenderError } from "../../render/render-error.ts";
+import type { Advice } from "../status/conditions.ts";
+import { effectCure, installerIn } from "./installers.ts";
+
+/** Advice on a Profile. */
+export function profileAdvice(spec: ProfileSpec): readonly Advice[] {
+  const { boot, metadata = {} } = spec;
+  const ofBoot = boot?.kind === "kernel" ? [...argumentAdvice("boot.args", boot.args), ...initrdAdvice(boot)] : [];
+  return [...ofBoot, ...effectAdvice(spec), ...metadataAdvice(metadata)];
+}
+
+/** Advice on a Group. */
+export function groupAdvice(spec: GroupSpec): readonly Advice[] {
+  const { args = [], metadata } = spec;
+  return [...selectorAdvice(spec), ...argumentAdvice("args", args), ...metadataAdvice(metadata)];
+}
+
+function selectorAdvice(spec: GroupSpec): readonly Advice[] {
+  return [
+    ...uuidAdvice(spec),
+    ...(isBroad(spec) ? [broadAdvice] : []),
+    ...(isContradictory(spec) ? [contradictionAdvice] : []),
+  ];
+}
+
+function uuidAdvice({ selector, expressions = [] }: GroupSpec): readonly Advice[] {
+  const lists = expressions.filter(({ key, operator }) => key === "uuid" && operator === "In");
+  if (selector.uuid !== undefined && !isOwnUuid(selector.uuid)) return [noUuid("spec.selector.matchLabels.uuid")];
+  const isInList = lists.some(({ values }) => !values.every(isOwnUuid));
+  return isInList ? [noUuid("spec.selector.matchExpressions")] : [];
+}
+
+/** True where a label has a value that an expression rules out. */
+function isContradictory({ selector, expressions = [] }: GroupSpec): boolean {
+  const labels = new Map(Object.entries(selector));
+  return expressions.some((expression) => {
+    const value = labels.get(expression.key);
+    return value !== undefined && !toRequirement(expression).accepts(value);
+  });
+}
+
+function noUuid(field: string): Advice {
+  const text = "a uuid of the selector is none, or one that many boards share: it selects no machine";
+  return { code: "nameless-uuid", field, text };
+}
+
+const broadAdvice: Advice = {
+  code: "broad-selector",
+  field: "spec.selector",
+  text: "the selector asks for no value, and its patterns fix few characters: nearly every machine may meet it",
+};
+
+const contradictionAdvice: Advice = {
+  code: "contradictory-selector",
+  field: "spec.selector",
+  text: "the labels of the selector do not meet its expressions: no machine gets this Group",
+};
+
+// A message has at most 32 KiB in the CRDs, and a name may be as long as its keys together.
+const maxNames = 10;
+const maxNameLength = 253;
+
+function metadataAdvice(metadata: JsonObject): readonly Advice[] {
+  const field = "spec.metadata";
+  const names = namesOrError(metadata);
+  if (names instanceof RenderError) {
+    return [{ code: reasonCodes[names.reason], field, text: `/metadata is answered 500: ${names.message}` }];
+  }
+  const told = names.slice(0, maxNames).map((name) => {
+    const shown = name.length > maxNameLength ? `${name.slice(0, maxNameLength)}...` : name;
+    return `metadata has more than one ${shown}, and /metadata shows one of them`;
+  });
+  const texts = names.length > maxNames ? [...told, `so it is with ${names.length - maxNames} other names`] : told;
+  return texts.map((text) => ({ code: "shared-metadata-name", field, text }));
+}
+
+/** The names that several values share, or why the metadata cannot be written at all. */
+function namesOrError(metadata: JsonObject): readonly string[] | RenderError {
+  try {
+    return sharedNames(metadata);
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    return error;
+  }
+}
+
+// iPXE splits a line into words, and takes these ones for its own (measured with iPXE 1.0.0+).
+function argumentAdvice(list: string, args: readonly string[]): readonly Advice[] {
+  return args.flatMap((arg, at) => {
+    const text = endOf(arg);
+    const field = `${list}[${at}]`;
+    return text === undefined ? [] : [{ code: "ended-command", field: `spec.${field}`, text: `${field} ${text}` }];
+  });
+}
+
+function endOf(arg: string): string | undefined {
+  if (arg.startsWith("#")) return "begins with #: iPXE takes the rest of the line for a comment";
+  return ["||", "&&", ";"].includes(arg) ? `is ${arg}: iPXE ends the command there` : undefined;
+}
+
+/** The first of them is enough. */
+function effectAdvice(spec: ProfileSpec): readonly Advice[] {
+  if (spec.effect !== undefined) return [];
+  for (const [field, text] of bootTexts(spec)) {
+    const found = isLocation(field) ? undefined : installerIn(text);
+    if (found === undefined) continue;
+    const what = `boot.${field} has ${found.argument} of ${found.installer}, and the Profile no effect`;
+    return [{ code: "unmarked-installer", field: `spec.boot.${field}`, text: `${what}: ${effectCure}` }];
+  }
+  return [];
+}
+
+function initrdAdvice(boot: KernelBoot): readonly Advice[] {
+  if (!lacksInitrdArgument(boot)) return [];
+  const text = "boot.initrd is not found by kernels that an older UEFI iPXE starts: set boot.efiInitrd";
+  return [{ code: "unnamed-initrd", field: "spec.boot.initrd", text }];
+}

@@ -1,0 +1,214 @@
+/**
+ * From what is known of a Group to the documents that it wants: its newest version, and while that is refused the last
+ * accepted one of the same uid, as far as both agree. A machine that either version holds is held. If they differ in
+ * the machines or in the Profile, or the newest one does not say, the machines of both wait: no machine boots by a
+ * version that its user meant to replace. A refused version with a selector of its own gets a document beside, the
+ * twin. Pure.
+ */
+
+import type { GroupDocument } from "../../model/documents.ts";
+import { expressionText } from "../../model/expression.ts";
+import type { GroupSpec, GroupState } from "../../model/group.ts";
+import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../../model/source.ts";
+import type { Finding, SyncState } from "../status/conditions.ts";
+import { permitted } from "./tenancy.ts";
+
+/** A Group that is there: its documents as they should be, less what the other Groups have to do with them. */
+export interface GroupDraft {
+  readonly id: ObjectName;
+  /** Of the newest version. */
+  readonly generation: number;
+  /** The version that counts: the newest one, or the last that was accepted. */
+  readonly spec?: GroupSpec;
+  readonly refusal?: Refusal;
+  /** Undefined for a Group that no machine may be answered from. */
+  readonly document: GroupDocument | undefined;
+  /** Has the machines of a refused version wait whose selector is another one. */
+  readonly twin?: GroupDocument;
+  readonly sync: SyncState;
+  /** Beside what its Profile and its templates are found to have. */
+  readonly findings: readonly Finding[];
+}
+
+/** What the source says of a Group, and the store has. */
+export interface KnownGroup {
+  readonly id: ObjectName;
+  /** The newest version that was accepted, or a stand-in. */
+  readonly object: GroupObject | undefined;
+  /** Of the newest version. */
+  readonly refusal: Refusal | undefined;
+  readonly stored: GroupDocument | undefined;
+  readonly adminNamespace: string | undefined;
+}
+
+/** What a Group wants; undefined for one of which nothing is in view. */
+export function draftGroup(given: KnownGroup): GroupDraft | undefined {
+  const known = withoutHidden(given);
+  const { id, object, adminNamespace } = known;
+  const allow = (spec: GroupSpec) => permitted(spec, id.namespace, adminNamespace);
+  const refusal = refusalIn(known);
+  if (refusal !== undefined) return draftRefused(known, refusal, allow);
+  if (object === undefined) return undefined;
+  const { generation, spec } = object;
+  const { spec: own, findings } = allow(spec);
+  const document = own && { ...toDocument(object), spec: own };
+  return { id, generation, spec, document, sync: own === undefined ? "notServed" : "synced", findings };
+}
+
+type Allow = (spec: GroupSpec) => ReturnType<typeof permitted>;
+
+function draftRefused({ id, object, stored }: KnownGroup, refusal: Refusal, allow: Allow): GroupDraft {
+  const { generation, standIns = [], message } = refusal;
+  const accepted = acceptedOf(object, refusal, stored);
+  const known = standIns.flatMap((standIn) => (standIn && allow(standIn).spec) ?? []);
+  const isKnown = known.length > 0 && known.length === standIns.length;
+  const agree = isKnown && known.every((standIn) => leadsAlike(standIn, accepted?.spec));
+  const document = accepted === undefined ? firstRefused(refusal, known, stored) : lastGood(accepted, known, agree);
+  const other = known.find((standIn) => !selectsAlike(standIn, document?.spec));
+  const refused: Finding = { type: "Accepted", reason: "Refused", message };
+  const own = document && allow(document.spec);
+  return {
+    id,
+    generation,
+    refusal,
+    ...(accepted && { spec: accepted.spec }),
+    document: own?.spec && document && { ...document, spec: own.spec },
+    ...(other && { twin: asTwin(refusal, other, accepted) }),
+    sync: accepted !== undefined && agree ? "servingLastGood" : "waiting",
+    findings: [refused, ...(own?.findings ?? [])],
+  };
+}
+
+/** The last accepted version, held where a refused one says so; it has its machines wait unless they agree. */
+function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: boolean): GroupDocument {
+  const { spec } = accepted;
+  const isHeld = !spec.hold && known.some(({ hold }) => hold);
+  return {
+    ...accepted,
+    ...(isHeld && { spec: { ...spec, hold: true }, heldByRefused: true }),
+    ...(!agree && { refused: true }),
+    outdated: true,
+  };
+}
+
+/** Has machines wait: those that the refused version names; where it does not say, those of what is stored. */
+function firstRefused(
+  refusal: Refusal,
+  [spec]: readonly GroupSpec[],
+  stored: GroupDocument | undefined,
+): GroupDocument | undefined {
+  if (spec === undefined) return stored && { ...stored, refused: true };
+  return { ...provenanceOf(refusal), spec, refused: true };
+}
+
+/** It ranks before everything that the version before ranked before. */
+function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | undefined): GroupDocument {
+  const priority = Math.max(spec.priority, accepted?.spec.priority ?? 0);
+  return { ...provenanceOf(refusal), spec: { ...spec, priority: spec.matchAll ? 0 : priority }, refused: true };
+}
+
+/** A stand-in is refused, too, in the moment in which its file is written anew. */
+function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
+  if (refusal !== undefined || object?.refusal === undefined) return refusal;
+  const { kind, namespace, name, spec, refusal: message } = object;
+  return { kind, namespace, name, ...provenanceOf(object), message, standIns: [spec] };
+}
+
+/**
+ * What is stored of a Group on which davit failed. The version before stays only where nothing else than metadata
+ * differs; else its machines wait by a stand-in: a machine that was held, or given another Profile, must not boot as
+ * before.
+ */
+export function groupStandIn(given: KnownGroup): GroupDocument | undefined {
+  const known = withoutHidden(given);
+  const { id, object, refusal, stored, adminNamespace } = known;
+  const lastGood = stored?.uid === (refusal ?? object)?.uid ? stored && lastAccepted(stored) : undefined;
+  const isRefused = refusalIn(known) !== undefined;
+  if (isRefused && stored !== undefined) return { ...stored, refused: true, ...(lastGood && { outdated: true }) };
+  const { spec } = object === undefined ? {} : permitted(object.spec, id.namespace, adminNamespace);
+  if (object === undefined || spec === undefined) return undefined;
+  return acceptedStandIn({ ...object, spec }, stored, lastGood);
+}
+
+function acceptedStandIn(
+  object: GroupObject,
+  stored: GroupDocument | undefined,
+  lastGood: GroupDocument | undefined,
+): GroupDocument | undefined {
+  const { flaw, oldProfile } = stateBefore(stored, object);
+  const before = { ...(flaw !== undefined && { flaw }), ...(oldProfile && { oldProfile }) };
+  const served = oldProfile === undefined ? lastGood : undefined;
+  if (isSameButMetadata(object.spec, served?.spec)) return served && { ...served, ...before, outdated: true };
+  return { ...toDocument({ ...object, spec: { ...object.spec, metadata: {} } }), ...before, refused: true };
+}
+
+/** What was found of a Group before, with the same Profile: it counts until a look finds something else. */
+export function stateBefore(
+  stored: GroupDocument | undefined,
+  { uid, spec }: Pick<GroupDocument, "uid" | "spec">,
+): Pick<GroupState, "flaw" | "oldProfile"> {
+  return stored?.uid === uid && stored.spec.profile === spec.profile ? stored : {};
+}
+
+/**
+ * A CRD from before there were expressions hides those of a Group, and its generation stays: the same one was accepted
+ * with expressions. Without them it would take more machines. A file has one generation for ever and is never hidden from.
+ */
+function withoutHidden(known: KnownGroup): KnownGroup {
+  const { object, stored } = known;
+  if (object === undefined || object.refusal !== undefined || object.uid === fileUid(object)) return known;
+  const before =
+    stored?.uid === object.uid && stored.generation === object.generation ? lastAccepted(stored) : undefined;
+  const isHidden = (before?.spec.expressions ?? []).length > 0 && (object.spec.expressions ?? []).length === 0;
+  if (!isHidden) return known;
+  const { kind, namespace, name } = object;
+  const refusal = { kind, namespace, name, ...provenanceOf(object), message: hiddenText, standIns: [undefined] };
+  return { ...known, object: undefined, refusal };
+}
+
+const hiddenText =
+  "spec.selector.matchExpressions: the API server had expressions of this version and shows none: " +
+  "apply the CRDs of this version of davit; if the Group has none any more, apply it with another change";
+
+function isSameButMetadata(a: GroupSpec, b: GroupSpec | undefined): boolean {
+  const own = ({ priority, hold, args = [] }: GroupSpec) => JSON.stringify([priority, hold, args]);
+  return b !== undefined && leadsAlike(a, b) && own(a) === own(b);
+}
+
+/** The last accepted version of the Group with this uid: one of its name that is gone has nothing to say any more. */
+function acceptedOf(
+  object: GroupObject | undefined,
+  { uid }: Refusal,
+  stored: GroupDocument | undefined,
+): GroupDocument | undefined {
+  if (object !== undefined && object.refusal === undefined) return toDocument(object);
+  return stored?.uid === uid ? lastAccepted(stored) : undefined;
+}
+
+/** The accepted version that a document was made of; undefined where there was none. */
+export function lastAccepted(stored: GroupDocument): GroupDocument | undefined {
+  const { refused, outdated, flaw: _, oldProfile: _old, heldByRefused, ...document } = stored;
+  if (refused === true && outdated !== true) return undefined;
+  return heldByRefused === true ? { ...document, spec: { ...document.spec, hold: false } } : document;
+}
+
+/** The document of an object, accepted or not. */
+export function toDocument(object: GroupObject): GroupDocument {
+  return { ...provenanceOf(object), spec: object.spec, ...(object.refusal !== undefined && { refused: true }) };
+}
+
+function provenanceOf({ origin, uid, generation }: GroupObject | Refusal) {
+  return { origin, uid, generation };
+}
+
+function leadsAlike(a: GroupSpec, b: GroupSpec | undefined): boolean {
+  return a.profile === b?.profile && selectsAlike(a, b);
+}
+
+function selectsAlike(a: GroupSpec, b: GroupSpec | undefined): boolean {
+  return b !== undefined && a.matchAll === b.matchAll && selectionOf(a) === selectionOf(b);
+}
+
+function selectionOf({ selector, expressions = [] }: GroupSpec): string {
+  return JSON.stringify([Object.entries(selector).toSorted(), expressions.map(expressionText).toSorted()]);
+}

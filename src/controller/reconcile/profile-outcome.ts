@@ -1,0 +1,78 @@
+/** What a Profile comes to, whatever is known of its newest version: accepted, refused, not read whole, or gone. */
+
+import { partsOf } from "../../model/profile.ts";
+import type { ObjectName, ProfileObject, Refusal, SourceView } from "../../model/source.ts";
+import type { StoredProfile } from "../core/documents.ts";
+import type { Faults } from "../core/faults.ts";
+import { asRefused, type Outcome } from "../status/conditions.ts";
+import {
+  abandonProfile,
+  doubtProfile,
+  failProfile,
+  reconcileProfile,
+  refuseProfile,
+  removeProfile,
+  syncOfKept,
+} from "./reconcile-profile.ts";
+import type { ProfileWorld } from "./resolve-profile.ts";
+
+interface Around {
+  readonly view: Pick<SourceView, "get" | "refusalOf" | "pendingOf" | "isGone" | "isLeaving">;
+  readonly world: ProfileWorld;
+  readonly faults: Faults;
+}
+
+/** Plans a Profile. One that is out of view keeps everything, but installs no machine. */
+export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
+  const { view, world, faults } = around;
+  const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);
+  if (newest === undefined) {
+    if (view.isGone(id)) return removeProfile(id.namespace, id.name, stored);
+    const pending = view.pendingOf?.(id);
+    return pending === undefined
+      ? doubtProfile(id, stored)
+      : { changes: abandonProfile(pending, stored).changes, status: undefined };
+  }
+  return faults.guard(
+    id,
+    () => outcomeOf(newest, stored, around),
+    () => failProfile(newest, stored, world),
+    () => abandonProfile(newest, stored),
+  );
+}
+
+function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { view, world }: Around): Outcome {
+  if (!("spec" in newest)) return refuseProfile(newest, stored, world);
+  const refusal = view.refusalOf(newest);
+  const isOutdated = refusal !== undefined || isLeaving(newest, view);
+  const outcome = reconcileProfile(newest, stored, world, isOutdated ? { caution: refusal?.caution } : undefined);
+  const { status, content } = outcome;
+  if (refusal === undefined || status === undefined) return outcome;
+  return { ...outcome, status: asRefused(status, refusal, syncOfKept(content)), isOlder: true };
+}
+
+/** There is in view, or refused or out of view for now and still served from the store; `refused` was never accepted. */
+export function profileStanding(
+  view: Around["view"],
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  stored: StoredProfile,
+): "there" | "refused" | "missing" {
+  const id = { kind: "Profile", namespace, name } as const;
+  if (view.get("Profile", namespace, name) ?? view.pendingOf?.(id)) return "there";
+  const isServed = stored.document !== undefined && stored.document.failed !== true;
+  if (isServed && !view.isGone(id)) return "there";
+  return view.refusalOf(id) === undefined ? "missing" : "refused";
+}
+
+/** True while the Profile, or a text that it is made of, is in view for now only. */
+function isLeaving(profile: ProfileObject, view: Around["view"]): boolean {
+  if (view.isLeaving === undefined) return false;
+  const { namespace, spec } = profile;
+  const texts = partsOf(spec.templates).flatMap((part) => spec.templates[part] ?? []);
+  const named = texts.flatMap((text) =>
+    text.kind === "inline" ? [] : [{ ...kindOf[text.kind], namespace, name: text.name }],
+  );
+  return [profile, ...named].some((name) => view.isLeaving?.(name) === true);
+}
+
+const kindOf = { configMap: { kind: "ConfigMap" }, secret: { kind: "Secret" } } as const;

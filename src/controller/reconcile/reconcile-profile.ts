@@ -1,0 +1,226 @@
+/**
+ * From a Profile to its documents in the store, keeping the last good content where the new one is not usable.
+ * Pure: it reads the world through `ProfileWorld` and tells what should change.
+ */
+
+import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../../model/documents.ts";
+import type { DocumentChange } from "../../model/feed.ts";
+import {
+  endpointOf,
+  installs,
+  type ProfileCaution,
+  type ProfileContent,
+  partsOf,
+  type ResolvedTemplate,
+  type SecretTemplate,
+  templateParts,
+} from "../../model/profile.ts";
+import type { ObjectMeta, ObjectName, ProfileObject, Refusal } from "../../model/source.ts";
+import type { StoredProfile } from "../core/documents.ts";
+import {
+  conditionsFor,
+  type Findings,
+  failedStatus,
+  type Outcome,
+  refusedStatus,
+  type SyncState,
+} from "../status/conditions.ts";
+import { profileAdvice } from "./advice.ts";
+import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile.ts";
+
+/**
+ * Brings a Profile's documents in line with its object.
+ * @param newest its newest version, which is refused or gone, as far as it counts; then the object is the one before.
+ */
+export function reconcileProfile(
+  object: ProfileObject,
+  stored: StoredProfile,
+  world: ProfileWorld,
+  newest?: { readonly caution: ProfileCaution | undefined },
+): Outcome {
+  const resolved = resolveProfile(object, world);
+  const { content, secretTexts } = resolved;
+  const { origin, uid, generation, namespace } = object;
+  const revision = world.sha256(JSON.stringify([object.spec, content]));
+  const lastGood = lastGoodOf(stored, uid);
+  const isNew = lastGood !== undefined && lastGood.revision !== revision && resolved.findings.length === 0;
+  const findings = isNew ? (world.losses?.(object, resolved, lastGood) ?? []) : resolved.findings;
+  const keepsLastGood = findings.length > 0 && lastGood !== undefined;
+  const known = keepsLastGood
+    ? cautious(withoutWithdrawn(lastGood, namespace, world), cautionIn(object), world)
+    : { origin, uid, generation, revision, content };
+  const document = newest !== undefined || findings.length > 0 ? asOutdated(known) : known;
+  const wanted = cautious(document, newest?.caution, world);
+  const sync = keepsLastGood ? syncOfKept(wanted.content) : "synced";
+  const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
+  return {
+    changes: documentChanges(object, wanted, stored, secretTexts),
+    status: { observedGeneration: generation, conditions: conditionsFor(told), configs: configsText(object) },
+    told,
+    content: wanted.content,
+    isOlder: keepsLastGood,
+  };
+}
+
+/** Keeps what is stored of a Profile whose newest version is refused, or has its machines wait. */
+export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
+  const { uid, namespace } = refusal;
+  const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
+  const kept = before && cautious(asOutdated(withoutWithdrawn(before, namespace, world)), refusal.caution, world);
+  return {
+    changes: documentChanges(refusal, kept ?? standIn(refusal), stored, new Map()),
+    status: refusedStatus(refusal, kept === undefined ? "notServed" : syncOfKept(kept.content)),
+    isOlder: kept !== undefined,
+  };
+}
+
+/**
+ * What a Profile comes to whose reconcile ended in an exception: its last good content, or a stand-in that has its
+ * machines wait. What is kept of an older version that never was good as a whole is no reason to let them boot it.
+ */
+export function failProfile(object: ObjectMeta, stored: StoredProfile, world: ProfileWorld): Outcome {
+  const { namespace, uid, generation } = object;
+  const lastGood = lastGoodOf(stored, uid);
+  const document = lastGood === undefined ? standIn(object) : asOutdated(withoutWithdrawn(lastGood, namespace, world));
+  return {
+    changes: documentChanges(object, document, stored, new Map()),
+    status: failedStatus(generation, isServed(document)),
+    isOlder: lastGood !== undefined,
+  };
+}
+
+/** The same where even that ended in an exception: what is stored of this Profile stays, and of another one nothing. */
+export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outcome {
+  const isStored = stored.document !== undefined && stored.document.uid === object.uid;
+  return {
+    changes: isStored ? [] : documentChanges(object, standIn(object), stored, new Map()),
+    status: failedStatus(object.generation, isStored && isServed(stored.document)),
+  };
+}
+
+/** Keeps what is stored of a Profile that may be gone. */
+export function doubtProfile(name: ObjectName, stored: StoredProfile): Outcome {
+  const { document } = stored;
+  const changes = document === undefined ? [] : documentChanges(name, asOutdated(document), stored, new Map());
+  return { changes, status: undefined };
+}
+
+/** For a Profile that stays as it was: an older version installs no machine. */
+export function syncOfKept(content: ProfileContent | undefined): SyncState {
+  return content !== undefined && installs(content) ? "waiting" : "servingLastGood";
+}
+
+function isServed({ content, failed, outdated }: ProfileDocument): boolean {
+  return failed !== true && !(outdated === true && installs(content));
+}
+
+function asOutdated(document: ProfileDocument): ProfileDocument {
+  return { ...document, outdated: true };
+}
+
+/** Broken in every part, for a boot service that does not know `failed` yet. */
+function standIn({ origin, uid, generation, name }: ObjectMeta): ProfileDocument {
+  const broken = { kind: "broken" } as const;
+  const templates = Object.fromEntries(templateParts.map((part) => [part, broken]));
+  const content: ProfileContent = { displayName: name, boot: broken, templates };
+  return { origin, uid, generation, revision: "", content, failed: true };
+}
+
+/** Removes everything that is stored of a Profile that is gone. */
+export function removeProfile(namespace: string, name: string, stored: StoredProfile): Outcome {
+  const secrets = stored.secrets.map((sha256) => ({ path: secretPath(namespace, name, sha256), text: undefined }));
+  const document = { path: profilePath(namespace, name), text: undefined };
+  const changes = stored.document === undefined ? secrets : [document, ...secrets];
+  return { changes, status: undefined, isOlder: false };
+}
+
+/** A secret's text is written before the document that names it, and removed after no document names it any more. */
+function documentChanges(
+  { namespace, name }: Pick<ObjectName, "namespace" | "name">,
+  document: ProfileDocument,
+  stored: StoredProfile,
+  secretTexts: ReadonlyMap<string, string>,
+): readonly DocumentChange[] {
+  const wanted = secretHashes(document.content);
+  const changes: DocumentChange[] = [];
+  for (const sha256 of wanted) {
+    const text = secretTexts.get(sha256);
+    if (text !== undefined && !stored.secrets.includes(sha256)) {
+      changes.push({ path: secretPath(namespace, name, sha256), text });
+    }
+  }
+  const text = encodeDocument(document);
+  if (stored.document === undefined || encodeDocument(stored.document) !== text) {
+    changes.push({ path: profilePath(namespace, name), text });
+  }
+  for (const sha256 of stored.secrets) {
+    if (!wanted.has(sha256)) changes.push({ path: secretPath(namespace, name, sha256), text: undefined });
+  }
+  return changes;
+}
+
+/**
+ * An older version, as careful as the newest one says, whatever else is wrong with that: its machines boot from disk if
+ * it says so, and wait if it says that booting installs.
+ */
+function cautious(
+  older: ProfileDocument,
+  { local, isInstall }: ProfileCaution = {},
+  { sha256 }: Pick<ProfileWorld, "sha256">,
+): ProfileDocument {
+  const { boot, grubScript, effect, ...content } = older.content;
+  const isLocal = boot?.kind === "local" && boot.local === local && grubScript === undefined;
+  const isNewLocal = local !== undefined && !isLocal;
+  const isNewInstall = isInstall === true && effect !== "Install";
+  if (!isNewLocal && !isNewInstall) return older;
+  const revision = sha256(JSON.stringify([older.revision, local, isInstall]));
+  const own = isNewLocal
+    ? { boot: { kind: "local", local } as const }
+    : { ...(boot && { boot }), ...(grubScript && { grubScript }) };
+  const mark = isInstall === true ? "Install" : effect;
+  return { ...older, revision, content: { ...content, ...(mark && { effect: mark }), ...own } };
+}
+
+function cautionIn({ spec: { boot, effect } }: ProfileObject): ProfileCaution {
+  return { ...(boot?.kind === "local" && { local: boot.local }), ...(effect === "Install" && { isInstall: true }) };
+}
+
+/** The last good content, less the parts whose Secret was taken away meanwhile. */
+function withoutWithdrawn(document: ProfileDocument, namespace: string, world: ProfileWorld): ProfileDocument {
+  const templates = { ...document.content.templates };
+  for (const part of partsOf(templates)) {
+    const template = templates[part];
+    if (template?.kind === "secret" && isWithdrawn(template, namespace, world)) {
+      templates[part] = { kind: "broken", withdrawn: true };
+    }
+  }
+  return { ...document, content: { ...document.content, templates } };
+}
+
+/** Out of view for now is not withdrawn: the file that holds it may be the one that cannot be read. */
+function isWithdrawn(template: SecretTemplate, namespace: string, world: ProfileWorld): boolean {
+  const isGone = world.isGone({ kind: "Secret", namespace, name: template.name });
+  const isKnown = isGone || world.secret(namespace, template.name) !== undefined;
+  return isKnown && "fault" in readSecret(template, namespace, world);
+}
+
+/** Of the object with this uid: one under the same name that is gone has nothing to say any more. */
+function lastGoodOf({ document }: StoredProfile, uid: string): ProfileDocument | undefined {
+  return document?.uid === uid && isWhole(document.content) ? document : undefined;
+}
+
+/** True for content that was valid when it was written. */
+function isWhole({ boot, templates }: ProfileContent): boolean {
+  const spoilt = (template: ResolvedTemplate) => template.kind === "broken" && template.withdrawn !== true;
+  return boot?.kind !== "broken" && !Object.values(templates).some(spoilt);
+}
+
+function secretHashes({ templates }: ProfileContent): ReadonlySet<string> {
+  return new Set(Object.values(templates).flatMap((template) => (template.kind === "secret" ? [template.sha256] : [])));
+}
+
+function configsText({ spec }: ProfileObject): string {
+  const parts = partsOf(spec.templates).map(endpointOf);
+  const own = spec.grubScript === undefined ? [] : ["grub"];
+  return [...(spec.boot === undefined ? [] : ["ipxe"]), ...own, ...parts].join(",");
+}

@@ -1,0 +1,233 @@
+/** A Profile's spec made complete: every reference replaced by what it names, every template parsed once. Pure. */
+
+import { unreachable } from "../../lib/errors.ts";
+import type { ProfileDocument } from "../../model/documents.ts";
+import type { FindingCode } from "../../model/findings.ts";
+import type {
+  GenericFormat,
+  ProfileContent,
+  ProfileSpec,
+  ResolvedTemplate,
+  TemplatePart,
+  TemplateSource,
+  Templates,
+} from "../../model/profile.ts";
+import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
+import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../../model/source.ts";
+import { checkConfig } from "../../render/check-config.ts";
+import { mayBeButane, renderIgnition } from "../../render/ignition.ts";
+import { reasonCodes } from "../../render/reason-codes.ts";
+import { RenderError, type RenderReason } from "../../render/render-error.ts";
+import type { Finding, RefReason } from "../status/conditions.ts";
+import { locationFinding } from "./check-location.ts";
+
+// Parsing takes about 1 s per MiB in the worst case; a config of that size is a mistake.
+const maxTemplateBytes = 1024 * 1024;
+
+// All texts of a Profile are one document of the store, which is copied, hashed and sent as a whole.
+const maxProfileBytes = 4 * 1024 * 1024;
+
+/** What resolving may ask. */
+export interface ProfileWorld {
+  readonly configMap: (namespace: string, name: string) => ConfigMapObject | undefined;
+  readonly secret: (namespace: string, name: string) => SecretObject | undefined;
+  /** True for a ConfigMap or Secret that is missing here because davit may not read it. */
+  readonly isForbidden: (name: ObjectName) => boolean;
+  /** True for a ConfigMap or Secret that is known not to exist. */
+  readonly isGone: (name: ObjectName) => boolean;
+  /** Parses a template; the problem is in our own words, with its place. */
+  readonly checkTemplate: (text: string) => TemplateFault | undefined;
+  /** Lower-case hex. */
+  readonly sha256: (text: string) => string;
+  /** Why valid content is not taken over from the last good one: a Group would lose a config by it. */
+  readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
+}
+
+interface TemplateFault {
+  readonly reason: RenderReason;
+  readonly message: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/** A Profile's content; parts with a finding are broken in it. */
+export interface ResolvedProfile {
+  readonly content: ProfileContent;
+  readonly findings: readonly Finding[];
+  /** Texts of its secret templates by their hash. */
+  readonly secretTexts: ReadonlyMap<string, string>;
+}
+
+/** Resolves and checks everything that a Profile says. */
+export function resolveProfile(object: ProfileObject, world: ProfileWorld): ResolvedProfile {
+  const { spec, name } = object;
+  const bootFindings = checkBoot(spec, world);
+  const { templates, findings, secretTexts } = resolveTemplates(object, world);
+  const { displayName = name, effect, metadata } = spec;
+  const boot = bootFindings.length > 0 ? { boot: { kind: "broken" } as const } : bootOf(spec);
+  const content = { displayName, ...(effect && { effect }), ...(metadata && { metadata }), ...boot, templates };
+  return { content, findings: [...bootFindings, ...findings], secretTexts };
+}
+
+function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorld) {
+  const findings: Finding[] = [];
+  const secretTexts = new Map<string, string>();
+  const templates: Templates<ResolvedTemplate> = {};
+  let roomBytes = maxProfileBytes;
+  for (const part of partsOf(spec.templates)) {
+    const source = spec.templates[part];
+    if (source === undefined) continue;
+    const found = readTemplate(part, source, { namespace, world, roomBytes });
+    if ("fault" in found) {
+      findings.push(inField(`spec.${fieldOf(part)}`, found.fault));
+      templates[part] = { kind: "broken" };
+    } else {
+      roomBytes -= byteLength(found.text);
+      const template = resolvedTemplate(source, found.text, world);
+      templates[part] = template;
+      if (template.kind === "secret") secretTexts.set(template.sha256, found.text);
+    }
+  }
+  return { templates, findings, secretTexts };
+}
+
+/** Reads one key of a Secret that allows it; the fault tells why not. */
+export function readSecret(
+  { name, key }: { readonly name: string; readonly key: string },
+  namespace: string,
+  world: Pick<ProfileWorld, "secret" | "isForbidden">,
+): Found {
+  const secret = world.secret(namespace, name);
+  if (secret === undefined) return notFound({ kind: "Secret", namespace, name }, world);
+  if (!secret.allowsTemplate) {
+    return refFault(
+      "RefNotPermitted",
+      "secret-not-allowed",
+      `Secret "${name}" needs the label davit.dev/allow-template: "true"`,
+    );
+  }
+  return ownKey(secret, key);
+}
+
+type Found = { readonly text: string } | { readonly fault: Finding };
+
+interface Place {
+  readonly namespace: string;
+  readonly world: ProfileWorld;
+  /** What the parts before it leave of the limit on all. */
+  readonly roomBytes: number;
+}
+
+function readTemplate(part: TemplatePart, source: TemplateSource, { namespace, world, roomBytes }: Place): Found {
+  const found = findText(source, namespace, world);
+  if ("fault" in found) return found;
+  const bytes = byteLength(found.text);
+  if (bytes > maxTemplateBytes) return tooLarge("Template is longer than 1 MiB");
+  if (bytes > roomBytes) return tooLarge("Template and those before it are longer than 4 MiB together");
+  if (source.raw) return checkRaw(part, found.text, source.format);
+  const fault = world.checkTemplate(found.text);
+  if (fault !== undefined) return { fault: templateFinding(fault) };
+  return part === "ignition" ? checkButane(found.text) : found;
+}
+
+function tooLarge(message: string): Found {
+  return { fault: { type: "Accepted", reason: "TooLarge", message, code: "template-too-large" } };
+}
+
+/** A finished document is the answer itself, so what its machines would be refused for is known already. */
+function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): Found {
+  const refused = refusalOf(() => checkConfig(part, text, { raw: true, format }));
+  return refused === undefined ? { text } : invalid(refused);
+}
+
+/** Butane instead of Ignition is a mistake that most make once, and one that no machine's labels can mend. */
+function checkButane(text: string): Found {
+  if (!mayBeButane(text)) return { text };
+  const refused = refusalOf(() => renderIgnition({ text, raw: false }));
+  return refused?.reason === "butane" ? invalid(refused) : { text };
+}
+
+function refusalOf(check: () => void): RenderError | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    if (error instanceof RenderError) return error;
+    throw error;
+  }
+}
+
+function invalid({ message, reason, position }: RenderError): Found {
+  const place = { field: "", ...(position && { position }) };
+  return { fault: { type: "Accepted", reason: "InvalidTemplate", message, code: reasonCodes[reason], place } };
+}
+
+function findText(source: TemplateSource, namespace: string, world: ProfileWorld): Found {
+  switch (source.kind) {
+    case "inline":
+      return source;
+    case "configMap": {
+      const configMap = world.configMap(namespace, source.name);
+      if (configMap === undefined) return notFound({ kind: "ConfigMap", namespace, name: source.name }, world);
+      return ownKey(configMap, source.key);
+    }
+    case "secret":
+      return readSecret(source, namespace, world);
+    default:
+      return unreachable(source);
+  }
+}
+
+/** Whoever may not read an object is told the same of one that is there and of one that is not. */
+function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): Found {
+  const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
+  const code = name.kind === "ConfigMap" ? "missing-config-map" : "missing-secret";
+  return refFault("TemplateNotFound", code, `${name.kind} "${name.name}" does not exist${orForbidden}`);
+}
+
+function ownKey(holder: ConfigMapObject | SecretObject, key: string): Found {
+  const text = Object.hasOwn(holder.data, key) ? holder.data[key] : undefined;
+  if (text !== undefined) return { text };
+  return refFault("KeyNotFound", "missing-key", `${holder.kind} "${holder.name}" has no key "${key}"`);
+}
+
+function resolvedTemplate(source: TemplateSource, text: string, world: ProfileWorld): ResolvedTemplate {
+  const { raw, format } = source;
+  const serving = { raw, ...(format && { format }) };
+  if (source.kind !== "secret") return { kind: "text", text, ...serving };
+  return { kind: "secret", name: source.name, key: source.key, sha256: world.sha256(text), ...serving };
+}
+
+function bootOf({ boot, grubScript }: ProfileSpec): Pick<ProfileContent, "boot" | "grubScript"> {
+  return { ...(boot && { boot }), ...(grubScript !== undefined && { grubScript }) };
+}
+
+function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
+  return bootTexts(spec).flatMap(([path, text]) => {
+    const fault = world.checkTemplate(text);
+    const finding = fault ? templateFinding(fault) : isLocation(path) ? locationFinding(text) : undefined;
+    return finding === undefined ? [] : [inField(`spec.boot.${path}`, finding)];
+  });
+}
+
+/** What a template's text is found to have wrong. */
+export function templateFinding({ reason, message, line, column }: TemplateFault): Finding {
+  const told = `line ${line}, column ${column}: ${message}`;
+  const place = { field: "", position: { line, column } };
+  return { type: "Accepted", reason: "InvalidTemplate", message: told, code: reasonCodes[reason], place };
+}
+
+/** The same, of a template in this field. */
+export function inField(field: string, finding: Finding): Finding {
+  return { ...finding, message: `${field}: ${finding.message}`, place: { ...finding.place, field } };
+}
+
+function refFault(reason: RefReason, code: FindingCode, message: string): Found {
+  return { fault: { type: "ResolvedRefs", reason, message, code } };
+}
+
+const encoder = new TextEncoder();
+
+function byteLength(text: string): number {
+  return encoder.encode(text).length;
+}

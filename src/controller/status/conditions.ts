@@ -1,0 +1,216 @@
+/** Conditions: what a reconcile found, in the words that a user reads. Equal findings give equal texts, always. */
+
+import type { Position } from "../../lib/position.ts";
+import type { DocumentChange } from "../../model/feed.ts";
+import type { FindingCode } from "../../model/findings.ts";
+import type { ProfileContent } from "../../model/profile.ts";
+import type { Condition, ObjectStatus, Refusal } from "../../model/source.ts";
+
+/** A field of an object, such as `spec.boot.args[2]`, and a place in the template that it holds or names. */
+export interface FieldPlace {
+  readonly field: string;
+  readonly position?: Position;
+}
+
+/** Something wrong with an object, and the condition under which it is told. */
+export interface Finding {
+  readonly type: "Accepted" | "ResolvedRefs";
+  readonly reason:
+    | "InvalidTemplate"
+    | "InvalidURL"
+    | "UndefinedVariable"
+    | "RenderFailed"
+    | "TooLarge"
+    | "Refused"
+    | "NotPermitted"
+    | "InternalError"
+    | RefReason;
+  readonly message: string;
+  /** None where another finding tells it: of a refused object, or of a fault of davit's own. */
+  readonly code?: FindingCode;
+  readonly place?: FieldPlace;
+}
+
+/** What is allowed and hardly meant; a sentence without its full stop. */
+export interface Advice {
+  readonly code: FindingCode;
+  readonly text: string;
+  /** As in `FieldPlace`. */
+  readonly field: string;
+}
+
+export type RefReason = "ProfileNotFound" | "ProfileOutdated" | "TemplateNotFound" | "KeyNotFound" | "RefNotPermitted";
+
+/** How far this generation got into the store. */
+export type SyncState =
+  | "synced"
+  | "notServed"
+  | "waiting"
+  | "servingLastGood"
+  | "storeUnavailable"
+  | "failed"
+  | "failedWithLastGood";
+
+/** What a reconcile wants: documents to change in one step, in this order, and what to tell the user. */
+export interface Outcome {
+  readonly changes: readonly DocumentChange[];
+  /** Undefined for an object that is gone. */
+  readonly status: ObjectStatus | undefined;
+  /** What the status tells, one by one; undefined where nothing could be looked at. */
+  readonly told?: Findings;
+  /** Of a Profile that is looked at: what its machines get. */
+  readonly content?: ProfileContent | undefined;
+  /** For a Profile: davit serves an older version, since it does not accept the newest one. */
+  readonly isOlder?: boolean;
+}
+
+/** What a reconcile found. */
+export interface Findings {
+  readonly findings: readonly Finding[];
+  readonly sync: SyncState;
+  readonly advice: readonly Advice[];
+  /** References were not looked at. */
+  readonly isUnresolved?: boolean;
+  /** Of a Group. */
+  readonly conflict?: Condition;
+  /** Of a Group whose machines wait because it says so. */
+  readonly isHeld?: boolean;
+}
+
+/** The reason of `Ready` where a Group is held and nothing else is wrong. */
+export const heldReason = "Held";
+
+/** Of an object about which there is nothing to say. One for all of them: there may be 10,000. */
+const good = {
+  accepted: { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" },
+  resolved: { type: "ResolvedRefs", status: "True", reason: "Resolved", message: "Every reference is resolved" },
+  ready: { type: "Ready", status: "True", reason: "Ready", message: "Machines are answered from this object" },
+  held: {
+    type: "Ready",
+    status: "False",
+    reason: heldReason,
+    message: "Its machines are answered 503 until hold is false or removed",
+  },
+} as const satisfies Readonly<Record<string, Condition>>;
+
+/** The conditions of an object; `Ready` copies the first one that fails. */
+export function conditionsFor(found: Findings): readonly Condition[] {
+  const { findings, sync, advice, isUnresolved, conflict, isHeld = false } = found;
+  const summed = [
+    findings.some(({ type }) => type === "Accepted") || advice.length === 0
+      ? findingCondition(good.accepted, findings)
+      : acceptedWithAdvice(advice),
+    isUnresolved === true ? unresolved : findingCondition(good.resolved, findings),
+    syncConditions[sync],
+    ...(conflict === undefined ? [] : [conflict]),
+  ];
+  const failing = summed.find(isFailing);
+  const ready: Condition =
+    failing === undefined
+      ? good[isHeld ? "held" : "ready"]
+      : { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
+  return [...summed, ready];
+}
+
+/** `Conflicted` alone is bad when it is true. */
+function isFailing({ type, status }: Condition): boolean {
+  return type === "Conflicted" ? status !== "False" : status !== "True";
+}
+
+function acceptedWithAdvice(advice: readonly Advice[]): Condition {
+  const message = `The spec is valid. Advice: ${advice.map(({ text }) => text).join("; ")}`;
+  return { type: "Accepted", status: "True", reason: "ValidWithAdvice", message };
+}
+
+/** The status of an object of which no version is known that could be looked at. */
+export function refusedStatus({ generation, message }: Refusal, sync: SyncState): ObjectStatus {
+  const finding: Finding = { type: "Accepted", reason: "Refused", message };
+  return unresolvedStatus(generation, finding, sync);
+}
+
+/** The status of an object on which davit failed: what is wrong is in its log, for whoever mends davit. */
+export function failedStatus(generation: number, isServed: boolean): ObjectStatus {
+  const message =
+    "davit failed on this version, by a fault of its own that its log describes; it tries again by itself";
+  const finding: Finding = { type: "Accepted", reason: "InternalError", message };
+  return unresolvedStatus(generation, finding, isServed ? "failedWithLastGood" : "failed");
+}
+
+function unresolvedStatus(observedGeneration: number, finding: Finding, sync: SyncState): ObjectStatus {
+  const told = { findings: [finding], sync, advice: [], isUnresolved: true };
+  return { observedGeneration, conditions: conditionsFor(told) };
+}
+
+/** The status of an object whose newest version is refused, from that of the version which stays. */
+export function asRefused(status: ObjectStatus, refusal: Refusal, sync: SyncState): ObjectStatus {
+  const failing = new Map(refusedStatus(refusal, sync).conditions.map((condition) => [condition.type, condition]));
+  failing.delete("ResolvedRefs");
+  const conditions = status.conditions.map((condition) => failing.get(condition.type) ?? condition);
+  return { ...status, observedGeneration: refusal.generation, conditions };
+}
+
+const unresolved: Condition = {
+  type: "ResolvedRefs",
+  status: "Unknown",
+  reason: "NotAccepted",
+  message: "References are looked at when the spec is accepted",
+};
+
+/** The same status for an object whose write failed. */
+export function asStoreUnavailable(status: ObjectStatus): ObjectStatus {
+  const failing = syncConditions.storeUnavailable;
+  const conditions = status.conditions.map((condition): Condition => {
+    if (condition.type === "Synced") return failing;
+    if (condition.type !== "Ready" || condition.status !== "True") return condition;
+    return { type: "Ready", status: "False", reason: failing.reason, message: failing.message };
+  });
+  return { ...status, conditions };
+}
+
+const syncConditions: Readonly<Record<SyncState, Condition>> = {
+  synced: { type: "Synced", status: "True", reason: "Synced", message: "This generation is in the store" },
+  notServed: {
+    type: "Synced",
+    status: "False",
+    reason: "NotServed",
+    message: "No machine is answered from this object",
+  },
+  waiting: {
+    type: "Synced",
+    status: "False",
+    reason: "NotServed",
+    message: "Its machines are answered 503, until this version is repaired",
+  },
+  servingLastGood: {
+    type: "Synced",
+    status: "False",
+    reason: "ServingLastGood",
+    message: "Machines still get the last good version, until this one is repaired",
+  },
+  storeUnavailable: {
+    type: "Synced",
+    status: "False",
+    reason: "StoreUnavailable",
+    message: "The store does not take writes now; davit tries again by itself",
+  },
+  failed: {
+    type: "Synced",
+    status: "False",
+    reason: "InternalError",
+    message: "Its machines are answered 503",
+  },
+  failedWithLastGood: {
+    type: "Synced",
+    status: "False",
+    reason: "InternalError",
+    message: "Machines still get the last good version",
+  },
+};
+
+function findingCondition(unfound: Condition & Pick<Finding, "type">, findings: readonly Finding[]): Condition {
+  const { type } = unfound;
+  const own = findings.filter((finding) => finding.type === type);
+  const [first] = own;
+  if (first === undefined) return unfound;
+  return { type, status: "False", reason: first.reason, message: own.map((finding) => finding.message).join("; ") };
+}

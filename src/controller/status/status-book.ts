@@ -1,0 +1,133 @@
+/**
+ * Which status each object should show: writes what differs, and counts who is ready. Writing goes on in the background,
+ * a few at a time, so that a slow sink holds up no change of the store; of several statuses of one object that wait, the
+ * last is written. A status that could not be written is written later.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../../lib/clock.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
+import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
+import { heldReason } from "./conditions.ts";
+import { withStalled } from "./stalled.ts";
+
+export interface StatusBookOptions {
+  readonly statusSink: StatusSink;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "resources"> & WorkQueueMetrics;
+}
+
+interface Entry {
+  readonly name: ObjectName;
+  readonly status: ObjectStatus;
+  readonly ready: Readiness;
+}
+
+/** A Group that is held on purpose is neither: it must not raise an alert. */
+type Readiness = (typeof readinesses)[number];
+const readinesses = ["true", "false", "held"] as const;
+
+// A write to an API server takes 20 to 50 ms: so many at once reach the 150 a second that are meant to be the most.
+const maxWrites = 8;
+
+export class StatusBook {
+  readonly #options: StatusBookOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #queue: WorkQueue<ObjectName>;
+  /** Writes under way, by object. */
+  readonly #writes = new Map<string, Promise<void>>();
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: StatusBookOptions) {
+    this.#options = options;
+    const { clock, metrics } = options;
+    this.#queue = new WorkQueue({ clock, keyOf: objectKey, name: "statuses", metrics });
+    for (const kind of ["Profile", "Group"]) {
+      for (const ready of readinesses) metrics.resources.set({ kind, ready }, 0);
+    }
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Finishes the writes under way and begins no other; idempotent. */
+  async stop(): Promise<void> {
+    this.#queue.stop();
+    await this.#running;
+    await Promise.all(this.#writes.values());
+  }
+
+  /** Has a status written that differs from the last one. */
+  tell(name: ObjectName, found: ObjectStatus): void {
+    const key = objectKey(name);
+    const status = withStalled(found);
+    const before = this.#entries.get(key);
+    if (isDeepStrictEqual(before?.status, status)) return;
+    const entry = { name, status, ready: readinessOf(status) };
+    this.#entries.set(key, entry);
+    this.#count(before, -1);
+    this.#count(entry, 1);
+    this.#queue.add(name);
+  }
+
+  /** Shows the sink every status again, which it compares with what its object has. */
+  tellAgain(): void {
+    for (const { name } of this.#entries.values()) this.#queue.add(name);
+  }
+
+  forget(name: ObjectName): void {
+    const key = objectKey(name);
+    this.#count(this.#entries.get(key), -1);
+    this.#queue.succeeded(name);
+    if (this.#entries.delete(key)) this.#options.statusSink.forget(name);
+  }
+
+  /** Sets what is only known at the time of a scrape. */
+  measure(): void {
+    this.#queue.measure();
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const [name] = await this.#queue.take(1);
+      if (name === undefined) return;
+      const key = objectKey(name);
+      // Two at once could arrive in the wrong order.
+      await this.#writes.get(key);
+      if (this.#writes.size >= maxWrites) await Promise.race(this.#writes.values());
+      this.#writes.set(
+        key,
+        this.#write(name).finally(() => this.#writes.delete(key)),
+      );
+    }
+  }
+
+  async #write(name: ObjectName): Promise<void> {
+    const entry = this.#entries.get(objectKey(name));
+    if (entry === undefined) return;
+    try {
+      await this.#options.statusSink.write(name, entry.status);
+      this.#queue.succeeded(name);
+    } catch (error) {
+      const { kind, namespace, name: object } = name;
+      this.#options.log.warn({ kind, namespace, name: object, err: messageOf(error) }, "could not write a status");
+      this.#queue.retryLater([name]);
+    }
+  }
+
+  #count(entry: Entry | undefined, by: 1 | -1): void {
+    if (entry === undefined) return;
+    this.#options.metrics.resources.inc({ kind: entry.name.kind, ready: entry.ready }, by);
+  }
+}
+
+function readinessOf({ conditions }: ObjectStatus): Readiness {
+  const ready = conditions.find(({ type }) => type === "Ready");
+  if (ready?.status === "True") return "true";
+  return ready?.reason === heldReason ? "held" : "false";
+}

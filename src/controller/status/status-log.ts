@@ -1,0 +1,90 @@
+/**
+ * Where the status of objects goes when they come from files: into the log, one line for each transition to or from
+ * Ready, and into a list of what is not ready, for people who ask the operations listener. What trials found is told once
+ * for all Groups of which it was found.
+ */
+
+import type { Log } from "../../lib/log.ts";
+import { compareBytes } from "../../lib/order.ts";
+import { type Condition, type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
+import { heldReason } from "./conditions.ts";
+import { RenderedLog } from "./rendered-log.ts";
+
+/** An object that a person should look at, and why. */
+export interface Attention {
+  readonly name: ObjectName;
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Told {
+  readonly name: ObjectName;
+  /** Ready, or the advice on an object that is. */
+  readonly shown: Condition;
+}
+
+export class StatusLog implements StatusSink {
+  readonly #log: Log;
+  readonly #told = new Map<string, Told>();
+  readonly #rendered: RenderedLog;
+
+  constructor({ log }: { readonly log: Log }) {
+    this.#log = log;
+    this.#rendered = new RenderedLog({ log });
+  }
+
+  write(name: ObjectName, { conditions }: ObjectStatus): Promise<void> {
+    const rendered = conditions.find(({ type }) => type === "Rendered");
+    if (rendered !== undefined) this.#rendered.write(name, rendered);
+    const ready = conditions.find(({ type }) => type === "Ready");
+    if (ready === undefined) return Promise.resolve();
+    const advice = ready.status === "True" ? conditions.find(isAdvice) : undefined;
+    const shown = advice ?? ready;
+    const key = objectKey(name);
+    const before = this.#told.get(key)?.shown;
+    this.#told.set(key, { name, shown });
+    if (before === undefined || !isSame(before, shown)) this.#tell(name, shown, before);
+    return Promise.resolve();
+  }
+
+  forget(name: ObjectName): void {
+    this.#told.delete(objectKey(name));
+    this.#rendered.forget(name);
+  }
+
+  /**
+   * Everything that is not ready now, other than on purpose, or has advice, sorted by kind, namespace and name; then what
+   * trials found.
+   */
+  attention(): readonly Attention[] {
+    const found = this.#rendered.found().map(({ name, condition: { reason, message }, otherCount }) => {
+      const others = otherCount === 0 ? "" : ` (so it is with ${otherCount} other Groups)`;
+      return { name, reason, message: message + others };
+    });
+    const told = [...this.#told]
+      .filter(([, { shown }]) => (shown.status !== "True" && shown.reason !== heldReason) || isAdvice(shown))
+      .toSorted(([a], [b]) => compareBytes(a, b))
+      .map(([, { name, shown }]) => ({ name, reason: shown.reason, message: shown.message }));
+    return [...told, ...found];
+  }
+
+  /** The first status of an object that is ready is no transition: 10,000 of them would drown the rest. */
+  #tell({ kind, namespace, name }: ObjectName, { status, reason, message }: Condition, before?: Condition): void {
+    const data = { kind, namespace, name, reason, message };
+    if (reason === heldReason) this.#log.info(data, "object is held");
+    else if (status !== "True") this.#log.warn(data, "object is not ready");
+    else if (reason === adviceReason) this.#log.info(data, "object is ready, with advice");
+    else if (before === undefined) this.#log.debug(data, "object is ready");
+    else if (before.status !== "True") this.#log.info(data, "object is ready");
+  }
+}
+
+const adviceReason = "ValidWithAdvice";
+
+function isAdvice({ reason }: Condition): boolean {
+  return reason === adviceReason;
+}
+
+function isSame(a: Condition, b: Condition): boolean {
+  return a.status === b.status && a.reason === b.reason && a.message === b.message;
+}

@@ -1,0 +1,21 @@
+/** Several places for the status of objects, each told everything. */
+
+import type { ObjectName, ObjectStatus, StatusSink } from "../../model/source.ts";
+
+export class StatusSinks implements StatusSink {
+  readonly #sinks: readonly StatusSink[];
+
+  constructor(sinks: readonly StatusSink[]) {
+    this.#sinks = sinks;
+  }
+
+  /** Rejects when one of them does, after all were told. */
+  async write(name: ObjectName, status: ObjectStatus): Promise<void> {
+    const results = await Promise.allSettled(this.#sinks.map((sink) => sink.write(name, status)));
+    for (const result of results) if (result.status === "rejected") throw result.reason;
+  }
+
+  forget(name: ObjectName): void {
+    for (const sink of this.#sinks) sink.forget(name);
+  }
+}

@@ -1,0 +1,54 @@
+/** The condition `Rendered` of a Group: what came of its trial. Equal trials give equal texts. */
+
+import type { Condition } from "../../model/source.ts";
+import type { Trial, TrialFinding } from "./trial.ts";
+import type { Severity } from "./trial-verdicts.ts";
+
+// A message is for a person, who mends the first ones and looks again.
+const maxFindings = 10;
+
+/**
+ * The condition that tells of a trial.
+ * @param profile its Profile's name.
+ */
+export function renderedCondition(profile: string, trial: Trial): Condition {
+  if (trial === "untried") return notRendered("No machine gets a config of this Group now");
+  const worst = severities.find((severity) => trial.some((finding) => finding.severity === severity));
+  if (worst === undefined) return whole;
+  const [status, reason] = outcomes[worst];
+  return rendered(status, reason, `For a sample machine, Profile "${profile}": ${textOf(trial)}`);
+}
+
+/** What no request of the Group's machines can cure, for a person; undefined where nothing is. */
+export function certainFailure(trial: Trial): string | undefined {
+  const certain = trial === "untried" ? [] : trial.filter(({ isCertain }) => isCertain === true);
+  return certain.length === 0 ? undefined : textOf(certain);
+}
+
+/** The condition of a Group that was not tried. */
+export function notRendered(message: string): Condition {
+  return rendered("Unknown", "NotRendered", message);
+}
+
+/** One for all Groups of which nothing was found. */
+const whole = rendered("True", "Rendered", "A sample machine gets every config of its Profile whole");
+
+const severities: readonly Severity[] = ["broken", "refused", "advice"];
+
+const outcomes: Readonly<Record<Severity, readonly [Condition["status"], string]>> = {
+  broken: ["False", "RenderFailed"],
+  refused: ["False", "InvalidConfig"],
+  advice: ["True", "RenderedWithAdvice"],
+};
+
+function rendered(status: Condition["status"], reason: string, message: string): Condition {
+  return { type: "Rendered", status, reason, message };
+}
+
+/** The worst ones first. */
+function textOf(findings: readonly TrialFinding[]): string {
+  const sorted = severities.flatMap((severity) => findings.filter((finding) => finding.severity === severity));
+  const shown = sorted.slice(0, maxFindings).map(({ text }) => text);
+  const left = sorted.length - shown.length;
+  return [...shown, ...(left === 0 ? [] : [`and ${left} more`])].join("; ");
+}

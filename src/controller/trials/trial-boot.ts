@@ -1,0 +1,136 @@
+/** What is wrong with what iPXE and GRUB would get of a Profile, for one Group. Pure. */
+
+import { unreachable } from "../../lib/errors.ts";
+import type { Labels } from "../../model/labels.ts";
+import { type KernelBoot, kernelTexts, type ProfileContent, withArguments } from "../../model/profile.ts";
+import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot.ts";
+import { renderGrub } from "../../render/grub.ts";
+import { renderIpxe } from "../../render/ipxe.ts";
+import { hasOpenQuote } from "../../render/kernel-words.ts";
+import { renderGrubScript, renderIpxeScript } from "../../render/own-scripts.ts";
+import type { Filled } from "../../render/pieces.ts";
+import { RenderError } from "../../render/render-error.ts";
+import type { Template, Variables } from "../../render/template.ts";
+
+/** Whom a fault hits: both clients, or one of them. */
+export type BootClient = "boot" | "ipxe" | "grub";
+
+/** Where a fault is. */
+interface FaultPlace {
+  readonly client: BootClient;
+  /** Where it stands, such as `spec.boot.args[2]`. */
+  readonly field: string;
+  /** The field is of the Group, else of its Profile. */
+  readonly isOfGroup?: true;
+}
+
+export interface BootFault extends FaultPlace {
+  readonly error: RenderError;
+}
+
+/** A machine of a Group, and the Profile's boot section. */
+export interface BootTrial {
+  readonly content: Pick<ProfileContent, "boot" | "grubScript">;
+  /** The Group's own arguments. */
+  readonly args: readonly string[];
+  readonly variables: Variables;
+  /** What the machine says of itself. */
+  readonly labels: Labels;
+  readonly compile: (text: string) => Template;
+}
+
+/** Every fault that a look at each text finds; a broken section has none to look at. */
+export function bootFaults(trial: BootTrial): readonly BootFault[] {
+  const { content, variables, compile } = trial;
+  const { boot, grubScript } = content;
+  const ofGrub =
+    grubScript === undefined
+      ? []
+      : faultOf({ client: "grub", field: "spec.boot.grubScript" }, () =>
+          renderGrubScript(grubScript, variables, compile),
+        );
+  switch (boot?.kind) {
+    case undefined:
+    case "broken":
+    case "local":
+      return ofGrub;
+    case "script":
+      return [
+        ...faultOf({ client: "ipxe", field: "spec.boot.script" }, () =>
+          renderIpxeScript(boot.script, variables, compile),
+        ),
+        ...ofGrub,
+      ];
+    case "kernel":
+      return [...kernelFaults(boot, trial), ...ofGrub];
+    default:
+      return unreachable(boot);
+  }
+}
+
+function kernelFaults(
+  boot: { readonly kind: "kernel" } & KernelBoot,
+  { content, args, variables, labels, compile }: BootTrial,
+): readonly BootFault[] {
+  // A Profile that brings a config for GRUB has its kernel for iPXE alone.
+  const isForGrub = content.grubScript === undefined;
+  const client = isForGrub ? "boot" : "ipxe";
+  const texts = [
+    ...kernelTexts(boot).map(([field, text]) => [{ client, field: `spec.boot.${field}` }, text] as const),
+    ...args.map((text, at) => [{ client, field: `spec.args[${at}]`, isOfGroup: true }, text] as const),
+  ];
+  const found = texts.flatMap(([place, text]) => faultOf(place, () => renderBootText(text, variables, compile)));
+  if (found.length > 0) return found;
+  try {
+    const filled = renderBoot(withArguments(boot, args), variables, compile);
+    const grub = {
+      title: "",
+      labels,
+      authority: "",
+      separator: "auto",
+      commands: "auto",
+      isGrubClient: false,
+    } as const;
+    const parts = texts
+      .filter(([{ field }]) => field.includes("args["))
+      .map(([place, text]) => [place, renderBootText(text, variables, compile)] as const);
+    return [
+      ...argumentFaults("ipxe", filled, parts, renderIpxe),
+      ...(isForGrub ? argumentFaults("grub", filled, parts, (each) => renderGrub({ ...grub, boot: each })) : []),
+    ];
+  } catch (error) {
+    return [fault({ client, field: "spec.boot" }, error)];
+  }
+}
+
+/** What a client cannot be written, told of the arguments that are at fault where each can be told. */
+function argumentFaults(
+  client: BootClient,
+  filled: FilledKernel,
+  args: readonly (readonly [FaultPlace, Filled])[],
+  write: (boot: FilledKernel) => unknown,
+): readonly BootFault[] {
+  const [whole] = faultOf({ client, field: "spec.boot" }, () => write(filled));
+  if (whole === undefined) return [];
+  if (whole.error.reason === "openQuote") {
+    const open = args.filter(([, arg]) => hasOpenQuote(arg));
+    return open.map(([place]) => ({ ...place, client, error: whole.error }));
+  }
+  const alone = args.flatMap(([place, arg]) => faultOf({ ...place, client }, () => write({ ...filled, args: [arg] })));
+  return alone.length > 0 ? alone : [whole];
+}
+
+function faultOf(place: FaultPlace, render: () => unknown): readonly BootFault[] {
+  try {
+    render();
+    return [];
+  } catch (error) {
+    return [fault(place, error)];
+  }
+}
+
+/** @throws what is no complaint of a renderer. */
+function fault(place: FaultPlace, error: unknown): BootFault {
+  if (!(error instanceof RenderError)) throw error;
+  return { ...place, error };
+}

@@ -1,0 +1,94 @@
+/** Of what trials are made: documents of the store, and texts of Secrets, which the store has by hash alone. */
+
+import { assert } from "../../lib/errors.ts";
+import { groupPath, profilePath } from "../../model/documents.ts";
+import type { ObjectName, Source } from "../../model/source.ts";
+import type { Documents } from "../core/documents.ts";
+import type { TrialJob } from "./trial.ts";
+
+/** The documents of one trial; a text is undefined for one that is not in the store. */
+export interface TrialInput {
+  readonly group: ObjectName;
+  /** The name of its Profile. */
+  readonly profile: string;
+  readonly groupText: string | undefined;
+  readonly profileText: string | undefined;
+}
+
+// Copying the texts of a message takes about a millisecond for each MiB.
+const maxJobLength = 4 * 1024 * 1024;
+
+export class TrialInputs {
+  readonly #documents: Pick<Documents, "group" | "textAt">;
+  readonly #source: Pick<Source, "view">;
+
+  constructor(options: {
+    readonly documents: Pick<Documents, "group" | "textAt">;
+    readonly source: Pick<Source, "view">;
+  }) {
+    this.#documents = options.documents;
+    this.#source = options.source;
+  }
+
+  /** What a trial of this Group would be made of now. */
+  of(group: ObjectName): TrialInput {
+    const { namespace, name } = group;
+    const profile = this.#documents.group(namespace, name)?.spec.profile ?? "";
+    return { group, profile, groupText: this.#groupText(group), profileText: this.profileText(namespace, profile) };
+  }
+
+  /** True while a trial of this would be made of the same; which Profile a Group names is part of its text. */
+  isCurrent({ group, profile, groupText, profileText }: TrialInput): boolean {
+    return this.#groupText(group) === groupText && this.profileText(group.namespace, profile) === profileText;
+  }
+
+  profileText(namespace: string, profile: string): string | undefined {
+    return this.#documents.textAt(profilePath(namespace, profile));
+  }
+
+  /** The job that tries these, which are of one Profile. */
+  jobOf(inputs: readonly TrialInput[]): TrialJob {
+    const [first] = inputs;
+    assert(first !== undefined, "A job has a Group");
+    const { group, profile, profileText } = first;
+    return {
+      namespace: group.namespace,
+      profile,
+      profileText: profileText ?? "",
+      secretTexts: this.#secretTexts(group.namespace, profile),
+      groups: inputs.map(({ group: { name }, groupText }) => ({ name, text: groupText ?? "" })),
+    };
+  }
+
+  #groupText({ namespace, name }: ObjectName): string | undefined {
+    return this.#documents.textAt(groupPath(namespace, name));
+  }
+
+  #secretTexts(namespace: string, profile: string): readonly string[] {
+    const { view } = this.#source;
+    const templates = view.get("Profile", namespace, profile)?.spec.templates ?? {};
+    return Object.values(templates).flatMap((template) => {
+      if (template.kind !== "secret") return [];
+      const { data = {} } = view.get("Secret", namespace, template.name) ?? {};
+      const text = Object.hasOwn(data, template.key) ? data[template.key] : undefined;
+      return text === undefined ? [] : [text];
+    });
+  }
+}
+
+/** Groups of one Profile together, as many as one message may have. */
+export function byProfile<Due extends { readonly input: TrialInput }>(
+  dues: readonly Due[],
+): readonly (readonly Due[])[] {
+  const jobs = new Map<string, Due[]>();
+  let length = 0;
+  for (const due of dues) {
+    const { group, profile, groupText } = due.input;
+    length += groupText?.length ?? 0;
+    const key = `${Math.floor(length / maxJobLength)} ${group.namespace}/${profile}`;
+    const job = jobs.get(key) ?? [];
+    jobs.set(key, job);
+    job.push(due);
+  }
+  return [...jobs.values()];
+}

@@ -1,0 +1,95 @@
+/** How far the trials of each Profile's Groups are, and what they found that no request can cure. */
+
+import { compareBytes } from "../../lib/order.ts";
+import { type ObjectName, objectKey } from "../../model/source.ts";
+
+/** Of one Group: `lost` where its trial did not end. */
+export type TrialState =
+  | { readonly kind: "pending" | "over" | "lost" }
+  | { readonly kind: "failed"; readonly failure: string };
+
+/** Of a Profile, the first that applies: failed, pending, lost, over. */
+interface Summary {
+  readonly kind: TrialState["kind"];
+  /** The first Group that failed, and what it lacks. */
+  readonly group?: string;
+  readonly failure?: string;
+  /** Others failed as well. */
+  readonly hasMore?: boolean;
+}
+
+/** By the key of a Group. */
+interface Trials {
+  readonly pending: Set<string>;
+  readonly lost: Set<string>;
+  readonly failed: Map<string, { readonly group: string; readonly failure: string }>;
+}
+
+const over: Summary = { kind: "over" };
+
+export class TrialRecord {
+  /** By the key of a Profile. */
+  readonly #profiles = new Map<string, Trials>();
+  /** Group to the Profile that it was tried with. */
+  readonly #profileOf = new Map<string, string>();
+
+  /**
+   * Takes in how far a Group's trial is.
+   * @returns the keys of the Profiles for which that makes a difference.
+   */
+  note(group: ObjectName, profile: ObjectName, state: TrialState): readonly string[] {
+    const [key, profileKey] = [objectKey(group), objectKey(profile)];
+    const changed = new Set(this.#profileOf.get(key) === profileKey ? [] : this.forget(group));
+    this.#profileOf.set(key, profileKey);
+    const trials = this.#profiles.get(profileKey) ?? { pending: new Set(), lost: new Set(), failed: new Map() };
+    const before = stateIn(trials, key);
+    take(trials, key);
+    if (state.kind === "failed") trials.failed.set(key, { group: group.name, failure: state.failure });
+    else if (state.kind !== "over") trials[state.kind].add(key);
+    if (sizeOf(trials) === 0) this.#profiles.delete(profileKey);
+    else this.#profiles.set(profileKey, trials);
+    // Of thousands that are tried, the last one counts, and each that failed or failed no more.
+    if (before !== stateIn(trials, key) && trials.pending.size === 0) changed.add(profileKey);
+    return [...changed];
+  }
+
+  /** Forgets a Group. @returns as `note`. */
+  forget(group: ObjectName): readonly string[] {
+    const key = objectKey(group);
+    const profileKey = this.#profileOf.get(key);
+    this.#profileOf.delete(key);
+    const trials = profileKey === undefined ? undefined : this.#profiles.get(profileKey);
+    if (profileKey === undefined || trials === undefined || !take(trials, key)) return [];
+    if (sizeOf(trials) === 0) this.#profiles.delete(profileKey);
+    return [profileKey];
+  }
+
+  /** What is known of a Profile's Groups. */
+  of(profile: ObjectName): Summary {
+    const trials = this.#profiles.get(objectKey(profile));
+    if (trials === undefined) return over;
+    const { pending, lost, failed } = trials;
+    if (failed.size > 0) return firstOf(failed);
+    if (pending.size > 0) return { kind: "pending" };
+    return lost.size > 0 ? { kind: "lost" } : over;
+  }
+}
+
+function firstOf(failed: Trials["failed"]): Summary {
+  let first: { readonly group: string; readonly failure: string } | undefined;
+  for (const each of failed.values())
+    if (first === undefined || compareBytes(each.group, first.group) < 0) first = each;
+  return { kind: "failed", ...first, hasMore: failed.size > 1 };
+}
+
+function stateIn({ pending, lost, failed }: Trials, key: string): string {
+  return pending.has(key) ? "pending" : lost.has(key) ? "lost" : (failed.get(key)?.failure ?? "over");
+}
+
+function take({ pending, lost, failed }: Trials, key: string): boolean {
+  return [pending.delete(key), lost.delete(key), failed.delete(key)].includes(true);
+}
+
+function sizeOf({ pending, lost, failed }: Trials): number {
+  return pending.size + lost.size + failed.size;
+}

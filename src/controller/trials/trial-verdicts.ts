@@ -1,0 +1,71 @@
+/** Judges what templates yield. Machines of one Profile often get equal texts: each is judged once, within a limit. */
+
+import type { FindingCode } from "../../model/findings.ts";
+import type { ResolvedTemplate, TemplatePart } from "../../model/profile.ts";
+import { checkConfig } from "../../render/check-config.ts";
+import { ignitionValue } from "../../render/ignition.ts";
+import { checkIgnition } from "../../render/ignition-check.ts";
+import { reasonCodes } from "../../render/reason-codes.ts";
+import { RenderError, renderReasons } from "../../render/render-error.ts";
+import type { TextPosition } from "../../render/text-position.ts";
+import { findInYaml } from "../../render/yaml.ts";
+
+/** `broken` is answered 500, `refused` is of no use to the program that reads it, `advice` works, perhaps not as meant. */
+export type Severity = "broken" | "refused" | "advice";
+
+export interface Verdict {
+  readonly severity: Severity;
+  readonly code: FindingCode;
+  readonly text: string;
+  /** In the judged text. */
+  readonly position?: TextPosition;
+}
+
+// In UTF-16 units: a few hundred usual configs, and no more than the largest result twice.
+const maxKeptLength = 16 * 1024 * 1024;
+
+export class Verdicts {
+  readonly #known = new Map<string, readonly Verdict[]>();
+  #keptLength = 0;
+
+  /** What is wrong with a text that this template yields; nothing for a good one. */
+  of(part: TemplatePart, template: Exclude<ResolvedTemplate, { kind: "broken" }>, text: string): readonly Verdict[] {
+    const key = `${part} ${text}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const made = judge(part, template, text);
+    this.#keptLength += key.length;
+    if (this.#keptLength > maxKeptLength) {
+      this.#known.clear();
+      this.#keptLength = key.length;
+    }
+    this.#known.set(key, made);
+    return made;
+  }
+}
+
+function judge(
+  part: TemplatePart,
+  template: Exclude<ResolvedTemplate, { kind: "broken" }>,
+  text: string,
+): readonly Verdict[] {
+  try {
+    checkConfig(part, text, template);
+    return part === "ignition" ? judgeIgnition(text) : [];
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    const { reason, position } = error;
+    const told = { severity: "broken", code: reasonCodes[reason], text: renderReasons[reason] } as const;
+    return [{ ...told, ...(position && { position }) }];
+  }
+}
+
+function judgeIgnition(text: string): readonly Verdict[] {
+  return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: told }) => {
+    const position = findInYaml(text, path, member);
+    const judged = isRefused
+      ? ({ severity: "refused", code: "ignition-refused" } as const)
+      : ({ severity: "advice", code: "ignition-doubtful" } as const);
+    return { ...judged, text: told, ...(position && { position }) };
+  });
+}

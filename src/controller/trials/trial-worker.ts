@@ -1,0 +1,19 @@
+/**
+ * The worker thread of trials: a template may take a third of a second and a YAML text a whole one, which the thread that
+ * answers machines does not have. Its data is where machines reach davit; it answers each job in order.
+ */
+
+import { createHash } from "node:crypto";
+import { parentPort, workerData } from "node:worker_threads";
+import { assert } from "../../lib/errors.ts";
+import { runTrials, type TrialJob } from "./trial.ts";
+
+const port = parentPort;
+assert(port !== null, "Trials run in a worker thread");
+const tools = {
+  davitUrl: String(workerData),
+  sha256: (text: string) => createHash("sha256").update(text).digest("hex"),
+};
+port.on("message", (job: TrialJob) => {
+  port.postMessage(runTrials(job, tools));
+});

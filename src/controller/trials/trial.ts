@@ -1,0 +1,279 @@
+/**
+ * A trial: what the machines of a Group would get, made with the labels of a sample machine and judged as advice. It
+ * reads documents as they lie in the store, and changes nothing.
+ *
+ * It promises that equal documents yield equal findings, and that a finding names places and fields, never a value: what
+ * is tried may come from a Secret. It never decides what a machine gets.
+ */
+
+import { decodeGroup, decodeProfile, type GroupDocument } from "../../model/documents.ts";
+import type { FindingCode } from "../../model/findings.ts";
+import { type Group, toGroup } from "../../model/group.ts";
+import type { Labels } from "../../model/labels.ts";
+import {
+  endpointOf,
+  fieldOf,
+  isOfSecret,
+  type ProfileContent,
+  partsOf,
+  type ResolvedTemplate,
+  type TemplatePart,
+} from "../../model/profile.ts";
+import { reasonCodes } from "../../render/reason-codes.ts";
+import { RenderError } from "../../render/render-error.ts";
+import { compileTemplate, type Template, type Variables } from "../../render/template.ts";
+import { RenderBudget } from "../../render/template-limits.ts";
+import { type AbsentVariable, TemplateNeeds } from "../../render/template-needs.ts";
+import type { TextPosition } from "../../render/text-position.ts";
+import { bootVariables, RequestReads, templateVariables } from "../../render/variables.ts";
+import { effectCure, installerIn } from "../reconcile/installers.ts";
+import type { FieldPlace } from "../status/conditions.ts";
+import { sampleRequest } from "./sample-request.ts";
+import { type BootClient, bootFaults } from "./trial-boot.ts";
+import { type Severity, Verdicts } from "./trial-verdicts.ts";
+
+/** Groups of one Profile, as the store has them. */
+export interface TrialJob {
+  readonly namespace: string;
+  /** The Profile's name, for what is told. */
+  readonly profile: string;
+  readonly profileText: string;
+  /** What the Secrets say now that the Profile names. */
+  readonly secretTexts: readonly string[];
+  readonly groups: readonly { readonly name: string; readonly text: string }[];
+}
+
+export interface TrialFinding {
+  readonly severity: Severity;
+  /** A sentence without its full stop. */
+  readonly text: string;
+  /** Every machine of the Group meets it, whatever it asks. */
+  readonly isCertain?: true;
+  /** None for what the Profile's own status tells. */
+  readonly code?: FindingCode;
+  readonly place?: FieldPlace;
+  /** The place is of the Group, else of its Profile. */
+  readonly isOfGroup?: true;
+}
+
+/** What was found of one Group; `untried` where there is nothing that a machine would get. */
+export type Trial = readonly TrialFinding[] | "untried";
+
+export interface TrialTools {
+  /** Where machines reach davit. */
+  readonly davitUrl: string;
+  /** Lower-case hex. */
+  readonly sha256: (text: string) => string;
+}
+
+/** Tries every Group of a job; the trials are in their order. */
+export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {
+  const content = decodeProfile(job.profileText)?.content;
+  if (content === undefined) return job.groups.map(() => "untried");
+  const bench = new Bench(content, job.secretTexts, tools);
+  return job.groups.map(({ name, text }) => {
+    const document = decodeGroup(text);
+    return document === undefined || isMute(document)
+      ? "untried"
+      : bench.try(toGroup(job.namespace, name, document.spec));
+  });
+}
+
+/** True for a Group whose machines get nothing, whatever its Profile has. */
+function isMute({ refused }: GroupDocument): boolean {
+  return refused === true;
+}
+
+/** One Profile under trial. */
+class Bench {
+  readonly #content: ProfileContent;
+  readonly #tools: TrialTools;
+  readonly #secrets: ReadonlyMap<string, string>;
+  readonly #templates = new Map<string, Template>();
+  readonly #needs = new Map<string, TemplateNeeds>();
+  readonly #verdicts = new Verdicts();
+
+  constructor(content: ProfileContent, secretTexts: readonly string[], tools: TrialTools) {
+    this.#content = content;
+    this.#tools = tools;
+    this.#secrets = new Map(secretTexts.map((text) => [tools.sha256(text), text]));
+  }
+
+  try(group: Group): readonly TrialFinding[] {
+    const { metadata: defaults, templates } = this.#content;
+    const { davitUrl } = this.#tools;
+    const sample = sampleRequest(group);
+    const found = this.#boot(group, sample.labels);
+    for (const part of partsOf(templates)) {
+      const template = templates[part];
+      if (template === undefined) continue;
+      const reads = new RequestReads();
+      const variables = templateVariables({ group, defaults, ...sample, davitUrl }, reads);
+      const ofPart = this.#part(part, template, variables);
+      found.push(...(reads.isAny ? ofPart : ofPart.map(asCertain)));
+    }
+    return found;
+  }
+
+  #boot(group: Group, labels: Labels): TrialFinding[] {
+    const { boot, metadata: defaults } = this.#content;
+    const { args } = group;
+    if (boot?.kind === "broken") return [asCertain(brokenPart("boot"))];
+    const unused = args.length > 0 && boot?.kind !== "kernel" ? [unusedArguments] : [];
+    const variables = bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl });
+    const compile = (text: string) => this.#compile(text);
+    const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
+    // Nothing of the request gets into a boot section.
+    const told = faults.map(({ client, error, field, isOfGroup }) =>
+      asCertain(finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) })),
+    );
+    return [...told, ...unused, ...unmarkedArguments(this.#content, args)];
+  }
+
+  #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
+    if (template.kind === "broken") return [brokenPart(part)];
+    const text = template.kind === "text" ? template.text : this.#secrets.get(template.sha256);
+    // Its file cannot be read, or it changes just now and is tried again.
+    if (text === undefined)
+      return [
+        {
+          severity: "advice",
+          text: `spec.${fieldOf(part)} was not tried: its Secret is not in view`,
+          place: placeOf(part),
+        },
+      ];
+    if (template.raw) return this.#verdicts.of(part, template, text).map((verdict) => finding(part, verdict));
+    const isSecret = isOfSecret(template);
+    const absent = this.#absent(text, variables);
+    if (absent !== undefined) {
+      const error = new RenderError("undefinedVariable", absent.at, { variable: absent.name });
+      return [asCertain(finding(part, fromError(error, isSecret)))];
+    }
+    try {
+      const compiled = this.#compile(text);
+      const result = compiled.render(variables);
+      return this.#verdicts.of(part, template, result).map(({ position, ...verdict }) => {
+        const origin = position && compiled.origin(variables, position);
+        return finding(part, { ...verdict, ...(origin && { position: origin }) });
+      });
+    } catch (error) {
+      if (!(error instanceof RenderError)) throw error;
+      return [finding(part, fromError(error, isSecret))];
+    }
+  }
+
+  /** A variable that no request would define, also behind one that this request does not. */
+  #absent(text: string, variables: Variables): AbsentVariable | undefined {
+    const needs = this.#needs.get(text) ?? this.#readNeeds(text);
+    const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : undefined);
+    return needs?.absent(lookup, new RenderBudget());
+  }
+
+  #readNeeds(text: string): TemplateNeeds | undefined {
+    try {
+      const needs = new TemplateNeeds(text, { sha256: this.#tools.sha256, seesRequest: true });
+      this.#needs.set(text, needs);
+      return needs;
+    } catch (error) {
+      if (error instanceof RenderError) return undefined;
+      throw error;
+    }
+  }
+
+  #compile(text: string): Template {
+    const known = this.#templates.get(text);
+    if (known !== undefined) return known;
+    const template = compileTemplate(text, { sha256: this.#tools.sha256 });
+    this.#templates.set(text, template);
+    return template;
+  }
+}
+
+interface Told {
+  readonly severity: Severity;
+  readonly code: FindingCode;
+  readonly text: string;
+  /** In the template. */
+  readonly position?: TextPosition;
+  /** Where it stands, if that is not the part as a whole. */
+  readonly place?: FieldPlace;
+  /** The place is of the Group, else of its Profile. */
+  readonly isOfGroup?: true;
+}
+
+const unusedArguments: TrialFinding = {
+  severity: "advice",
+  code: "unused-arguments",
+  place: { field: "spec.args" },
+  isOfGroup: true,
+  text: "spec.args of the Group are not used: the Profile has no kernel to hand them to",
+};
+
+/** As the Profile's own advice, of what the Group adds. */
+function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly string[]): readonly TrialFinding[] {
+  if (effect !== undefined || boot?.kind !== "kernel") return [];
+  return args.flatMap((text, at) => {
+    const found = installerIn(text);
+    if (found === undefined) return [];
+    const field = `spec.args[${at}]`;
+    const what = `${field} of the Group has ${found.argument} of ${found.installer}, and the Profile no effect`;
+    return [
+      {
+        severity: "advice",
+        code: "unmarked-installer",
+        place: { field },
+        isOfGroup: true,
+        text: `${what}: ${effectCure}`,
+      },
+    ];
+  });
+}
+
+/** A failure is one of every machine; anything else is advice all the same. */
+function asCertain(found: TrialFinding): TrialFinding {
+  return found.severity === "broken" ? { ...found, isCertain: true } : found;
+}
+
+/** @param isSecret the template is: nothing of it is shown. */
+function fromError(error: RenderError, isSecret = false): Told {
+  const { reason, position } = error;
+  const told = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;
+  return { ...told, ...(position && { position }) };
+}
+
+function answers(part: TemplatePart | BootClient): string {
+  if (part === "boot") return "/ipxe and /grub are answered";
+  return part === "ipxe" || part === "grub" ? `/${part} is answered` : `/${endpointOf(part)} is answered`;
+}
+
+function brokenPart(part: TemplatePart | "boot"): TrialFinding {
+  return {
+    severity: "broken",
+    text: `${answers(part)} 500: spec.${fieldOf(part)} is broken, see the Profile's status`,
+    place: placeOf(part),
+  };
+}
+
+function placeOf(part: TemplatePart | BootClient): FieldPlace {
+  return { field: part === "ipxe" || part === "grub" ? "spec.boot" : `spec.${fieldOf(part)}` };
+}
+
+function finding(
+  part: TemplatePart | BootClient,
+  { severity, code, text, position, place = placeOf(part), isOfGroup }: Told,
+): TrialFinding {
+  const field = `${place.field}${isOfGroup ? " of the Group" : ""}`;
+  const where = position === undefined ? field : `${field}, line ${position.line}, column ${position.column}`;
+  const consequences: Readonly<Record<Severity, string>> = {
+    broken: `${answers(part)} 500: `,
+    refused: "Ignition refuses this: ",
+    advice: "",
+  };
+  return {
+    severity,
+    code,
+    text: `${consequences[severity]}${where}: ${text}`,
+    place: { ...place, ...(position && { position }) },
+    ...(isOfGroup && { isOfGroup }),
+  };
+}

@@ -1,0 +1,325 @@
+/**
+ * Trials of Groups beside everything else: which ones are due, and what they add to the status of their objects: the
+ * condition `Rendered`, and `Ready` where no request could cure it, of the Group and of its Profile.
+ *
+ * It promises that no object is ready before its trials are over; that a trial holds up nothing but a status that would
+ * be ready, and that for half a minute at most, after which it is `Unknown`; that the store has what is tried before it
+ * is tried; that a Group is tried again only when its document or its Profile's is another; and that trials take half of
+ * one processor's time at most.
+ */
+
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import { nextTurn, Slices } from "../../lib/slices.ts";
+import { type Condition, type ObjectName, type ObjectStatus, objectKey, type Source } from "../../model/source.ts";
+import type { Documents } from "../core/documents.ts";
+import { Later } from "../core/later.ts";
+import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
+import { certainFailure, notRendered, renderedCondition } from "./rendered.ts";
+import type { Trial } from "./trial.ts";
+import { byProfile, type TrialInput, TrialInputs } from "./trial-inputs.ts";
+import { TrialRecord, type TrialState } from "./trial-record.ts";
+import type { TrialRunner } from "./trial-thread.ts";
+
+export interface TrialsOptions {
+  readonly runner: TrialRunner;
+  readonly documents: Pick<Documents, "group" | "textAt">;
+  readonly source: Pick<Source, "view">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: WorkQueueMetrics;
+  /** The Groups that name a Profile. */
+  readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
+  /** Where statuses go from here. */
+  readonly tell: (name: ObjectName, status: ObjectStatus) => void;
+}
+
+/** A Group and what came of its last trial. */
+interface Entry {
+  readonly name: ObjectName;
+  /** As the controller told it. */
+  status: ObjectStatus;
+  /** Monotonic: since when its newest status waits. */
+  heldSinceMs: number | undefined;
+  tried: Tried | undefined;
+}
+
+interface Tried {
+  readonly input: TrialInput;
+  readonly condition: Condition;
+  readonly state: TrialState;
+}
+
+/** A Profile and its Groups' trials. */
+interface ProfileEntry {
+  readonly name: ObjectName;
+  status: ObjectStatus;
+  heldSinceMs: number | undefined;
+  /** Of its document, when its Groups last came up for trial. */
+  text: string | undefined;
+}
+
+/** A Group and what it is to be tried with. */
+interface Due {
+  readonly entry: Entry;
+  readonly input: TrialInput;
+}
+
+// One message to the thread and one back, and a stop waits for no more than this.
+const maxGroupsPerJob = 128;
+// Reading documents takes about a millisecond for each 100 KiB.
+const sliceLength = 512 * 1024;
+
+/** Of what is ready but for its trials: one takes milliseconds where nothing is wrong, 10,000 take seconds. */
+const patienceMs = 30_000;
+/** Of what is not ready, whatever its trial finds. */
+const shortPatienceMs = 1_000;
+/** A timer's own grain would make a rest of a millisecond much longer. */
+const leastRestMs = 20;
+// Telling one takes about 20 µs.
+const tellsPerSlice = 256;
+
+export class Trials {
+  readonly #options: TrialsOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #profiles = new Map<string, ProfileEntry>();
+  readonly #record = new TrialRecord();
+  readonly #queue: WorkQueue<ObjectName>;
+  readonly #inputs: TrialInputs;
+  readonly #patience: Later;
+  readonly #stopping = new AbortController();
+  readonly #slices = new Slices(sliceLength);
+  /** Rest that was not taken yet. */
+  #owedMs = 0;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: TrialsOptions) {
+    this.#options = options;
+    const { clock, metrics } = options;
+    this.#inputs = new TrialInputs(options);
+    this.#queue = new WorkQueue({ clock, metrics, keyOf: objectKey, name: "trials" });
+    this.#patience = new Later({ clock, delayMs: shortPatienceMs, due: (names) => void this.#tellAnyway(names) });
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Gives up what is under way, and tells nothing any more; idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#queue.stop();
+    this.#patience.stop();
+    await this.#options.runner.stop();
+    await this.#running;
+  }
+
+  /** Passes a status on with what came of trials, which may be later. */
+  tell(name: ObjectName, status: ObjectStatus): void {
+    if (name.kind === "Group") this.#tellGroup(name, status);
+    else this.#tellProfile(name, status);
+  }
+
+  #tellGroup(name: ObjectName, status: ObjectStatus): void {
+    const key = objectKey(name);
+    const entry = this.#entries.get(key) ?? { name, status, heldSinceMs: undefined, tried: undefined };
+    entry.status = status;
+    // It may end now.
+    if (entry.tried?.state.kind === "lost") entry.tried = undefined;
+    entry.heldSinceMs ??= this.#options.clock.monotonicMs();
+    this.#entries.set(key, entry);
+    this.#queue.add(name);
+    this.#patience.add([name]);
+  }
+
+  #tellProfile(name: ObjectName, status: ObjectStatus): void {
+    const key = objectKey(name);
+    const text = this.#inputs.profileText(name.namespace, name.name);
+    const entry = this.#profiles.get(key) ?? { name, status, heldSinceMs: undefined, text: undefined };
+    const isTried = this.#profiles.has(key) && entry.text === text;
+    this.#profiles.set(key, Object.assign(entry, { status, text }));
+    if (!isTried) this.#tryAgain(name);
+    entry.heldSinceMs ??= this.#options.clock.monotonicMs();
+    this.#passProfile(entry);
+    if (entry.heldSinceMs !== undefined) this.#patience.add([name]);
+  }
+
+  /** Forgets an object that is gone. */
+  forget(name: ObjectName): void {
+    const key = objectKey(name);
+    this.#entries.delete(key);
+    this.#profiles.delete(key);
+    for (const profile of this.#record.forget(name)) this.#passProfileAt(profile);
+  }
+
+  /** Sets what is only known at the time of a scrape. */
+  measure(): void {
+    this.#queue.measure();
+  }
+
+  #tryAgain(profile: ObjectName): void {
+    for (const group of this.#options.groupsOf(profile)) {
+      const entry = this.#entries.get(objectKey(group));
+      if (entry === undefined || !this.#isTried(entry)) this.#record.note(group, profile, { kind: "pending" });
+      this.#queue.add(group);
+    }
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const names = await this.#queue.take(maxGroupsPerJob);
+      if (names.length === 0) return;
+      // Whoever has just told of thousands goes on first.
+      await nextTurn();
+      for (const job of byProfile(await this.#dues(names))) await this.#try(job);
+    }
+  }
+
+  /** Tells at once what needs no trial. @returns what does. */
+  async #dues(names: readonly ObjectName[]): Promise<readonly Due[]> {
+    const dues: Due[] = [];
+    for (const name of names) {
+      const entry = this.#entries.get(objectKey(name));
+      const due = entry && this.#dueOf(entry);
+      if (due !== undefined) dues.push(due);
+      if (this.#slices.isOver(due?.input.groupText?.length ?? 0)) await nextTurn();
+    }
+    return dues;
+  }
+
+  #dueOf(entry: Entry): Due | undefined {
+    if (this.#isTried(entry)) {
+      this.#pass(entry);
+      return undefined;
+    }
+    const due = { entry, input: this.#inputs.of(entry.name) };
+    if (due.input.groupText !== undefined && due.input.profileText !== undefined) return due;
+    this.#conclude(due, "untried");
+    return undefined;
+  }
+
+  /** A job without an answer is tried in halves, so that one Group spoils nothing for the others. */
+  async #try(job: readonly Due[]): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    const { clock, runner, log } = this.#options;
+    const sinceMs = clock.monotonicMs();
+    const task = this.#inputs.jobOf(job.map(({ input }) => input));
+    const trials = await runner.run(task);
+    if (this.#stopping.signal.aborted) return;
+    const isOne = trials !== undefined || job.length === 1;
+    const { namespace, profile } = task;
+    if (trials === undefined && isOne) log.warn({ namespace, profile }, "a trial rendering did not end");
+    if (isOne) for (const [at, due] of job.entries()) this.#conclude(due, trials?.[at]);
+    await this.#rest(clock.monotonicMs() - sinceMs);
+    if (isOne) return;
+    const half = Math.ceil(job.length / 2);
+    await this.#try(job.slice(0, half));
+    await this.#try(job.slice(half));
+  }
+
+  /** After work a pause of the same length; many short ones are one. */
+  async #rest(workedMs: number): Promise<void> {
+    this.#owedMs += workedMs;
+    if (this.#owedMs < leastRestMs) return;
+    const owedMs = this.#owedMs;
+    this.#owedMs = 0;
+    await this.#options.clock.sleep(owedMs, this.#stopping.signal);
+  }
+
+  /** @param trial undefined when the thread gave none. */
+  #conclude({ entry, input }: Due, trial: Trial | undefined): void {
+    const condition = trial === undefined ? withoutAnswer : renderedCondition(input.profile, trial);
+    const failure = trial && certainFailure(trial);
+    const state: TrialState =
+      trial === undefined ? { kind: "lost" } : failure === undefined ? { kind: "over" } : { kind: "failed", failure };
+    entry.tried = { input, condition, state };
+    // What has changed meanwhile is in the queue again.
+    if (this.#entries.get(objectKey(entry.name)) === entry && this.#isTried(entry)) this.#pass(entry);
+  }
+
+  #isTried({ tried }: Entry): boolean {
+    return tried !== undefined && this.#inputs.isCurrent(tried.input);
+  }
+
+  /** Tells a Group's status with its trial; a sink that was told the same does nothing. */
+  #pass(entry: Entry): void {
+    const { name, status, tried } = entry;
+    entry.heldSinceMs = undefined;
+    if (tried === undefined) return;
+    const { condition, state, input } = tried;
+    const profile: ObjectName = { kind: "Profile", namespace: name.namespace, name: input.profile };
+    this.#options.tell(name, withReady(withCondition(status, condition), readyOfGroup(input.profile, state)));
+    for (const each of this.#record.note(name, profile, state)) this.#passProfileAt(each);
+  }
+
+  #passProfileAt(key: string): void {
+    const entry = this.#profiles.get(key);
+    if (entry !== undefined) this.#passProfile(entry);
+  }
+
+  /** Passes on a Profile's status with its Groups' trials, once they are over. */
+  #passProfile(entry: ProfileEntry): void {
+    const { name, status } = entry;
+    const summary = this.#record.of(name);
+    if (summary.kind === "pending" && isReady(status)) return;
+    entry.heldSinceMs = undefined;
+    this.#options.tell(name, withReady(status, readyOfProfile(summary)));
+  }
+
+  /** A status that waited for long is passed on with `Ready` unknown. */
+  async #tellAnyway(names: readonly ObjectName[]): Promise<void> {
+    const slices = new Slices(tellsPerSlice);
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const name of names) {
+      const key = objectKey(name);
+      const entry = this.#entries.get(key) ?? this.#profiles.get(key);
+      if (entry?.heldSinceMs === undefined) continue;
+      const enoughMs = isReady(entry.status) ? patienceMs : shortPatienceMs;
+      if (nowMs - entry.heldSinceMs < enoughMs) this.#patience.add([name]);
+      else this.#options.tell(name, withReady(entry.status, notTriedYet));
+      if (slices.isOver(1)) await nextTurn();
+      if (this.#stopping.signal.aborted) return;
+    }
+  }
+}
+
+const withoutAnswer = notRendered("The trial did not end, which says nothing about machines");
+
+/** In front of `Ready`, which is the last one. */
+function withCondition(status: ObjectStatus, condition: Condition): ObjectStatus {
+  const others = status.conditions.filter(({ type }) => type !== "Ready");
+  const ready = status.conditions.filter(({ type }) => type === "Ready");
+  return { ...status, conditions: [...others, condition, ...ready] };
+}
+
+const notTriedYet: Condition = {
+  type: "Ready",
+  status: "Unknown",
+  reason: "NotRendered",
+  message: "What its machines would get is still being tried",
+};
+
+function isReady({ conditions }: ObjectStatus): boolean {
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
+
+/** What a trial makes of a Group that is ready otherwise. */
+function readyOfGroup(profile: string, state: TrialState): Condition | undefined {
+  if (state.kind === "lost") return { ...notTriedYet, message: withoutAnswer.message };
+  if (state.kind !== "failed") return undefined;
+  return { type: "Ready", status: "False", reason: "RenderFailed", message: `Profile "${profile}": ${state.failure}` };
+}
+
+/** What its Groups' trials make of a Profile that is ready otherwise. */
+function readyOfProfile({ kind, group, failure, hasMore }: ReturnType<TrialRecord["of"]>): Condition | undefined {
+  if (kind === "over") return undefined;
+  if (kind !== "failed") return notTriedYet;
+  const groups = `Group "${group}"${hasMore ? " and others" : ""}`;
+  return { type: "Ready", status: "False", reason: "RenderFailed", message: `For ${groups}: ${failure}` };
+}
+
+/** The status with another `Ready`, where it is ready so far. */
+function withReady(status: ObjectStatus, ready: Condition | undefined): ObjectStatus {
+  if (ready === undefined || !isReady(status)) return status;
+  return { ...status, conditions: status.conditions.map((each) => (each.type === "Ready" ? ready : each)) };
+}

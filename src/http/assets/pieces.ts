@@ -1,0 +1,77 @@
+/** The bytes of one answer, piece by piece: from the cache, and past it where the cache has no room. */
+
+import { type AssetCache, chunkBytes } from "./cache.ts";
+import { type Asset, readAsset } from "./file.ts";
+import type { ByteRange } from "./preconditions.ts";
+import type { ReadBuffers } from "./read-buffers.ts";
+
+/** Bytes to send, which stay as they are until they are released. */
+export interface Piece {
+  readonly bytes: Buffer;
+  readonly release: () => void;
+}
+
+export interface AssetPiecesOptions {
+  readonly cache: AssetCache;
+  readonly buffers: ReadBuffers;
+}
+
+export class AssetPieces {
+  readonly #asset: Asset;
+  readonly #options: AssetPiecesOptions;
+  readonly #end: number;
+  #position: number;
+  /** What is read past the cache is read to here. */
+  #buffer: Buffer | undefined;
+
+  constructor(asset: Asset, range: ByteRange, options: AssetPiecesOptions) {
+    this.#asset = asset;
+    this.#options = options;
+    this.#position = range.start;
+    this.#end = range.end + 1;
+  }
+
+  /**
+   * The piece that follows; the one before it must be released.
+   * @returns undefined when there is none.
+   * @throws {AssetChanged} when the file is no longer as it was opened.
+   */
+  async next(): Promise<Piece | undefined> {
+    if (this.#position >= this.#end) return undefined;
+    const piece = (await this.#kept()) ?? (await this.#read());
+    this.#position += piece.bytes.length;
+    return piece;
+  }
+
+  /** Gives back what was taken, once no piece is in use. The asset stays open. */
+  close(): void {
+    if (this.#buffer !== undefined) this.#options.buffers.giveBack(this.#buffer);
+    this.#buffer = undefined;
+  }
+
+  async #kept(): Promise<Piece | undefined> {
+    const { cache } = this.#options;
+    const index = Math.floor(this.#position / chunkBytes);
+    const pinned = cache.pin(this.#asset, index);
+    if (pinned === undefined) return undefined;
+    const release = () => cache.release(pinned);
+    try {
+      await pinned.loading;
+    } catch (error) {
+      release();
+      throw error;
+    }
+    const start = index * chunkBytes;
+    return { bytes: pinned.bytes.subarray(this.#position - start, this.#end - start), release };
+  }
+
+  async #read(): Promise<Piece> {
+    const leftBytes = this.#end - this.#position;
+    this.#buffer ??= this.#options.buffers.take(leftBytes);
+    // Up to the end of a chunk, since the next one may be in the cache.
+    const toChunkEnd = chunkBytes - (this.#position % chunkBytes);
+    const bytes = this.#buffer.subarray(0, Math.min(leftBytes, toChunkEnd));
+    await readAsset(this.#asset, bytes, this.#position);
+    return { bytes, release: () => undefined };
+  }
+}

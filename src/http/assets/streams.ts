@@ -1,0 +1,69 @@
+/**
+ * Sends pieces of assets, each once the kernel has taken the one before it: what a client has not fetched is in the
+ * socket's buffers or still in the file. Only so many answers are sent at one time.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { Metrics } from "../../lib/metrics.ts";
+import { Shares } from "../../lib/shares.ts";
+import type { Holder } from "../client-shares.ts";
+import { WireResponse } from "../response-headers.ts";
+import type { AssetPieces, Piece } from "./pieces.ts";
+
+export class AssetStreams {
+  readonly #shares: Shares;
+  readonly #running: Metrics["assetStreams"];
+
+  /** @param limit answers at one time; no client has more of them than are left free. */
+  constructor(limit: number, running: Metrics["assetStreams"]) {
+    this.#shares = new Shares({ limit });
+    this.#running = running;
+  }
+
+  /** @returns false when there are too many already; else the caller calls `leave` when its answer has ended. */
+  enter(client: Holder): boolean {
+    const isIn = this.#shares.take(client);
+    this.#running.set(this.#shares.total);
+    return isIn;
+  }
+
+  leave(client: Holder): void {
+    this.#shares.release(client);
+    this.#running.set(this.#shares.total);
+  }
+}
+
+/**
+ * Writes `first` and all pieces after it to an answer whose head is written, and ends it.
+ * @returns false when the client has gone.
+ * @throws what `pieces` throw; the answer is cut.
+ */
+export async function sendPieces(response: ServerResponse, first: Piece, pieces: AssetPieces): Promise<boolean> {
+  try {
+    for (let piece: Piece | undefined = first; piece !== undefined; piece = await pieces.next()) {
+      if (!(await write(response, piece))) return false;
+    }
+    response.end();
+    return true;
+  } catch (error) {
+    // What was announced will not come: only a connection that ends tells the client so.
+    response.destroy();
+    throw error;
+  }
+}
+
+/** Resolves once the kernel has all of a piece: with false when it never will. */
+async function write(response: ServerResponse, { bytes, release }: Piece): Promise<boolean> {
+  try {
+    // Node keeps what is written to a socket that has ended, and never reports it.
+    if (response.destroyed || response.socket?.writable === false) return false;
+    // Node hands the head, which it has kept until now, and these bytes to the kernel in one call.
+    const isTaken = await new Promise<boolean>((resolve) => {
+      response.write(bytes, (error) => resolve(error === undefined || error === null));
+    });
+    if (isTaken && response instanceof WireResponse) response.takenBytes += bytes.length;
+    return isTaken;
+  } finally {
+    release();
+  }
+}

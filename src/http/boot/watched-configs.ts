@@ -1,0 +1,39 @@
+/** Counts what machines are refused, by reason, and takes note of those that no Group matches. */
+
+import { BootError, bootRefusals } from "../../boot/boot-error.ts";
+import type { NearMisses } from "../../boot/near-misses.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import type { Labels } from "../../model/labels.ts";
+import type { Configs } from "./answer.ts";
+
+export interface WatchedConfigsOptions {
+  readonly metrics: Pick<Metrics, "bootRefusals">;
+  readonly nearMisses: Pick<NearMisses, "tell">;
+}
+
+/** The same configs and the same refusals. */
+export function watchedConfigs(configs: Configs, { metrics, nearMisses }: WatchedConfigsOptions): Configs {
+  const counters = new Map<string, { inc(): void }>();
+  for (const reason of Object.keys(bootRefusals)) {
+    metrics.bootRefusals.inc({ reason }, 0);
+    // Looking a series up by its label costs more than counting.
+    counters.set(reason, metrics.bootRefusals.labels({ reason }));
+  }
+  const refused = (error: unknown, labels: Labels): never => {
+    if (error instanceof BootError) {
+      counters.get(error.reason)?.inc();
+      if (error.reason === "noMatch") nearMisses.tell(labels);
+    }
+    throw error;
+  };
+  return {
+    render: (name, request) => {
+      try {
+        const config = configs.render(name, request);
+        return config instanceof Promise ? config.catch((error) => refused(error, request.labels)) : config;
+      } catch (error) {
+        return refused(error, request.labels);
+      }
+    },
+  };
+}

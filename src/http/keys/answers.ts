@@ -1,0 +1,119 @@
+/**
+ * What a key's read or write is answered with, before it goes to anyone: status, headers in the spelling and order of
+ * the wire, and body. Both ways to the key API send exactly this: `routes.ts` by Fastify, `fast-path.ts` past
+ * it.
+ */
+
+import type { Listing } from "../../store/listing.ts";
+import { type Refusal, refusals, StoreError } from "../../store/refusal.ts";
+import type { Store, StoreIndexes } from "../../store/store.ts";
+import { isSecret, refuseReserved, refuseSecret } from "./guard.ts";
+import { actionBody, errorBody, eventBody, readBody } from "./json.ts";
+import type { KeysRequest } from "./request.ts";
+
+export interface KeyAnswer {
+  readonly status: number;
+  /** Name, value, name, value; what every answer of the listener carries is left out, and so is the length. */
+  readonly headers: readonly string[];
+  readonly body: string;
+}
+
+/** The answer to a read of anything, which may be large: a success, of which the body is yet to be written. */
+export interface BegunListing {
+  readonly request: ReadRequest;
+  readonly headers: readonly string[];
+  /** To be ended. */
+  readonly listing: Listing;
+}
+
+export type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
+export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
+
+const presetMaxValueBytes = 1024 * 1024;
+// The stated limit of the API; the reference has none but that of its request line.
+const maxKeyBytes = 32 * 1024;
+// Each level of a listing tells its whole path, so that one deep key makes a long answer. Those 4,096 bytes to which the
+// reference holds a request line name no deeper one.
+const maxKeyDepth = 2_048;
+
+export class KeyAnswers {
+  readonly #store: Store;
+  readonly #maxValueBytes: number;
+
+  /** @param maxValueBytes longest value that a client may write; 1 MiB unless given. */
+  constructor(store: Store, maxValueBytes = presetMaxValueBytes) {
+    this.#store = store;
+    this.#maxValueBytes = maxValueBytes;
+  }
+
+  /** @throws {StoreError} keyNotFound, notDirectory. */
+  read(request: ReadRequest): BegunListing {
+    const { path, recursive, sorted } = request;
+    const { indexes } = this.#store;
+    refuseSecret(path, indexes.storeIndex);
+    const listing = this.#store.list(path, { recursive, sorted });
+    return { request, headers: successHeaders(this.#store, indexes), listing };
+  }
+
+  /** The answer to a read of what is a file; undefined for everything else, which `read` answers. */
+  readFile(path: ReadRequest["path"]): KeyAnswer | undefined {
+    const { indexes } = this.#store;
+    if (isSecret(path)) return undefined;
+    const node = this.#store.getFile(path);
+    if (node === undefined) return undefined;
+    return { status: 200, headers: successHeaders(this.#store, indexes), body: readBody(node) };
+  }
+
+  /** Resolves once the write is on disk. @throws {StoreError} */
+  async write({ command, hidesNode }: WriteRequest): Promise<KeyAnswer> {
+    if ("value" in command && Buffer.byteLength(command.value) > this.#maxValueBytes) {
+      throw new StoreError("invalidForm", `value is longer than ${this.#maxValueBytes} bytes`, 0);
+    }
+    refuseReserved(command.path, this.#store.indexes.storeIndex);
+    const { event, indexes } = await this.#store.submit(command);
+    const isNew = event.action === "create" || (event.action === "set" && event.prevNode === undefined);
+    return {
+      status: isNew ? 201 : 200,
+      headers: successHeaders(this.#store, indexes),
+      body: hidesNode ? actionBody(event) : eventBody(event),
+    };
+  }
+
+  refusal(error: StoreError): KeyAnswer {
+    return refusalAnswer(this.#store, error);
+  }
+}
+
+const jsonType = ["Content-Type", "application/json"];
+
+/** Headers of a success; the `X-Etcd-*` twins are what existing clients read. */
+export function successHeaders(store: Store, { storeIndex, raftIndex, raftTerm }: StoreIndexes): readonly string[] {
+  const raft = ["X-Raft-Index", String(raftIndex), "X-Raft-Term", String(raftTerm)];
+  return [...jsonType, ...storeHeaders(store, storeIndex), ...raft];
+}
+
+export function refusalAnswer(store: Store, error: StoreError): KeyAnswer {
+  const { status, retryAfterSeconds }: Refusal = refusals[error.refusal];
+  const retryAfter = retryAfterSeconds === undefined ? [] : ["Retry-After", String(retryAfterSeconds)];
+  return { status, headers: [...jsonType, ...storeHeaders(store, error.index), ...retryAfter], body: errorBody(error) };
+}
+
+function storeHeaders(store: Store, index: number): readonly string[] {
+  const text = String(index);
+  const { clusterId } = store.identity;
+  return ["X-Store-Index", text, "X-Etcd-Index", text, "X-Store-Cluster-Id", clusterId, "X-Etcd-Cluster-Id", clusterId];
+}
+
+/** @throws {StoreError} invalidForm for a path that no key may have. */
+export function refuseLongKey(path: string): void {
+  // No name is shorter than a slash and a character, and no character takes more than three bytes for each of its units.
+  if (path.length <= 2 * maxKeyDepth) return;
+  if (Buffer.byteLength(path) > maxKeyBytes) throw tooLong(`key is longer than ${maxKeyBytes} bytes`);
+  if (path.split("/", maxKeyDepth + 2).length > maxKeyDepth + 1) {
+    throw tooLong(`key is deeper than ${maxKeyDepth} names`);
+  }
+}
+
+function tooLong(cause: string): StoreError {
+  return new StoreError("invalidForm", cause, 0);
+}

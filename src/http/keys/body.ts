@@ -1,0 +1,116 @@
+/**
+ * Bodies of the key API. Only the form of a PUT or POST is read, and all that is sent to a route that says so;
+ * everything else is let through to nowhere, whatever its content type says. Fastify refuses content types that it cannot read, so they are taken out of its sight first.
+ */
+
+import type { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { Shares } from "../../lib/shares.ts";
+import { StoreError } from "../../store/refusal.ts";
+import type { Clients, Holder } from "../client-shares.ts";
+import { isForm } from "./form.ts";
+
+// As many bytes as the reference reads (net/http, Request.ParseForm).
+const maxFormBytes = 10 * 1024 * 1024;
+
+/** Of all bodies that are being received. No client has more of them than are left free: three of the largest forms. */
+const maxReceivedBytes = 64 * 1024 * 1024;
+
+/** What Fastify keeps as the body of a request. */
+export type ParsedBody = Buffer | "tooLarge" | "tooMany" | undefined;
+
+export interface BodyReader {
+  /** Takes the content type from a request that begins. */
+  take(request: FastifyRequest): void;
+  /** Reads or skips a body; to be Fastify's only parser. Never rejects for what the client sent. */
+  read(request: FastifyRequest, payload: Readable): Promise<ParsedBody>;
+  /**
+   * The form, decoded as latin1; undefined when there is none.
+   * @throws {StoreError} invalidForm for a content type or a length that the protocol refuses.
+   */
+  formOf(request: FastifyRequest): string | undefined;
+  /** As it was sent, before it was taken. */
+  contentTypeOf(request: FastifyRequest): string | undefined;
+  /** What was read, decoded as UTF-8; empty when nothing was, or too much. */
+  textOf(request: FastifyRequest): string;
+}
+
+/**
+ * @param readsAny true for requests whose body is read whatever its content type.
+ * @param clients knows which client sent a request.
+ */
+export function createBodyReader(readsAny: (request: FastifyRequest) => boolean, clients: Clients): BodyReader {
+  const contentTypes = new WeakMap<FastifyRequest, string>();
+  const bodies = new WeakMap<FastifyRequest, ParsedBody>();
+  const received = new Shares({ limit: maxReceivedBytes });
+  return {
+    take: (request) => {
+      const contentType = request.raw.headers["content-type"];
+      if (contentType === undefined) return;
+      contentTypes.set(request, contentType);
+      delete request.raw.headers["content-type"];
+    },
+    read: async (request, payload) => {
+      const isRead = readsAny(request) || isReadable(request, contentTypes.get(request));
+      const body = isRead ? await readBody(payload, received, clients.ofRequest(request.raw)) : skip(payload);
+      bodies.set(request, body);
+      return body;
+    },
+    formOf: (request) => {
+      if (!hasForm(request) || !isForm(contentTypes.get(request))) return undefined;
+      const body = bodies.get(request);
+      if (body === "tooMany") throw new StoreError("crowded", "too many bodies are being received", 0);
+      if (body === "tooLarge") throw new StoreError("invalidForm", "http: POST too large", 0);
+      return body?.toString("latin1");
+    },
+    contentTypeOf: (request) => contentTypes.get(request),
+    textOf: (request) => {
+      const body = bodies.get(request);
+      return Buffer.isBuffer(body) ? body.toString() : "";
+    },
+  };
+}
+
+function hasForm({ method }: FastifyRequest): boolean {
+  return method === "PUT" || method === "POST";
+}
+
+function isReadable(request: FastifyRequest, contentType: string | undefined): boolean {
+  try {
+    return hasForm(request) && isForm(contentType);
+  } catch {
+    // Told by `formOf`, when the request is answered.
+    return false;
+  }
+}
+
+async function readBody(payload: Readable, received: Shares, client: Holder): Promise<ParsedBody> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let heldBytes = 0;
+  let refusal: "tooLarge" | "tooMany" | undefined;
+  try {
+    for await (const chunk of payload) {
+      const buffer = Buffer.from(chunk);
+      bytes += buffer.length;
+      if (bytes > maxFormBytes) refusal ??= "tooLarge";
+      if (refusal === undefined && !received.take(client, buffer.length)) refusal = "tooMany";
+      if (refusal === undefined) {
+        heldBytes += buffer.length;
+        chunks.push(buffer);
+      } else {
+        // The rest is read and dropped, so that the client gets to read the answer.
+        chunks.length = 0;
+        received.release(client, heldBytes);
+        heldBytes = 0;
+      }
+    }
+    return refusal ?? Buffer.concat(chunks);
+  } finally {
+    received.release(client, heldBytes);
+  }
+}
+
+function skip(payload: Readable): undefined {
+  payload.resume();
+}

@@ -1,0 +1,39 @@
+/**
+ * The errors of the store's listener that no route of it makes: v2 error bodies, since that is what its clients read.
+ * What cannot be a request at all is answered as Go's net/http does, in plain text.
+ */
+
+import { refusals, StoreError } from "../../store/refusal.ts";
+import type { Store } from "../../store/store.ts";
+import { type AnswerError, type ErrorAnswer, RequestError, type RequestRefusal, requestRefusals } from "../errors.ts";
+import { refusalAnswer } from "./answers.ts";
+import { corsHeaders } from "./reply.ts";
+
+/** Where the reference has words of its own for a refusal. */
+const causes: Partial<Record<RequestRefusal, string>> = {
+  bodyCut: "unexpected EOF",
+  badBody: "invalid byte in chunk length",
+};
+
+export function keysErrors(store: Store): AnswerError {
+  return (thrown) => {
+    if (!(thrown instanceof RequestError)) {
+      // The log has the rest: what a bug says may quote a value.
+      const answer = errorAnswer(store, 500, new StoreError("logFailed", "internal error", 0));
+      return { ...answer, report: { err: thrown } };
+    }
+    if (thrown.reason === "badRequest") return { status: 400, headers: plainHeaders, body: "400 Bad Request" };
+    const { status, text } = requestRefusals[thrown.reason];
+    const refusal = status === refusals.crowded.status ? "crowded" : "invalidForm";
+    const answer = errorAnswer(store, status, new StoreError(refusal, causes[thrown.reason] ?? text, 0));
+    return { ...answer, headers: { ...answer.headers, ...thrown.headers } };
+  };
+}
+
+const plainHeaders = { ...corsHeaders, "content-type": "text/plain; charset=utf-8" };
+
+function errorAnswer(store: Store, status: number, error: StoreError): ErrorAnswer {
+  const { headers, body } = refusalAnswer(store, error);
+  const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), headers[at + 1] ?? ""]] : []));
+  return { status, headers: { ...corsHeaders, ...Object.fromEntries(pairs) }, body };
+}

@@ -1,0 +1,100 @@
+/** Queries and forms as the protocol reads them: strict about escapes, careless about content types. */
+
+import { StoreError } from "../../store/refusal.ts";
+
+/** Parameters by name; of a name that came more than once, the first. */
+export type Fields = ReadonlyMap<string, string>;
+
+const noFields: Fields = new Map();
+const badEscape = /%(?![0-9a-f]{2})/i;
+const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/**
+ * Reads `name=value` pairs. `text` has one character for each byte, as latin1 decodes them.
+ * @throws {StoreError} invalidForm for a bad escape or a raw semicolon.
+ */
+export function parseFields(text: string): Fields {
+  if (text === "") return noFields;
+  const pairs = text.split("&").filter((pair) => pair !== "");
+  // Go's url.ParseQuery tells of a semicolon anywhere rather than of a bad escape.
+  if (text.includes(";")) throw new StoreError("invalidForm", "invalid semicolon separator in query", 0);
+  const fields = new Map<string, string>();
+  for (const pair of pairs) {
+    const equals = pair.indexOf("=");
+    const name = decodeField(equals < 0 ? pair : pair.slice(0, equals));
+    const value = decodeField(equals < 0 ? "" : pair.slice(equals + 1));
+    if (!fields.has(name)) fields.set(name, value);
+  }
+  return fields;
+}
+
+/** True for a text with a percent sign that two hexadecimal digits do not follow. */
+export function hasBadEscape(text: string): boolean {
+  return badEscape.test(text);
+}
+
+/** Percent-decodes a text without bad escapes; bytes that are not UTF-8 become U+FFFD. */
+export function decodeEscapes(text: string): string {
+  // Most texts are plain.
+  if (!/[%\x80-\xff]/.test(text)) return text;
+  const bytes = Buffer.allocUnsafe(text.length);
+  let length = 0;
+  for (let at = 0; at < text.length; at++) {
+    const isEscape = text[at] === "%";
+    bytes[length] = isEscape ? Number.parseInt(text.slice(at + 1, at + 3), 16) : text.charCodeAt(at);
+    if (isEscape) at += 2;
+    length += 1;
+  }
+  return utf8.decode(bytes.subarray(0, length));
+}
+
+function decodeField(text: string): string {
+  if (!/[%+\x80-\xff]/.test(text)) return text;
+  const found = badEscape.exec(text);
+  if (found !== null) {
+    const shown = text.slice(found.index, found.index + 3);
+    throw new StoreError("invalidForm", `invalid URL escape "${utf8.decode(Buffer.from(shown, "latin1"))}"`, 0);
+  }
+  return decodeEscapes(text.replaceAll("+", " "));
+}
+
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const mediaType = new RegExp(`^(${token})(?:(/)(${token})?)?(.*)$`, "s");
+const parameter = new RegExp(`^\\s*;\\s*(${token})\\s*=\\s*(?:${token}|"(?:[^"\\\\\\r\\n]|\\\\.)*")`);
+
+/**
+ * Tells whether a body is a form. Any other media type is fine and its body is not read.
+ * @throws {StoreError} invalidForm for a content type that Go's mime.ParseMediaType does not read.
+ */
+export function isForm(contentType: string | undefined): boolean {
+  if (contentType === undefined || contentType === "") return false;
+  const semicolon = contentType.indexOf(";");
+  const base = (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
+  checkMediaType(base);
+  if (semicolon >= 0) checkParameters(contentType.slice(semicolon));
+  return base === "application/x-www-form-urlencoded";
+}
+
+function checkMediaType(base: string): void {
+  const [, type, slash, subtype, rest = ""] = mediaType.exec(base) ?? [];
+  if (type === undefined) throw badMediaType("no media type");
+  if (slash === undefined && rest !== "") throw badMediaType("expected slash after first token");
+  if (slash !== undefined && subtype === undefined) throw badMediaType("expected token after slash");
+  if (rest !== "") throw badMediaType("unexpected content after media subtype");
+}
+
+function checkParameters(text: string): void {
+  const names = new Set<string>();
+  let rest = text;
+  while (rest.trim() !== "" && rest.trim() !== ";") {
+    const [whole, name = ""] = parameter.exec(rest) ?? [];
+    if (whole === undefined) throw badMediaType("invalid media parameter");
+    if (names.has(name.toLowerCase())) throw badMediaType("duplicate parameter name");
+    names.add(name.toLowerCase());
+    rest = rest.slice(whole.length);
+  }
+}
+
+function badMediaType(what: string): StoreError {
+  return new StoreError("invalidForm", `mime: ${what}`, 0);
+}

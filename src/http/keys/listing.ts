@@ -1,0 +1,170 @@
+/**
+ * The answers to reads, which may list a million keys. What fits into one piece is sent whole, with its length; more
+ * goes out in chunks, each made when its client has taken the last one, and all of them of the moment at which the
+ * first was made. So a listing never keeps others waiting for more than a piece, and a slow reader costs one piece
+ * and what changes meanwhile, beside his share in what `kept-texts.ts` keeps.
+ *
+ * A client that is gone, takes nothing for too long, or takes so long that too much changed, ends its listing: the
+ * connection is cut, so that nobody takes a part for the whole.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
+import type { Clock } from "../../lib/clock.ts";
+import { FairQueue } from "../../lib/fair-queue.ts";
+import { Turns } from "../../lib/slices.ts";
+import { Clients } from "../client-shares.ts";
+import type { BegunListing } from "./answers.ts";
+import { readPieces } from "./json.ts";
+import { KeptTexts, type Pieces } from "./kept-texts.ts";
+import { beginSuccess, sendSuccess } from "./reply.ts";
+
+export interface OpenListingsOptions {
+  readonly clock: Clock;
+  /** Knows which client sent a request. */
+  readonly clients?: Clients;
+  /** How many may go out in pieces at a time; more wait for their turn. */
+  readonly maxOpen?: number;
+  /** Longest time in which a client takes a piece. */
+  readonly stallMs?: number;
+}
+
+interface Stream extends BegunListing {
+  readonly pieces: Pieces;
+  readonly first: IteratorResult<Buffer, Buffer>;
+}
+
+// In characters. Some 400 small keys, which take half a millisecond; larger ones cost more in sum, for want of cache.
+const pieceLength = 64 * 1024;
+// Each may hold the names of a large directory; that more of them at a time would be faster is not so.
+const presetMaxOpen = 16;
+const presetStallMs = 30_000;
+/** The same while others wait for their turn. */
+const crowdedMs = 1_000;
+
+export class OpenListings {
+  readonly #clock: Clock;
+  readonly #clients: Clients;
+  readonly #maxOpen: number;
+  readonly #stallMs: number;
+  readonly #kept = new KeptTexts();
+  readonly #turns = new Turns();
+  /** Those who go on when one that is open ends: clients take turns. */
+  readonly #waiting = new FairQueue<() => void>();
+  #openCount = 0;
+  /** How many have given up their places, and are about to leave. */
+  #leaving = 0;
+
+  constructor({
+    clock,
+    clients = new Clients(),
+    maxOpen = presetMaxOpen,
+    stallMs = presetStallMs,
+  }: OpenListingsOptions) {
+    this.#clock = clock;
+    this.#clients = clients;
+    this.#maxOpen = maxOpen;
+    this.#stallMs = stallMs;
+  }
+
+  /**
+   * Answers with what `begin` lists; it is called again if the listing had to wait.
+   * @throws what `begin` throws, before anything is answered.
+   */
+  async answer(reply: FastifyReply, begin: () => BegunListing): Promise<FastifyReply> {
+    const stream = this.#started(begin());
+    if (stream.first.done === true) return sendSuccess(reply, stream.headers, stream.first.value);
+    if (reply.request.method === "HEAD") return sendHead(reply, stream);
+    if (this.#openCount < this.#maxOpen) {
+      this.#openCount += 1;
+      return this.#send(reply, stream);
+    }
+    stream.pieces.end();
+    const client = this.#clients.ofRequest(reply.request.raw) ?? "";
+    await new Promise<void>((resolve) => this.#waiting.push([client], resolve));
+    return this.#sendLate(reply, begin);
+  }
+
+  /** Goes on in the place of another. */
+  #sendLate(reply: FastifyReply, begin: () => BegunListing): FastifyReply {
+    try {
+      const stream = this.#started(begin());
+      if (stream.first.done !== true) return this.#send(reply, stream);
+      this.#leave();
+      return sendSuccess(reply, stream.headers, stream.first.value);
+    } catch (error) {
+      this.#leave();
+      throw error;
+    }
+  }
+
+  #started(begun: BegunListing): Stream {
+    const pieces = this.#kept.piecesOf(begun, () => readPieces(begun.listing.steps(), pieceLength));
+    return { ...begun, pieces, first: pieces.next() };
+  }
+
+  #send(reply: FastifyReply, stream: Stream): FastifyReply {
+    void this.#pump(beginSuccess(reply, stream.headers), stream);
+    return reply;
+  }
+
+  async #pump(response: ServerResponse, { listing, pieces, first }: Stream): Promise<void> {
+    try {
+      let piece = first;
+      while (piece.done !== true) {
+        const isGoingOn = await this.#give(response, piece.value);
+        if (!isGoingOn || listing.isOvertaken) {
+          response.destroy();
+          return;
+        }
+        piece = pieces.next();
+      }
+      response.end(piece.value);
+    } finally {
+      pieces.end();
+      this.#leave();
+    }
+  }
+
+  /** Resolves when it is time for the next piece; with false when the client does not take this one. */
+  async #give(response: ServerResponse, piece: Buffer): Promise<boolean> {
+    if (response.destroyed) return false;
+    // A piece may be empty: then only time has passed.
+    if (piece.length > 0 && !response.write(piece) && !(await this.#isTaken(response))) return false;
+    await this.#turns.next();
+    return !response.destroyed;
+  }
+
+  async #isTaken(response: ServerResponse): Promise<boolean> {
+    const over = new AbortController();
+    // Without a reason an error would be made each time.
+    const end = () => over.abort("over");
+    response.once("drain", end).once("close", end);
+    for (let waitedMs = 0; waitedMs < this.#stallMs && !over.signal.aborted; ) {
+      const stepMs = Math.min(crowdedMs, this.#stallMs - waitedMs);
+      await this.#clock.sleep(stepMs, over.signal);
+      waitedMs += stepMs;
+      // One gives its place up for each that waits.
+      if (this.#waiting.length > this.#leaving) {
+        this.#leaving += 1;
+        break;
+      }
+    }
+    response.off("drain", end).off("close", end);
+    return over.signal.aborted;
+  }
+
+  #leave(): void {
+    this.#leaving = Math.max(this.#leaving - 1, 0);
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#openCount -= 1;
+    else next();
+  }
+}
+
+/** The head that a GET would get. Its length is not known without all of the listing, and so is left out. */
+function sendHead(reply: FastifyReply, { pieces, headers }: Stream): FastifyReply {
+  pieces.end();
+  beginSuccess(reply, headers).end();
+  return reply;
+}

@@ -1,0 +1,119 @@
+/**
+ * `/v2/members`, from which clients learn where to ask. Pure. The store is a cluster of one and stays so: it tells of
+ * itself, and refuses every change of members as the reference does what it cannot do, after the same checks of form.
+ */
+
+import { isJsonObject } from "../../model/json.ts";
+import { textJson } from "./json.ts";
+
+/** In the order in which clients get the fields. */
+export interface Member {
+  readonly id: string;
+  readonly name: string;
+  /** Where other members would reach it: nowhere. */
+  readonly peerURLs: readonly string[];
+  readonly clientURLs: readonly string[];
+}
+
+export const membersMethods = ["GET", "POST", "DELETE", "PUT"] as const;
+
+export interface MembersRequest {
+  readonly method: (typeof membersMethods)[number];
+  /** Behind `/v2/members` and a slash. */
+  readonly rest: string;
+  readonly contentType: string | undefined;
+  readonly body: string;
+}
+
+/** `notAllowed`: the method needs an id in the path. */
+export type MembersAnswer =
+  | { readonly kind: "json"; readonly status: number; readonly body: string }
+  | { readonly kind: "notAllowed" };
+
+/** Answers as the reference with one member (etcd v3.4.23 v2http/client.go, membersHandler). */
+export function answerMembers(member: Member, request: MembersRequest): MembersAnswer {
+  switch (request.method) {
+    case "GET":
+      return tell(member, request.rest);
+    case "POST":
+      return problemOf(request) ?? cannot;
+    case "PUT":
+      return problemOfId(request.rest) ?? problemOf(request) ?? problemOfOther(member, request.rest) ?? cannot;
+    case "DELETE":
+      return problemOfId(request.rest) ?? problemOfOther(member, request.rest) ?? cannot;
+  }
+}
+
+// The only member cannot go, and none can come: the log is a file of this process. Nor is it reached by peers, so that a
+// 204 for their URLs, as the reference has it, would tell of a change that was not made.
+const cannot = problem(500, "Internal Server Error");
+
+function tell(member: Member, rest: string): MembersAnswer {
+  if (rest === "") return { kind: "json", status: 200, body: `${JSON.stringify({ members: [member] })}\n` };
+  if (rest === "leader") return { kind: "json", status: 200, body: `${JSON.stringify(member)}\n` };
+  return problem(404, "Not found");
+}
+
+function problemOfId(rest: string): MembersAnswer | undefined {
+  if (rest === "") return { kind: "notAllowed" };
+  return memberId(rest) === undefined ? problem(404, `No such member: ${rest}`) : undefined;
+}
+
+function problemOfOther({ id }: Member, rest: string): MembersAnswer | undefined {
+  const other = memberId(rest);
+  return other === id ? undefined : problem(404, `No such member: ${other}`);
+}
+
+/** An id as the store writes it; undefined for what is none. */
+function memberId(text: string): string | undefined {
+  if (!/^[0-9a-f]+$/i.test(text)) return undefined;
+  const id = BigInt(`0x${text}`);
+  return id < 2n ** 64n ? id.toString(16) : undefined;
+}
+
+function problemOf({ contentType = "", body }: MembersRequest): MembersAnswer | undefined {
+  const semicolon = contentType.indexOf(";");
+  const type = semicolon < 0 ? contentType : contentType.slice(0, semicolon).toLowerCase().trim();
+  if (type !== "application/json") return problem(415, `Bad Content-Type ${type}, accept application/json`);
+  const urls = peerUrlsIn(body);
+  if (urls === undefined) return problem(400, 'body is not JSON of the form {"peerURLs":["http://host:port"]}');
+  if (urls.length === 0) return problem(400, "no valid URLs given");
+  const wrong = urls.map((url) => problemOfUrl(url.trim())).find((found) => found !== undefined);
+  return wrong === undefined ? undefined : problem(400, wrong);
+}
+
+/** Undefined when a body has another shape; what is missing or null is an empty list. */
+function peerUrlsIn(body: string): readonly string[] | undefined {
+  const parsed = parseJson(body);
+  if (parsed === null) return [];
+  if (!isJsonObject(parsed)) return undefined;
+  const urls: unknown = parsed.peerURLs ?? [];
+  if (!Array.isArray(urls)) return undefined;
+  const texts = urls.filter((url) => typeof url === "string");
+  return texts.length === urls.length ? texts : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value;
+  } catch {
+    // The parser's message quotes the body.
+    return undefined;
+  }
+}
+
+const knownSchemes = /^(?:http|https|unix|unixs)$/i;
+
+function problemOfUrl(url: string): string | undefined {
+  const [, scheme = "", authority = "", path = ""] = /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)([^?#]*)/i.exec(url) ?? [];
+  if (!knownSchemes.test(scheme)) return `URL scheme must be http, https, unix, or unixs: ${url}`;
+  const host = authority.slice(authority.lastIndexOf("@") + 1);
+  if (!/^(?:\[[^[\]]*\]|[^:[\]]*):[^:[\]]*$/.test(host))
+    return `URL address does not have the form "host:port": ${url}`;
+  return path === "" ? undefined : `URL must not contain a path: ${url}`;
+}
+
+function problem(status: number, message: string): MembersAnswer {
+  return { kind: "json", status, body: `{"message":${textJson(message)}}` };
+}

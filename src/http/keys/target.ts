@@ -1,0 +1,65 @@
+/**
+ * The target of a request as it was sent. URL libraries fold `..`, `%2e` and `//` before anyone sees them, while the
+ * protocol redirects them, so this reads the raw text.
+ */
+
+import { type StorePath, storePath } from "../../store/node.ts";
+import { decodeEscapes, hasBadEscape } from "./form.ts";
+
+export type Target =
+  /** `path` is decoded and clean. */
+  | { readonly kind: "path"; readonly path: string; readonly query: string }
+  | { readonly kind: "redirect"; readonly location: string }
+  | { readonly kind: "malformed" };
+
+export const keysPrefix = "/v2/keys";
+
+/** Reads a target in origin or absolute form. Bytes above ASCII must be escaped. */
+export function parseTarget(raw: string): Target {
+  const target = raw.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, "");
+  const mark = target.indexOf("?");
+  const rawPath = mark < 0 ? target : target.slice(0, mark);
+  if (!/^[\x21-\x7e]*$/.test(target) || hasBadEscape(rawPath)) return { kind: "malformed" };
+  const path = decodeEscapes(rawPath);
+  const clean = cleanPath(path);
+  const query = mark < 0 ? "" : target.slice(mark + 1);
+  if (clean === path) return { kind: "path", path, query };
+  return { kind: "redirect", location: encodePath(clean) + (query === "" ? "" : `?${query}`) };
+}
+
+/** The key that a path names; undefined when it is not one of `/v2/keys`. */
+export function keyOf(path: string): StorePath | undefined {
+  if (path !== keysPrefix && !path.startsWith(`${keysPrefix}/`)) return undefined;
+  const key = path.slice(keysPrefix.length);
+  return storePath(key.replace(/\/$/, "") || "/");
+}
+
+/**
+ * Where Fastify's router is to look for a raw target: give it to `fastify({ rewriteUrl })` of the listener. The router
+ * refuses escapes that are not UTF-8 and knows no redirects; `keysRoutes` reads the original target.
+ */
+export function keysRewriteUrl({ url = "/" }: { readonly url?: string | undefined }): string {
+  const target = parseTarget(url);
+  if (target.kind !== "path" || keyOf(target.path) !== undefined) return keysPrefix;
+  return url;
+}
+
+// As Go's net/http cleans a path (cleanPath of ServeMux): dots and doubled slashes go, one trailing slash stays.
+function cleanPath(path: string): string {
+  const segments: string[] = [];
+  for (const segment of path.split("/")) {
+    if (segment === "..") segments.pop();
+    else if (segment !== "" && segment !== ".") segments.push(segment);
+  }
+  const clean = `/${segments.join("/")}`;
+  return path.endsWith("/") && clean !== "/" ? `${clean}/` : clean;
+}
+
+// As Go's net/url escapes a path; encodeURIComponent keeps and escapes other marks.
+function encodePath(path: string): string {
+  return encodeURIComponent(path)
+    .replaceAll(/[!*'()]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll(/%(?:24|26|2B|2C|2F|3A|3B|3D|40)/g, (found) =>
+      String.fromCharCode(Number.parseInt(found.slice(1), 16)),
+    );
+}

@@ -1,0 +1,103 @@
+/**
+ * The answers that wait: long polls and streams. Headers go out when the watch is registered, events when they happen.
+ * A client that reads too slowly pauses its watch, and is disconnected when the history has moved on, or when what is
+ * kept for clients that do not read leaves no room for its event: it comes again with `waitIndex`. On shutdown every
+ * waiting answer ends properly, without an event, and its client asks again.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { FastifyReply } from "fastify";
+import type { StoreEvent } from "../../store/node.ts";
+import type { Store } from "../../store/store.ts";
+import type { WatchHandle, WatchOptions } from "../../store/watch-hub.ts";
+import { isLarge, LargeBodies } from "../large-bodies.ts";
+import type { UnsentAnswers } from "../unsent-answers.ts";
+import { successHeaders } from "./answers.ts";
+import { watchedEventBody } from "./json.ts";
+import { beginSuccess } from "./reply.ts";
+
+export class OpenWatches {
+  readonly #store: Store;
+  readonly #unsent: UnsentAnswers;
+  readonly #large: LargeBodies;
+  readonly #open = new Map<ServerResponse, WatchHandle>();
+  #isEnding = false;
+
+  constructor(store: Store, unsent: UnsentAnswers) {
+    this.#store = store;
+    this.#unsent = unsent;
+    this.#large = new LargeBodies(unsent.shares);
+  }
+
+  /**
+   * Answers with the events of a watch.
+   * @throws {StoreError} historyCleared, before anything is answered.
+   */
+  answer(reply: FastifyReply, options: WatchOptions): void {
+    const response = reply.raw;
+    const handle = this.#store.watch(options, {
+      event: (event) => this.#send(response, event, options.stream === true),
+      closed: (end) => {
+        if (end === "overtaken") response.destroy();
+        else response.end();
+      },
+    });
+    beginSuccess(reply, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
+    response.on("drain", () => {
+      this.#unsent.settled(response);
+      // Silent for as long as nothing happens, from now on again.
+      response.socket?.setTimeout(0);
+      handle.resume();
+    });
+    response.on("close", () => this.#forget(response));
+    this.#open.set(response, handle);
+    if (this.#isEnding) this.#end(response);
+    else handle.resume();
+  }
+
+  /** @returns false for a client that is to read first. */
+  #send(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
+    const body = watchedEventBody(event);
+    if (isLarge(body)) return this.#sendLarge(response, event, isStream);
+    if (!isStream) {
+      response.end(body);
+      return true;
+    }
+    const isTaken = response.write(body);
+    if (!isTaken) this.#unsent.follow(response);
+    return isTaken;
+  }
+
+  /** A large event has one copy for all its watchers. */
+  #sendLarge(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
+    const held = this.#large.hold(event, watchedEventBody(event), () => this.#unsent.holderOf(response));
+    if (held === undefined) {
+      response.destroy();
+      return false;
+    }
+    response.once("close", held.release);
+    const isTaken = response.write(held.bytes, () => {
+      held.release();
+      response.off("close", held.release);
+    });
+    if (!isTaken) this.#unsent.watchStall(response);
+    if (!isStream) response.end();
+    return isTaken;
+  }
+
+  /** Ends every answer; new ones end at once. */
+  endAll(): void {
+    this.#isEnding = true;
+    for (const response of [...this.#open.keys()]) this.#end(response);
+  }
+
+  #end(response: ServerResponse): void {
+    this.#forget(response);
+    response.end();
+  }
+
+  #forget(response: ServerResponse): void {
+    this.#open.get(response)?.close();
+    this.#open.delete(response);
+  }
+}

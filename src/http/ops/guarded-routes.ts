@@ -1,0 +1,20 @@
+/** Routes of the operations listener that show machines and their configs: all of them behind one door. */
+
+import type { FastifyPluginAsync } from "fastify";
+import type { OpsDoor } from "./door.ts";
+import { type HistoryRoutesOptions, historyRoutes } from "./history-routes.ts";
+import type { Previews } from "./preview.ts";
+import { previewRoutes } from "./preview-routes.ts";
+
+export interface GuardedRoutesOptions {
+  readonly door: Pick<OpsDoor, "guard">;
+  readonly previews: Pick<Previews, "of">;
+  readonly history: HistoryRoutesOptions;
+}
+
+export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (app, { door, previews, history }) => {
+  // Before any route: those that are there already would stay open.
+  door.guard(app);
+  await app.register(previewRoutes, { previews });
+  await app.register(historyRoutes, history);
+};

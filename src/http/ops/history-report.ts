@@ -1,0 +1,191 @@
+/** The history as it is answered: lines for a person, JSON for programs. Whatever a machine said is quoted in both. */
+
+import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../../history/boots.ts";
+import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
+import { toRfc3339 } from "../../lib/clock.ts";
+import type { Labels } from "../../model/labels.ts";
+import { refusalOf } from "../refusal-numbers.ts";
+
+/** Everything about some machines; boots with the latest first. */
+export function machinesJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
+  return {
+    machines: machines.map((machine) => ({
+      ...machineJson(machine),
+      unclaimed: machine.unclaimed.map(({ address, count }) => ({ address, requests: count })),
+      boots: latestFirst(machine, stageOf).map((boot) => ({
+        ...bootJson(boot),
+        requests: boot.requests.map((request) => requestJson(request, stageOf(request, boot.group))),
+      })),
+    })),
+  };
+}
+
+/** Each machine with its latest boot alone. */
+export function listJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
+  return {
+    machines: machines.map((machine) => ({
+      ...machineJson(machine),
+      lastBoot: latestFirst(machine, stageOf).slice(0, 1).map(bootJson)[0],
+    })),
+  };
+}
+
+/** As `machinesJson`, in lines. */
+export function machinesText(machines: readonly MachineHistory[], stageOf: StageOf): string {
+  return machines.map((machine) => machineText(machine, stageOf)).join("\n");
+}
+
+/** As `listJson`: a line each. */
+export function listText(machines: readonly MachineHistory[], stageOf: StageOf): string {
+  if (machines.length === 0) return "no machine has asked for anything yet\n";
+  const lines = machines.map((machine) => {
+    const [boot] = latestFirst(machine, stageOf);
+    const story = boot === undefined ? "" : `  ${boot.line}  (${endText(boot.end)})`;
+    return `${toRfc3339(machine.lastSeenAtMs)}  ${nameText(machine)}${groupText(boot)}${story}\n`;
+  });
+  return lines.join("");
+}
+
+/** Undefined when there is nothing to tell. */
+export function unrecordedJson(unrecorded: UnrecordedRequests | undefined): object | undefined {
+  if (unrecorded === undefined) return undefined;
+  const { count, firstAtMs, lastAtMs } = unrecorded;
+  return { requests: count, firstAt: toRfc3339(firstAtMs), lastAt: toRfc3339(lastAtMs) };
+}
+
+/** A line, or nothing. */
+export function unrecordedText(unrecorded: UnrecordedRequests | undefined): string {
+  if (unrecorded === undefined) return "";
+  const { count, firstAtMs, lastAtMs } = unrecorded;
+  const times = `from ${toRfc3339(firstAtMs)} to ${toRfc3339(lastAtMs)}`;
+  return `${count} requests ${times} came faster than they could be recorded: not shown\n\n`;
+}
+
+function machineJson({ labels, addresses, lastSeenAtMs }: MachineHistory): object {
+  return { labels: Object.fromEntries(labels), addresses, lastSeenAt: toRfc3339(lastSeenAtMs) };
+}
+
+function bootJson({ requests, group, line, end }: PastBoot): object {
+  const { startedAtMs, endedAtMs } = spanOf(requests);
+  return { startedAt: toRfc3339(startedAtMs), endedAt: toRfc3339(endedAtMs), group, line, end: endJson(end) };
+}
+
+function endJson(end: BootEnd): object {
+  if (end.kind !== "refused") return end;
+  const { refusal, ...told } = end;
+  return { ...told, reason: refusalOf(refusal) };
+}
+
+function requestJson(request: PastRequest, stage: string): object {
+  const { endpoint, path, isHead, status, group, sentBytes, ofBytes, isCut, times, durationMs, address } = request;
+  return {
+    at: toRfc3339(request.startedAtMs),
+    method: isHead ? "HEAD" : "GET",
+    endpoint,
+    path,
+    stage,
+    labels: Object.fromEntries(request.labels),
+    group,
+    status,
+    reason: refusalOf(request.refusal),
+    bytes: sentBytes,
+    ofBytes,
+    isCut,
+    milliseconds: tenths(durationMs),
+    times,
+    lastAt: toRfc3339(request.lastStartedAtMs),
+    address,
+    isByAddress: request.isByAddress,
+  };
+}
+
+function machineText(machine: MachineHistory, stageOf: StageOf): string {
+  const notes = machine.unclaimed.map(
+    ({ address, count }) =>
+      `${count} of the requests from ${address} name no machine, and may be another one's that was there: not shown\n`,
+  );
+  const boots = latestFirst(machine, stageOf).map((boot) => `\n${bootText(boot, stageOf)}`);
+  return [`${nameText(machine)}\n`, ...notes, ...boots].join("");
+}
+
+function bootText(boot: PastBoot, stageOf: StageOf): string {
+  const { startedAtMs, endedAtMs } = spanOf(boot.requests);
+  const head = `boot of ${toRfc3339(startedAtMs)}, ${seconds(endedAtMs - startedAtMs)}${groupText(boot)}`;
+  const requests = boot.requests.map((request) => {
+    const stage = `${request.isHead ? "HEAD " : ""}${stageOf(request, boot.group)}`;
+    const times =
+      request.times > 1
+        ? `${request.times} times within ${seconds(request.lastStartedAtMs - request.startedAtMs)}`
+        : "";
+    return [
+      `+${seconds(request.startedAtMs - startedAtMs)}`.padStart(12),
+      stage.padEnd(12),
+      statusText(request),
+      request.isCut ? `cut, ${bytesText(request)}` : bytesText(request),
+      `${tenths(request.durationMs)} ms`,
+      times,
+      request.isByAddress ? "by address" : "",
+    ]
+      .filter((part) => part !== "")
+      .join("  ");
+  });
+  return [head, `  ${boot.line}`, `  ${endText(boot.end)}`, ...requests, ""].join("\n");
+}
+
+function endText(end: BootEnd): string {
+  switch (end.kind) {
+    case "answered":
+      return `last: ${end.stage}, answered in full`;
+    case "refused":
+      return `stopped at ${end.stage}: ${statusText(end)}`;
+    case "cut":
+      return `stopped in ${end.stage}: ${bytesText(end)} sent, then the client was gone`;
+  }
+}
+
+function statusText({ status, refusal }: Pick<PastRequest, "status" | "refusal">): string {
+  const reason = refusalOf(refusal);
+  return reason === undefined ? String(status) : `${status} ${reason}`;
+}
+
+function bytesText({ sentBytes, ofBytes }: Pick<PastRequest, "sentBytes" | "ofBytes">): string {
+  return ofBytes === undefined || ofBytes === sentBytes ? `${sentBytes} bytes` : `${sentBytes} of ${ofBytes} bytes`;
+}
+
+function nameText({ labels, addresses }: MachineHistory): string {
+  const at = addresses.length === 0 ? "" : `at ${addresses.join(" and ")}`;
+  return labels.size === 0 ? `a machine ${at} that has not named itself` : `${labelsText(labels)} ${at}`;
+}
+
+function labelsText(labels: Labels): string {
+  return [...labels].map(([name, value]) => `${name}=${quoted(value)}`).join(" ");
+}
+
+function groupText(boot: PastBoot | undefined): string {
+  return boot?.group === undefined ? "" : `, group ${boot.group}`;
+}
+
+/** A machine may say anything: also what would move a terminal's cursor, or turn the direction of its text. */
+function quoted(value: string): string {
+  if (/^[\x21-\x7e]+$/.test(value) && !/["\\]/.test(value)) return value;
+  return JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, (letter) => {
+    return `\\u{${letter.codePointAt(0)?.toString(16)}}`;
+  });
+}
+
+function latestFirst({ requests }: MachineHistory, stageOf: StageOf): readonly PastBoot[] {
+  return bootsOf(requests, stageOf).toReversed();
+}
+
+function spanOf(requests: readonly PastRequest[]): { readonly startedAtMs: number; readonly endedAtMs: number } {
+  const ends = requests.map(({ lastStartedAtMs, durationMs }) => lastStartedAtMs + durationMs);
+  return { startedAtMs: requests[0]?.startedAtMs ?? 0, endedAtMs: Math.max(...ends) };
+}
+
+function seconds(durationMs: number): string {
+  return `${(durationMs / 1000).toFixed(3)} s`;
+}
+
+function tenths(durationMs: number): number {
+  return Math.round(durationMs * 10) / 10;
+}

@@ -1,0 +1,89 @@
+/**
+ * `/history`: what machines asked for lately, and where each boot stopped. Without a query the machines that were seen
+ * last; with `mac`, `uuid`, `hostname`, `serial` or `address` all that is remembered of the machines that have them. Text
+ * for people; JSON for who accepts `application/json`.
+ */
+
+import type { FastifyPluginAsync } from "fastify";
+import type { History } from "../../history/history.ts";
+import type { HistoryView, MachineHistory } from "../../history/history-view.ts";
+import { labelsFromQuery, sentLabels } from "../../model/labels.ts";
+import { jsonText, plainText } from "../../render/rendered.ts";
+import { RequestError } from "../errors.ts";
+import { rawQueryOf } from "../server.ts";
+import { prefersJson } from "./accept.ts";
+import { listJson, listText, machinesJson, machinesText, unrecordedJson, unrecordedText } from "./history-report.ts";
+import { type BootFilesOf, stagesBy } from "./history-stages.ts";
+
+export interface HistoryRoutesOptions {
+  readonly history: Pick<History, "current">;
+  readonly bootFilesOf: BootFilesOf;
+}
+
+/** As many machines as a person reads through. */
+const maxMachines = 50;
+
+const askedLabels: ReadonlySet<string> = new Set(["mac", "uuid", "hostname", "serial"]);
+
+export const historyRoutes: FastifyPluginAsync<HistoryRoutesOptions> = async (app, { history, bootFilesOf }) => {
+  app.route({
+    method: ["GET", "HEAD"],
+    url: "/history",
+    handler: async (request, reply) => {
+      const rawQuery = rawQueryOf(request);
+      const view = await history.current();
+      const report = rawQuery === "" ? listReport : machinesReport;
+      const machines = rawQuery === "" ? view.recent(maxMachines) : find(view, rawQuery);
+      const stageOf = stagesBy(bootFilesOf);
+      const isJson = prefersJson(request.headers.accept);
+      const body = isJson ? jsonBody(report, view, [machines, stageOf]) : textBody(report, view, [machines, stageOf]);
+      return (
+        reply
+          .headers({
+            "content-type": isJson ? jsonText : plainText,
+            "cache-control": "no-store",
+            vary: "accept",
+            "x-content-type-options": "nosniff",
+          })
+          // A Buffer, because Fastify completes the content type of JSON text.
+          .send(Buffer.from(body))
+      );
+    },
+  });
+};
+
+type Shown = Parameters<typeof listText>;
+
+interface Report {
+  readonly json: (...shown: Shown) => object;
+  readonly text: (...shown: Shown) => string;
+}
+
+const listReport: Report = { json: listJson, text: listText };
+const machinesReport: Report = { json: machinesJson, text: machinesText };
+
+function jsonBody({ json }: Report, { unrecorded }: HistoryView, shown: Shown): string {
+  return `${JSON.stringify({ unrecorded: unrecordedJson(unrecorded), ...json(...shown) })}\n`;
+}
+
+function textBody({ text }: Report, { unrecorded }: HistoryView, shown: Shown): string {
+  return `${unrecordedText(unrecorded)}${text(...shown)}`;
+}
+
+/**
+ * The machines that a query asks for, in any form of its labels that a machine may send.
+ * @throws {RequestError} when it asks for something else, or for what is not remembered.
+ */
+function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
+  const asked = sentLabels(labelsFromQuery(rawQuery));
+  const address = asked.get("address");
+  const labels = new Map([...asked].filter(([name]) => askedLabels.has(name)));
+  const names = labels.size + (address === undefined ? 0 : 1);
+  // What is no MAC address is no label.
+  const isMacLost = /(?:^|&)mac=/i.test(rawQuery) && !labels.has("mac");
+  if (names === 0 || names < asked.size || isMacLost) throw new RequestError("historyQuestion");
+  const found = address === undefined || labels.size > 0 ? view.find(labels, maxMachines) : view.at(address);
+  const there = address === undefined ? found : found.filter(({ addresses }) => addresses.includes(address));
+  if (there.length === 0) throw new RequestError("notRemembered");
+  return there;
+}

@@ -1,0 +1,164 @@
+/**
+ * What a machine with given labels would get, and why: selection explained, and every config rendered, by the very code
+ * that answers machines and of one state of the store. Nothing of it is kept, counted or logged.
+ *
+ * Texts of Secrets are never shown, nor what is rendered of them: only the status and the length. Whatever takes long is
+ * done in slices, so that machines do not wait.
+ */
+
+import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
+import { BootError } from "../../boot/boot-error.ts";
+import type { BootIndex, BootView } from "../../boot/boot-index.ts";
+import { type Contenders, findContenders } from "../../boot/contenders.ts";
+import { type Explanation, explain } from "../../boot/explain.ts";
+import { keptOf } from "../../boot/kept-configs.ts";
+import type { BootGroup } from "../../boot/known-documents.ts";
+import { Moment } from "../../boot/moment.ts";
+import { type Warning, warningsOf } from "../../boot/warnings.ts";
+import { Turns } from "../../lib/slices.ts";
+import { type Labels, labelsFromQuery, sentLabels } from "../../model/labels.ts";
+import { isGenericPart, isOfSecret, partAt, partsOf } from "../../model/profile.ts";
+import type { Rendered } from "../../render/rendered.ts";
+import { answerError } from "../errors.ts";
+
+export interface PreviewsOptions {
+  readonly index: BootIndex;
+  /** Makes what answers machines, over a view of the index. @throws {BootError} before machines are listened for. */
+  readonly configsOver: (view: BootView) => Pick<BootConfigs, "answer">;
+}
+
+/** What a machine is answered at one path. */
+export interface Rendering {
+  readonly path: string;
+  readonly status: number;
+  readonly contentType: string;
+  /** Of the whole body. */
+  readonly bytes: number;
+  /** The first 64 KiB of it; absent where it is made of a Secret. */
+  readonly body?: string;
+  readonly isCut: boolean;
+  readonly isSecret: boolean;
+  /** What the log would say of a 500: own words, which quote nothing. */
+  readonly problem?: string;
+}
+
+export interface Preview extends Explanation {
+  /** As davit reads them. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly warnings: readonly Warning[];
+  readonly renderings: readonly Rendering[];
+}
+
+/** Groups told of each kind. */
+const toldGroups = 10;
+/** A config that a person reads is shorter; there are six of them, and one for each generic part. */
+const maxShownLength = 64 * 1024;
+
+/** GRUB's locations are spelt otherwise for other clients. */
+const userAgents: Readonly<Partial<Record<ConfigName, string>>> = { grub: "GRUB preview" };
+
+export class Previews {
+  readonly #options: PreviewsOptions;
+  /** Of all previews together: machines wait for one slice of one of them. */
+  readonly #turns = new Turns();
+
+  constructor(options: PreviewsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Previews a machine that sends this query, without the `?`.
+   * @throws {LabelError} for more labels than a machine may send.
+   */
+  async of(rawQuery: string): Promise<Preview> {
+    const labels = labelsFromQuery(rawQuery);
+    const moment = new Moment(this.#options.index, labels);
+    const contenders = await this.#contenders(moment, labels);
+    const renderings: Rendering[] = [];
+    for (const name of configsOf(moment)) {
+      await this.#turns.next();
+      renderings.push(await this.#render(name, moment, { labels, rawQuery }));
+    }
+    const { chosen, profile } = moment;
+    const warnings = warningsOf({
+      labels,
+      selectorLabels: contenders.selectorLabels,
+      chosen,
+      profile,
+      usesRequest: pathsUsingRequest(moment, renderings),
+    });
+    return {
+      labels: Object.fromEntries(sentLabels(labels)),
+      ...explain(moment, labels, contenders),
+      warnings,
+      renderings,
+    };
+  }
+
+  async #contenders(moment: Moment, labels: Labels): Promise<Contenders<BootGroup>> {
+    // Before the first list is whole, nothing that could be said of Groups would hold.
+    const groups = moment.refusal?.reason === "notReady" ? [] : moment.groups;
+    const work = findContenders({ groups, labels, limit: toldGroups });
+    for (;;) {
+      const slice = work.next();
+      if (slice.done === true) return slice.value;
+      await this.#turns.next();
+    }
+  }
+
+  async #render(
+    name: ConfigName,
+    moment: Moment,
+    asked: { readonly labels: Labels; readonly rawQuery: string },
+  ): Promise<Rendering> {
+    const path = `/${name}`;
+    try {
+      const configs = this.#options.configsOver(moment);
+      const { rendered } = await configs.answer(name, { ...asked, userAgent: userAgents[name] ?? "" });
+      return answered(path, rendered, showsSecret(name, moment));
+    } catch (error) {
+      // Anything else is a bug, and told as one.
+      if (!(error instanceof BootError)) throw error;
+      return refused(path, error);
+    }
+  }
+}
+
+function answered(path: string, { body, contentType }: Rendered, isSecret: boolean): Rendering {
+  const isCut = !isSecret && body.length > maxShownLength;
+  const bytes = Buffer.byteLength(body);
+  return { path, status: 200, contentType, bytes, ...(!isSecret && { body: startOf(body) }), isCut, isSecret };
+}
+
+function refused(path: string, error: BootError): Rendering {
+  const { status, headers, body, report = {} } = answerError(error, path);
+  const problem = "problem" in report && typeof report.problem === "string" ? report.problem : undefined;
+  const contentType = headers["content-type"] ?? "";
+  const shown = { bytes: Buffer.byteLength(body), body, isCut: false, isSecret: false };
+  return { path, status, contentType, ...shown, ...(problem !== undefined && { problem }) };
+}
+
+function startOf(body: string): string {
+  return body.length > maxShownLength ? body.slice(0, maxShownLength).toWellFormed() : body;
+}
+
+function showsSecret(name: ConfigName, { profile }: Moment): boolean {
+  const part = partAt(name);
+  return part !== undefined && isOfSecret(profile?.content.templates[part]);
+}
+
+/** The six of every machine, and the parts that the Profile of this one names. */
+function configsOf({ profile }: Moment): readonly ConfigName[] {
+  const parts = profile === undefined ? [] : partsOf(profile.content.templates).filter(isGenericPart);
+  return [...configNames, ...parts];
+}
+
+/** What is the same for every request is kept in the moment's own Group; what is not, looked at the request. */
+function pathsUsingRequest(moment: Moment, renderings: readonly Rendering[]): readonly string[] {
+  const used = configsOf(moment).filter((name) => {
+    const part = partAt(name);
+    const isServed = renderings.some(({ path, status }) => path === `/${name}` && status === 200);
+    return isServed && part !== undefined && moment.chosen !== undefined && keptOf(moment.chosen, part) === undefined;
+  });
+  return used.map((name) => `/${name}`);
+}

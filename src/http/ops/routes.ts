@@ -1,0 +1,56 @@
+/** `/livez /readyz /version /metrics`: what a supervisor and an operator ask. On a listener of its own. */
+
+import type { FastifyPluginAsync } from "fastify";
+import type { Metrics } from "../../lib/metrics.ts";
+import { notReadyStatus } from "../errors.ts";
+
+/** One thing that must hold before machines are answered. */
+export interface ReadyCheck {
+  /** Lower case, one word or hyphenated. */
+  readonly name: string;
+  /** Why not, in a few words; undefined when it holds. */
+  check(): string | undefined;
+}
+
+export interface OpsRoutesOptions {
+  readonly version: string;
+  readonly checks: readonly ReadyCheck[];
+  /** What a person should look at although machines are answered: a line each, shown by `/readyz?verbose`. */
+  readonly attention?: () => readonly string[];
+  readonly metrics: Pick<Metrics, "contentType" | "text">;
+}
+
+const plainText = "text/plain; charset=utf-8";
+
+export const opsRoutes: FastifyPluginAsync<OpsRoutesOptions> = async (app, { version, checks, attention, metrics }) => {
+  const method = ["GET", "HEAD"];
+  // Alive is: this line runs. A process that cannot go on ends itself.
+  app.route({ method, url: "/livez", handler: (_request, reply) => reply.type(plainText).send("ok\n") });
+  app.route({
+    method,
+    url: "/readyz",
+    handler: (request, reply) => {
+      const failures = checks.map(({ name, check }) => ({ name, failure: check() }));
+      const isReady = failures.every(({ failure }) => failure === undefined);
+      const lines = failures.map(({ name, failure }) =>
+        failure === undefined ? `[+] ${name} ok` : `[-] ${name}: ${failure}`,
+      );
+      const isVerbose = /(^|&)verbose(=|&|$)/.test(request.raw.url?.split("?")[1] ?? "");
+      if (!isReady) reply.code(notReadyStatus);
+      const details = isVerbose || !isReady ? lines : [];
+      const notes = isVerbose ? (attention?.() ?? []).map((line) => `[!] ${line}`) : [];
+      const verdict = isReady ? "ok" : "not ready";
+      return reply.type(plainText).send(`${[...details, ...notes, verdict].join("\n")}\n`);
+    },
+  });
+  app.route({
+    method,
+    url: "/version",
+    handler: (_request, reply) => reply.type("application/json").send(Buffer.from(`${JSON.stringify({ version })}\n`)),
+  });
+  app.route({
+    method,
+    url: "/metrics",
+    handler: async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
+  });
+};

@@ -1,0 +1,238 @@
+/**
+ * The door of the store listener: TLS, client certificates, bearer tokens of a file or of a cluster's ServiceAccounts,
+ * each if it is configured. It is asked before anything else looks at a request. Its files may change at any time: new
+ * connections get the new certificate, the next request meets the new tokens, and what is broken replaces nothing.
+ *
+ * It never says which part of the credentials was wrong, and compares in constant time.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { WatchedFiles } from "../../lib/watched-files.ts";
+import { StoreError } from "../../store/refusal.ts";
+import type { Store } from "../../store/store.ts";
+import { AllowedHosts } from "../allowed-hosts.ts";
+import { holdsToken, readTokenDigests, type TokenDigest, tokenOf } from "../bearer-tokens.ts";
+import { sendUnauthorized } from "../keys/reply.ts";
+import { isForHost, namesOf, readTlsMaterial, ServerTls, type TlsMaterial } from "../server-tls.ts";
+import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
+
+export interface StoreDoorOptions {
+  readonly certFile?: string | undefined;
+  readonly keyFile?: string | undefined;
+  readonly clientCaFile?: string | undefined;
+  readonly tokenFile?: string | undefined;
+  /** The name or address by which clients are told to come; undefined when nobody said it. */
+  readonly host?: string | undefined;
+  /** Further names by which clients may come where no credentials are asked for. */
+  readonly allowedHosts?: readonly string[];
+  /** Judges tokens of a cluster's ServiceAccounts: some are as good as those of the file, others are to read by. */
+  readonly serviceAccounts?: Pick<ServiceAccountTokens, "known" | "accessOf"> | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "storeUnauthorized">;
+}
+
+// What supervisors ask without credentials; neither tells anything of the keys.
+const openPaths = new Set(["/health", "/version"]);
+const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
+
+const expiryCheckMs = 1_000;
+
+/** What becomes of a request: it goes on, nobody knows who sent it, or who sent it may not do this. */
+type Verdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
+
+export class StoreDoor {
+  readonly #options: StoreDoorOptions;
+  readonly #hosts: AllowedHosts;
+  /** What is being answered, by the token that let it in: a watch may go on for days. */
+  readonly #open = new Map<string, Set<ServerResponse>>();
+  readonly #stopping = new AbortController();
+  #tls: ServerTls | undefined;
+  #tokens: readonly TokenDigest[] | undefined;
+  #watched: readonly { stop(): void }[] = [];
+
+  private constructor(options: StoreDoorOptions) {
+    this.#options = options;
+    const { host, allowedHosts = [] } = options;
+    this.#hosts = new AllowedHosts(host === undefined ? allowedHosts : [host, ...allowedHosts]);
+  }
+
+  /**
+   * Reads the door's files and follows them.
+   * @throws {StartError} when they cannot be used.
+   */
+  static async open(options: StoreDoorOptions): Promise<StoreDoor> {
+    const door = new StoreDoor(options);
+    try {
+      await door.#openTls();
+      await door.#openTokens();
+    } catch (error) {
+      door.stop();
+      throw error;
+    }
+    return door;
+  }
+
+  /** Undefined for a door without TLS. */
+  get tls(): ServerTls | undefined {
+    return this.#tls;
+  }
+
+  /** True when nobody gets in without a client certificate or a token. */
+  get asksForCredentials(): boolean {
+    return this.#asksForToken || this.#options.clientCaFile !== undefined;
+  }
+
+  get #asksForToken(): boolean {
+    return this.#tokens !== undefined || this.#options.serviceAccounts !== undefined;
+  }
+
+  /**
+   * True for a request that may go on, as far as that is known at once; see `judge`. Certificates were looked at before:
+   * without one there is no connection.
+   */
+  admits({ method, url = "", headers }: IncomingMessage): boolean {
+    if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
+    // A browser asks what it may send before it sends credentials.
+    if (method === "OPTIONS" || openPaths.has(url.split("?")[0] ?? "")) return true;
+    const token = tokenOf(headers.authorization);
+    if (token === undefined) return false;
+    return holdsToken(this.#tokens ?? [], token) || isEnough(this.#options.serviceAccounts?.known(token), method);
+  }
+
+  /** What becomes of a request that was not admitted at once. */
+  async judge({ method, headers }: IncomingMessage): Promise<Verdict> {
+    if (!this.#asksForToken) return "wrongHost";
+    const token = tokenOf(headers.authorization);
+    const access = token === undefined ? undefined : await this.#options.serviceAccounts?.accessOf(token);
+    if (access === undefined) return "unauthorized";
+    return isEnough(access, method) ? "admitted" : "forbidden";
+  }
+
+  /** Cuts this answer when the token of its request is removed or expires meanwhile. */
+  follow({ headers }: IncomingMessage, response: ServerResponse): void {
+    const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
+    if (token === undefined) return;
+    const open = this.#open.get(token) ?? new Set();
+    this.#open.set(token, open.add(response));
+    response.once("close", () => {
+      open.delete(response);
+      if (open.size === 0) this.#open.delete(token);
+    });
+  }
+
+  /** Follows its files no longer; idempotent. */
+  stop(): void {
+    this.#stopping.abort();
+    for (const files of this.#watched) files.stop();
+  }
+
+  /** Each token is looked at once, however many answers go on by it. */
+  #cutRevoked(): void {
+    const { serviceAccounts } = this.#options;
+    for (const [token, open] of this.#open) {
+      if (holdsToken(this.#tokens ?? [], token) || serviceAccounts?.known(token) !== undefined) continue;
+      for (const response of open) response.destroy();
+    }
+  }
+
+  /** Tokens of ServiceAccounts expire without an event. */
+  async #watchExpiry(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await clock.sleep(expiryCheckMs, signal);
+      this.#cutRevoked();
+    }
+  }
+
+  async #openTls(): Promise<void> {
+    const { certFile, keyFile, clientCaFile } = this.#options;
+    if (certFile === undefined || keyFile === undefined) return;
+    const paths = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
+    const material = await this.#follow(
+      paths,
+      readTlsMaterial,
+      (renewed) => {
+        this.#tls?.renew(renewed);
+        this.#warnOf(renewed);
+      },
+      [keyFile],
+    );
+    this.#tls = new ServerTls(material);
+    this.#warnOf(material);
+  }
+
+  async #openTokens(): Promise<void> {
+    const { tokenFile, log, serviceAccounts } = this.#options;
+    if (serviceAccounts !== undefined) void this.#watchExpiry();
+    if (tokenFile === undefined) return;
+    const read = ([text = ""]: readonly string[]) => readTokenDigests(text);
+    const changed = (tokens: readonly TokenDigest[]) => {
+      this.#tokens = tokens;
+      // Whoever empties the file wants nobody to get in.
+      if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, every client is refused");
+      this.#cutRevoked();
+    };
+    this.#tokens = await this.#follow([tokenFile], read, changed, [tokenFile]);
+    if (this.#tokens.length === 0) throw new StartError(`Cannot use "${tokenFile}": it has no token`);
+  }
+
+  async #follow<Value>(
+    paths: readonly string[],
+    parse: (texts: readonly string[]) => Value,
+    changed: (value: Value) => void,
+    secretPaths: readonly string[] = [],
+  ): Promise<Value> {
+    const { clock, log } = this.#options;
+    const files = new WatchedFiles({ paths, secretPaths, parse, changed, clock, log });
+    this.#watched = [...this.#watched, files];
+    return await files.start();
+  }
+
+  /** What clients will find wrong with it, who are not here to say so. */
+  #warnOf({ cert, expiresAtMs }: TlsMaterial): void {
+    const { clock, log, certFile: path, host } = this.#options;
+    if (expiresAtMs <= clock.nowMs()) log.warn({ path }, "certificate has expired, clients will refuse it");
+    if (host === undefined || isForHost(cert, host)) return;
+    const problem = "certificate is not for the host of --store-advertise-url, clients that come by it will refuse it";
+    log.warn({ path, host, names: namesOf(cert) }, problem);
+  }
+}
+
+/** Puts a door in front of every route of a listener; to be called before any of them is registered. */
+export function addStoreDoor(
+  app: FastifyInstance,
+  { door, store, metrics }: { readonly door: StoreDoor; readonly store: Store } & Pick<StoreDoorOptions, "metrics">,
+): void {
+  const refuse = (reply: FastifyReply, verdict: Exclude<Verdict, "admitted">) => {
+    metrics.storeUnauthorized.inc();
+    const reason = verdict === "unauthorized" ? "unauthorized" : "forbidden";
+    sendUnauthorized(reply, store, new StoreError(reason, causes[verdict], 0));
+  };
+  app.addHook("onRequest", (request, reply, done) => {
+    const admit = () => {
+      door.follow(request.raw, reply.raw);
+      done();
+    };
+    // Most are known at once, and wait for nothing.
+    if (door.admits(request.raw)) return admit();
+    void door.judge(request.raw).then((verdict) => (verdict === "admitted" ? admit() : refuse(reply, verdict)));
+  });
+}
+
+const causes = {
+  unauthorized: "Insufficient credentials",
+  forbidden: "this ServiceAccount may only read (--store-read-service-account)",
+  wrongHost: "the request names a host that is not davit's: ask by an IP address, or give --allowed-host",
+} as const;
+
+/** True when this access is enough for a request by this method; whatever does not only read is a write. */
+function isEnough(access: Access | undefined, method: string | undefined): boolean {
+  return access === "write" || (access === "read" && readingMethods.has(method));
+}

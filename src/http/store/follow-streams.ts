@@ -1,0 +1,174 @@
+/**
+ * The answers to followers: each is a dump or a place in the history, then every later step, for as long as the
+ * follower stays. Nothing is kept for a slow one but its place: it is disconnected when the history has moved on without
+ * it, or when it has taken nothing for three heartbeats, and comes again.
+ */
+
+import type { ServerResponse } from "node:http";
+import type { Clock } from "../../lib/clock.ts";
+import { davitRoot } from "../../model/documents.ts";
+import { encodeFollowLine, type FollowPlace, heartbeatMs } from "../../model/follow-line.ts";
+import type { Store } from "../../store/store.ts";
+import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
+
+/** What a follower says that it has. */
+export interface FollowRequest {
+  /** Empty when it has nothing. */
+  readonly cluster: string;
+  readonly after: FollowPlace | undefined;
+}
+
+export interface FollowStreamsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Monotonic: what the source said by then is in the store, at least; undefined before it was heard. */
+  readonly provenAtMs: () => number | undefined;
+  /** How often a follower gets a heartbeat; `heartbeatMs` unless given. */
+  readonly beatMs?: number | undefined;
+  readonly history?: FollowHistoryOptions;
+  readonly maxFollowers?: number;
+}
+
+interface Stream {
+  readonly response: ServerResponse;
+  /** What is left of its dump. */
+  dump: Iterator<string> | undefined;
+  /** Position of the next step in the history. */
+  position: number;
+  /** False while the follower has not taken what it was given. */
+  isFlowing: boolean;
+  /** How many heartbeats came while it did not flow. */
+  missedBeats: number;
+}
+
+// A boot replica for every rack of a large hall; each costs a socket and its place.
+const presetMaxFollowers = 256;
+const maxMissedBeats = 3;
+
+export class FollowStreams {
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #provenAtMs: FollowStreamsOptions["provenAtMs"];
+  readonly #beatMs: number;
+  readonly #maxFollowers: number;
+  readonly #history: FollowHistory;
+  readonly #streams = new Set<Stream>();
+  readonly #stopping = new AbortController();
+  readonly #unfollow: () => void;
+
+  constructor(options: FollowStreamsOptions) {
+    const { store, clock, provenAtMs, beatMs = heartbeatMs, history, maxFollowers = presetMaxFollowers } = options;
+    this.#store = store;
+    this.#clock = clock;
+    this.#provenAtMs = provenAtMs;
+    this.#beatMs = beatMs;
+    this.#maxFollowers = maxFollowers;
+    this.#history = new FollowHistory(this.#place, history);
+    this.#unfollow = store.follow(davitRoot, {
+      replaced: (documents) => this.#history.replaced(documents),
+      changed: (changes, index) => {
+        this.#history.changed(changes, { index, run: store.run });
+        for (const stream of this.#streams) this.#pump(stream);
+      },
+    });
+    void this.#beat();
+  }
+
+  /** How many follow now. */
+  get count(): number {
+    return this.#streams.size;
+  }
+
+  /** True when one more would be too many. */
+  get isFull(): boolean {
+    return this.#streams.size >= this.#maxFollowers;
+  }
+
+  /** Answers with a stream that ends when the follower goes, or at `endAll`. The head must be out. */
+  answer(response: ServerResponse, { cluster, after }: FollowRequest): void {
+    const { clusterId } = this.#store.identity;
+    const now = this.#place;
+    const isKnown = cluster === clusterId && after !== undefined;
+    const resumed = isKnown ? this.#history.positionAfter(after, now) : undefined;
+    const greeting = { cluster: clusterId, nowMs: this.#nowMs };
+    const dump = resumed === undefined ? this.#history.dump(greeting, now) : undefined;
+    const position = resumed ?? this.#history.end;
+    const stream: Stream = { response, dump, position, isFlowing: true, missedBeats: 0 };
+    this.#streams.add(stream);
+    response.on("close", () => this.#streams.delete(stream));
+    response.on("drain", () => {
+      stream.isFlowing = true;
+      stream.missedBeats = 0;
+      this.#pump(stream);
+    });
+    if (dump === undefined) this.#write(stream, encodeFollowLine({ kind: "resume", ...greeting }));
+    this.#pump(stream);
+    if (stream.isFlowing) this.#write(stream, this.#now());
+    if (this.#stopping.signal.aborted) response.end();
+  }
+
+  /** Ends every answer; their followers come again. */
+  endAll(): void {
+    for (const { response } of this.#streams) response.end();
+  }
+
+  /** Ends every answer, and new ones at once. Idempotent. */
+  stop(): void {
+    this.#stopping.abort();
+    this.#unfollow();
+    this.endAll();
+  }
+
+  /** Writes until the follower has enough or all. */
+  #pump(stream: Stream): void {
+    while (stream.isFlowing && !this.#history.isGone(stream.position)) {
+      const text = this.#next(stream);
+      if (text === undefined) return;
+      this.#write(stream, text);
+    }
+    if (this.#history.isGone(stream.position)) stream.response.destroy();
+  }
+
+  #next(stream: Stream): string | undefined {
+    const piece = stream.dump?.next();
+    if (piece !== undefined && piece.done !== true) return piece.value;
+    stream.dump = undefined;
+    const lines = this.#history.linesAt(stream.position);
+    if (lines !== undefined) stream.position += 1;
+    return lines;
+  }
+
+  #write(stream: Stream, text: string): void {
+    stream.isFlowing = stream.response.write(text);
+  }
+
+  async #beat(): Promise<void> {
+    const { signal } = this.#stopping;
+    for (;;) {
+      await this.#clock.sleep(this.#beatMs, signal);
+      if (signal.aborted) return;
+      for (const stream of this.#streams) this.#beatOne(stream);
+    }
+  }
+
+  #beatOne(stream: Stream): void {
+    // One that flows has everything up to now, so the index is true of it.
+    if (stream.isFlowing) this.#write(stream, this.#now());
+    else stream.missedBeats += 1;
+    if (stream.missedBeats * this.#beatMs >= maxMissedBeats * heartbeatMs) stream.response.destroy();
+  }
+
+  #now(): string {
+    const provenAtMs = this.#provenAtMs();
+    const provenMs = provenAtMs === undefined ? undefined : Math.floor(provenAtMs);
+    return encodeFollowLine({ kind: "heartbeat", ...this.#place, nowMs: this.#nowMs, provenMs });
+  }
+
+  get #nowMs(): number {
+    return Math.ceil(this.#clock.monotonicMs());
+  }
+
+  get #place(): FollowPlace {
+    return { index: this.#store.indexes.storeIndex, run: this.#store.run };
+  }
+}

@@ -1,0 +1,196 @@
+/**
+ * Tokens of a cluster's ServiceAccounts, as davit's own followers show them: signed by the cluster, for davit's audience,
+ * not expired, and of an account that is allowed. They are judged here, by the cluster's public keys, so that followers
+ * get in while the API server is away; the keys are kept on disk for the same reason.
+ *
+ * What the API server alone knows, that a token's pod or account is gone, is not asked: such a token is good until it
+ * expires, an hour at most by default.
+ */
+
+import { hash } from "node:crypto";
+import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from "jose";
+import { type Clock, dateOf } from "../../lib/clock.ts";
+import { codeOf, messageOf } from "../../lib/errors.ts";
+import type { Files } from "../../lib/files.ts";
+import type { Log } from "../../lib/log.ts";
+import { writeWholeFile } from "../../lib/whole-file.ts";
+import type { TokenKeys } from "../../model/cluster-trust.ts";
+import { isJsonObject, parseJsonObject } from "../../model/json.ts";
+
+export interface ServiceAccountTokensOptions {
+  /** Who may read and write: `NAMESPACE/NAME` each. */
+  readonly allowed: readonly string[];
+  /** Who may only read, unless allowed more. */
+  readonly reading: readonly string[];
+  /** The `aud` that tokens must be made for. */
+  readonly audience: string;
+  /** Asks the cluster. @throws {Error} while it cannot be asked. */
+  readonly fetchKeys: () => Promise<TokenKeys>;
+  readonly files: Files;
+  /** Where the keys are kept. */
+  readonly directory: string;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What the holder of a token may do. */
+export type Access = "read" | "write";
+
+interface Known {
+  readonly access: Access;
+  /** Unix milliseconds. */
+  readonly expiresAtMs: number;
+}
+
+const fileName = "service-account-keys.json";
+/** Keys that the cluster withdrew are trusted no longer than this, while it can be asked. */
+const refreshMs = 10 * 60_000;
+/** A token by an unknown key has them read anew, but not each time that anyone shows some. */
+const unknownKeyPauseMs = 10_000;
+/** Clocks of a cluster's nodes differ. */
+const clockToleranceSeconds = 10;
+/** What API servers sign by (kube-apiserver --service-account-signing-key-file takes RSA and ECDSA keys). */
+const algorithms = ["RS256", "ES256", "ES384", "ES512"];
+/** More followers than a store takes. */
+const maxKnown = 1_024;
+
+export class ServiceAccountTokens {
+  readonly #options: ServiceAccountTokensOptions;
+  readonly #stopping = new AbortController();
+  readonly #subjects: ReadonlyMap<string, Access>;
+  /** Tokens that were found good, by their digests. */
+  readonly #known = new Map<string, Known>();
+  #keys: TokenKeys | undefined;
+  #fetching: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
+  #fetchedAtMs = Number.NEGATIVE_INFINITY;
+  #problem = "";
+
+  constructor(options: ServiceAccountTokensOptions) {
+    this.#options = options;
+    const subjects = (names: readonly string[], access: Access) =>
+      names.map((name) => [`system:serviceaccount:${name.replace("/", ":")}`, access] as const);
+    // The last one of a name counts: who is in both lists may write.
+    this.#subjects = new Map([...subjects(options.reading, "read"), ...subjects(options.allowed, "write")]);
+  }
+
+  /** Reads the keys that were kept, and asks for them from now on. Resolves without having asked. */
+  async start(): Promise<void> {
+    this.#keys = await this.#readKept();
+    this.#refreshing = this.#refresh();
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#refreshing;
+  }
+
+  /** What a token is good for that was found good before and has not expired; undefined for any other. */
+  known(token: string): Access | undefined {
+    const known = this.#known.get(digestOf(token));
+    return known !== undefined && known.expiresAtMs > this.#options.clock.nowMs() ? known.access : undefined;
+  }
+
+  /** What a token is good for; undefined for one that is not. It never throws. */
+  async accessOf(token: string): Promise<Access | undefined> {
+    const known = this.known(token);
+    if (known !== undefined || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return known;
+    if ((await this.#judge(token)) !== "unknownKey") return this.known(token);
+    const sinceMs = this.#options.clock.monotonicMs() - this.#fetchedAtMs;
+    if (this.#fetching === undefined && sinceMs < unknownKeyPauseMs) return undefined;
+    await this.#fetch();
+    await this.#judge(token);
+    return this.known(token);
+  }
+
+  async #judge(token: string): Promise<"judged" | "unknownKey"> {
+    const { audience, clock } = this.#options;
+    if (this.#keys === undefined) return "unknownKey";
+    try {
+      const { payload } = await jwtVerify(token, createLocalJWKSet(keySet(this.#keys)), {
+        algorithms,
+        audience,
+        issuer: this.#keys.issuer,
+        clockTolerance: clockToleranceSeconds,
+        currentDate: dateOf(clock.nowMs()),
+        requiredClaims: ["exp", "sub"],
+      });
+      const { sub = "", exp = 0 } = payload;
+      const access = this.#subjects.get(sub);
+      if (access !== undefined) this.#remember(token, { access, expiresAtMs: exp * 1_000 });
+      return "judged";
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey) return "unknownKey";
+      // Anything else that is wrong with a token is the concern of who showed it.
+      return "judged";
+    }
+  }
+
+  #remember(token: string, known: Known): void {
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size >= maxKnown) this.#known.delete(oldest);
+    this.#known.set(digestOf(token), known);
+  }
+
+  async #refresh(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      await this.#fetch();
+      await clock.sleep(refreshMs, this.#stopping.signal);
+    }
+  }
+
+  /** One at a time; a failure is told once, until it is another one. */
+  async #fetch(): Promise<void> {
+    this.#fetching ??= this.#fetchNow().finally(() => {
+      this.#fetching = undefined;
+    });
+    await this.#fetching;
+  }
+
+  async #fetchNow(): Promise<void> {
+    const { fetchKeys, clock, log, files, directory } = this.#options;
+    this.#fetchedAtMs = clock.monotonicMs();
+    try {
+      const keys = await fetchKeys();
+      this.#problem = "";
+      const text = JSON.stringify(keys);
+      if (text === JSON.stringify(this.#keys)) return;
+      this.#keys = keys;
+      // By a key that is gone, nobody is known any more.
+      this.#known.clear();
+      await writeWholeFile(files, directory, fileName, [Buffer.from(text)]);
+      log.info({ keys: keys.keys.length }, "keys of ServiceAccounts read");
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return;
+      const problem = messageOf(error);
+      if (problem !== this.#problem)
+        log.warn({ problem, hasOld: this.#keys !== undefined }, "cannot read the keys of ServiceAccounts");
+      this.#problem = problem;
+    }
+  }
+
+  /** Undefined when there are none, or they cannot be read: then the cluster has to be asked first. */
+  async #readKept(): Promise<TokenKeys | undefined> {
+    const { files, directory, log } = this.#options;
+    try {
+      const kept = parseJsonObject((await files.read(`${directory}/${fileName}`)).toString("utf8"));
+      const { issuer, keys } = kept ?? {};
+      return typeof issuer === "string" && Array.isArray(keys)
+        ? { issuer, keys: keys.filter(isJsonObject) }
+        : undefined;
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") log.warn({ code: codeOf(error) }, "cannot read the kept keys of ServiceAccounts");
+      return undefined;
+    }
+  }
+}
+
+function keySet({ keys }: TokenKeys): JSONWebKeySet {
+  return { keys: keys.map((key) => ({ ...key })) };
+}
+
+function digestOf(token: string): string {
+  return hash("sha256", token, "base64");
+}

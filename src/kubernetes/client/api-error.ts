@@ -1,0 +1,75 @@
+/** Why the API server gave no answer that can be used. Nothing here quotes what it sent: it may quote an object. */
+
+import type { JsonObject } from "../../model/json.ts";
+
+const failures = {
+  unreachable: "the API server cannot be reached",
+  untrusted: "the API server's certificate is not trusted",
+  late: "the API server does not answer in time",
+  credentials: "the credentials cannot be read",
+  answered: "the API server refuses",
+  protocol: "the API server says what is not understood",
+} as const;
+
+export type ApiFailure = keyof typeof failures;
+
+export interface ApiErrorDetail {
+  /** HTTP status of an `answered` failure. */
+  readonly status?: number;
+  /** A Status' `reason`, a system error's code or a rule that was broken. */
+  readonly what?: string | undefined;
+  /** How long the server wants to be left alone. */
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+}
+
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly failure: ApiFailure;
+  readonly status: number | undefined;
+  readonly what: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(failure: ApiFailure, { status, what, retryAfterMs, cause }: ApiErrorDetail = {}) {
+    const details = [status, what].filter((detail) => detail !== undefined).join(" ");
+    super(details === "" ? failures[failure] : `${failures[failure]} (${details})`, { cause });
+    this.failure = failure;
+    this.status = status;
+    this.what = what;
+    this.retryAfterMs = retryAfterMs;
+  }
+
+  /** The same request may succeed later, with nothing changed by anyone. */
+  get isTransient(): boolean {
+    if (this.failure !== "answered") return this.failure !== "protocol";
+    return this.status === 429 || (this.status ?? 0) >= 500;
+  }
+}
+
+/** The error for an answer that is no success. */
+export function answeredError(status: number, headers: Headers, body: JsonObject | undefined): ApiError {
+  return new ApiError("answered", { status, what: reasonOf(body), retryAfterMs: retryAfterMs(headers["retry-after"]) });
+}
+
+/** What `ApiError.what` is when the CRD in the cluster lacks a field that was applied. */
+export const fieldNotDeclared = "FieldNotDeclared";
+
+function reasonOf(body: JsonObject | undefined): string | undefined {
+  const { reason, message } = body ?? {};
+  // Reasons are CamelCase words of a known set; anything else is not shown.
+  if (typeof reason === "string" && /^[A-Za-z]{1,64}$/.test(reason)) return reason;
+  // Server-side apply answers 500 without a reason (structured-merge-diff, typed/validate.go).
+  const isUndeclared = typeof message === "string" && message.includes("field not declared in schema");
+  return isUndeclared ? fieldNotDeclared : undefined;
+}
+
+/** Headers of an answer, with names in lower case. */
+export type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+// A server that asks for more is not believed: machines wait for what it holds.
+const maxRetryAfterSeconds = 300;
+
+function retryAfterMs(value: string | string[] | undefined): number | undefined {
+  if (typeof value !== "string" || !/^\d{1,6}$/.test(value)) return undefined;
+  return Math.min(Number(value), maxRetryAfterSeconds) * 1_000;
+}

@@ -1,0 +1,210 @@
+/**
+ * Talks to the API server: JSON calls and watches, over pools of connections that are shared by everything.
+ *
+ * It promises that every call ends: by an answer, by its time-out or by its signal. A GET is tried again after a failure
+ * that passes by itself, and anything after a 429; a 401 reads the credentials anew and tries once more, and they are
+ * read anew, too, after a certificate that cannot be trusted. It leaves the meaning of objects to others: what it
+ * returns is JSON.
+ */
+
+import { backoffMs, type Clock } from "../../lib/clock.ts";
+import { Deadline } from "../../lib/deadline.ts";
+import { codeOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { type JsonObject, parseJsonObject } from "../../model/json.ts";
+import { ApiError, answeredError } from "./api-error.ts";
+import { ApiWarnings } from "./api-warnings.ts";
+import { type Answer, Connections } from "./connections.ts";
+import type { ClusterAccess, Credentials } from "./kube-config.ts";
+
+export interface ApiClientOptions {
+  readonly access: ClusterAccess;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "restClientRequests" | "restClientRequestSeconds">;
+  /** davit's own, for the User-Agent. */
+  readonly version: string;
+  readonly limits?: { readonly timeoutMs?: number; readonly maxBodyBytes?: number };
+}
+
+export interface ApiRequest {
+  readonly method?: "GET" | "POST" | "PATCH";
+  /** Below the API server's URL, with a slash at its beginning. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly accept?: string;
+  readonly body?: { readonly contentType: string; readonly value: object };
+  readonly signal: AbortSignal;
+  /** How often a failure that may pass is tried again: 2 unless given. */
+  readonly retries?: number;
+}
+
+/** The API server gives up after 60 s by default; whoever waits that long has something better to do. */
+const presetTimeoutMs = 30_000;
+/** A page of 500 objects of the largest size that a Group can have; a longer text JSON.parse would not take. */
+const presetMaxBodyBytes = 400 * 1024 * 1024;
+const presetRetries = 2;
+const retryDelays = { firstMs: 250, capMs: 2_000 };
+
+export class ApiClient {
+  readonly #options: ApiClientOptions;
+  readonly #connections: Connections;
+  readonly #warnings: ApiWarnings;
+  readonly #host: string;
+
+  constructor(options: ApiClientOptions) {
+    this.#options = options;
+    this.#connections = new Connections(options.access);
+    this.#warnings = new ApiWarnings(options.log);
+    this.#host = new URL(options.access.server).host;
+  }
+
+  /**
+   * One call with its answer as JSON.
+   * @throws {ApiError} also when the signal aborts: a caller looks at its signal.
+   */
+  async json(request: ApiRequest): Promise<JsonObject> {
+    const { retries = presetRetries, signal } = request;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#within(request, (limited) => this.#call(limited));
+      } catch (error) {
+        if (attempt >= retries || signal.aborted || !mayRetry(request, error)) throw error;
+        await this.#options.clock.sleep(this.#retryDelayMs(attempt, error), signal);
+      }
+    }
+  }
+
+  /**
+   * Opens a watch; resolves with its bytes when the API server has taken it, and then has no time-out of its own.
+   * @throws {ApiError}
+   */
+  async watch(request: ApiRequest): Promise<AsyncIterable<Buffer>> {
+    const { body } = await this.#within(request, (limited) => this.#exchange(limited, "watch"));
+    return body;
+  }
+
+  /** Cuts every connection; idempotent. */
+  async stop(): Promise<void> {
+    await this.#connections.stop();
+  }
+
+  async #call(request: ApiRequest): Promise<JsonObject> {
+    const answer = await this.#exchange(request, "call");
+    const value = parseJsonObject(await this.#text(answer));
+    if (value === undefined) throw new ApiError("protocol", { what: "the answer is no JSON object" });
+    return value;
+  }
+
+  /** Runs with a signal that also knows the time-out; whatever comes out is an ApiError. */
+  async #within<Result>(request: ApiRequest, run: (limited: ApiRequest) => Promise<Result>): Promise<Result> {
+    const { clock, limits = {} } = this.#options;
+    const deadline = new Deadline({ clock, durationMs: limits.timeoutMs ?? presetTimeoutMs });
+    try {
+      return await run({ ...request, signal: AbortSignal.any([request.signal, deadline.signal]) });
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      if (deadline.hasPassed) throw new ApiError("late", { cause: error });
+      throw this.#connectionError(error);
+    } finally {
+      deadline.cancel();
+    }
+  }
+
+  #connectionError(error: unknown): ApiError {
+    // Only the code: a message of the network may quote what was sent.
+    const code = codeOf(error);
+    if (!isOfCertificates(code)) return new ApiError("unreachable", { what: code, cause: error });
+    this.#options.access.renew();
+    return new ApiError("untrusted", { what: code, cause: error });
+  }
+
+  /** Sends once, and a second time with new credentials after a 401. */
+  async #exchange(request: ApiRequest, use: "call" | "watch"): Promise<Answer> {
+    const first = await this.#send(request, use);
+    if (first.status !== 401) return this.#admit(first);
+    await this.#text(first);
+    this.#options.access.renew();
+    return this.#admit(await this.#send(request, use));
+  }
+
+  async #admit(answer: Answer): Promise<Answer> {
+    if (answer.status >= 200 && answer.status < 300) return answer;
+    throw answeredError(answer.status, answer.headers, parseJsonObject(await this.#text(answer)));
+  }
+
+  async #send(request: ApiRequest, use: "call" | "watch"): Promise<Answer> {
+    const { clock, metrics, access } = this.#options;
+    const { method = "GET", path, query = {}, body, signal } = request;
+    const { headers, tls } = await this.#credentials();
+    const search = new URLSearchParams(query).toString();
+    const startedMs = clock.monotonicMs();
+    let code = "<error>";
+    try {
+      const answer = await this.#connections.send({
+        url: `${access.server}${path}${search && `?${search}`}`,
+        method,
+        headers: { ...headers, ...this.#ownHeaders(request) },
+        signal,
+        use,
+        tls,
+        ...(body && { body: JSON.stringify(body.value) }),
+      });
+      code = String(answer.status);
+      this.#warnings.take(answer.headers.warning);
+      return answer;
+    } finally {
+      metrics.restClientRequests.inc({ code, method, host: this.#host });
+      const seconds = (clock.monotonicMs() - startedMs) / 1_000;
+      metrics.restClientRequestSeconds.observe({ verb: use === "watch" ? "WATCH" : method, host: this.#host }, seconds);
+    }
+  }
+
+  #ownHeaders({ accept = "application/json", body }: ApiRequest): Record<string, string> {
+    const contentType = body === undefined ? {} : { "content-type": body.contentType };
+    return { accept, "user-agent": `davit/${this.#options.version}`, ...contentType };
+  }
+
+  async #credentials(): Promise<Credentials> {
+    try {
+      return await this.#options.access.credentials();
+    } catch (error) {
+      // What a login program prints is for the person who set it up, not for the log.
+      throw new ApiError("credentials", { what: codeOf(error), cause: error });
+    }
+  }
+
+  async #text({ body }: Answer): Promise<string> {
+    const { maxBodyBytes = presetMaxBodyBytes } = this.#options.limits ?? {};
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of body) {
+      bytes += chunk.length;
+      if (bytes > maxBodyBytes) throw new ApiError("protocol", { what: "the answer is too long" });
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks).toString("utf8");
+  }
+
+  #retryDelayMs(attempt: number, error: unknown): number {
+    const wantedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
+    return wantedMs ?? backoffMs(attempt, retryDelays) * (1 + this.#options.random());
+  }
+}
+
+/**
+ * Codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS itself: the
+ * authority may be another by now, and a kubeconfig that holds it as text is read again for nothing else.
+ */
+function isOfCertificates(code = ""): boolean {
+  return /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_CA$|ERR_TLS_|ERR_SSL_)/.test(code);
+}
+
+/** A 429 was not looked at; after anything else only a GET is sure not to be done twice. */
+function mayRetry({ method = "GET" }: ApiRequest, error: unknown): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.status === 429 || (method === "GET" && error.isTransient);
+}

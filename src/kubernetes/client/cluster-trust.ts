@@ -1,0 +1,110 @@
+/**
+ * What the store's door needs of a cluster: the public keys of its ServiceAccounts' tokens, and a ConfigMap in which its
+ * pods find whom to trust. The ConfigMap must exist: davit may write that one, and make none.
+ */
+
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { ClusterTrust, TokenKeys } from "../../model/cluster-trust.ts";
+import { isJsonObject } from "../../model/json.ts";
+import { ApiError } from "./api-error.ts";
+import type { ApiClient } from "./client.ts";
+import { objectPath, resources } from "./resources.ts";
+import { RetryDelays } from "./retry-delays.ts";
+
+export interface ApiServerTrustOptions {
+  readonly client: Pick<ApiClient, "json">;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  /** Where the ConfigMap is, and its name; undefined publishes nothing. */
+  readonly configMap: { readonly namespace: string; readonly name: string } | undefined;
+}
+
+const certKey = "ca.crt";
+
+export class ApiServerTrust implements ClusterTrust {
+  readonly #options: ApiServerTrustOptions;
+  readonly #stopping = new AbortController();
+  readonly #delays: RetryDelays;
+  #wanted = "";
+  /** Why it could not be published, as the log has it; empty once it could. */
+  #toldProblem = "";
+  #publishing: Promise<void> | undefined;
+
+  constructor(options: ApiServerTrustOptions) {
+    this.#options = options;
+    this.#delays = new RetryDelays(options);
+  }
+
+  /** @throws {ApiError} */
+  async tokenKeys(): Promise<TokenKeys> {
+    const { client } = this.#options;
+    const { signal } = this.#stopping;
+    // Paths of Kubernetes' ServiceAccount issuer discovery, which every ServiceAccount may read.
+    const discovery = await client.json({ path: "/.well-known/openid-configuration", signal });
+    const { keys } = await client.json({ path: "/openid/v1/jwks", accept: "application/jwk-set+json", signal });
+    if (typeof discovery.issuer !== "string" || !Array.isArray(keys) || !keys.every(isJsonObject)) {
+      throw new ApiError("protocol", { what: "the keys of ServiceAccounts are not understood" });
+    }
+    return { issuer: discovery.issuer, keys };
+  }
+
+  publishAuthority(cert: string): void {
+    this.#wanted = cert;
+    this.#publishing ??= this.#publish().finally(() => {
+      this.#publishing = undefined;
+    });
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#publishing;
+  }
+
+  async #publish(): Promise<void> {
+    const { configMap, clock, log } = this.#options;
+    if (configMap === undefined) return;
+    for (let published = ""; published !== this.#wanted && !this.#stopping.signal.aborted; ) {
+      const cert = this.#wanted;
+      try {
+        await this.#apply(configMap, cert);
+        published = cert;
+        this.#toldProblem = "";
+        log.info(configMap, "authority of the store is published");
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        if (this.#stopping.signal.aborted) return;
+        this.#tellProblem(configMap, error.message);
+        await clock.sleep(this.#delays.next(), this.#stopping.signal);
+      }
+    }
+  }
+
+  /** Once for each reason in a row: retries go on for as long as the ConfigMap is missing, and say nothing new. */
+  #tellProblem(configMap: object, problem: string): void {
+    if (problem === this.#toldProblem) return;
+    this.#toldProblem = problem;
+    this.#options.log.warn({ ...configMap, problem }, "cannot publish the store's authority, trying again later");
+  }
+
+  async #apply(
+    { namespace, name }: { readonly namespace: string; readonly name: string },
+    cert: string,
+  ): Promise<void> {
+    const { apiVersion, kind } = resources.ConfigMap;
+    await this.#options.client.json({
+      method: "PATCH",
+      path: objectPath(resources.ConfigMap, namespace, name),
+      query: { fieldManager: "davit-store", force: "true" },
+      body: {
+        contentType: "application/apply-patch+yaml",
+        value: { apiVersion, kind, metadata: { namespace, name }, data: { [certKey]: cert } },
+      },
+      signal: this.#stopping.signal,
+      retries: 0,
+    });
+  }
+}

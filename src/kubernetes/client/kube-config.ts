@@ -1,0 +1,205 @@
+/**
+ * Where the cluster is and how to log in to it: a kubeconfig, or the service account of a pod.
+ *
+ * The client package does the reading and every form of login (tokens that expire, exec plug-ins, OIDC). It takes tens
+ * of megabytes, so it is imported here alone, and only when a cluster is asked for.
+ */
+
+import type { RequestOptions } from "node:https";
+import { delimiter, join } from "node:path";
+import type { KubeConfig } from "@kubernetes/client-node";
+import { codeOf } from "../../lib/errors.ts";
+import { StartError } from "../../lib/start-error.ts";
+import { useTokenFiles } from "./token-files.ts";
+
+export interface KubeConfigOptions {
+  /** A file; else `KUBECONFIG`, the pod's service account and `~/.kube/config` are tried, in this order. */
+  readonly kubeconfig?: string | undefined;
+  /** A context of the kubeconfig instead of its current one; a service account has none. */
+  readonly context?: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What the service account's paths are below; the root, outside of tests. */
+  readonly root?: string;
+}
+
+/** What a connection needs to be trusted and to be let in. */
+export interface Credentials {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: TlsMaterial;
+}
+
+/** PEM texts and what else TLS is told; absent means Node's own default. */
+export interface TlsMaterial {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly passphrase?: string;
+  readonly rejectUnauthorized?: boolean;
+  readonly servername?: string;
+}
+
+export interface ClusterAccess {
+  /** The API server's URL, without a slash at its end. */
+  readonly server: string;
+  /** An HTTP proxy on the way to it. */
+  readonly proxy?: string;
+  /** The namespace of the context or of the pod. */
+  readonly namespace: string;
+  /** Files are read for each call, so that a rotated certificate is found. */
+  credentials(): Promise<Credentials>;
+  /** Forgets tokens that were remembered; the next call reads them anew. */
+  renew(): void;
+}
+
+/**
+ * Finds the cluster.
+ * @throws {StartError} one sentence: what is missing or cannot be used.
+ */
+export async function loadClusterAccess(options: KubeConfigOptions): Promise<ClusterAccess> {
+  const client = await import("@kubernetes/client-node");
+  const load = () => loadConfig(() => new client.KubeConfig(), options);
+  return new ConfigAccess(load);
+}
+
+class ConfigAccess implements ClusterAccess {
+  readonly server: string;
+  readonly proxy?: string;
+  readonly namespace: string;
+  readonly #load: () => KubeConfig;
+  /** Remembers tokens; undefined when they shall be read anew. */
+  #config: KubeConfig | undefined;
+
+  constructor(load: () => KubeConfig) {
+    this.#load = load;
+    this.#config = load();
+    const { server, proxyUrl, namespace } = describe(this.#config);
+    this.server = server;
+    if (proxyUrl) this.proxy = proxyUrl;
+    this.namespace = namespace;
+  }
+
+  renew(): void {
+    this.#config = undefined;
+  }
+
+  async credentials(): Promise<Credentials> {
+    this.#config ??= this.#load();
+    const options: RequestOptions = {};
+    await this.#config.applyToHTTPSOptions(options);
+    return { headers: headersOf(options), tls: tlsOf(options) };
+  }
+}
+
+function loadConfig(create: () => KubeConfig, options: KubeConfigOptions): KubeConfig {
+  const { context, environment, root } = options;
+  const files = kubeconfigFiles(options);
+  if (files.length === 0) {
+    const config = create();
+    // Without these the package would ask for https://undefined:undefined.
+    if (!environment.KUBERNETES_SERVICE_HOST || !environment.KUBERNETES_SERVICE_PORT) throw new StartError(noCluster);
+    config.loadFromCluster(root);
+    return config;
+  }
+  const [first = create(), ...others] = files.map((file) => loadFile(create(), file));
+  try {
+    for (const other of others) first.mergeConfig(other, true);
+  } catch (error) {
+    throw new StartError("Merge the files of KUBECONFIG: a name is in two of them", { cause: error });
+  }
+  if (context !== undefined) first.setCurrentContext(context);
+  return first;
+}
+
+const noCluster =
+  "Find the cluster: there is no kubeconfig, and KUBERNETES_SERVICE_HOST is not set, so that this is no pod either: " +
+  "name a file with --kubeconfig";
+
+/** The order of controller-runtime. A context is one of a file, so that with one the pod is passed over. */
+function kubeconfigFiles({ kubeconfig, context, environment }: KubeConfigOptions): readonly string[] {
+  if (kubeconfig !== undefined) return [kubeconfig];
+  const listed = (environment.KUBECONFIG ?? "").split(delimiter).filter((file) => file !== "");
+  if (listed.length > 0) return listed;
+  const isPod = Boolean(environment.KUBERNETES_SERVICE_HOST) && context === undefined;
+  return isPod || !environment.HOME ? [] : [join(environment.HOME, ".kube", "config")];
+}
+
+/** The parser's own message quotes the file, which holds keys. */
+function loadFile(config: KubeConfig, file: string): KubeConfig {
+  try {
+    config.loadFromFile(file);
+    useTokenFiles(config, file);
+    return config;
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "ENOENT") throw new StartError(`Read kubeconfig "${file}": there is no such file`, { cause: error });
+    throw new StartError(`Read kubeconfig "${file}": ${code ?? "it is no valid kubeconfig"}`, { cause: error });
+  }
+}
+
+function describe(config: KubeConfig) {
+  const { current, cluster } = currentOf(config);
+  const { server, proxyUrl, skipTLSVerify } = cluster;
+  if (!URL.canParse(server)) throw new StartError(`Use context "${current}" of the kubeconfig: its server is no URL`);
+  if (new URL(server).protocol !== "https:" && !skipTLSVerify) {
+    throw new StartError(
+      `Use context "${current}" of the kubeconfig: its server is not https, and insecure-skip-tls-verify is not set`,
+    );
+  }
+  if (proxyUrl && !/^https?:/.test(proxyUrl)) {
+    throw new StartError(`Use context "${current}" of the kubeconfig: only proxies of http and https are supported`);
+  }
+  return { server, proxyUrl, namespace: config.getContextObject(current)?.namespace?.trim() || "default" };
+}
+
+/** @throws {StartError} which says what there is instead. */
+function currentOf(config: KubeConfig) {
+  const current = config.getCurrentContext() || "";
+  const contexts = namesOf(config.getContexts());
+  if (current === "")
+    throw new StartError(`Use the kubeconfig: it has no current context; --context takes ${contexts}`);
+  const context = config.getContextObject(current);
+  if (context === null) {
+    throw new StartError(`Use context "${current}" of the kubeconfig: there is no such context, only ${contexts}`);
+  }
+  const cluster = config.getCurrentCluster();
+  if (cluster === null) throw noSuchPart(current, "cluster", context.cluster, config.getClusters());
+  if (config.getCurrentUser() === null) throw noSuchPart(current, "user", context.user, config.getUsers());
+  return { current, cluster };
+}
+
+function noSuchPart(context: string, part: "cluster" | "user", name: string, all: readonly Named[]): StartError {
+  const state = `there is no ${part} "${name}", which it names, only ${namesOf(all)}`;
+  return new StartError(`Use context "${context}" of the kubeconfig: ${state}`);
+}
+
+interface Named {
+  readonly name: string;
+}
+
+// A kubeconfig of many clusters has hundreds.
+const maxNames = 20;
+
+function namesOf(all: readonly Named[] | undefined = []): string {
+  const names = all.slice(0, maxNames).map(({ name }) => `"${name}"`);
+  if (names.length === 0) return "none";
+  return [...names, ...(all.length > maxNames ? [`${all.length - maxNames} others`] : [])].join(", ");
+}
+
+function headersOf({ headers = {}, auth }: RequestOptions): Record<string, string> {
+  const basic = typeof auth === "string" ? { authorization: `Basic ${Buffer.from(auth).toString("base64")}` } : {};
+  // A token is read from a file as it is, with the newline at its end.
+  const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value).trim()]);
+  return { ...basic, ...Object.fromEntries(given) };
+}
+
+function tlsOf(options: RequestOptions): TlsMaterial {
+  const { ca, cert, key, passphrase, rejectUnauthorized, servername } = options;
+  return {
+    ...(ca !== undefined && { ca: String(ca) }),
+    ...(cert !== undefined && { cert: String(cert) }),
+    ...(key !== undefined && { key: String(key) }),
+    ...(passphrase !== undefined && { passphrase }),
+    ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+    ...(servername !== undefined && { servername }),
+  };
+}

@@ -1,0 +1,36 @@
+/** The resources that davit reads, and their paths on the API server. */
+
+import type { ObjectKind } from "../../model/source.ts";
+
+export interface Resource {
+  readonly kind: ObjectKind;
+  readonly apiVersion: string;
+  /** Plural name: the last part of its path, and the label of its metrics. */
+  readonly plural: "profiles" | "groups" | "configmaps" | "secrets";
+  readonly root: string;
+}
+
+const davit = { apiVersion: "davit.dev/v1alpha1", root: "/apis/davit.dev/v1alpha1" } as const;
+const core = { apiVersion: "v1", root: "/api/v1" } as const;
+
+export const resources = {
+  Profile: { ...davit, kind: "Profile", plural: "profiles" },
+  Group: { ...davit, kind: "Group", plural: "groups" },
+  ConfigMap: { ...core, kind: "ConfigMap", plural: "configmaps" },
+  Secret: { ...core, kind: "Secret", plural: "secrets" },
+} as const satisfies Record<ObjectKind, Resource>;
+
+/** Where a resource is listed and watched; in all namespaces when none is given. */
+export function collectionPath({ root, plural }: Resource, namespace?: string): string {
+  return namespace === undefined ? `${root}/${plural}` : `${root}/namespaces/${namespace}/${plural}`;
+}
+
+/** Where one object is. Names are DNS names, so that they need no escapes. */
+export function objectPath(resource: Resource, namespace: string, name: string): string {
+  return `${collectionPath(resource, namespace)}/${name}`;
+}
+
+/** Where events of objects in a namespace are written. */
+export function eventsPath(namespace: string): string {
+  return `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+}

@@ -1,0 +1,338 @@
+/**
+ * The cluster as a source: Profiles and Groups of one, several or all namespaces, and the ConfigMaps and Secrets that
+ * the Profiles name.
+ *
+ * It promises that its first list is told when everything is known that the API server can tell, that whatever happens
+ * to the connection removes nothing and tears nothing apart (`held-changes.ts`), and that a change of status alone is
+ * told to nobody. It never writes to the cluster, and never reads a Secret that no Profile names.
+ */
+
+import { Admission } from "../../admission/admission.ts";
+import { packagedCrdsDirectory, readCrds } from "../../admission/crds.ts";
+import { type Clock, earliest } from "../../lib/clock.ts";
+import { assert } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import type { ObjectName, OwnName, Source, SourceListener, SourceView } from "../../model/source.ts";
+import type { ApiClient } from "../client/client.ts";
+import { resources } from "../client/resources.ts";
+import { HeldChanges } from "../watch/held-changes.ts";
+import type { Held, MirrorChange } from "../watch/mirror.ts";
+import type { WatchLimits } from "../watch/object-watch.ts";
+import { SharedConditions } from "../watch/shared-conditions.ts";
+import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
+import { WatchHealth } from "../watch/watch-health.ts";
+import { ClusterView } from "./cluster-view.ts";
+import { ConfigMaps } from "./config-maps.ts";
+import { type Judgement, judge } from "./judge.ts";
+import { OwnWatches, ownKinds, watchKey } from "./own-watches.ts";
+import type { Reference } from "./references.ts";
+import { ScopeNamespaces } from "./scope-namespaces.ts";
+import { Secrets } from "./secrets.ts";
+import { ShownReferences } from "./shown-references.ts";
+
+export interface ClusterSourceOptions {
+  readonly client: Pick<ApiClient, "json" | "watch">;
+  /** Which namespaces are watched; `all` needs rights on the whole cluster. */
+  readonly namespaces: readonly string[] | "all";
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "watchConnected" | "watchRestarts" | "relists" | "cacheAgeSeconds">;
+  readonly limits?: WatchLimits;
+  /** How long a watch of Profiles or Groups may be silent before the API server is asked for a sign of life. */
+  readonly proveMs?: number;
+  /** Where the CRD files are; the package's own by default. */
+  readonly crdsDirectory?: string;
+}
+
+/** A Profile or Group as the API server has it, for whoever writes its status. */
+export type SeenObject = Held<Judgement>;
+
+const presetProveMs = 15_000;
+
+// The second look at a cluster that was empty; a person who has just installed davit does not wait for it.
+const confirmEmptyMs = 5_000;
+
+interface Parts {
+  readonly view: ClusterView;
+  readonly references: ShownReferences;
+  readonly namespaces: ScopeNamespaces;
+  readonly configMaps: ConfigMaps;
+  readonly secrets: Secrets;
+  readonly held: HeldChanges;
+  readonly watches: OwnWatches;
+}
+
+export class ClusterSource implements Source {
+  readonly kind = "cluster";
+  readonly #options: ClusterSourceOptions;
+  readonly #scopes: readonly (string | undefined)[];
+  readonly #health: WatchHealth;
+  readonly #stopping = new AbortController();
+  #parts: Parts | undefined;
+  #listener: SourceListener | undefined;
+  #heard: (name: ObjectName, isReplaced: boolean) => void = () => {};
+  /** Watches whose next list is waited for before `listed` is told. */
+  #awaited = new Set<string>();
+  #toldExtent: string | undefined;
+  #isConfirming = false;
+  #proving: Promise<void> | undefined;
+
+  constructor(options: ClusterSourceOptions) {
+    this.#options = options;
+    this.#health = new WatchHealth(options.metrics);
+    this.#scopes = options.namespaces === "all" ? [undefined] : options.namespaces;
+  }
+
+  get view(): SourceView {
+    return this.#parts?.view ?? nothingYet;
+  }
+
+  get isFollowed(): boolean {
+    return this.#parts?.watches.areConnected === true;
+  }
+
+  get provenAtMs(): number | undefined {
+    if (this.#parts === undefined || this.#toldExtent === undefined) return undefined;
+    const { watches, configMaps, held } = this.#parts;
+    const { provenAtMs } = watches;
+    if (provenAtMs === undefined) return undefined;
+    // What is known to be otherwise by now, and does not show yet.
+    const lags = [configMaps.unreadSinceMs(held.lost), held.sinceMs, this.#health.unheardSinceMs(held.lost)];
+    return earliest(provenAtMs, ...lags);
+  }
+
+  /** Seconds since the API server was last heard, by the watch of Profiles or Groups that has waited longest. */
+  get ageSeconds(): number {
+    const nowMs = this.#options.clock.monotonicMs();
+    return (nowMs - Math.min(nowMs, this.#parts?.watches.heardAtMs ?? nowMs)) / 1_000;
+  }
+
+  /** What a person should know who asks how things are: what is not heard of the cluster now, and why. */
+  get attention(): readonly string[] {
+    const lost = [...this.view.unheard].map((namespace) => `namespace "${namespace}": ${lostText}`);
+    return [...this.#absence(), ...this.#health.troubles, ...lost].map((line) => `cluster: ${line}`);
+  }
+
+  #absence(): readonly string[] {
+    if (this.#toldExtent === undefined) return ["waiting for the first list of everything"];
+    if (this.isFollowed) return [];
+    return [`not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
+  }
+
+  /** Brings the metrics that are measured, not counted, up to date. */
+  measure(): void {
+    this.#options.metrics.cacheAgeSeconds.set(this.ageSeconds);
+  }
+
+  /** A Profile or Group as it was last heard; undefined for one that is gone. */
+  seen(object: ObjectName): SeenObject | undefined {
+    return this.#parts?.watches.of(object)?.get(object.namespace, object.name);
+  }
+
+  /** Called with each object that was heard of; one that was replaced has no status of ours yet. */
+  onHeard(heard: (name: ObjectName, isReplaced: boolean) => void): void {
+    this.#heard = heard;
+  }
+
+  /** @throws {Error} when the CRD files cannot be read. */
+  async start(listener: SourceListener): Promise<void> {
+    const admission = new Admission(await readCrds(this.#options.crdsDirectory ?? packagedCrdsDirectory));
+    if (this.#stopping.signal.aborted) return;
+    this.#listener = listener;
+    this.#parts = this.#makeParts(admission);
+    this.#awaited = new Set(this.#parts.watches.keys);
+    this.#parts.configMaps.start();
+    this.#parts.watches.start();
+    this.#proving = this.#prove(this.#parts.watches);
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    if (this.#parts === undefined) return;
+    const { watches, configMaps, secrets } = this.#parts;
+    await watches.stop();
+    await Promise.all([configMaps.stop(), secrets.stop(), this.#proving]);
+  }
+
+  /** Asks for a sign of life where none comes by itself: bookmarks are no sooner than every minute. */
+  async #prove(watches: OwnWatches): Promise<void> {
+    const { clock, proveMs = presetProveMs } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      await clock.sleep(proveMs, signal);
+      // One that was heard a moment ago would else go on for twice as long.
+      if (!signal.aborted) await watches.prove(proveMs / 2);
+    }
+  }
+
+  #makeParts(admission: Admission): Parts {
+    const conditions = new SharedConditions();
+    const held = this.#makeHeldChanges();
+    const context = { ...this.#options, admission, conditions, health: this.#health, held };
+    const changed = (reference: Reference) => this.#referenceChanged(reference);
+    const configMaps = new ConfigMaps(context, this.#scopes, changed);
+    const secrets = new Secrets(context, changed);
+    const namespaces = this.#makeNamespaces();
+    const watches = new OwnWatches(held.lost);
+    const references = new ShownReferences({ ConfigMap: configMaps, Secret: secrets });
+    const view = new ClusterView(references, namespaces, watches);
+    for (const namespace of this.#scopes) {
+      for (const kind of ownKinds) watches.add(kind, namespace, this.#makeWatch(context, kind, namespace));
+    }
+    return { view, references, namespaces, configMaps, secrets, held, watches };
+  }
+
+  #makeNamespaces(): ScopeNamespaces {
+    const { client, clock, log } = this.#options;
+    const changed = () => this.#tellListed();
+    return new ScopeNamespaces({ client, clock, log, signal: this.#stopping.signal, changed });
+  }
+
+  #makeHeldChanges(): HeldChanges {
+    return new HeldChanges({
+      clock: this.#options.clock,
+      signal: this.#stopping.signal,
+      provenAtMs: () => this.provenAtMs,
+      release: (names) => this.#take(names),
+      lostChanged: () => this.#lostChanged(),
+    });
+  }
+
+  #makeWatch(context: WatchContext, kind: OwnName["kind"], namespace: string | undefined): RunningWatch<Judgement> {
+    const resource = resources[kind];
+    return makeWatch<Judgement>(context, {
+      resource,
+      namespace,
+      read: (object, meta, before) => judge(context, resource, { object, meta, before }),
+      listener: {
+        listed: () => this.#listed(watchKey(kind, namespace)),
+        changed: (changes) => this.#changed(changes.map((change) => ownChange(kind, change))),
+      },
+    });
+  }
+
+  #listed(key: string): void {
+    this.#awaited.delete(key);
+    for (const namespace of this.#scopes) this.#lookAtScope(namespace);
+    this.#tellListed();
+  }
+
+  #lostChanged(): void {
+    const { log } = this.#options;
+    log.warn({ namespaces: [...this.view.unheard] }, "machines of namespaces that are not heard of wait");
+    this.#tellListed();
+  }
+
+  /** Of all namespaces together none can be missing. */
+  #lookAtScope(namespace: string | undefined): void {
+    const { watches, namespaces } = this.#started();
+    if (namespace === undefined) return;
+    const own = ownKinds.flatMap((kind) => watches.of({ kind, namespace }) ?? []);
+    if (own.every(({ isSynced }) => isSynced)) namespaces.listed(namespace, own.every(isEmpty));
+  }
+
+  #changed(changes: readonly OwnChange[]): void {
+    for (const { name, change } of changes) if (change !== "deleted") this.#heard(name, change === "replaced");
+    const { now, later } = this.#offer(changes.map(({ name }) => name));
+    this.#take(now);
+    const { view } = this.#started();
+    const shown = later.filter((name) => view.takeAtOnce(name, this.seen(name)?.value));
+    if (shown.length > 0) this.#listener?.changed(shown);
+  }
+
+  #referenceChanged(reference: Reference): void {
+    const { references } = this.#started();
+    const { now, later } = references.isAbsent(reference) ? { now: [reference], later: [] } : this.#offer([reference]);
+    for (const each of later) references.holdBack(each);
+    this.#take(now);
+  }
+
+  /** Before the first complete list, there is nothing to keep together. */
+  #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
+    return this.#toldExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
+  }
+
+  #take(names: readonly ObjectName[]): void {
+    const { view } = this.#started();
+    // A Profile and its references are shown together.
+    const references = names.filter(isReference).flatMap((reference) => view.takeReference(reference));
+    const own = names.filter(isOwnName);
+    const shown = [...references, ...own.filter((name) => view.take(name, this.seen(name)?.value))];
+    if (shown.length > 0) this.#listener?.changed(shown);
+    for (const namespace of new Set(own.map((name) => name.namespace))) {
+      if (this.#scopes.includes(namespace)) this.#lookAtScope(namespace);
+    }
+    this.#tellListed();
+  }
+
+  /** Tells the first list when all are in, each time that its extent is another, and a confirmation. */
+  #tellListed(): void {
+    const { view, watches } = this.#started();
+    const areIn = [...this.#awaited].every((key) => watches.isLost(key));
+    if (watches.areHopefulListed) view.listsAreIn();
+    const isFirst = this.#toldExtent === undefined;
+    const isDue = isFirst ? areIn && view.isSettled : view.extent !== this.#toldExtent;
+    const isConfirmed = this.#isConfirming && areIn;
+    if (!isDue && !isConfirmed) return;
+    this.#toldExtent = view.extent;
+    if (isConfirmed) this.#isConfirming = false;
+    this.#listener?.listed();
+    if (isFirst && view.isEmpty) void this.#confirmEmpty();
+  }
+
+  async #confirmEmpty(): Promise<void> {
+    const { watches } = this.#started();
+    this.#isConfirming = true;
+    this.#awaited = new Set(watches.keys);
+    await this.#options.clock.sleep(confirmEmptyMs, this.#stopping.signal);
+    if (this.#stopping.signal.aborted) return;
+    watches.relist();
+  }
+
+  #started(): Parts {
+    assert(this.#parts !== undefined, "A source that tells something was started");
+    return this.#parts;
+  }
+}
+
+const lostText =
+  "not heard of: its machines wait, and so does an Install by a Group that names no machine, until it can be read";
+
+function isEmpty(watch: RunningWatch<Judgement>["watch"]): boolean {
+  for (const _ of watch.all()) return false;
+  return true;
+}
+
+interface OwnChange {
+  readonly name: OwnName;
+  readonly change: MirrorChange["kind"];
+}
+
+function ownChange(kind: OwnName["kind"], { namespace, name, kind: change }: MirrorChange): OwnChange {
+  return { name: { kind, namespace, name }, change };
+}
+
+function isOwnName(name: ObjectName): name is OwnName {
+  return name.kind === "Profile" || name.kind === "Group";
+}
+
+function isReference(name: ObjectName): name is Reference {
+  return !isOwnName(name);
+}
+
+const nothingYet: SourceView = {
+  complete: false,
+  isHalf: true,
+  problems: [],
+  refusals: [],
+  refusalOf: () => undefined,
+  isGone: () => false,
+  unheard: new Set(),
+  withheld: [],
+  get: () => undefined,
+  all: () => [],
+};

@@ -1,0 +1,275 @@
+/**
+ * What the cluster holds, as the controller reads it.
+ *
+ * A Profile is shown only once it is known what its ConfigMaps and Secrets are; until then its version before stays, so
+ * that nobody takes a reference that is still being read for one that leads nowhere. An object that davit cannot
+ * understand keeps its last version, too. One of another uid is no version before.
+ *
+ * Deletions are known by kind and namespace: from a list that was read whole, of a namespace that is there. A refused
+ * object holds back only its own deletion, since a list has every object, good or bad.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import { countingAtOnce } from "../../model/at-once.ts";
+import type {
+  GroupObject,
+  ObjectKind,
+  ObjectMeta,
+  ObjectName,
+  OwnName,
+  ProfileObject,
+  Refusal,
+  SourceObject,
+  SourceProblem,
+  SourceView,
+} from "../../model/source.ts";
+import { type Judgement, origin } from "./judge.ts";
+import type { OwnWatches } from "./own-watches.ts";
+import { type Reference, References, referenceKey, referencesOf } from "./references.ts";
+import type { ScopeNamespaces } from "./scope-namespaces.ts";
+import type { ShownReferences } from "./shown-references.ts";
+
+type Watches = Pick<OwnWatches, "hasList" | "areListed" | "lost">;
+
+type Namespaces = Pick<ScopeNamespaces, "areBelieved" | "isBelieved" | "areTried" | "problems">;
+
+export class ClusterView implements SourceView {
+  readonly withheld = [];
+  readonly #shown: ShownReferences;
+  readonly #namespaces: Namespaces;
+  readonly #watches: Watches;
+  readonly #references = new References();
+  readonly #profiles = new Map<string, ProfileObject>();
+  readonly #groups = new Map<string, GroupObject>();
+  /** Newest versions of Profiles that wait for what they refer to. */
+  readonly #pending = new Map<string, ProfileObject>();
+  readonly #refusals = new Map<string, Refusal>();
+  #hasLists = false;
+  #wasWhole = false;
+
+  constructor(shown: ShownReferences, namespaces: Namespaces, watches: Watches) {
+    this.#shown = shown;
+    this.#namespaces = namespaces;
+    this.#watches = watches;
+  }
+
+  get complete(): boolean {
+    return this.#wasWhole && this.#watches.areListed && this.#namespaces.areBelieved;
+  }
+
+  get unheard(): ReadonlySet<string> {
+    return this.#watches.lost;
+  }
+
+  get isHalf(): boolean {
+    return !this.complete;
+  }
+
+  isGone({ kind, namespace, name }: ObjectName): boolean {
+    if (this.get(kind, namespace, name) !== undefined) return false;
+    if (kind === "ConfigMap" || kind === "Secret") return this.#isReferenceGone({ kind, namespace, name });
+    const isThere = this.#pending.has(`${namespace}/${name}`) && kind === "Profile";
+    if (isThere || this.refusalOf({ kind, namespace, name }) !== undefined) return false;
+    return this.#watches.hasList(kind, namespace) && this.#namespaces.isBelieved(namespace);
+  }
+
+  /** One that no Profile names is not asked for, and is as good as gone. */
+  #isReferenceGone(reference: Reference): boolean {
+    const [reader] = this.#references.readersOf(reference);
+    return this.#wasWhole && (reader === undefined || this.#shown.isKnown(reference));
+  }
+
+  /** Changes whenever there are other problems, and more is known to be gone, or less. */
+  get extent(): string {
+    const doubted = this.#namespaces.problems.map(({ origin }) => origin);
+    return [this.complete, this.#refusals.size, ...doubted, ...this.unheard].join();
+  }
+
+  get problems(): readonly SourceProblem[] {
+    return [...this.#namespaces.problems, ...[...this.#refusals.values()].map(toProblem)];
+  }
+
+  get refusals(): Iterable<Refusal> {
+    return this.#refusals.values();
+  }
+
+  refusalOf(name: ObjectName): Refusal | undefined {
+    return this.#refusals.get(referenceKey(name));
+  }
+
+  get isEmpty(): boolean {
+    return this.#profiles.size + this.#groups.size === 0;
+  }
+
+  /** Everything that can be known by now is shown: what is still pending was tried in vain. */
+  get isSettled(): boolean {
+    if (!this.#hasLists || !this.#namespaces.areTried) return false;
+    return [...this.#pending.values()].every((profile) => this.#areAll(profile, "isTried"));
+  }
+
+  get<Kind extends ObjectKind>(
+    kind: Kind,
+    namespace: string,
+    name: string,
+  ): Extract<SourceObject, { kind: Kind }> | undefined {
+    return this.#stores()[kind].get(namespace, name);
+  }
+
+  all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>> {
+    return this.#stores()[kind].all();
+  }
+
+  pendingOf({ kind, namespace, name }: ObjectName): ObjectMeta | undefined {
+    const id = `${namespace}/${name}`;
+    return kind === "Profile" && !this.#profiles.has(id) ? this.#pending.get(id) : undefined;
+  }
+
+  isForbidden({ kind, namespace, name }: ObjectName): boolean {
+    if (kind === "Profile" || kind === "Group") return false;
+    return this.#shown.isForbidden({ kind, namespace, name });
+  }
+
+  /** Every list was in once, but for those of namespaces that were given up. */
+  listsAreIn(): void {
+    this.#hasLists = true;
+    this.#noteWhole();
+  }
+
+  /** Takes up what a Profile or Group is now; undefined when it is gone. @returns true when that shows. */
+  take(name: OwnName, judgement: Judgement | undefined): boolean {
+    const wasRefused = this.refusalOf(name);
+    this.#noteRefusal(name, judgement);
+    const isRefused = this.refusalOf(name);
+    const isNews = !isDeepStrictEqual(wasRefused, isRefused);
+    const id = `${name.namespace}/${name.name}`;
+    // What cannot be understood is not gone; one of another uid is.
+    const isKept = isRefused !== undefined && judgement?.object === undefined && this.#uidOf(name) === isRefused.uid;
+    return isKept ? isNews : this.#put(name.kind, id, judgement?.object) || isNews;
+  }
+
+  /**
+   * Takes up no more of what a Profile or Group is now than what makes machines wait: the rest is taken up later.
+   * @returns true when that shows.
+   */
+  takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {
+    if (judgement?.refusal !== undefined) return this.take(name, judgement);
+    const shown = this.get(name.kind, name.namespace, name.name);
+    const object = countingAtOnce(shown, judgement?.object);
+    return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
+  }
+
+  /** Takes over the present content of a reference. @returns the objects that show it. */
+  takeReference(reference: Reference): readonly ObjectName[] {
+    this.#shown.take(reference);
+    const shown: ObjectName[] = [];
+    for (const id of this.#references.readersOf(reference)) {
+      const pending = this.#pending.get(id);
+      if (pending !== undefined && this.#showIfKnown(id, pending)) shown.push(nameOf(pending));
+    }
+    this.#noteWhole();
+    return [reference, ...shown];
+  }
+
+  #noteRefusal({ kind, namespace, name }: OwnName, judgement: Judgement | undefined): void {
+    const key = referenceKey({ kind, namespace, name });
+    if (judgement?.refusal === undefined) this.#refusals.delete(key);
+    else {
+      const { uid, generation, refusal: message, hidesMachines, caution, object } = judgement;
+      const refused = { kind, namespace, name, uid, generation, origin, message };
+      const read = kind === "Group" && { standIns: [object?.kind === "Group" ? object.spec : undefined] };
+      this.#refusals.set(key, {
+        ...refused,
+        ...read,
+        ...(hidesMachines && { hidesMachines }),
+        ...(caution && { caution }),
+      });
+    }
+  }
+
+  /** Of the newest version that was accepted. */
+  #uidOf({ kind, namespace, name }: OwnName): string | undefined {
+    const id = `${namespace}/${name}`;
+    return kind === "Group" ? this.#groups.get(id)?.uid : (this.#pending.get(id) ?? this.#profiles.get(id))?.uid;
+  }
+
+  #put(kind: OwnName["kind"], id: string, object: SourceObject | undefined): boolean {
+    if (kind === "Profile") return this.#putProfile(id, object?.kind === "Profile" ? object : undefined);
+    if (object?.kind !== "Group") return this.#groups.delete(id);
+    if (this.#groups.get(id) === object) return false;
+    this.#groups.set(id, object);
+    return true;
+  }
+
+  #putProfile(id: string, object: ProfileObject | undefined): boolean {
+    if (object === undefined) {
+      this.#pending.delete(id);
+      this.#refer(id, []);
+      this.#noteWhole();
+      return this.#profiles.delete(id);
+    }
+    const before = this.#profiles.get(id);
+    if (before === object || this.#pending.get(id) === object) return false;
+    const isOther = before !== undefined && before.uid !== object.uid;
+    // Another object under the same name has no version before.
+    if (isOther) this.#profiles.delete(id);
+    this.#refer(id, before === undefined || isOther ? [object] : [object, before]);
+    if (this.#showIfKnown(id, object)) return true;
+    this.#pending.set(id, object);
+    return isOther;
+  }
+
+  /** The version before stays complete as long as it is shown: its references are wanted, too. */
+  #refer(id: string, versions: readonly ProfileObject[]): void {
+    const references = new Map(versions.flatMap(referencesOf).map((reference) => [referenceKey(reference), reference]));
+    const { wanted, unwanted } = this.#references.update(id, [...references.values()]);
+    for (const reference of wanted) this.#shown.want(reference);
+    for (const reference of unwanted) this.#shown.unwant(reference);
+  }
+
+  #showIfKnown(id: string, object: ProfileObject): boolean {
+    if (!this.#areAll(object, "isKnown")) return false;
+    this.#pending.delete(id);
+    this.#profiles.set(id, object);
+    this.#refer(id, [object]);
+    return true;
+  }
+
+  #areAll(object: ProfileObject, question: "isKnown" | "isTried"): boolean {
+    return referencesOf(object).every((reference) => this.#shown[question](reference));
+  }
+
+  #noteWhole(): void {
+    this.#wasWhole ||= this.#hasLists && this.#pending.size === 0;
+  }
+
+  #stores(): Stores {
+    return {
+      Profile: lookup(this.#profiles),
+      Group: lookup(this.#groups),
+      ConfigMap: lookup(this.#shown.configMaps),
+      Secret: lookup(this.#shown.secrets),
+    };
+  }
+}
+
+type Stores = {
+  readonly [Kind in ObjectKind]: {
+    readonly get: (namespace: string, name: string) => Extract<SourceObject, { kind: Kind }> | undefined;
+    readonly all: () => Iterable<Extract<SourceObject, { kind: Kind }>>;
+  };
+};
+
+function lookup<Found>(objects: ReadonlyMap<string, Found>) {
+  return {
+    get: (namespace: string, name: string) => objects.get(`${namespace}/${name}`),
+    all: () => objects.values(),
+  };
+}
+
+function nameOf({ kind, namespace, name }: ProfileObject): ObjectName {
+  return { kind, namespace, name };
+}
+
+function toProblem({ kind, namespace, name, message }: Refusal): SourceProblem {
+  return { origin, message: `${kind} ${namespace}/${name}, ${message}` };
+}

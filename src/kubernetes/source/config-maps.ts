@@ -1,0 +1,280 @@
+/**
+ * The ConfigMaps that Profiles name. Of all others only the metadata is followed, which tells that one has changed; the
+ * content of those that are wanted is read one by one. What could be read once stays until the API server says that it
+ * is another, or gone; or has not let davit read the other one for a minute.
+ */
+
+import type { ConfigMapObject } from "../../model/source.ts";
+import { ApiError } from "../client/api-error.ts";
+import { objectPath, resources } from "../client/resources.ts";
+import { RetryDelays } from "../client/retry-delays.ts";
+import { failureText } from "../watch/failure-text.ts";
+import type { HeldWatch } from "../watch/held-changes.ts";
+import { type MirrorChange, readMeta } from "../watch/mirror.ts";
+import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
+import { judge } from "./judge.ts";
+import type { Reference } from "./references.ts";
+
+interface Entry {
+  readonly reference: Reference;
+  object: ConfigMapObject | undefined;
+  /** There is no object since it may not be read. */
+  isForbidden: boolean;
+  /** The API server has said what it is, or that there is none. */
+  isKnown: boolean;
+  isTried: boolean;
+  isReading: boolean;
+  /** The version at which it was last read. */
+  version: string | undefined;
+}
+
+/** A ConfigMap that the API server has in another version than the one that was read. */
+interface Unread {
+  /** Monotonic. */
+  readonly sinceMs: number;
+  readonly waiting: HeldWatch;
+}
+
+// Enough to keep the connections busy; the others wait here, where no time-out runs.
+const maxReads = 12;
+// Rights that are taken away by mistake, or for a moment, come back sooner.
+const forbiddenMs = 60_000;
+
+export class ConfigMaps {
+  readonly #context: WatchContext;
+  readonly #changed: (reference: Reference) => void;
+  readonly #watches: ReadonlyMap<string | undefined, RunningWatch<null>>;
+  readonly #entries = new Map<string, Entry>();
+  /** Namespaces (undefined for all) whose ConfigMaps may not be read: there are none, as far as davit can tell. */
+  readonly #refused = new Set<string | undefined>();
+  readonly #stopping = new AbortController();
+  readonly #delays: RetryDelays;
+  readonly #waiting = new Set<Entry>();
+  readonly #unread = new Map<Entry, Unread>();
+  #reads = 0;
+
+  /** @param changed told when it is known for the first time what a wanted one is, and with each change. */
+  constructor(
+    context: WatchContext,
+    namespaces: readonly (string | undefined)[],
+    changed: (reference: Reference) => void,
+  ) {
+    this.#context = context;
+    this.#changed = changed;
+    this.#delays = new RetryDelays(context);
+    this.#watches = new Map(namespaces.map((namespace) => [namespace, this.#makeWatch(namespace)]));
+  }
+
+  start(): void {
+    for (const { watch } of this.#watches.values()) watch.start();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all([...this.#watches.values()].map(({ stop }) => stop()));
+  }
+
+  /** Monotonic: since when one of them is another than the one that was read; those of lost namespaces aside. */
+  unreadSinceMs(lost: ReadonlySet<string>): number | undefined {
+    // The one that has waited longest comes first.
+    for (const [{ reference }, { sinceMs }] of this.#unread) if (!lost.has(reference.namespace)) return sinceMs;
+    return undefined;
+  }
+
+  get(namespace: string, name: string): ConfigMapObject | undefined {
+    return this.#entries.get(`${namespace}/${name}`)?.object;
+  }
+
+  *all(): Iterable<ConfigMapObject> {
+    for (const { object } of this.#entries.values()) if (object !== undefined) yield object;
+  }
+
+  isKnown({ namespace, name }: Reference): boolean {
+    return this.#entries.get(`${namespace}/${name}`)?.isKnown === true;
+  }
+
+  /** It is known, or the first try to read it has failed. */
+  isTried({ namespace, name }: Reference): boolean {
+    return this.#entries.get(`${namespace}/${name}`)?.isTried === true;
+  }
+
+  isForbidden({ namespace, name }: Reference): boolean {
+    return this.#entries.get(`${namespace}/${name}`)?.isForbidden === true;
+  }
+
+  want(reference: Reference): void {
+    const { namespace, name } = reference;
+    const nothing = { object: undefined, version: undefined };
+    const entry = { reference, ...nothing, isForbidden: false, isKnown: false, isTried: false, isReading: false };
+    this.#entries.set(`${namespace}/${name}`, entry);
+    this.#look(entry);
+  }
+
+  unwant({ namespace, name }: Reference): void {
+    const entry = this.#entries.get(`${namespace}/${name}`);
+    this.#entries.delete(`${namespace}/${name}`);
+    if (entry !== undefined) this.#isRead(entry);
+  }
+
+  #makeWatch(namespace: string | undefined): RunningWatch<null> {
+    return makeWatch(this.#context, {
+      resource: resources.ConfigMap,
+      namespace,
+      metadataOnly: true,
+      read: () => null,
+      listener: {
+        listed: () => {
+          this.#refused.delete(namespace);
+          this.#lookAll();
+        },
+        changed: (changes) => this.#lookAt(changes),
+        failed: ({ reason }) => this.#watchFailed(namespace, reason === "refused"),
+      },
+    });
+  }
+
+  #watchFailed(scope: string | undefined, isRefused: boolean): void {
+    if (isRefused) {
+      this.#refused.add(scope);
+      this.#lookAll();
+      return;
+    }
+    for (const entry of this.#entries.values()) if (this.#scopeOf(entry) === scope) this.#tried(entry);
+  }
+
+  #scopeOf({ reference: { namespace } }: Entry): string | undefined {
+    return this.#watches.has(undefined) ? undefined : namespace;
+  }
+
+  /** What it is could not be found out; nobody waits for that any longer. */
+  #tried(entry: Entry): void {
+    if (entry.isTried) return;
+    entry.isTried = true;
+    this.#changed(entry.reference);
+  }
+
+  #lookAll(): void {
+    for (const entry of this.#entries.values()) this.#look(entry);
+  }
+
+  #lookAt(changes: readonly MirrorChange[]): void {
+    for (const { kind, namespace, name } of changes) {
+      const entry = this.#entries.get(`${namespace}/${name}`);
+      if (entry === undefined) continue;
+      // Another object may carry a version that was read of the one before.
+      if (kind === "replaced") entry.version = undefined;
+      this.#look(entry);
+    }
+  }
+
+  /** Compares an entry with the metadata, and has it read where they differ. */
+  #look(entry: Entry): void {
+    const { namespace, name } = entry.reference;
+    const scope = this.#scopeOf(entry);
+    const watch = this.#watches.get(scope)?.watch;
+    const version = watch?.get(namespace, name)?.resourceVersion;
+    if (version !== undefined) {
+      if (version !== entry.version) this.#enqueue(entry);
+    } else if (watch === undefined || watch.isSynced || this.#refused.has(scope)) {
+      entry.version = undefined;
+      this.#settleWithout(entry, this.#refused.has(scope));
+    }
+  }
+
+  #enqueue(entry: Entry): void {
+    if (!this.#unread.has(entry)) this.#unread.set(entry, this.#makeUnread(entry));
+    this.#waiting.add(entry);
+    this.#readNext();
+  }
+
+  #makeUnread({ reference: { namespace }, isKnown }: Entry): Unread {
+    const { clock, held } = this.#context;
+    const nowMs = clock.monotonicMs();
+    const waiting = held.track({ namespace, what: "read" });
+    if (isKnown) waiting.opening();
+    return { sinceMs: Math.min(nowMs, held.sinceMs ?? nowMs), waiting };
+  }
+
+  #isRead(entry: Entry): void {
+    const unread = this.#unread.get(entry);
+    this.#unread.delete(entry);
+    unread?.waiting.end();
+  }
+
+  #readNext(): void {
+    for (const entry of this.#waiting) {
+      if (this.#reads >= maxReads) return;
+      if (entry.isReading) continue;
+      this.#waiting.delete(entry);
+      void this.#read(entry);
+    }
+  }
+
+  /** Reads one; a quorum read is never older than what the watch has told. */
+  async #read(entry: Entry): Promise<void> {
+    const { client, clock } = this.#context;
+    const { namespace, name } = entry.reference;
+    const { signal } = this.#stopping;
+    entry.isReading = true;
+    this.#reads += 1;
+    let retryMs: number | undefined;
+    try {
+      const object = await client.json({ path: objectPath(resources.ConfigMap, namespace, name), signal });
+      const meta = readMeta(object);
+      entry.version = meta?.resourceVersion;
+      const judged = meta && judge(this.#context, resources.ConfigMap, { object, meta, before: undefined });
+      if (judged?.object?.kind === "ConfigMap") this.#settle(entry, judged.object);
+      else this.#settleWithout(entry, false);
+    } catch (error) {
+      retryMs = this.#failed(entry, error);
+    }
+    this.#reads -= 1;
+    entry.isReading = false;
+    this.#readNext();
+    if (retryMs === undefined) return;
+    await clock.sleep(retryMs, signal);
+    if (!signal.aborted) this.#look(entry);
+  }
+
+  /** After how many milliseconds to look again; undefined for never, until the metadata change. */
+  #failed(entry: Entry, error: unknown): number | undefined {
+    if (this.#stopping.signal.aborted) return undefined;
+    const { log } = this.#context;
+    const { namespace, name } = entry.reference;
+    if (!(error instanceof ApiError)) throw error;
+    if (error.status === 404) {
+      this.#settleWithout(entry, false);
+      return undefined;
+    }
+    const problem = failureText(error, { verb: "get", resource: resources.ConfigMap, namespace, name });
+    log.warn({ namespace, name, problem }, "cannot read a ConfigMap, trying again later");
+    if (error.status === 403 && this.#isLost(entry)) this.#settleWithout(entry, true);
+    if (entry.isKnown) this.#unread.get(entry)?.waiting.failed(error.status === 403);
+    this.#tried(entry);
+    return this.#delays.next();
+  }
+
+  /** True where the version that was read counts no longer, though no other may be read: else no Install would ever. */
+  #isLost(entry: Entry): boolean {
+    const sinceMs = this.#unread.get(entry)?.sinceMs ?? Infinity;
+    return entry.object === undefined || this.#context.clock.monotonicMs() - sinceMs >= forbiddenMs;
+  }
+
+  #settleWithout(entry: Entry, isForbidden: boolean): void {
+    const isSame = entry.isKnown && entry.object === undefined && entry.isForbidden === isForbidden;
+    if (!isSame) this.#settle(entry, undefined, isForbidden);
+    else this.#isRead(entry);
+  }
+
+  #settle(entry: Entry, object: ConfigMapObject | undefined, isForbidden = false): void {
+    entry.object = object;
+    entry.isForbidden = isForbidden;
+    entry.isKnown = true;
+    entry.isTried = true;
+    const { namespace, name } = entry.reference;
+    // Nobody may want it any more by now.
+    if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
+    // It comes last, so that what waited for the reference is shown with it.
+    this.#isRead(entry);
+  }
+}

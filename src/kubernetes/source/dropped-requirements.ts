@@ -1,0 +1,94 @@
+/**
+ * What was written of a selector and did not come here, so that the selector in the cluster takes more machines than its
+ * text says. Pure.
+ *
+ * - A label without a value: `kubectl apply` drops it, and the API server never sees it. What was written is in the
+ *   annotation that kubectl keeps.
+ * - Expressions, where the cluster's CRD is older than they are: the API server drops them as they are written or, where
+ *   the CRD was replaced by an older one, as they are read. The annotation tells of them, and the list of who wrote what.
+ * - Names that the CRD does not know, such as misspelt ones: the API server drops them where nobody asked it to be strict
+ *   (`--validate=false`). The annotation tells of them.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
+
+export interface Dropped {
+  /** Names of labels. One that has a value by now, from whomever, was not dropped. */
+  readonly labels: readonly string[];
+  readonly expressions: boolean;
+  /** Where names were written that no CRD of davit knows. */
+  readonly unknownIn?: "spec" | "spec.selector";
+}
+
+// A test holds both lists against the CRD.
+export const specNames: readonly string[] = [
+  ...["args", "displayName", "hold", "matchAll", "metadata", "priority", "profileRef", "selector"],
+];
+export const selectorNames: readonly string[] = ["matchLabels", "matchExpressions"];
+
+/** What a Group lacks of what was written. */
+export function droppedRequirements({ metadata, spec }: JsonObject): Dropped {
+  const { annotations, managedFields } = objectOf(metadata);
+  const text = objectOf(annotations)["kubectl.kubernetes.io/last-applied-configuration"];
+  const hasExpressions = Object.hasOwn(selectorOf(spec), "matchExpressions");
+  const writtenSpec = objectOf(typeof text === "string" ? parseJsonObject(text)?.spec : undefined);
+  const written = selectorOf(writtenSpec);
+  const labels = matchLabelsOf(spec);
+  const nulls = Object.entries(objectOf(written.matchLabels)).filter(([, value]) => value === null);
+  const hasWritten = Object.hasOwn(written, "matchExpressions");
+  const unknownIn = hasOther(written, selectorNames)
+    ? "spec.selector"
+    : hasOther(writtenSpec, specNames)
+      ? "spec"
+      : undefined;
+  return {
+    ...(unknownIn && { unknownIn }),
+    labels: nulls.flatMap(([label]) => (Object.hasOwn(labels, label) ? [] : [label])),
+    expressions: !hasExpressions && (hasWritten || isOwned(managedFields, typeof text === "string")),
+  };
+}
+
+export function isNothing({ labels, expressions, unknownIn }: Dropped): boolean {
+  return labels.length === 0 && !expressions && unknownIn === undefined;
+}
+
+/** The spec as it was written: refused as it is wherever nothing is dropped. */
+export function withDropped(spec: JsonValue | undefined, dropped: Dropped): JsonObject {
+  const { selector, ...others } = objectOf(spec);
+  const empty = Object.fromEntries(dropped.labels.map((label) => [label, null]));
+  const matchLabels = { ...matchLabelsOf(spec), ...empty };
+  // A selector of which something is unknown selects nobody: not even to let them wait.
+  const isPartial = dropped.expressions || dropped.unknownIn === "spec.selector";
+  const expressions = isPartial ? { matchExpressions: null } : {};
+  return { ...others, selector: { ...objectOf(selector), matchLabels, ...expressions } };
+}
+
+/**
+ * True when somebody is told to have written expressions. Of `kubectl apply` the annotation is the newer word: who wrote
+ * what of a field that the CRD does not have, stays as it was.
+ */
+function isOwned(managedFields: JsonValue | undefined, hasAnnotation: boolean): boolean {
+  if (!Array.isArray(managedFields)) return false;
+  return managedFields.some((entry: JsonValue) => {
+    const { manager, fieldsV1 } = objectOf(entry);
+    if (hasAnnotation && manager === "kubectl-client-side-apply") return false;
+    const selector = objectOf(objectOf(objectOf(fieldsV1)["f:spec"])["f:selector"]);
+    return Object.hasOwn(selector, "f:matchExpressions");
+  });
+}
+
+function hasOther(object: JsonObject, names: readonly string[]): boolean {
+  return Object.keys(object).some((name) => !names.includes(name));
+}
+
+function selectorOf(spec: JsonValue | undefined): JsonObject {
+  return objectOf(objectOf(spec).selector);
+}
+
+function matchLabelsOf(spec: JsonValue | undefined): JsonObject {
+  return objectOf(selectorOf(spec).matchLabels);
+}
+
+function objectOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
+}

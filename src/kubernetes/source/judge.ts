@@ -1,0 +1,152 @@
+/**
+ * From an object of the API server to one of the model. The API server has checked it already, but by the CRD that is in
+ * the cluster, which may be older or newer than davit: so it is admitted like a file, by davit's own. Pure.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Admission, RefusedDocument } from "../../admission/admission.ts";
+import type { Finding } from "../../admission/check.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import type { ProfileCaution } from "../../model/profile.ts";
+import type { GroupObject, SourceObject } from "../../model/source.ts";
+import type { Resource } from "../client/resources.ts";
+import type { Held, HeldMeta } from "../watch/mirror.ts";
+import type { SharedConditions } from "../watch/shared-conditions.ts";
+import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dropped-requirements.ts";
+
+/** What an object is to davit, and what its status says now. */
+export interface Judgement {
+  readonly uid: string;
+  readonly generation: number;
+  /** The object, also a Group that is refused and at least says which machines are its own. */
+  readonly object?: SourceObject;
+  /** Why the object was refused. */
+  readonly refusal?: string;
+  /** As in `Refusal`. */
+  readonly hidesMachines?: true;
+  /** As in `Refusal`. */
+  readonly caution?: ProfileCaution;
+  readonly status: JsonObject;
+  /** What was written of a Group's selector and did not come here. */
+  readonly dropped: Dropped;
+}
+
+/** By what objects are judged, and where what they have in common is kept. */
+export interface JudgeTools {
+  readonly admission: Admission;
+  readonly conditions: SharedConditions;
+}
+
+/**
+ * Judges an object. One that says what the version before said stays the same object, but for its status: that is seen by
+ * what it says, since equal generations say nothing where an API server went back to an older state.
+ */
+export function judge(
+  tools: JudgeTools,
+  resource: Resource,
+  { object, meta, before }: { object: JsonObject; meta: HeldMeta; before: Held<Judgement> | undefined },
+): Judgement {
+  const judged = judgeAnew(tools, resource, { object, meta });
+  const { status } = judged;
+  const isSame = before !== undefined && isDeepStrictEqual({ ...before.value, status }, judged);
+  return isSame ? { ...before.value, status } : judged;
+}
+
+function judgeAnew(
+  { admission, conditions }: JudgeTools,
+  resource: Resource,
+  { object, meta }: { object: JsonObject; meta: HeldMeta },
+): Judgement {
+  const generation = generationOf(object);
+  const status = isJsonObject(object.status) ? conditions.of(object.status) : {};
+  const lacking = resource.kind === "Group" ? droppedRequirements(object) : nothing;
+  const dropped = isNothing(lacking) ? nothing : lacking;
+  const written = isNothing(dropped) ? object : { ...object, spec: withDropped(object.spec, dropped) };
+  const verdict = admission.admit(toDocument(written, meta, resource), {
+    origin,
+    findings: findingsOf(dropped),
+    meta: { uid: meta.uid, generation: Math.max(generation, 1) },
+  });
+  const base = { uid: meta.uid, generation, status, dropped };
+  if (verdict.kind === "accepted") return { ...base, object: verdict.object };
+  const refusal = verdict.kind === "refused" ? describe(verdict) : "it is of another group";
+  const standIn = verdict.kind === "refused" ? toStandIn(verdict, meta, { generation, refusal }) : undefined;
+  const hidesMachines = verdict.kind === "refused" && verdict.hidesMachines;
+  const caution = verdict.kind === "refused" ? verdict.caution : undefined;
+  const read = { ...(hidesMachines && { hidesMachines }), ...(caution && { caution }) };
+  return { ...base, ...(standIn && { object: standIn }), refusal, ...read };
+}
+
+/** Where everything of a cluster is found. */
+export const origin = "cluster";
+
+/** Absent for ConfigMaps and Secrets. */
+function generationOf({ metadata }: JsonObject): number {
+  const generation = isJsonObject(metadata) ? metadata.generation : undefined;
+  return typeof generation === "number" ? generation : 0;
+}
+
+/** What a person would have written: nothing of what the API server adds. */
+function toDocument(object: JsonObject, { namespace, name }: HeldMeta, { apiVersion, kind }: Resource): JsonValue {
+  const { labels } = isJsonObject(object.metadata) ? object.metadata : {};
+  const metadata = { name, namespace, ...(isJsonObject(labels) && { labels }) };
+  const content = Object.entries(object).filter(([field]) => contentFields.has(field));
+  return { apiVersion, kind, metadata, ...Object.fromEntries(content) };
+}
+
+const contentFields: ReadonlySet<string> = new Set(["spec", "data"]);
+
+/** The first thing that is wrong: a path of fields, and what to do. Names of the user's choice are not shown. */
+function describe({ findings }: RefusedDocument): string {
+  const [first] = findings;
+  if (first === undefined) return "it cannot be read";
+  // Of what davit alone can tell, every name is declared.
+  if (first.isBeyondCrd === true) return `${first.path.join(".")}: ${first.text}`;
+  const path = first.isUnknownField === true ? first.path.slice(0, -1) : first.path.slice(0, shownDepth);
+  const question = first === droppedLabel ? "" : "; is the CRD in the cluster of this version of davit?";
+  return `${path.join(".")}: ${first.text}${question}`;
+}
+
+const nothing: Dropped = { labels: [], expressions: false };
+
+function findingsOf({ labels, expressions, unknownIn }: Dropped): readonly Finding[] {
+  return [
+    ...(labels.length > 0 ? [droppedLabel] : []),
+    ...(expressions ? [droppedList] : []),
+    ...(unknownIn === undefined ? [] : [{ ...droppedName, path: unknownIn.split(".") }]),
+  ];
+}
+
+const droppedName: Finding = {
+  path: [],
+  isBeyondCrd: true,
+  code: "unknown-field",
+  text:
+    "a name was written that it does not have, and dropped: correct it and kubectl apply it again, " +
+    "after the CRDs of a version that has it, if there is one",
+};
+const droppedLabel: Finding = {
+  path: ["spec", "selector", "matchLabels"],
+  code: "broken-rule",
+  text: "kubectl apply dropped a label without a value: write its value, or remove the label, and apply it again",
+};
+const droppedList: Finding = {
+  path: ["spec", "selector", "matchExpressions"],
+  isBeyondCrd: true,
+  code: "broken-rule",
+  text:
+    "it was written and dropped, by an older CRD or since it was empty: " +
+    "apply the CRDs of this version of davit, then the Group again, with its expressions",
+};
+
+// As far down as every name is one of the CRDs' own: spec.boot.kernel, spec.ignition.inline.
+const shownDepth = 3;
+
+function toStandIn(
+  { standIn }: RefusedDocument,
+  { namespace, name, uid }: HeldMeta,
+  { generation, refusal }: { readonly generation: number; readonly refusal: string },
+): GroupObject | undefined {
+  if (standIn === undefined) return undefined;
+  return { kind: "Group", namespace, name, uid, generation, origin, spec: standIn, refusal };
+}

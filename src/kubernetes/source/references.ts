@@ -1,0 +1,67 @@
+/** Which ConfigMaps and Secrets are wanted, and by which Profiles. Nothing else of them is ever read. */
+
+import type { ObjectName, ProfileObject } from "../../model/source.ts";
+
+/** A ConfigMap or a Secret that a Profile names. */
+export interface Reference {
+  readonly kind: "ConfigMap" | "Secret";
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export interface WantedChange {
+  readonly wanted: readonly Reference[];
+  readonly unwanted: readonly Reference[];
+}
+
+export class References {
+  readonly #readers = new Map<string, Set<string>>();
+  readonly #reads = new Map<string, readonly Reference[]>();
+
+  /** Replaces what a Profile names; tells what nobody wanted before, and what nobody wants any more. */
+  update(reader: string, references: readonly Reference[]): WantedChange {
+    const before = this.#reads.get(reader) ?? [];
+    if (references.length === 0) this.#reads.delete(reader);
+    else this.#reads.set(reader, references);
+    const wanted = references.filter((reference) => this.#add(referenceKey(reference), reader));
+    const kept = new Set(references.map(referenceKey));
+    const dropped = before.filter((reference) => !kept.has(referenceKey(reference)));
+    return { wanted, unwanted: dropped.filter((reference) => this.#remove(referenceKey(reference), reader)) };
+  }
+
+  /** The Profiles that name it. */
+  readersOf(reference: Reference): Iterable<string> {
+    return this.#readers.get(referenceKey(reference)) ?? [];
+  }
+
+  /** True when it was wanted by nobody. */
+  #add(key: string, reader: string): boolean {
+    const readers = this.#readers.get(key);
+    if (readers === undefined) this.#readers.set(key, new Set([reader]));
+    else readers.add(reader);
+    return readers === undefined;
+  }
+
+  /** True when nobody wants it any more. */
+  #remove(key: string, reader: string): boolean {
+    const readers = this.#readers.get(key);
+    readers?.delete(reader);
+    return readers?.size === 0 && this.#readers.delete(key);
+  }
+}
+
+/** Everything that a Profile names, each once. */
+export function referencesOf({ namespace, spec }: ProfileObject): readonly Reference[] {
+  const found = Object.values(spec.templates).flatMap((source): [string, Reference][] => {
+    if (source.kind === "inline") return [];
+    const kind = source.kind === "configMap" ? "ConfigMap" : "Secret";
+    const reference = { kind, namespace, name: source.name } as const;
+    return [[referenceKey(reference), reference]];
+  });
+  return [...new Map(found).values()];
+}
+
+/** A name as one text. */
+export function referenceKey({ kind, namespace, name }: ObjectName): string {
+  return `${kind}/${namespace}/${name}`;
+}

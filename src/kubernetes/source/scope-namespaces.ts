@@ -1,0 +1,143 @@
+/**
+ * Whether the namespaces that davit was told to read are there at all. The API server lists a namespace that does not
+ * exist just as one that is empty, so that a name with a typing error, or of another cluster, would look as if all of
+ * its objects were gone (docs/decisions/0006-an-empty-namespace-may-not-be-there.md).
+ *
+ * A namespace is believed once it has shown an object, for as long as davit runs. One that has not is asked after, and
+ * doubted until the API server says that it is there. Asked is by an event that is not written (a dry run): the API
+ * server refuses one in a namespace that does not exist, and davit may create events wherever it reads, while it has no
+ * right on namespaces.
+ */
+
+import { type Clock, toRfc3339 } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { SourceProblem } from "../../model/source.ts";
+import { ApiError } from "../client/api-error.ts";
+import type { ApiClient } from "../client/client.ts";
+import { eventsPath } from "../client/resources.ts";
+
+export interface ScopeNamespacesOptions {
+  readonly client: Pick<ApiClient, "json">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Ends every question. */
+  readonly signal: AbortSignal;
+  /** Told when a namespace is believed, or doubted for the first time. */
+  readonly changed: () => void;
+}
+
+/** A person may be waiting who has just created it. */
+const askAgainMs = 10_000;
+
+type State =
+  /** The first answer is awaited. */
+  { readonly kind: "asked" } | { readonly kind: "doubted"; readonly problem: string } | { readonly kind: "believed" };
+
+export class ScopeNamespaces {
+  readonly #options: ScopeNamespacesOptions;
+  /** Of those that were listed once. */
+  readonly #states = new Map<string, State>();
+
+  constructor(options: ScopeNamespacesOptions) {
+    this.#options = options;
+  }
+
+  /** What was listed is all that there is. */
+  get areBelieved(): boolean {
+    return [...this.#states.values()].every(({ kind }) => kind === "believed");
+  }
+
+  /** The same for one namespace; for one that is not read, for all. */
+  isBelieved(namespace: string): boolean {
+    const state = this.#states.get(namespace);
+    return state === undefined ? this.areBelieved : state.kind === "believed";
+  }
+
+  /** Every question has had an answer, or failed once. */
+  get areTried(): boolean {
+    return [...this.#states.values()].every(({ kind }) => kind !== "asked");
+  }
+
+  get problems(): readonly SourceProblem[] {
+    return [...this.#states].flatMap(([namespace, state]) =>
+      state.kind === "doubted" ? [{ origin: `namespace "${namespace}"`, message: state.problem }] : [],
+    );
+  }
+
+  /** A namespace was listed, or an object of it was seen. */
+  listed(namespace: string, isEmpty: boolean): void {
+    const known = this.#states.get(namespace);
+    if (known?.kind === "believed") return;
+    if (isEmpty) {
+      if (known !== undefined) return;
+      this.#states.set(namespace, { kind: "asked" });
+      void this.#ask(namespace);
+      return;
+    }
+    this.#states.set(namespace, { kind: "believed" });
+    if (known !== undefined) this.#options.changed();
+  }
+
+  async #ask(namespace: string): Promise<void> {
+    const { clock, signal, log, changed } = this.#options;
+    for (;;) {
+      const problem = await this.#problemOf(namespace);
+      const before = this.#states.get(namespace);
+      if (signal.aborted || before?.kind === "believed") return;
+      if (problem === undefined) {
+        this.#states.set(namespace, { kind: "believed" });
+        changed();
+        return;
+      }
+      if (before?.kind !== "doubted" || before.problem !== problem) {
+        log.warn({ namespace, problem }, "a namespace to read has nothing in it, and may not be there");
+        this.#states.set(namespace, { kind: "doubted", problem });
+        changed();
+      }
+      await clock.sleep(askAgainMs, signal);
+    }
+  }
+
+  /** Undefined for a namespace that is there. */
+  async #problemOf(namespace: string): Promise<string | undefined> {
+    const { client, clock, signal } = this.#options;
+    try {
+      await client.json({
+        method: "POST",
+        path: eventsPath(namespace),
+        query: { dryRun: "All" },
+        body: { contentType: "application/json", value: question(namespace, toRfc3339(clock.nowMs())) },
+        signal,
+        retries: 0,
+      });
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 404) return doesNotExist;
+      // An event of another form than this version of the API server wants: it was looked at all the same.
+      if (error.status === 400 || error.status === 422) return undefined;
+      return `${cannotTell}: ${error.status === 403 ? mayNotAsk : error.message}`;
+    }
+  }
+}
+
+const consequence = "until then nothing is removed that machines boot from";
+const doesNotExist = `it does not exist: create it, or mend --namespace; ${consequence}`;
+const cannotTell = `it has no Profile and no Group, and whether it exists is not known; ${consequence}`;
+const mayNotAsk = "davit may not create events in it (403), see the Role of docs/controller.md";
+
+/** It is never written. */
+function question(namespace: string, now: string): object {
+  return {
+    apiVersion: "events.k8s.io/v1",
+    kind: "Event",
+    metadata: { namespace, name: "davit-is-this-namespace-there" },
+    eventTime: now.replace("Z", "000Z"),
+    reportingController: "davit.dev/controller",
+    reportingInstance: "davit",
+    action: "Look",
+    reason: "Look",
+    regarding: { apiVersion: "v1", kind: "Namespace", namespace, name: namespace },
+    type: "Normal",
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * The ConfigMaps and Secrets that Profiles name, as the source shows them. New content of one may have to wait, so that
+ * no Profile boots with a text of another time. A removal takes effect at once.
+ */
+
+import type { ConfigMapObject, SecretObject } from "../../model/source.ts";
+import type { ConfigMaps } from "./config-maps.ts";
+import { type Reference, referenceKey } from "./references.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** Where the content of references comes from. */
+export interface Caches {
+  readonly ConfigMap: Pick<ConfigMaps, "get" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
+  readonly Secret: Pick<Secrets, "get" | "isKnown" | "isTried" | "isForbidden" | "want" | "unwant">;
+}
+
+export class ShownReferences {
+  /** Each by namespace/name. */
+  readonly configMaps = new Map<string, ConfigMapObject>();
+  readonly secrets = new Map<string, SecretObject>();
+  readonly #caches: Caches;
+  /** Those whose new content is shown later. */
+  readonly #waiting = new Set<string>();
+
+  constructor(caches: Caches) {
+    this.#caches = caches;
+  }
+
+  /** True when none is there, or none may be read: that counts at once. */
+  isAbsent({ kind, namespace, name }: Reference): boolean {
+    return this.#caches[kind].get(namespace, name) === undefined;
+  }
+
+  /** Shows what was last read of it. */
+  take(reference: Reference): void {
+    const { kind, namespace, name } = reference;
+    this.#waiting.delete(referenceKey(reference));
+    const id = `${namespace}/${name}`;
+    if (kind === "ConfigMap") put(this.configMaps, id, this.#caches.ConfigMap.get(namespace, name));
+    else put(this.secrets, id, this.#caches.Secret.get(namespace, name));
+  }
+
+  /** What was read of it is not shown before `take`. */
+  holdBack(reference: Reference): void {
+    this.#waiting.add(referenceKey(reference));
+  }
+
+  /** True once its content is known and shown. */
+  isKnown(reference: Reference): boolean {
+    return this.#caches[reference.kind].isKnown(reference) && !this.#waiting.has(referenceKey(reference));
+  }
+
+  /** True once its content is known, or the first try to read it failed. */
+  isTried(reference: Reference): boolean {
+    return this.#caches[reference.kind].isTried(reference);
+  }
+
+  isForbidden(reference: Reference): boolean {
+    return this.#caches[reference.kind].isForbidden(reference);
+  }
+
+  want(reference: Reference): void {
+    this.#caches[reference.kind].want(reference);
+  }
+
+  unwant(reference: Reference): void {
+    const { kind, namespace, name } = reference;
+    (kind === "ConfigMap" ? this.configMaps : this.secrets).delete(`${namespace}/${name}`);
+    this.#waiting.delete(referenceKey(reference));
+    this.#caches[kind].unwant(reference);
+  }
+}
+
+function put<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
+  if (value === undefined) map.delete(key);
+  else map.set(key, value);
+}

@@ -1,0 +1,157 @@
+/**
+ * Events: what `kubectl describe` shows of an object's way into trouble and out of it. They are a courtesy: few, never
+ * the same within ten minutes, none of an object that waits for another for no more than a moment, and one that cannot
+ * be written is forgotten.
+ */
+
+import { type Clock, toRfc3339 } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { JsonObject } from "../../model/json.ts";
+import type { Condition, ObjectName } from "../../model/source.ts";
+import { ApiError } from "../client/api-error.ts";
+import type { ApiClient } from "../client/client.ts";
+import { eventsPath, resources } from "../client/resources.ts";
+import { TokenBucket } from "./token-bucket.ts";
+
+export interface EventRecorderOptions {
+  readonly client: Pick<ApiClient, "json">;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  /** Which davit writes: the name of the pod or of the machine. */
+  readonly instance: string;
+}
+
+/** An object's Ready condition before and after a change of its status. */
+export interface Transition {
+  readonly object: ObjectName;
+  readonly uid: string;
+  /** As it was shown; undefined for an object without a status. */
+  readonly before: JsonObject | undefined;
+  readonly after: Pick<Condition, "status" | "reason" | "message">;
+}
+
+// kubectl applies the files of a directory by their names, a Group before its Profile and a Profile before its ConfigMap.
+const passing: ReadonlySet<string> = new Set(["ProfileNotFound", "TemplateNotFound"]);
+const graceMs = 5_000;
+// Of more at once the rate lets fewer through than this.
+const maxWaiting = 256;
+const repeatMs = 600_000;
+// A bound of what is remembered: beyond it the oldest may be told again.
+const maxRemembered = 4_096;
+// The API server keeps events for an hour and has better things to do: a burst tells what has happened.
+const rate = { perSecond: 5, burst: 50 };
+// events.k8s.io/v1 allows 1 KiB.
+const maxNoteLength = 1_000;
+
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #bucket: TokenBucket;
+  /** Object and reason, to when it was told (monotonic); the oldest first. */
+  readonly #toldAtMs = new Map<string, number>();
+  /** By uid: what is told unless it is over soon. */
+  readonly #waiting = new Map<string, Transition>();
+  readonly #stopping = new AbortController();
+  readonly #sending = new Set<Promise<void>>();
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+    this.#bucket = new TokenBucket({ clock: options.clock, ...rate });
+  }
+
+  /** Tells of a change to trouble, from one trouble to another, or out of it; anything else is no event. */
+  record({ before, ...transition }: Transition): void {
+    const { uid, after } = transition;
+    // What was not told yet, and is over by now, never was.
+    const waiting = this.#waiting.get(uid);
+    this.#waiting.delete(uid);
+    const whole = { ...transition, before: waiting === undefined ? before : waiting.before };
+    if (!isTransition(whole)) return;
+    if (!passing.has(after.reason)) this.#track(this.#tell(whole));
+    else if (this.#waiting.size < maxWaiting) this.#track(this.#tellLater(whole));
+  }
+
+  async #tellLater(transition: Transition): Promise<void> {
+    const { uid } = transition;
+    this.#waiting.set(uid, transition);
+    await this.#options.clock.sleep(graceMs, this.#stopping.signal);
+    if (this.#stopping.signal.aborted || this.#waiting.get(uid) !== transition) return;
+    this.#waiting.delete(uid);
+    await this.#tell(transition);
+  }
+
+  async #tell(transition: Transition): Promise<void> {
+    if (!this.#wasTold(transition) && this.#bucket.tryTake()) await this.#send(transition);
+  }
+
+  #track(work: Promise<void>): void {
+    const sending = work.finally(() => this.#sending.delete(sending));
+    this.#sending.add(sending);
+  }
+
+  /** Idempotent; what is under way is given up. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await Promise.all(this.#sending);
+  }
+
+  #wasTold({ uid, after }: Transition): boolean {
+    const key = `${uid} ${after.reason}`;
+    const nowMs = this.#options.clock.monotonicMs();
+    const toldAtMs = this.#toldAtMs.get(key);
+    if (toldAtMs !== undefined && nowMs - toldAtMs < repeatMs) return true;
+    this.#toldAtMs.delete(key);
+    this.#toldAtMs.set(key, nowMs);
+    const [oldest] = this.#toldAtMs.keys();
+    if (this.#toldAtMs.size > maxRemembered && oldest !== undefined) this.#toldAtMs.delete(oldest);
+    return false;
+  }
+
+  async #send(transition: Transition): Promise<void> {
+    const { client, log } = this.#options;
+    const { namespace } = transition.object;
+    try {
+      await client.json({
+        method: "POST",
+        path: eventsPath(namespace),
+        body: { contentType: "application/json", value: this.#event(transition) },
+        signal: this.#stopping.signal,
+        retries: 0,
+      });
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      // The status says the same, and stays.
+      log.debug({ problem: error.message }, "could not write an event");
+    }
+  }
+
+  #event({ object, uid, after }: Transition): object {
+    const { clock, random, instance } = this.#options;
+    const { kind, namespace, name } = object;
+    const suffix = `${clock.nowMs().toString(16)}${Math.floor(random() * 2 ** 32).toString(16)}`;
+    return {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      // An object's name may be as long as an event's: the suffix needs its place.
+      metadata: { namespace, name: `${name.slice(0, 220)}.${suffix}` },
+      // MicroTime.
+      eventTime: toRfc3339(clock.nowMs()).replace("Z", "000Z"),
+      reportingController: "davit.dev/controller",
+      reportingInstance: instance.slice(0, 128),
+      action: "Reconcile",
+      reason: after.reason,
+      regarding: { apiVersion: resources[kind].apiVersion, kind, namespace, name, uid },
+      // A Group is held on purpose.
+      type: after.status === "True" || after.reason === "Held" ? "Normal" : "Warning",
+      note: after.message.slice(0, maxNoteLength),
+    };
+  }
+}
+
+/** A first status that is ready is none: ten thousand of them would drown the rest. */
+function isTransition({ before, after }: Transition): boolean {
+  const wasInTrouble = before !== undefined && before.status !== "True";
+  if (after.status === "True") return wasInTrouble;
+  return !wasInTrouble || before.reason !== after.reason;
+}

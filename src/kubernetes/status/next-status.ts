@@ -1,0 +1,51 @@
+/** From the status that is wanted and the one that is shown to the one to write, if there has to be a write. Pure. */
+
+import { isDeepStrictEqual } from "node:util";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import type { Condition, ObjectStatus } from "../../model/source.ts";
+
+/** Conditions of metav1, with the times that the model leaves to whoever stores them. */
+type ShownCondition = Condition & { readonly observedGeneration: number; readonly lastTransitionTime: string };
+
+export interface NextStatus extends Omit<ObjectStatus, "uid"> {
+  readonly conditions: readonly ShownCondition[];
+}
+
+/**
+ * The status to write; undefined when what is shown says the same. A condition keeps its time while its status does not
+ * change (Kubernetes API conventions, "Typical status properties").
+ * @param now RFC 3339, in whole seconds.
+ */
+export function nextStatus(wanted: Omit<ObjectStatus, "uid">, shown: JsonObject, now: string): NextStatus | undefined {
+  const before = shownConditions(shown);
+  const conditions = wanted.conditions.map((condition): ShownCondition => {
+    const known = before.get(condition.type);
+    const since = known?.status === condition.status ? known.lastTransitionTime : undefined;
+    const lastTransitionTime = typeof since === "string" ? since : now;
+    return { ...condition, observedGeneration: wanted.observedGeneration, lastTransitionTime };
+  });
+  const next = { ...wanted, conditions };
+  return isShown(next, shown, before) ? undefined : next;
+}
+
+/** The Ready condition of a status that is shown. */
+export function shownReady(status: JsonObject): JsonObject | undefined {
+  return shownConditions(status).get("Ready");
+}
+
+function shownConditions({ conditions }: JsonObject): ReadonlyMap<JsonValue | undefined, JsonObject> {
+  const list: readonly JsonValue[] = Array.isArray(conditions) ? conditions : [];
+  return new Map(list.filter(isJsonObject).map((condition) => [condition.type, condition]));
+}
+
+/** Conditions of others do not count; anything else of ours that is shown and no longer wanted does. */
+function isShown(
+  { conditions, ...fields }: NextStatus,
+  { conditions: _, ...shownFields }: JsonObject,
+  before: ReadonlyMap<JsonValue | undefined, JsonObject>,
+): boolean {
+  const areSame = conditions.every((condition) =>
+    isDeepStrictEqual({ ...condition }, { ...before.get(condition.type) }),
+  );
+  return areSame && isDeepStrictEqual({ ...fields }, { ...shownFields });
+}

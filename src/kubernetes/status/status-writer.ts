@@ -1,0 +1,323 @@
+/**
+ * Writes the status of objects into the cluster, by server-side apply on their status subresource.
+ *
+ * It promises that what it is told last is shown in the end, that nothing is written that is shown already, and that it
+ * never writes faster than the API server likes. It never touches anything but `status`, and `stop` drops what waits:
+ * the next start writes it.
+ */
+
+import { backoffMs, type Clock, toRfc3339 } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { JsonObject } from "../../model/json.ts";
+import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
+import { ApiError, fieldNotDeclared } from "../client/api-error.ts";
+import type { ApiClient } from "../client/client.ts";
+import { objectPath, resources } from "../client/resources.ts";
+import { RetryDelays } from "../client/retry-delays.ts";
+import type { SeenObject } from "../source/cluster-source.ts";
+import { failureText } from "../watch/failure-text.ts";
+import type { EventRecorder } from "./event-recorder.ts";
+import { MissingRights } from "./missing-rights.ts";
+import { type NextStatus, nextStatus, shownReady } from "./next-status.ts";
+import { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
+import { WriteLanes } from "./write-lanes.ts";
+
+export interface StatusWriterOptions {
+  readonly client: Pick<ApiClient, "json">;
+  /** The object as it was last heard; undefined for one that is gone. */
+  readonly seen: (name: ObjectName) => SeenObject | undefined;
+  readonly events: Pick<EventRecorder, "record">;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  /** `statusPace` unless given. */
+  readonly pace?: Pick<TokenBucketOptions, "perSecond" | "burst">;
+}
+
+/** An object whose status is ours to write. */
+interface Entry {
+  readonly name: ObjectName;
+  wanted: ObjectStatus;
+  failures: number;
+  /** What was wanted when it was last written, or seen to be shown. */
+  settled: ObjectStatus | undefined;
+  /** It is being written, or waits after a failure: whoever comes later only changes what is wanted. */
+  isBusy: boolean;
+}
+
+/** What was written on top of a version. */
+interface Written {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly status: NextStatus;
+}
+
+/**
+ * An API server on two cores takes about 250 a second: in the long run the rest is for others. A first sync is once, and
+ * someone waits for it: of 10,000 objects the burst, and what comes in meanwhile, let 7,500 go at the server's own speed
+ * (30 s), and the others take 17 s. After it the burst is whole again when nothing was written for 20 s.
+ */
+export const statusPace = { perSecond: 150, burst: 3_000 } as const;
+const maxWrites = 8;
+const retryDelays = { firstMs: 1_000, capMs: 60_000 };
+/** Another writer, such as a davit of another version, must not cause a rewrite each time. */
+const repairDelays = { firstMs: 1_000, capMs: 300_000 };
+const repairsResetMs = 600_000;
+/** The pause that an API server without priority and fairness asks of clients that it cannot serve, or more. */
+const throttledMs = 1_000;
+
+/** How a write ended. */
+type Outcome = "done" | "gone" | "conflict" | "throttled" | "failed";
+
+export class StatusWriter implements StatusSink {
+  readonly #options: StatusWriterOptions;
+  readonly #bucket: TokenBucket;
+  readonly #entries = new Map<string, Entry>();
+  /** What was written and the watch has not told of yet; the oldest first. */
+  readonly #unheard = new Map<Entry, Written>();
+  /** How often somebody else took away what was shown, and when the last time was. */
+  readonly #repairs = new WeakMap<Entry, { readonly count: number; readonly atMs: number }>();
+  /** What has to be looked at, in order. */
+  readonly #due = new Set<Entry>();
+  readonly #stopping = new AbortController();
+  readonly #running = new Set<Promise<void>>();
+  readonly #delays: RetryDelays;
+  readonly #lanes = new WriteLanes(maxWrites);
+  readonly #rights = new MissingRights();
+  #failuresInARow = 0;
+  #isOnHold = false;
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+    this.#bucket = new TokenBucket({ clock: options.clock, ...(options.pace ?? statusPace) });
+    this.#delays = new RetryDelays(options);
+  }
+
+  /** What a person should know who asks how things are: rights that are missing now. */
+  get attention(): readonly string[] {
+    return this.#rights.lines.map((line) => `cluster: ${line}`);
+  }
+
+  /** Resolves at once: the write itself may take as long as the API server is away. */
+  write(name: ObjectName, status: ObjectStatus): Promise<void> {
+    const key = objectKey(name);
+    const known = this.#entries.get(key);
+    const entry = known ?? { name, wanted: status, failures: 0, settled: undefined, isBusy: false };
+    entry.wanted = status;
+    this.#entries.set(key, entry);
+    this.#add(entry);
+    return Promise.resolve();
+  }
+
+  forget(name: ObjectName): void {
+    const key = objectKey(name);
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) {
+      this.#due.delete(entry);
+      this.#unheard.delete(entry);
+    }
+    this.#entries.delete(key);
+    this.#rights.forget(name);
+  }
+
+  /**
+   * Looks again at an object that was heard of: somebody may have written its status.
+   * @param isReplaced it may be another one than the one that was written to, even if it carries the same version.
+   */
+  recheck(name: ObjectName, isReplaced: boolean): void {
+    const entry = this.#entries.get(objectKey(name));
+    if (entry === undefined) return;
+    if (isReplaced) this.#unheard.delete(entry);
+    this.#add(entry);
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#due.clear();
+    await Promise.all(this.#running);
+  }
+
+  #add(entry: Entry): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#due.add(entry);
+    this.#next();
+  }
+
+  #next(): void {
+    for (const entry of this.#due) {
+      if (this.#isOnHold || this.#running.size >= this.#lanes.count) return;
+      if (entry.isBusy) continue;
+      this.#due.delete(entry);
+      const running = this.#run(entry).finally(() => {
+        this.#running.delete(running);
+        this.#next();
+      });
+      this.#running.add(running);
+    }
+  }
+
+  async #run(entry: Entry): Promise<void> {
+    // Most of what is told after a start is shown already, and costs no token.
+    if (this.#pending(entry) === undefined) {
+      entry.settled = entry.wanted;
+      this.#rights.forget(entry.name);
+      return;
+    }
+    entry.isBusy = true;
+    const delayMs = this.#repairDelayMs(entry);
+    if (delayMs > 0) {
+      void this.#addLater(entry, delayMs);
+      return;
+    }
+    await this.#bucket.take(this.#stopping.signal);
+    if (this.#stopping.signal.aborted) return;
+    this.#ended(entry, await this.#apply(entry));
+  }
+
+  /** What was written and is not shown was taken away: not waited for the first time, then longer and longer. */
+  #repairDelayMs(entry: Entry): number {
+    if (entry.settled !== entry.wanted) return 0;
+    entry.settled = undefined;
+    const nowMs = this.#options.clock.monotonicMs();
+    const { count, atMs } = this.#repairs.get(entry) ?? { count: 0, atMs: nowMs };
+    const repairs = nowMs - atMs >= repairsResetMs ? 0 : count;
+    this.#repairs.set(entry, { count: repairs + 1, atMs: nowMs });
+    return repairs === 0 ? 0 : backoffMs(repairs - 1, repairDelays);
+  }
+
+  #ended(entry: Entry, outcome: Outcome): void {
+    this.#failuresInARow = outcome === "failed" ? this.#failuresInARow + 1 : 0;
+    if (this.#failuresInARow >= maxWrites && !this.#isOnHold) void this.#hold(this.#delays.next());
+    if (outcome === "failed" || outcome === "conflict") {
+      void this.#retryLater(entry, outcome);
+      return;
+    }
+    entry.isBusy = false;
+    entry.failures = 0;
+    if (outcome === "done") this.#lanes.succeeded();
+    if (outcome === "throttled" && this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
+  }
+
+  /** Where nothing can be written, ten thousand objects shall not try one after the other. */
+  async #hold(durationMs: number): Promise<void> {
+    this.#isOnHold = true;
+    await this.#options.clock.sleep(durationMs, this.#stopping.signal);
+    this.#isOnHold = false;
+    this.#next();
+  }
+
+  /**
+   * Waits beside the queue, so that an object that cannot be written holds up no other. A conflict is of an object that
+   * has taken the place of another, which the watch tells soon: however often that happened, it is no reason to wait long.
+   */
+  async #retryLater(entry: Entry, outcome: "failed" | "conflict"): Promise<void> {
+    const attempt = outcome === "conflict" ? 0 : entry.failures++;
+    await this.#addLater(entry, backoffMs(attempt, retryDelays));
+  }
+
+  async #addLater(entry: Entry, durationMs: number): Promise<void> {
+    const { clock, random } = this.#options;
+    await clock.sleep(durationMs * (1 + random()), this.#stopping.signal);
+    entry.isBusy = false;
+    if (this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
+  }
+
+  /** All that were refused at once are one sign that it is too much. */
+  #throttled({ retryAfterMs = throttledMs }: ApiError): "throttled" {
+    if (this.#isOnHold) return "throttled";
+    this.#lanes.throttled();
+    void this.#hold(retryAfterMs * (1 + this.#options.random()));
+    return "throttled";
+  }
+
+  async #apply(entry: Entry): Promise<Outcome> {
+    const { wanted } = entry;
+    const pending = this.#pending(entry);
+    if (pending === undefined) return "done";
+    const { seen, shown, next } = pending;
+    const { uid, resourceVersion } = seen;
+    try {
+      await this.#patch(entry.name, uid, next);
+      entry.settled = wanted;
+      this.#rights.granted(entry.name);
+      this.#noteWritten(entry, { uid, resourceVersion, status: next });
+      const after = next.conditions.find(({ type }) => type === "Ready");
+      if (after !== undefined)
+        this.#options.events.record({ object: entry.name, uid, before: shownReady(shown), after });
+      return "done";
+    } catch (error) {
+      return this.#failed(entry, error);
+    }
+  }
+
+  /** The watch tells of most writes in their order: nothing is kept for long of what it has told. */
+  #noteWritten(entry: Entry, written: Written): void {
+    this.#unheard.delete(entry);
+    if (this.#entries.get(objectKey(entry.name)) === entry) this.#unheard.set(entry, written);
+    for (const [oldest, { uid, resourceVersion }] of this.#unheard) {
+      const seen = this.#options.seen(oldest.name);
+      if (seen?.uid === uid && seen.resourceVersion === resourceVersion) return;
+      this.#unheard.delete(oldest);
+    }
+  }
+
+  async #patch({ kind, namespace, name }: ObjectName, uid: string, status: NextStatus): Promise<void> {
+    const resource = resources[kind];
+    await this.#options.client.json({
+      method: "PATCH",
+      path: `${objectPath(resource, namespace, name)}/status`,
+      query: { fieldManager: "davit-controller", force: "true" },
+      // With the uid, another object of that name is a conflict.
+      body: {
+        contentType: "application/apply-patch+yaml",
+        value: { apiVersion: resource.apiVersion, kind, metadata: { namespace, name, uid }, status },
+      },
+      signal: this.#stopping.signal,
+      retries: 0,
+    });
+  }
+
+  #failed(entry: Entry, error: unknown): Outcome {
+    const { name, failures } = entry;
+    if (!(error instanceof ApiError)) throw error;
+    if (this.#stopping.signal.aborted) return "gone";
+    if (error.status === 404) {
+      this.#rights.forget(name);
+      return "gone";
+    }
+    if (error.status === 429) return this.#throttled(error);
+    const { kind, namespace, name: object } = name;
+    const problem = failureText(error, { verb: "patch", resource: resources[kind], subresource: "status", namespace });
+    const data = { kind, namespace, name: object, problem };
+    // Of one that was forgotten meanwhile nobody would ever take it back.
+    if (error.status === 403 && this.#entries.get(objectKey(name)) === entry) this.#rights.refused(name, problem);
+    // A CRD of another version refuses it now as later; the resync tries again.
+    if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
+      this.#options.log.warn(data, "the API server refuses a status, is its CRD of this version of davit?");
+      return "gone";
+    }
+    if (error.status === 409) return "conflict";
+    if (failures === 0) this.#options.log.warn(data, "cannot write a status, trying again later");
+    return "failed";
+  }
+
+  /** What has to be written, if anything. */
+  #pending(entry: Entry) {
+    const seen = this.#options.seen(entry.name);
+    const { uid, ...wanted } = entry.wanted;
+    // Another object under this name gets a status of its own, once it is planned.
+    if (seen === undefined || (uid !== undefined && uid !== seen.uid)) return undefined;
+    const written = this.#unheard.get(entry);
+    const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;
+    const shown: JsonObject = isStale ? toJson(written.status) : seen.value.status;
+    const now = toRfc3339(this.#options.clock.nowMs()).replace(/\.\d+Z$/, "Z");
+    const next = nextStatus(wanted, shown, now);
+    return next && { seen, shown, next };
+  }
+}
+
+function toJson({ conditions, ...fields }: NextStatus): JsonObject {
+  return { ...fields, conditions: conditions.map((condition) => ({ ...condition })) };
+}

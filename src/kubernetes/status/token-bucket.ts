@@ -1,0 +1,47 @@
+/** So many a second, and a few more after a pause. */
+
+import type { Clock } from "../../lib/clock.ts";
+
+export interface TokenBucketOptions {
+  readonly clock: Clock;
+  readonly perSecond: number;
+  /** How many may be taken at once after a pause. */
+  readonly burst: number;
+}
+
+export class TokenBucket {
+  readonly #clock: Clock;
+  readonly #intervalMs: number;
+  readonly #burst: number;
+  /** When the next token is there, monotonic. */
+  #nextAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ clock, perSecond, burst }: TokenBucketOptions) {
+    this.#clock = clock;
+    this.#intervalMs = 1_000 / perSecond;
+    this.#burst = burst;
+  }
+
+  /** Takes one if there is one. */
+  tryTake(): boolean {
+    return this.#waitMs() <= 0 && this.#take();
+  }
+
+  /** Takes one, after a wait if need be; tokens come in the order of the calls. */
+  async take(signal: AbortSignal): Promise<void> {
+    const waitMs = this.#waitMs();
+    this.#take();
+    if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
+  }
+
+  #waitMs(): number {
+    const nowMs = this.#clock.monotonicMs();
+    this.#nextAtMs = Math.max(this.#nextAtMs, nowMs - (this.#burst - 1) * this.#intervalMs);
+    return this.#nextAtMs - nowMs;
+  }
+
+  #take(): true {
+    this.#nextAtMs += this.#intervalMs;
+    return true;
+  }
+}

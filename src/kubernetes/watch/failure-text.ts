@@ -1,0 +1,112 @@
+/**
+ * Why something could not be read or written, in words for the person who has to mend it: what is missing, and where to look. The
+ * codes of systems stay in brackets, for who searches for them. Pure.
+ */
+
+import { ApiError } from "../client/api-error.ts";
+import type { Resource } from "../client/resources.ts";
+import { WatchFailure } from "./watch-failure.ts";
+
+/** What the API server was asked for. */
+export interface Asked {
+  readonly verb: "get" | "list" | "watch" | "patch";
+  readonly resource: Resource;
+  readonly subresource?: "status";
+  /** Undefined for all of them. */
+  readonly namespace: string | undefined;
+  /** Of one object alone. */
+  readonly name?: string | undefined;
+}
+
+/** One sentence, without the full stop. */
+export function failureText(failure: WatchFailure | ApiError, asked: Asked): string {
+  const error = failure instanceof WatchFailure ? failure.cause : failure;
+  // A failure that a watch told of in an event has no request of its own.
+  const status = failure.status;
+  if (status !== undefined) return statusText(status, asked) ?? failure.message;
+  if (!(error instanceof ApiError)) return failure.message;
+  const code = error.what === undefined ? "" : ` (${error.what})`;
+  const text = textOfCode(error);
+  return text === undefined ? failure.message : `${text}${code}`;
+}
+
+function statusText(status: number, asked: Asked): string | undefined {
+  switch (status) {
+    case 401:
+      return stranger;
+    case 403:
+      return `davit may not ${asked.verb} ${whatOf(asked)} (403): ${bindRole}`;
+    case 404:
+      return isOfDavit(asked)
+        ? `The cluster does not know ${resourceOf(asked)} (404): install the CRDs, kubectl apply -f crds/`
+        : `What answers does not know ${resourceOf(asked)} (404): is it a Kubernetes API server?`;
+    case 429:
+      return "The API server has no room for davit now (429)";
+    default:
+      return status >= 500 ? `The API server cannot answer now (${status})` : undefined;
+  }
+}
+
+const stranger =
+  "The API server does not know who davit is (401): its token or certificate is of another cluster, or ended";
+const bindRole = "bind its account there to the Role of docs/controller.md";
+
+function textOfCode({ failure, what = "" }: ApiError): string | undefined {
+  switch (failure) {
+    case "unreachable":
+      return unreachableTexts.find(({ codes }) => codes.includes(what))?.text;
+    case "untrusted":
+      return untrustedTexts.find(({ codes }) => codes.includes(what))?.text ?? foreignAuthority;
+    case "late":
+      return "The API server takes a connection but does not answer in time";
+    case "protocol":
+      return "What answers is no Kubernetes API server, or something between changes its answers";
+    default:
+      return undefined;
+  }
+}
+
+const unreachableTexts = [
+  {
+    codes: ["ECONNREFUSED"],
+    text: "Nothing listens where the API server should be: is it running, and is the server of the kubeconfig right?",
+  },
+  {
+    codes: ["ENOTFOUND", "EAI_AGAIN"],
+    text: "The API server's name is not known: look at the server of the kubeconfig, and at DNS",
+  },
+  {
+    codes: ["ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT", "EHOSTUNREACH", "ENETUNREACH"],
+    text: "No answer from where the API server should be: look at routes and firewalls",
+  },
+];
+
+const untrustedTexts = [
+  { codes: ["CERT_HAS_EXPIRED"], text: "The API server's certificate has expired" },
+  { codes: ["CERT_NOT_YET_VALID"], text: "The API server's certificate is not valid yet: look at the clocks" },
+  {
+    codes: ["ERR_TLS_CERT_ALTNAME_INVALID"],
+    text: "The API server's certificate is for another name than the server of the kubeconfig",
+  },
+  { codes: ["ERR_SSL_WRONG_VERSION_NUMBER"], text: "What listens where the API server should be does not speak TLS" },
+];
+
+const foreignAuthority =
+  "The API server's certificate is not signed by the authority in the kubeconfig: look at certificate-authority";
+
+function whatOf(asked: Asked): string {
+  const { namespace, name } = asked;
+  const what = name === undefined ? resourceOf(asked) : `${resourceOf(asked)} "${name}"`;
+  return namespace === undefined ? `${what} in all namespaces` : `${what} in namespace "${namespace}"`;
+}
+
+/** As a Role and `kubectl` name it. */
+function resourceOf({ resource: { plural, apiVersion }, subresource }: Asked): string {
+  if (subresource !== undefined) return `${plural}/${subresource}`;
+  const [group, version] = apiVersion.split("/");
+  return version === undefined ? plural : `${plural}.${group}`;
+}
+
+function isOfDavit({ resource: { apiVersion } }: Asked): boolean {
+  return apiVersion.includes("/");
+}

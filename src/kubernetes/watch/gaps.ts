@@ -1,0 +1,47 @@
+/**
+ * Gaps in the watches of the API server, after which it may have gone back to an older state, such as when its etcd is
+ * restored from a backup.
+ *
+ * A watch that continues from a version does not show what was lost before it, or what replaced that: not when that
+ * version is still to come, and not when it was reached again meanwhile. So after a gap davit lists anew, and trusts no
+ * object that it held, whatever its version.
+ */
+
+import { isJsonObject } from "../../model/json.ts";
+import type { ApiClient, ApiRequest } from "../client/client.ts";
+import type { WatchFailureReason } from "./watch-failure.ts";
+
+/** The API server answered, and has no time now: it was there all along. */
+const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied"]);
+
+export function isGap(reason: WatchFailureReason): boolean {
+  return !harmless.has(reason);
+}
+
+export interface RewindQuestion {
+  readonly client: Pick<ApiClient, "json">;
+  /** Of the collection. */
+  readonly request: ApiRequest;
+  /** The newest one that was seen. */
+  readonly version: string;
+}
+
+/**
+ * Asks the API server, while its watch is open, whether it is at an older version than one that davit saw.
+ * @throws {ApiError}
+ */
+export async function hasRewound({ client, request, version }: RewindQuestion): Promise<boolean> {
+  const query = { ...request.query, limit: "1" };
+  const { metadata } = await client.json({ ...request, query, retries: 0 });
+  const newest = isJsonObject(metadata) ? metadata.resourceVersion : undefined;
+  return typeof newest === "string" && isOlder(newest, version);
+}
+
+/**
+ * True when the API server is at an older version than one that was seen. Versions are revisions of etcd, in decimal
+ * (KEP-5504 promises so from 1.35 on). Where they are something else, nothing is concluded from them.
+ */
+export function isOlder(version: string, than: string): boolean {
+  const areNumbers = /^\d+$/.test(version) && /^\d+$/.test(than);
+  return areNumbers && BigInt(version) < BigInt(than);
+}

@@ -1,0 +1,251 @@
+/**
+ * Keeps what machines get together: Profiles, Groups and what they refer to, of all namespaces. They come by watches of
+ * which one may go on while another stands still: a Group that was given another Profile would then boot a version of it
+ * that no longer is, and a catch-all of one namespace would take a machine that by now has a Group of its own in another.
+ * So while one of them is not heard, changes wait, and machines get the last state that was whole; no later moment is
+ * proven than the one in which that began.
+ *
+ * They do not wait for ever for one namespace of several, such as one whose rights were withdrawn. Once changes have
+ * waited for a minute in which another namespace was heard, those are lost that are not heard then: their own machines
+ * wait, and changes of the others do not. For a ConfigMap or Secret alone changes wait a second, and a minute where it
+ * cannot be read; what is shown then is not proven until it is read (`watch-health.ts`).
+ */
+
+import { type Clock, earliest } from "../../lib/clock.ts";
+import { type ObjectName, objectKey } from "../../model/source.ts";
+
+export interface HeldChangesOptions {
+  readonly clock: Clock;
+  /** Ends every wait. */
+  readonly signal: AbortSignal;
+  /** Monotonic: what the API server had then is shown; undefined before the first list. */
+  readonly provenAtMs: () => number | undefined;
+  /** Takes up what waited. */
+  readonly release: (names: readonly ObjectName[]) => void;
+  /** Called when a namespace is lost, and when it is found. */
+  readonly lostChanged: () => void;
+}
+
+/** What is heard, or not. */
+export interface WatchPlace {
+  /** Undefined for all of them. */
+  readonly namespace: string | undefined;
+  /** A watch of Profiles or Groups, one of what they refer to, or one read of such a thing. */
+  readonly what: "own" | "reference" | "read";
+}
+
+/** One watch's part in it. */
+export interface HeldWatch {
+  /** It is asked for, or what it reads is listed: until `opened` nothing is heard. */
+  opening(): void;
+  /** A list or the watch failed. @param isRefused davit may not read this: nobody waits for a reference then. */
+  failed(isRefused: boolean): void;
+  /** It stands. */
+  opened(): void;
+  /** The watch is no more. */
+  end(): void;
+}
+
+interface Watch extends WatchPlace {
+  /** Monotonic: since when it is not heard. */
+  deafSinceMs: number | undefined;
+  /** Monotonic: since when it stands, but for the moments in which it is asked for again. */
+  standsSinceMs: number | undefined;
+  hasFailed: boolean;
+  /** Others no longer wait for this reference, until it is heard again. */
+  isGivenUp: boolean;
+}
+
+// What a watch missed comes as soon as it stands again.
+const settleMs = 1_000;
+// As long as an Install is served without a sign of the API server.
+const lostMs = 60_000;
+
+export class HeldChanges {
+  /** Namespaces that were given up, until they are heard again. */
+  readonly lost = new Set<string>();
+  readonly #options: HeldChangesOptions;
+  readonly #watches = new Set<Watch>();
+  readonly #held = new Map<string, ObjectName>();
+  #isHolding = false;
+  /** Monotonic: when the holding began. */
+  #beganMs = 0;
+  #sinceMs: number | undefined;
+  /** For how long somebody was heard while changes waited. */
+  #besideMs = 0;
+  /** Ends the look for what is lost. */
+  #looking: AbortController | undefined;
+  #isSettling = false;
+  /** Of the last wait that has begun: only that one may end the holding. */
+  #settling = 0;
+
+  constructor(options: HeldChangesOptions) {
+    this.#options = options;
+  }
+
+  /** Monotonic: since when what is shown may be another state than the API server's; undefined while nothing waits. */
+  get sinceMs(): number | undefined {
+    return this.#sinceMs;
+  }
+
+  track(place: WatchPlace): HeldWatch {
+    const watch: Watch = {
+      ...place,
+      deafSinceMs: undefined,
+      standsSinceMs: undefined,
+      hasFailed: false,
+      isGivenUp: false,
+    };
+    this.#watches.add(watch);
+    return {
+      opening: () => this.#opening(watch),
+      failed: (isRefused) => {
+        if (isRefused && watch.what !== "own") this.#opened(watch);
+        else this.#failed(watch);
+      },
+      opened: () => this.#opened(watch),
+      end: () => {
+        this.#watches.delete(watch);
+        if (watch.deafSinceMs !== undefined) this.#endUnlessSettling();
+      },
+    };
+  }
+
+  /** Says which names may be taken up now; the others are released later. */
+  offer<Name extends ObjectName>(
+    names: readonly Name[],
+  ): { readonly now: readonly Name[]; readonly later: readonly Name[] } {
+    const { now = [], later = [] } = Object.groupBy(names, (name) => (this.#waits(name) ? "later" : "now"));
+    for (const name of later) this.#held.set(objectKey(name), name);
+    if (this.#isHolding) this.#sinceMs ??= this.#nowMs;
+    return { now, later };
+  }
+
+  #waits({ namespace }: ObjectName): boolean {
+    return this.#isHolding || this.lost.has(namespace);
+  }
+
+  #opening(watch: Watch): void {
+    watch.deafSinceMs ??= this.#nowMs;
+    if (!this.#isWaitedFor(watch)) return;
+    this.#sinceMs = earliest(this.#options.provenAtMs(), this.#sinceMs);
+    if (!this.#isHolding) [this.#beganMs, this.#besideMs] = [this.#nowMs, 0];
+    this.#isHolding = true;
+    if (this.#looking === undefined && (watch.hasFailed || watch.what === "read")) void this.#lookForLost();
+  }
+
+  #failed(watch: Watch): void {
+    watch.standsSinceMs = undefined;
+    watch.hasFailed = true;
+    this.#opening(watch);
+  }
+
+  #opened(watch: Watch): void {
+    const mayBeLate = watch.hasFailed || this.#nowMs - (watch.deafSinceMs ?? this.#nowMs) >= settleMs;
+    watch.deafSinceMs = undefined;
+    watch.hasFailed = false;
+    watch.isGivenUp = false;
+    watch.standsSinceMs ??= this.#nowMs;
+    if (mayBeLate) void this.#settle();
+    else this.#endUnlessSettling();
+  }
+
+  async #settle(): Promise<void> {
+    const { clock, signal } = this.#options;
+    this.#settling += 1;
+    this.#isSettling = true;
+    const turn = this.#settling;
+    await clock.sleep(settleMs, signal);
+    if (turn !== this.#settling) return;
+    this.#isSettling = false;
+    this.#endUnlessSettling();
+  }
+
+  #endUnlessSettling(): void {
+    const { signal, release, lostChanged } = this.#options;
+    const isNeeded = this.#isHolding || this.lost.size > 0;
+    if (signal.aborted || this.#isSettling || !isNeeded) return;
+    const found = [...this.lost].filter((namespace) => this.#isHeardSince(namespace, this.#nowMs));
+    for (const namespace of found) this.lost.delete(namespace);
+    this.#isHolding = this.#isOneWaitedFor;
+    const released = [...this.#held].filter(([, name]) => !this.#waits(name));
+    for (const [key] of released) this.#held.delete(key);
+    if (released.length > 0) release(released.map(([, name]) => name));
+    // Whoever takes them up asks since when they may be so.
+    if (!this.#isHolding) {
+      this.#sinceMs = undefined;
+      this.#looking?.abort();
+      this.#looking = undefined;
+    }
+    if (found.length > 0) lostChanged();
+  }
+
+  async #lookForLost(): Promise<void> {
+    const { clock, signal } = this.#options;
+    this.#looking = new AbortController();
+    const stop = AbortSignal.any([signal, this.#looking.signal]);
+    while (!stop.aborted) {
+      await clock.sleep(settleMs, stop);
+      if (stop.aborted) return;
+      const isHeard = this.#isSomebodyHeard;
+      if (isHeard) this.#besideMs += settleMs;
+      if (isHeard && this.#besideMs >= lostMs) this.#giveUp();
+      else if (!this.#isOneWaitedFor) this.#endUnlessSettling();
+    }
+  }
+
+  /** Ends the holding, whoever comes and goes: without those that are not heard now, or were not a moment ago. */
+  #giveUp(): void {
+    const deaf = [...this.#watches].filter((watch) => !this.#isSettled(watch));
+    const own = deaf.flatMap(({ what, namespace = "" }) => (what === "own" ? [namespace] : []));
+    const lost = own.filter((namespace) => namespace !== "" && !this.lost.has(namespace));
+    for (const namespace of lost) this.lost.add(namespace);
+    for (const watch of deaf) watch.isGivenUp = watch.what !== "own";
+    if (lost.length > 0) this.#options.lostChanged();
+    // Watches that come and go would put off the end for ever.
+    this.#settling += 1;
+    this.#isSettling = false;
+    this.#endUnlessSettling();
+  }
+
+  #isSettled({ deafSinceMs, standsSinceMs = Number.POSITIVE_INFINITY }: Watch): boolean {
+    return deafSinceMs === undefined && this.#nowMs - standsSinceMs >= settleMs;
+  }
+
+  /** False while the API server is away: nobody is lost then. */
+  get #isSomebodyHeard(): boolean {
+    const own = Map.groupBy(
+      [...this.#watches].filter(({ what }) => what === "own"),
+      ({ namespace }) => namespace,
+    );
+    return [...own.values()].some((watches) => watches.every((watch) => this.#isSettled(watch)));
+  }
+
+  /** True when the watches of a namespace's Profiles and Groups have stood from then on. */
+  #isHeardSince(namespace: string, sinceMs: number): boolean {
+    const own = [...this.#watches].filter((watch) => watch.what === "own" && watch.namespace === namespace);
+    return own.every(({ standsSinceMs }) => (standsSinceMs ?? Infinity) <= sinceMs);
+  }
+
+  get #isOneWaitedFor(): boolean {
+    return [...this.#watches].some((watch) => this.#isWaitedFor(watch));
+  }
+
+  #isWaitedFor({ namespace, what, deafSinceMs, hasFailed, isGivenUp }: Watch): boolean {
+    if (deafSinceMs === undefined || isGivenUp || (namespace !== undefined && this.lost.has(namespace))) return false;
+    if (what === "own" || hasFailed) return true;
+    // Whoever changes a ConfigMap all the time has nobody else wait for longer.
+    const beganMs = this.#isHolding ? this.#beganMs : this.#nowMs;
+    return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < settleMs;
+  }
+
+  /** Since when all Profiles and Groups are heard that are not lost; Infinity while one is not. */
+  get #ownStandSinceMs(): number {
+    const own = [...this.#watches].filter(({ namespace = "", what }) => what === "own" && !this.lost.has(namespace));
+    return Math.max(...own.map(({ standsSinceMs }) => standsSinceMs ?? Infinity));
+  }
+
+  get #nowMs(): number {
+    return this.#options.clock.monotonicMs();
+  }
+}

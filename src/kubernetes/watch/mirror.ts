@@ -1,0 +1,121 @@
+/**
+ * What a watch knows: the objects of one resource as they were last heard. Versions are opaque: they are compared for
+ * equality alone. Pure.
+ */
+
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+
+/** What every object carries. */
+export interface HeldMeta {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+}
+
+/** An object and what its reader made of it. */
+export interface Held<Value> extends HeldMeta {
+  readonly value: Value;
+}
+
+export interface MirrorChange {
+  /**
+   * `replaced` is another object under the same name, since the old one was deleted in between. It may be one after a
+   * gap in what was heard, when the whole cluster may have gone back to an older state.
+   */
+  readonly kind: "set" | "replaced" | "deleted";
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * Makes a value of an object; `before` is the one of the same object (equal uid), if there was one: what it says may be of
+ * another history. It never throws.
+ */
+export type ReadObject<Value> = (object: JsonObject, meta: HeldMeta, before: Held<Value> | undefined) => Value;
+
+export class Mirror<Value> {
+  readonly #read: ReadObject<Value>;
+  #held: Map<string, Held<Value>> = new Map();
+  /** What is held may be of another history: the next list is read anew, whatever versions its objects carry. */
+  #isDistrusted = false;
+
+  constructor(read: ReadObject<Value>) {
+    this.#read = read;
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  get(namespace: string, name: string): Held<Value> | undefined {
+    return this.#held.get(keyOf(namespace, name));
+  }
+
+  all(): Iterable<Held<Value>> {
+    return this.#held.values();
+  }
+
+  /** There was a gap in what was heard: what is held may be of another history than the next list. */
+  distrust(): void {
+    this.#isDistrusted = true;
+  }
+
+  /** Reads an object without taking it up; what is known already is not read again. Undefined for what is no object. */
+  prepare(object: JsonObject): Held<Value> | undefined {
+    const meta = readMeta(object);
+    if (meta === undefined) return undefined;
+    const known = this.get(meta.namespace, meta.name);
+    const before = known?.uid === meta.uid ? known : undefined;
+    if (before?.resourceVersion === meta.resourceVersion) return before;
+    return { ...meta, value: this.#read(object, meta, before) };
+  }
+
+  /** The same for an item of a list. After a gap an equal version says nothing: it may be of another history. */
+  prepareListed(object: JsonObject): Held<Value> | undefined {
+    const meta = readMeta(object);
+    if (meta === undefined || !this.#isDistrusted) return this.prepare(object);
+    const known = this.get(meta.namespace, meta.name);
+    return { ...meta, value: this.#read(object, meta, known?.uid === meta.uid ? known : undefined) };
+  }
+
+  /** Takes up one object; undefined when it is what is known. */
+  put(held: Held<Value>): MirrorChange | undefined {
+    const { namespace, name } = held;
+    const known = this.get(namespace, name);
+    if (known === held) return undefined;
+    this.#held.set(keyOf(namespace, name), held);
+    const isReplaced = known !== undefined && (known.uid !== held.uid || this.#isDistrusted);
+    return { kind: isReplaced ? "replaced" : "set", namespace, name };
+  }
+
+  /** Drops an object; undefined when it is not known. */
+  drop({ namespace, name }: HeldMeta): MirrorChange | undefined {
+    return this.#held.delete(keyOf(namespace, name)) ? { kind: "deleted", namespace, name } : undefined;
+  }
+
+  /** Takes up a whole list: what is not in it is gone. */
+  replace(listed: readonly Held<Value>[]): readonly MirrorChange[] {
+    const before = this.#held;
+    const gone = new Map(before);
+    for (const { namespace, name } of listed) gone.delete(keyOf(namespace, name));
+    const changes = [...gone.values()].flatMap((held) => this.drop(held) ?? []);
+    changes.push(...listed.flatMap((held) => this.put(held) ?? []));
+    this.#isDistrusted = false;
+    return changes;
+  }
+}
+
+/** Joined, not added: sums of texts stay in pieces, which take three times as much memory. */
+function keyOf(namespace: string, name: string): string {
+  return [namespace, name].join("/");
+}
+
+/** Undefined for what is no object of the API: it has no name, uid or version. */
+export function readMeta({ metadata }: JsonObject): HeldMeta | undefined {
+  if (!isJsonObject(metadata)) return undefined;
+  const { namespace, name, uid, resourceVersion } = metadata;
+  if (typeof namespace !== "string" || typeof name !== "string") return undefined;
+  if (typeof uid !== "string" || typeof resourceVersion !== "string") return undefined;
+  return { namespace, name, uid, resourceVersion };
+}

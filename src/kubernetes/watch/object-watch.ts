@@ -1,0 +1,396 @@
+/**
+ * Follows the objects of one resource: lists them, watches from that version on, and lists them anew after each gap.
+ *
+ * It promises that what it holds becomes what the API server holds, whatever happens to the connection: a deletion that
+ * it did not hear shows in the next list. It never forgets an object because of a failure, and believes an empty list
+ * in the place of objects only when a second one says the same. Whoever listens is only told names. After `stop` no
+ * timer, no socket and no callback is left.
+ */
+
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { ApiError } from "../client/api-error.ts";
+import type { ApiClient, ApiRequest } from "../client/client.ts";
+import type { Resource } from "../client/resources.ts";
+import { RetryDelays } from "../client/retry-delays.ts";
+import { failureText } from "./failure-text.ts";
+import { hasRewound, isGap, isOlder } from "./gaps.ts";
+import { type Held, Mirror, type MirrorChange, type ReadObject, readMeta } from "./mirror.ts";
+import { pagedList } from "./paged-list.ts";
+import { type WatchEvent, watchEvents } from "./watch-events.ts";
+import { toWatchFailure, WatchFailure } from "./watch-failure.ts";
+
+export interface ObjectWatchOptions<Value> {
+  readonly client: Pick<ApiClient, "json" | "watch">;
+  readonly target: WatchTarget;
+  readonly read: ReadObject<Value>;
+  readonly listener: ObjectWatchListener;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
+  readonly limits?: WatchLimits;
+}
+
+export interface WatchLimits {
+  /** Longer silence of a watch ends it; up to a minute it also makes watches short, since bookmarks are no sooner. */
+  readonly silenceMs?: number | undefined;
+  readonly pageSize?: number;
+  readonly maxLineBytes?: number;
+}
+
+/** What is followed. */
+export interface WatchTarget {
+  /** For the log: `groups in rack-4`. */
+  readonly what: string;
+  readonly resource: Resource;
+  /** All of them when undefined. */
+  readonly namespace: string | undefined;
+  /** Of one object alone. */
+  readonly name?: string;
+  /** Of the collection. */
+  readonly path: string;
+  /** Without the content of the objects. */
+  readonly metadataOnly?: boolean;
+}
+
+/** Called in order, never at the same time; it must not throw. */
+export interface ObjectWatchListener {
+  /** A list is in, and its changes were told. */
+  readonly listed: () => void;
+  readonly changed: (changes: readonly MirrorChange[]) => void;
+  /** A list or watch failed; it is tried again. The text is for the person who has to do something. */
+  readonly failed?: (failure: WatchFailure, text: string) => void;
+  /** The connection came, or went. */
+  readonly connected?: (isConnected: boolean) => void;
+  /** A later list or watch request begins: no change arrives until `opened`. */
+  readonly opening?: () => void;
+  /** The watch is open. */
+  readonly opened?: () => void;
+}
+
+const presetSilenceMs = 150_000;
+const presetPageSize = 500;
+/** An object is at most 3 MiB on its way into the API server, and JSON is no longer than what came in but for escapes. */
+const presetMaxLineBytes = 16 * 1024 * 1024;
+/** client-go asks for 5 to 10 minutes, so that watches whose other end is gone end some time. */
+const watchSeconds = { min: 300, spread: 300 };
+/** Bookmarks come once a minute. Who takes a shorter silence for an end has to ask for shorter watches. */
+const bookmarkMs = 60_000;
+const overdueMs = 30_000;
+/** A watch that ends sooner without an event did not work: client-go's "very short watch". */
+const shortWatchMs = 1_000;
+/** Now and then everything is listed, for what nobody thought of: after a time from here to twice of it. */
+const relistMs = 30 * 60_000;
+/** How often the log says that a failure goes on. */
+const remindMs = 10 * 60_000;
+
+export class ObjectWatch<Value> {
+  readonly #options: ObjectWatchOptions<Value>;
+  readonly #mirror: Mirror<Value>;
+  readonly #delays: RetryDelays;
+  /** Of histories that are gone alone: whoever tells that is well, whatever happened before. */
+  readonly #expiryDelays: RetryDelays;
+  readonly #stopping = new AbortController();
+  /** Ends the watch or the pause under way, to list at once. */
+  #listNow = new AbortController();
+  /** Where the next watch begins; undefined when there has to be a list. */
+  #version: string | undefined;
+  /** The newest version that was seen, whatever has to be listed. */
+  #newestVersion: string | undefined;
+  #relistAtMs = Number.POSITIVE_INFINITY;
+  #isSynced = false;
+  #isConnected = false;
+  #isOpened = false;
+  #isRefused = false;
+  #heardAtMs: number;
+  #provenAtMs = Number.NEGATIVE_INFINITY;
+  /** Monotonic: when it was last heard before it was gone. */
+  #goneAtMs: number | undefined;
+  #toldAtMs = 0;
+  #isEmptied = false;
+  #lastFailure = "";
+  /** What the API server is asked for now, or was asked for last. */
+  #verb: "list" | "watch" = "list";
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: ObjectWatchOptions<Value>) {
+    this.#options = options;
+    this.#mirror = new Mirror(options.read);
+    this.#delays = new RetryDelays(options);
+    this.#expiryDelays = new RetryDelays(options);
+    this.#heardAtMs = options.clock.monotonicMs();
+  }
+
+  /** A whole list was in once. */
+  get isSynced(): boolean {
+    return this.#isSynced;
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected;
+  }
+
+  /** Monotonic: when the API server was last heard; at first, when this was made. */
+  get heardAtMs(): number {
+    return this.#heardAtMs;
+  }
+
+  /** Monotonic: what the API server had then is held, as far as it told; undefined before the first list. */
+  get provenAtMs(): number | undefined {
+    return this.#isSynced ? this.#provenAtMs : undefined;
+  }
+
+  /** The API server said last that this may not be read. */
+  get isRefused(): boolean {
+    return this.#isRefused;
+  }
+
+  get(namespace: string, name: string): Held<Value> | undefined {
+    return this.#mirror.get(namespace, name);
+  }
+
+  all(): Iterable<Held<Value>> {
+    return this.#mirror.all();
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Asks the API server for a sign of life, unless one has come for less than `silenceMs`, or the watch does not stand. */
+  async prove(silenceMs: number): Promise<void> {
+    const { client, clock } = this.#options;
+    const atMs = clock.monotonicMs();
+    const version = this.#newestVersion;
+    const isSilent = atMs - (this.provenAtMs ?? atMs) >= silenceMs;
+    if (!this.#isConnected || !isSilent || version === undefined) return;
+    try {
+      const isRewound = await hasRewound({ client, request: this.#request(this.#stopping.signal, {}), version });
+      if (isRewound) this.#beginAnew();
+      if (isRewound) this.#listNow.abort();
+      else if (this.#isConnected) this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
+    } catch (error) {
+      // The watch says why, when it ends, too.
+      if (!(error instanceof ApiError) && !this.#stopping.signal.aborted) throw error;
+    }
+  }
+
+  /** Lists everything now. */
+  relist(): void {
+    this.#version = undefined;
+    this.#listNow.abort();
+  }
+
+  /** Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const stop = this.#stopping.signal;
+    while (!stop.aborted) {
+      this.#listNow = new AbortController();
+      const signal = AbortSignal.any([stop, this.#listNow.signal]);
+      try {
+        if (this.#options.clock.monotonicMs() >= this.#relistAtMs) this.#version = undefined;
+        this.#opening();
+        if (this.#version === undefined) await this.#list(signal);
+        else await this.#watch(this.#version, signal);
+      } catch (thrown) {
+        if (!signal.aborted) await this.#options.clock.sleep(this.#failed(toWatchFailure(thrown)), signal);
+      }
+    }
+  }
+
+  #opening(): void {
+    this.#isOpened = false;
+    if (this.#isSynced) this.#options.listener.opening?.();
+  }
+
+  async #list(signal: AbortSignal): Promise<void> {
+    this.#verb = "list";
+    const { client, clock, random, metrics, limits = {}, listener } = this.#options;
+    const askedAtMs = clock.monotonicMs();
+    const list = await pagedList({
+      client,
+      request: this.#request(signal, {}),
+      pageSize: limits.pageSize ?? presetPageSize,
+      prepare: (object) => this.#mirror.prepareListed(object),
+    });
+    if (signal.aborted) return;
+    metrics.relists.inc();
+    this.#heardAtMs = clock.monotonicMs();
+    this.#assertNotEmptied(list.items.length);
+    this.#tellRewind(list.resourceVersion);
+    const changes = this.#mirror.replace(list.items);
+    this.#isAt(list.resourceVersion);
+    this.#provenAtMs = askedAtMs;
+    this.#relistAtMs = clock.monotonicMs() + relistMs * (1 + random());
+    this.#isSynced = true;
+    if (changes.length > 0) listener.changed(changes);
+    listener.listed();
+  }
+
+  #tellRewind(version: string): void {
+    const { log, metrics, target } = this.#options;
+    if (this.#newestVersion === undefined || !isOlder(version, this.#newestVersion)) return;
+    log.warn({ what: target.what }, "the cluster went back to an older state, listing everything");
+    metrics.watchRestarts.inc({ reason: "rewound" });
+  }
+
+  /** An API server in front of another or a restored store may have nothing for a moment. */
+  #assertNotEmptied(count: number): void {
+    const isEmptied = count === 0 && this.#mirror.size > 0;
+    const isConfirmed = this.#isEmptied;
+    this.#isEmptied = isEmptied && !isConfirmed;
+    if (this.#isEmptied) throw new WatchFailure("emptied", "every object is gone at once, waiting for a second list");
+  }
+
+  async #watch(version: string, signal: AbortSignal): Promise<void> {
+    this.#verb = "watch";
+    const { client, clock, limits = {} } = this.#options;
+    const { silenceMs = presetSilenceMs } = limits;
+    const seconds = this.#watchSeconds(silenceMs);
+    const query = {
+      watch: "1",
+      allowWatchBookmarks: "true",
+      resourceVersion: version,
+      timeoutSeconds: String(seconds),
+    };
+    const startedMs = clock.monotonicMs();
+    let hasEvents = false;
+    const batches = watchEvents({
+      client,
+      request: this.#request(signal, query),
+      clock,
+      silenceMs,
+      maxDurationMs: seconds * 1_000 + overdueMs,
+      maxLineBytes: limits.maxLineBytes ?? presetMaxLineBytes,
+      onHeard: () => this.#heard(),
+    });
+    for await (const events of batches) {
+      // A chunk may be under way when it is stopped, or told to list.
+      if (signal.aborted) return;
+      hasEvents ||= events.some(({ kind }) => kind !== "bookmark");
+      this.#take(events);
+    }
+    if (signal.aborted) return;
+    const durationMs = clock.monotonicMs() - startedMs;
+    // A server that goes away also ends its watches.
+    if (durationMs < seconds * 1_000) this.#beginAnew();
+    if (!hasEvents && durationMs < shortWatchMs) {
+      throw new WatchFailure("short", "the watch ended as soon as it had begun");
+    }
+  }
+
+  #watchSeconds(silenceMs: number): number {
+    if (silenceMs <= bookmarkMs) return Math.max(1, Math.floor((silenceMs * 0.8) / 1_000));
+    return Math.floor(watchSeconds.min + this.#options.random() * watchSeconds.spread);
+  }
+
+  #take(events: readonly WatchEvent[]): void {
+    const changes: MirrorChange[] = [];
+    try {
+      for (const event of events) changes.push(...this.#takeOne(event));
+    } finally {
+      if (changes.length > 0) this.#options.listener.changed(changes);
+    }
+  }
+
+  #takeOne(event: WatchEvent): readonly MirrorChange[] {
+    if (event.kind === "bookmark") {
+      this.#isAt(event.resourceVersion);
+      return [];
+    }
+    const meta = readMeta(event.object);
+    const held = event.kind === "set" ? this.#mirror.prepare(event.object) : undefined;
+    if (meta === undefined) throw new WatchFailure("protocol", "an event has no object");
+    const change = held === undefined ? this.#mirror.drop(meta) : this.#mirror.put(held);
+    this.#isAt(meta.resourceVersion);
+    return change === undefined ? [] : [change];
+  }
+
+  /** After a gap. */
+  #beginAnew(): void {
+    this.#version = undefined;
+    this.#mirror.distrust();
+  }
+
+  #isAt(version: string): void {
+    this.#version = version;
+    this.#newestVersion = version;
+  }
+
+  #request(signal: AbortSignal, query: Readonly<Record<string, string>>): ApiRequest {
+    const { path, name, metadataOnly = false } = this.#options.target;
+    return {
+      path,
+      query: { ...query, ...(name !== undefined && { fieldSelector: `metadata.name=${name}` }) },
+      ...(metadataOnly && { accept: query.watch === undefined ? acceptMetadataList : acceptMetadata }),
+      signal,
+    };
+  }
+
+  #heard(): void {
+    const { clock, log, target, listener } = this.#options;
+    const awaySeconds = this.#awaySeconds;
+    this.#heardAtMs = clock.monotonicMs();
+    this.#provenAtMs = this.#heardAtMs;
+    if (!this.#isOpened) listener.opened?.();
+    this.#isOpened = true;
+    if (this.#isConnected) return;
+    if (this.#lastFailure !== "") log.info({ what: target.what, awaySeconds }, "the cluster answers again");
+    this.#lastFailure = "";
+    this.#goneAtMs = undefined;
+    this.#isConnected = true;
+    this.#isRefused = false;
+    listener.connected?.(true);
+  }
+
+  /** Tells of a failure; returns how long to wait, in milliseconds. What is none is a bug: logged, and begun anew. */
+  #failed(thrown: unknown): number {
+    const { log, target, metrics, listener } = this.#options;
+    const isFailure = thrown instanceof WatchFailure;
+    if (!isFailure) log.error({ err: thrown, what: target.what }, "following the cluster failed");
+    const failure = isFailure ? thrown : new WatchFailure("protocol", "a bug", { cause: thrown });
+    if (isGap(failure.reason)) this.#beginAnew();
+    metrics.watchRestarts.inc({ reason: failure.reason });
+    // The history is short: a place that is no longer kept is normal, unless it happens again and again.
+    const delays = failure.reason === "expired" ? this.#expiryDelays : this.#delays;
+    const isNormal = failure.reason === "expired" && delays.isCalm;
+    const nextMs = delays.next();
+    if (isNormal) return 0;
+    const text = failureText(failure, { ...target, verb: this.#verb });
+    this.#goneAtMs ??= this.#heardAtMs;
+    if (isFailure) this.#tellFailure(failure, text);
+    if (this.#isConnected) listener.connected?.(false);
+    this.#isConnected = false;
+    this.#isRefused = failure.reason === "refused";
+    listener.failed?.(failure, text);
+    return Math.max(nextMs, failure.retryAfterMs ?? 0);
+  }
+
+  /** The same thing again and again is told now and then, with the time since the API server was heard. */
+  #tellFailure({ reason, status }: WatchFailure, problem: string): void {
+    const { clock, log, target } = this.#options;
+    const what = `${reason} ${status}`;
+    const nowMs = clock.monotonicMs();
+    if (this.#lastFailure === what && nowMs - this.#toldAtMs < remindMs) return;
+    this.#lastFailure = what;
+    this.#toldAtMs = nowMs;
+    const data = { what: target.what, reason, problem, awaySeconds: this.#awaySeconds };
+    log.warn(data, "not following the cluster, what is known stays");
+  }
+
+  /** Since the API server was last heard. */
+  get #awaySeconds(): number {
+    return Math.round((this.#options.clock.monotonicMs() - (this.#goneAtMs ?? this.#heardAtMs)) / 1_000);
+  }
+}
+
+const acceptMetadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+const acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";

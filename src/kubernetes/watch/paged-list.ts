@@ -1,0 +1,78 @@
+/**
+ * A whole list, page by page, all of one version. The place of the next page expires after some minutes (410): then the
+ * list begins anew, once; a second time is a failure.
+ */
+
+import { nextTurn, Slices } from "../../lib/slices.ts";
+import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { ApiError } from "../client/api-error.ts";
+import type { ApiClient, ApiRequest } from "../client/client.ts";
+import type { Held } from "./mirror.ts";
+
+export interface PagedListOptions<Value> {
+  readonly client: Pick<ApiClient, "json">;
+  readonly request: ApiRequest;
+  /** Objects a page, at most. */
+  readonly pageSize: number;
+  /** Reads an item; undefined for what is no object. */
+  readonly prepare: (object: JsonObject) => Held<Value> | undefined;
+}
+
+export interface List<Value> {
+  readonly items: readonly Held<Value>[];
+  readonly resourceVersion: string;
+}
+
+// Reading an object takes up to a tenth of a millisecond; machines are answered between the slices.
+const itemsPerSlice = 50;
+
+/** @throws {ApiError} */
+export async function pagedList<Value>(options: PagedListOptions<Value>): Promise<List<Value>> {
+  try {
+    return await listOnce(options);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 410) throw error;
+    return await listOnce(options);
+  }
+}
+
+async function listOnce<Value>(options: PagedListOptions<Value>): Promise<List<Value>> {
+  const items: Held<Value>[] = [];
+  const slices = new Slices(itemsPerSlice);
+  let version = "";
+  for await (const page of pages(options)) {
+    version ||= page.resourceVersion;
+    for (const object of page.items) {
+      items.push(prepareItem(object, options));
+      if (slices.isOver(1)) await nextTurn();
+    }
+  }
+  return { items, resourceVersion: version };
+}
+
+async function* pages<Value>({ client, request, pageSize }: PagedListOptions<Value>) {
+  const query = { ...request.query, limit: String(pageSize) };
+  let page = readPage(await client.json({ ...request, query, retries: 0 }));
+  yield page;
+  while (page.continue !== "") {
+    page = readPage(await client.json({ ...request, query: { ...query, continue: page.continue }, retries: 0 }));
+    yield page;
+  }
+}
+
+function prepareItem<Value>(object: unknown, { prepare }: PagedListOptions<Value>): Held<Value> {
+  const held = isJsonObject(object) ? prepare(object) : undefined;
+  if (held === undefined) throw new ApiError("protocol", { what: "an item of a list is no object" });
+  return held;
+}
+
+function readPage({ items, metadata }: JsonObject) {
+  const { resourceVersion, continue: place } = isJsonObject(metadata) ? metadata : {};
+  // An empty list of a Go server may be null.
+  const isList = Array.isArray(items) || items === null;
+  if (!isList || typeof resourceVersion !== "string" || resourceVersion === "") {
+    throw new ApiError("protocol", { what: "the answer is no list" });
+  }
+  const found: readonly unknown[] = items ?? [];
+  return { items: found, resourceVersion, continue: typeof place === "string" ? place : "" };
+}

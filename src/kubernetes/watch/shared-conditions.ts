@@ -1,0 +1,33 @@
+/**
+ * Conditions of statuses, each kept once: of 10,000 objects that are well nearly all say the same, and those that were
+ * written in one second say so since the same time. Apart, they take more memory than the objects themselves.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+
+// A first sync makes a handful of new ones each second, and the objects of that second come together.
+const maxKept = 1_024;
+// What tells of a mistake is longer, and nobody's but its object's.
+const maxLength = 512;
+
+export class SharedConditions {
+  readonly #kept = new Map<string, JsonValue>();
+
+  /** The same status, its conditions shared with those that were seen before. */
+  of(status: JsonObject): JsonObject {
+    const { conditions } = status;
+    if (!Array.isArray(conditions)) return status;
+    return { ...status, conditions: conditions.map((condition: JsonValue) => this.#share(condition)) };
+  }
+
+  #share(condition: JsonValue): JsonValue {
+    if (!isJsonObject(condition)) return condition;
+    const text = JSON.stringify(condition);
+    if (text.length > maxLength) return condition;
+    const known = this.#kept.get(text);
+    if (known !== undefined) return known;
+    if (this.#kept.size >= maxKept) this.#kept.clear();
+    this.#kept.set(text, condition);
+    return condition;
+  }
+}

@@ -1,0 +1,87 @@
+/** What every part of the cluster source needs, and how each makes its watches. */
+
+import type { Admission } from "../../admission/admission.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import type { ApiClient } from "../client/client.ts";
+import { collectionPath, type Resource } from "../client/resources.ts";
+import type { HeldChanges } from "./held-changes.ts";
+import type { ReadObject } from "./mirror.ts";
+import { ObjectWatch, type ObjectWatchListener, type WatchLimits } from "./object-watch.ts";
+import type { SharedConditions } from "./shared-conditions.ts";
+import type { WatchHealth } from "./watch-health.ts";
+
+export interface WatchContext {
+  readonly client: Pick<ApiClient, "json" | "watch">;
+  readonly admission: Admission;
+  readonly conditions: SharedConditions;
+  readonly clock: Clock;
+  /** From 0 to below 1, uniformly. */
+  readonly random: () => number;
+  readonly log: Log;
+  readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
+  readonly health: WatchHealth;
+  readonly held: Pick<HeldChanges, "track" | "sinceMs">;
+  readonly limits?: WatchLimits | undefined;
+}
+
+export interface WatchWish<Value> {
+  readonly resource: Resource;
+  /** All of them when undefined. */
+  readonly namespace: string | undefined;
+  /** Of one object alone. */
+  readonly name?: string;
+  readonly metadataOnly?: boolean;
+  readonly read: ReadObject<Value>;
+  readonly listener: ObjectWatchListener;
+}
+
+/** A watch that the metric of connected watches knows of. */
+export interface RunningWatch<Value> {
+  readonly watch: ObjectWatch<Value>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Makes a watch; it is not started. */
+export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>): RunningWatch<Value> {
+  const { resource, namespace, name, metadataOnly, read, listener } = wish;
+  const where = namespace === undefined ? "in all namespaces" : `in ${namespace}`;
+  const watch = new ObjectWatch({
+    ...context,
+    limits: context.limits ?? {},
+    target: {
+      what: `${resource.plural} ${where}`,
+      path: collectionPath(resource, namespace),
+      resource,
+      namespace,
+      ...(name !== undefined && { name }),
+      ...(metadataOnly !== undefined && { metadataOnly }),
+    },
+    read,
+    listener: {
+      ...listener,
+      connected: (isConnected) => {
+        tracked.connected(isConnected);
+        listener.connected?.(isConnected);
+      },
+      failed: (failure, text) => {
+        tracked.failed(text);
+        // Nothing is shown of what was never listed, so nothing can be from another state.
+        if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
+        listener.failed?.(failure, text);
+      },
+      opening: () => waiting.opening(),
+      opened: () => waiting.opened(),
+    },
+  });
+  const isOwn = resource.kind === "Profile" || resource.kind === "Group";
+  const tracked = context.health.track(resource, watch, namespace);
+  const waiting = context.held.track({ namespace, what: isOwn ? "own" : "reference" });
+  const stop = async () => {
+    await watch.stop();
+    waiting.end();
+    tracked.end();
+  };
+  return { watch, stop };
+}

@@ -1,0 +1,86 @@
+/**
+ * Which watches are connected, as the metric tells it: by resource, and only when all of its watches are. And what keeps
+ * the others from it, as a person reads it.
+ */
+
+import { earliest } from "../../lib/clock.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import type { Resource } from "../client/resources.ts";
+
+interface Count {
+  total: number;
+  connected: number;
+}
+
+/** What is asked of a watch itself. */
+export interface TrackedWatch {
+  readonly isRefused: boolean;
+  /** Monotonic: when it was last heard; at first, when it was made. */
+  readonly heardAtMs: number;
+}
+
+/** One watch's part in it. */
+export interface Tracked {
+  connected(isConnected: boolean): void;
+  /** Why it is not connected. */
+  failed(text: string): void;
+  /** The watch is no more. */
+  end(): void;
+}
+
+export class WatchHealth {
+  readonly #metrics: Pick<Metrics, "watchConnected">;
+  readonly #counts = new Map<string, Count>();
+  /** Of watches that are not connected. */
+  readonly #troubles = new Map<Tracked, string>();
+  /** By what they read. */
+  readonly #unconnected = new Map<TrackedWatch, string | undefined>();
+
+  constructor(metrics: Pick<Metrics, "watchConnected">) {
+    this.#metrics = metrics;
+  }
+
+  /** What keeps watches from being connected, each text once, in the order in which they came up. */
+  get troubles(): readonly string[] {
+    return [...new Set(this.#troubles.values())];
+  }
+
+  /** Monotonic: since when a watch is not heard that may read; undefined where all are, but for lost namespaces. */
+  unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
+    let sinceMs: number | undefined;
+    for (const [{ isRefused, heardAtMs }, namespace = ""] of this.#unconnected) {
+      if (!isRefused && !lost.has(namespace)) sinceMs = earliest(heardAtMs, sinceMs);
+    }
+    return sinceMs;
+  }
+
+  /** @param namespace which it reads; undefined for all. */
+  track({ plural }: Resource, watch: TrackedWatch, namespace: string | undefined): Tracked {
+    const count = this.#counts.get(plural) ?? { total: 0, connected: 0 };
+    this.#counts.set(plural, count);
+    let isConnected = false;
+    const change = (now: boolean, watches: number) => {
+      count.connected += Number(now) - Number(isConnected);
+      count.total += watches;
+      isConnected = now;
+      this.#metrics.watchConnected.set({ resource: plural }, Number(count.connected === count.total));
+    };
+    change(false, 1);
+    this.#unconnected.set(watch, namespace);
+    const tracked: Tracked = {
+      connected: (now) => {
+        if (now) this.#troubles.delete(tracked);
+        if (now) this.#unconnected.delete(watch);
+        else this.#unconnected.set(watch, namespace);
+        change(now, 0);
+      },
+      failed: (text) => void this.#troubles.set(tracked, text),
+      end: () => {
+        this.#troubles.delete(tracked);
+        this.#unconnected.delete(watch);
+        change(false, -1);
+      },
+    };
+    return tracked;
+  }
+}

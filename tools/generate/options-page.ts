@@ -1,0 +1,43 @@
+/** docs/options.md, made of the option tables. `npm run options` writes it; with `--check` it is only compared. */
+
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { bootOptions, serveOptions } from "../../src/options/table.ts";
+
+const path = join(import.meta.dirname, "../../docs/options.md");
+
+const head = `# Options
+
+Every option of \`davit serve\` and \`davit boot\`. [operations.md](operations.md) has the reasons. Each can be given as an
+environment variable, too: \`DAVIT_BOOT_ADDRESS\` for \`--boot-address\`; a list is separated by commas there. A flag wins.
+
+This page is made by \`npm run options\` of \`src/options/table.ts\`.
+`;
+
+interface Row {
+  readonly flag: string;
+  readonly value?: string;
+  readonly preset?: string;
+  readonly repeatable?: true;
+  readonly help: string;
+}
+
+function rowOf({ flag, value, preset, repeatable, help }: Row): string {
+  const option = value === undefined ? `--${flag}` : `--${flag} ${value}`;
+  const times = repeatable === true ? "; repeatable" : "";
+  const given = value === undefined || preset === undefined ? "" : `\`${preset}\``;
+  return `| \`${option}\` | ${given} | ${help}${times} |`.replaceAll(/(?<=\w)\|(?=\w)/g, "\\|");
+}
+
+const sections = Object.entries({ "davit serve": serveOptions, "davit boot": bootOptions }).map(([title, table]) => {
+  const rows = Object.values<Row>(table).map(rowOf);
+  return [`## ${title}`, "", "| option | default | meaning |", "|---|---|---|", ...rows, ""];
+});
+const page = [head, ...sections.flat()].join("\n");
+
+if (!process.argv.includes("--check")) {
+  await writeFile(path, page);
+} else if ((await readFile(path, "utf8").catch(() => "")) !== page) {
+  process.stderr.write("docs/options.md is not what it would be made to now: npm run options\n");
+  process.exitCode = 1;
+}
