@@ -7,14 +7,15 @@
  */
 
 import { assert, unreachable } from "../lib/errors.ts";
-import { isUnmet, normalizeExpressions } from "../model/expression.ts";
+import { isUnmet } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ProfileCaution } from "../model/profile.ts";
 import { fileUid, type ObjectKind, type ObjectName, type SourceObject } from "../model/source.ts";
+import { namesMachine } from "../model/specificity.ts";
 import { type Check, compileCheck, type Finding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
-import { expressionFindings, writtenExpressions } from "./expressions.ts";
+import { expressionFindings, hasOnlyGoodValues, readablePart } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
 import { textEntries, toCaution, toGroupSpec, toProfileSpec } from "./objects.ts";
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
@@ -120,7 +121,20 @@ export class Admission {
     const spec = isJsonObject(document.spec) ? document.spec : {};
     const standIn = this.#standIn(spec);
     const isWhole = standIn !== undefined && (!isJsonObject(spec.selector) || hasOnlyGoodValues(spec.selector));
-    return { ...refused, ...(standIn && { standIn }), ...(!isWhole && { hidesMachines: true }) };
+    const widest = isWhole ? standIn : this.#widest(spec);
+    if (widest !== undefined) return { ...refused, standIn: widest };
+    return { ...refused, ...(standIn && { standIn }), hidesMachines: true };
+  }
+
+  /**
+   * A stand-in for all machines that a refused Group may select, where the part of its selector that can be read names
+   * them. Undefined where it names none.
+   */
+  #widest(spec: JsonObject): GroupSpec | undefined {
+    if (!isJsonObject(spec.selector) || spec.matchAll) return undefined;
+    const selector = readablePart(spec.selector, (part) => this.#checkSelector(part).kind === "good");
+    const standIn = this.#standIn({ ...spec, selector });
+    return namesMachine(standIn) ? standIn : undefined;
   }
 
   /** What parses of a refused Group: undefined unless it has either a valid selector or matchAll alone. */
@@ -132,12 +146,11 @@ export class Admission {
     const hasSelector = Object.keys(textEntries(matchLabels)).length > 0 || matchExpressions !== undefined;
     if (hasSelector === (matchAll === true)) return undefined;
     const profile = isJsonObject(profileRef) ? profileRef.name : undefined;
-    const isPriority = typeof priority === "number" && Number.isInteger(priority) && priority >= 0 && priority <= 1000;
     const standIn = toGroupSpec({
       selector: checked.value,
       matchAll: matchAll === true,
       profileRef: { name: typeof profile === "string" && isObjectName(profile) ? profile : "" },
-      priority: isPriority ? priority : 0,
+      priority: readPriority(priority ?? 0),
       hold: mayHold(hold),
     });
     // Of values that no machine can have the rest counts; where there is none, there are no machines.
@@ -150,8 +163,12 @@ function mayHold(hold: JsonValue | undefined): boolean {
   return hold !== undefined && hold !== null && hold !== false;
 }
 
-function hasOnlyGoodValues(selector: JsonObject): boolean {
-  return normalizeExpressions(writtenExpressions(selector)).badValues.length === 0;
+const highestPriority = 1_000;
+
+/** One that cannot be read may be higher than that of any other Group. */
+function readPriority(value: JsonValue): number {
+  const isPriority = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= highestPriority;
+  return isPriority ? value : highestPriority;
 }
 
 // What walks an object takes a stack frame for each level; an API server takes 10,000 of them.

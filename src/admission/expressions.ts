@@ -5,12 +5,13 @@
 
 import {
   type BadValue,
+  isPositive,
   normalizeExpressions,
   type Operator,
   operators,
   type WrittenExpression,
 } from "../model/expression.ts";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { Finding } from "./check.ts";
 
 /** The expressions of a selector that its schema admits. */
@@ -30,6 +31,36 @@ export function writtenExpressions({ matchExpressions }: JsonObject): readonly W
 }
 
 const emptyText = "is empty: write an expression, or remove matchExpressions";
+
+/** False where an expression has a value that no machine can have. */
+export function hasOnlyGoodValues(selector: JsonObject): boolean {
+  return normalizeExpressions(writtenExpressions(selector)).badValues.length === 0;
+}
+
+/**
+ * A selector that takes all machines which this one may take: what can be read of it. Of an expression that cannot be
+ * read whole, and that only machines with its label meet, that the label is there.
+ * @param isGood whether the schema admits a selector.
+ */
+export function readablePart(
+  { matchLabels, matchExpressions }: JsonObject,
+  isGood: (selector: JsonObject) => boolean,
+): JsonObject {
+  const labels = Object.entries(isJsonObject(matchLabels) ? matchLabels : {});
+  const readable = labels.filter(([name, value]) => isGood({ matchLabels: { [name]: value } }));
+  const expressions = (Array.isArray(matchExpressions) ? matchExpressions : []).flatMap((each): JsonValue[] => {
+    const alone = { matchExpressions: [each] };
+    if (isGood(alone) && hasOnlyGoodValues(alone)) return [each];
+    return writtenExpressions(alone)
+      .filter((written) => isPositive(written))
+      .map(({ key }) => ({ key, operator: "Exists" }))
+      .filter((exists) => isGood({ matchExpressions: [exists] }));
+  });
+  return {
+    ...(readable.length > 0 && { matchLabels: Object.fromEntries(readable) }),
+    ...(expressions.length > 0 && { matchExpressions: expressions }),
+  };
+}
 
 // One mistake in a script that writes such a list is in all of its values.
 const maxFindings = 8;

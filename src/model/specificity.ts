@@ -1,8 +1,13 @@
 /** How much a selector says of a label, whoever asks: by it Groups are compared with one that is gone. */
 
-import type { Operator } from "./expression.ts";
-import type { Selection } from "./group.ts";
+import type { Expression, Operator } from "./expression.ts";
+import type { Selector } from "./group.ts";
 import { identityLabels } from "./labels.ts";
+
+interface Selection {
+  readonly selector: Selector;
+  readonly expressions?: readonly Pick<Expression, "key" | "operator">[];
+}
 
 /** From what a label is not, over that it is there and what it looks like, to its value. */
 const strengths: Readonly<Record<Operator, number>> = {
@@ -26,12 +31,12 @@ export function namesMachine(group: Selection | undefined): boolean {
 
 /** True for a selector that says of each label of another one as much as that does, or more. */
 export function isAsSpecific(selector: Selection, other: Selection): boolean {
-  const labels = [...Object.keys(other.selector), ...other.expressions.map(({ key }) => key)];
+  const labels = [...Object.keys(other.selector), ...(other.expressions ?? []).map(({ key }) => key)];
   return labels.every((label) => strengthOn(selector, label) >= strengthOn(other, label));
 }
 
 /** Zero for a label that a selector does not speak of. */
-function strengthOn({ selector, expressions }: Selection, label: string): number {
+function strengthOn({ selector, expressions = [] }: Selection, label: string): number {
   if (Object.hasOwn(selector, label)) return strengths.In;
   return expressions.reduce(
     (most, { key, operator }) => (key === label ? Math.max(most, strengths[operator]) : most),

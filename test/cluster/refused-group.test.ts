@@ -91,6 +91,37 @@ describe.skipIf(missing("kube-apiserver"))("one refused Group", { timeout: 120_0
     await booted("09").toBe("installer");
     expect(await infra.ops("/readyz?verbose")).not.toContain("infra/slip");
   });
+
+  it("that never was accepted keeps the machines of its readable labels from an Install, and nobody else", async () => {
+    const serial = "SN1";
+    const named = async () => (await infra.get(`/ipxe?mac=${mac("21")}&serial=${serial}`)).status;
+    const seen: number[] = [];
+    await infra.put(catchAll);
+    await booted("22").toBe("installer");
+    const selector = { matchLabels: { serial }, matchExpressions: [macIn([mac("0g")])] };
+    await infra.put({ kind: "Group", name: "new", spec: { profileRef: { name: "disk" }, selector } });
+    await expect.poll(named, patience).toBe(503);
+    const list = { ...installer, selector: { matchExpressions: [macIn([mac("21"), mac("22")])] } };
+    await infra.put({ kind: "Group", name: "list", spec: list });
+    await expect
+      .poll(async () => {
+        seen.push(await named());
+        return infra.conditions({ kind: "Group", name: "list" });
+      }, patience)
+      .toMatchObject({ Ready: "True Ready" });
+    for (let times = 0; times < 20; times++) seen.push(await named());
+    expect(new Set(seen)).toEqual(new Set([503]));
+    expect(await boots("22")).toBe("installer");
+    expect(await boots("09")).toBe("installer");
+    await infra.put({
+      kind: "Group",
+      name: "new",
+      spec: { profileRef: { name: "disk" }, selector: { matchLabels: { serial } } },
+    });
+    await expect.poll(named, patience).toBe(200);
+    expect((await infra.get(`/ipxe?mac=${mac("21")}&serial=${serial}`)).body).toContain("/assets/disk");
+    await infra.delete({ kind: "Group", name: "new" }, { kind: "Group", name: "list" });
+  });
 });
 
 /** As CRDs of before the rules of expressions were: what is in the lists is nobody's concern. */

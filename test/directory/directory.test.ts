@@ -264,7 +264,7 @@ describe("a refused object", () => {
     const tested = await follow(root);
     expect(tested.group("a")).toMatchObject({
       refusal: "Group default/a, spec.priority (line 7): must be a whole number",
-      spec: { profile: "web", selector: { mac: "52:54:00:a1:9c:ae" }, priority: 0, matchAll: false },
+      spec: { profile: "web", selector: { mac: "52:54:00:a1:9c:ae" }, priority: 1000, matchAll: false },
     });
     await writeFile(join(root, "a.yaml"), groupText("a", "  selector: {matchLabels: {}}"));
     await tested.look(2);

@@ -53,3 +53,47 @@ it("expressions of null beside labels are refused, not passed over", () => {
   expect(messages(text).join()).toContain("is empty: write an expression, or remove matchExpressions");
   expect(read(text).definitions[0]).not.toHaveProperty("standIn");
 });
+
+const mac = "52:54:00:a1:9c:ae";
+const macIs = { key: "mac", operator: "Exists", values: [] };
+
+it.each([
+  {
+    name: "a bad value in an expression",
+    selector: { matchLabels: { serial: "S1" }, matchExpressions: [{ key: "mac", operator: "In", values: ["52:54"] }] },
+    widest: { selector: { serial: "S1" }, expressions: [macIs] },
+  },
+  {
+    name: "a bad value beside good ones",
+    selector: { matchLabels: { serial: "S1" }, matchExpressions: [{ key: "mac", operator: "In", values: [mac, "x"] }] },
+    widest: { selector: { serial: "S1" }, expressions: [macIs] },
+  },
+  {
+    name: "a bad value that its machines must not have",
+    selector: { matchLabels: { serial: "S1" }, matchExpressions: [{ key: "mac", operator: "NotIn", values: ["x"] }] },
+    widest: { selector: { serial: "S1" } },
+  },
+  {
+    name: "an unknown operator",
+    selector: { matchLabels: { serial: "S1" }, matchExpressions: [{ key: "mac", operator: "Like", values: [mac] }] },
+    widest: { selector: { serial: "S1" } },
+  },
+  {
+    name: "a bad label",
+    selector: { matchLabels: { serial: "S1", mac: "52:54" } },
+    widest: { selector: { serial: "S1" } },
+  },
+])("a refused Group with $name has all machines wait that it may select", ({ selector, widest }) => {
+  const [definition] = read(groupText("a", `  selector: ${JSON.stringify(selector)}`)).definitions;
+  expect(definition).toMatchObject({ kind: "refused", standIn: { spec: { matchAll: false, ...widest } } });
+  expect(definition?.kind === "refused" && definition.standIn?.spec.expressions).toEqual(widest.expressions);
+  expect(definition).not.toHaveProperty("hidesMachines");
+});
+
+it.each([
+  { name: "no name of a machine", selector: { matchLabels: { role: "a", mac: "52:54" } } },
+  { name: "nothing", selector: { matchLabels: { mac: "52:54" } } },
+])("a refused Group of whose selector $name can be read may select any machine", ({ selector }) => {
+  const [definition] = read(groupText("a", `  selector: ${JSON.stringify(selector)}`)).definitions;
+  expect(definition).toMatchObject({ kind: "refused", hidesMachines: true });
+});

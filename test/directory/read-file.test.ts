@@ -344,11 +344,18 @@ it("no more than eight findings are told of one document, in order of lines", ()
 });
 
 it.each([
-  { name: "a selector", spec: `${valid}\n  priority: -1`, selector: { role: "a" }, matchAll: false },
-  { name: "matchAll alone", spec: "  matchAll: true\n  priority: 7", selector: {}, matchAll: true },
-])("a refused Group with $name still says which machines are its own", ({ spec, selector, matchAll }) => {
+  { name: "a selector", spec: `${valid}\n  args: 1`, selector: { role: "a" }, matchAll: false, priority: 0 },
+  {
+    name: "a bad priority",
+    spec: `${valid}\n  priority: -1`,
+    selector: { role: "a" },
+    matchAll: false,
+    priority: 1000,
+  },
+  { name: "matchAll alone", spec: "  matchAll: true\n  priority: 7", selector: {}, matchAll: true, priority: 0 },
+])("a refused Group with $name still says which machines are its own", ({ name: _, spec, ...own }) => {
   expect(read(groupText("a", spec)).definitions).toMatchObject([
-    { kind: "refused", standIn: { kind: "Group", spec: { selector, matchAll, priority: 0, profile: "web" } } },
+    { kind: "refused", standIn: { kind: "Group", spec: { ...own, profile: "web" } } },
   ]);
 });
 
