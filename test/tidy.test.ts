@@ -62,6 +62,12 @@ describe("every file of src/", () => {
     expect(files.filter((file) => vagueNames.test(file))).toEqual([]);
   });
 
+  it("declares no type that another one declares", () => {
+    const declared = Map.groupBy(files.filter((file) => file.startsWith("src/")).flatMap(typesIn), ({ name }) => name);
+    const twice = [...declared].filter(([, places]) => places.length > 1);
+    expect(twice.map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(", ")}`)).toEqual([]);
+  });
+
   it("has at most 400 lines", () => {
     expect(files.filter((file) => linesOf(file).length > 400)).toEqual([]);
   });
@@ -85,6 +91,13 @@ describe("every test", () => {
 /** A line without what stands in a comment: rules are about code. */
 function code(line: string): string {
   return /^\s*(\*|\/\*|\/\/)/.test(line) && !/biome-ignore|@ts-|TODO|FIXME/.test(line) ? "" : line;
+}
+
+function typesIn(file: string): readonly { readonly name: string; readonly file: string }[] {
+  const declarations = linesOf(file)
+    .join("\n")
+    .matchAll(/^(?:export )?(?:interface|type|class) (\w+)/gm);
+  return [...declarations].map(([, name = ""]) => ({ name, file }));
 }
 
 function sourceFiles(folder: string): readonly string[] {

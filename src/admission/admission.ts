@@ -13,7 +13,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 import type { ProfileCaution } from "../model/profile.ts";
 import { fileUid, type ObjectKind, type ObjectName, type SourceObject } from "../model/source.ts";
 import { namesMachine } from "../model/specificity.ts";
-import { type Check, compileCheck, type Finding } from "./check.ts";
+import { type Check, compileCheck, type SchemaFinding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
 import { expressionFindings, hasOnlyGoodValues, readablePart } from "./expressions.ts";
 import { identify, toObjectName } from "./identity.ts";
@@ -21,14 +21,14 @@ import { textEntries, toCaution, toGroupSpec, toProfileSpec } from "./objects.ts
 import { readKindSchemas, type SchemaNode, toSchemaNode } from "./schema.ts";
 import { readSecretData } from "./secret-data.ts";
 
-export type Verdict =
+export type AdmissionVerdict =
   | { readonly kind: "ignored" }
   | { readonly kind: "accepted"; readonly object: SourceObject }
   | RefusedDocument;
 
 export interface RefusedDocument {
   readonly kind: "refused";
-  readonly findings: readonly Finding[];
+  readonly findings: readonly SchemaFinding[];
   /** Undefined when the document does not say, or not rightly, which object it is. */
   readonly name?: ObjectName;
   /** What parses of a Group whose selector parses. */
@@ -40,10 +40,10 @@ export interface RefusedDocument {
 }
 
 /** What the reader of the text knows of a document. */
-export interface Place {
+export interface DocumentPlace {
   readonly origin: string;
   /** With any of these the document is refused. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly SchemaFinding[];
   /** What an API server knows of an object; files have none of it. */
   readonly meta?: { readonly uid: string; readonly generation: number };
 }
@@ -78,7 +78,7 @@ export class Admission {
   }
 
   /** Judges a document. */
-  admit(value: JsonValue, place: Place): Verdict {
+  admit(value: JsonValue, place: DocumentPlace): AdmissionVerdict {
     // A value that holds itself is as deep as one likes; the reader has said why.
     const isCyclic = place.findings.some(({ code }) => code === "invalid-alias");
     const findings = [...place.findings, ...(isCyclic ? [] : depthFindings(value))];
@@ -113,7 +113,7 @@ export class Admission {
     return admission;
   }
 
-  #refuse(findings: readonly Finding[], name: ObjectName | undefined, document: JsonObject): RefusedDocument {
+  #refuse(findings: readonly SchemaFinding[], name: ObjectName | undefined, document: JsonObject): RefusedDocument {
     const refused = { kind: "refused", findings, ...(name && { name }) } as const;
     const caution = name?.kind === "Profile" ? toCaution(document.spec) : undefined;
     if (caution !== undefined) return { ...refused, ...(Object.keys(caution).length > 0 && { caution }) };
@@ -174,7 +174,7 @@ function readPriority(value: JsonValue): number {
 // What walks an object takes a stack frame for each level; an API server takes 10,000 of them.
 const maxDepth = 100;
 
-function depthFindings(value: JsonValue): readonly Finding[] {
+function depthFindings(value: JsonValue): readonly SchemaFinding[] {
   if (!isDeeperThan(maxDepth, value)) return [];
   return [{ path: ["spec"], code: "too-deep", text: `is nested deeper than ${maxDepth} levels: write it flatter` }];
 }
@@ -184,9 +184,9 @@ function isDeeperThan(levels: number, value: JsonValue): boolean {
   return levels === 0 || Object.values(value).some((child) => isDeeperThan(levels - 1, child));
 }
 
-type Refusal = { readonly findings: readonly Finding[] };
+type RefusedBy = { readonly findings: readonly SchemaFinding[] };
 
-function makeObject(name: ObjectName, place: Place, document: JsonObject): SourceObject | Refusal {
+function makeObject(name: ObjectName, place: DocumentPlace, document: JsonObject): SourceObject | RefusedBy {
   const { kind, namespace } = name;
   const { uid, generation } = place.meta ?? { uid: fileUid(name), generation: 1 };
   const meta = { namespace, name: name.name, uid, generation, origin: place.origin };

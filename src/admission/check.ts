@@ -11,7 +11,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 import { type SchemaNode, unknownFieldText } from "./schema.ts";
 
 /** One thing that is wrong with a document. */
-export interface Finding {
+export interface SchemaFinding {
   /** Names and list positions from the document's root to the place. */
   readonly path: readonly string[];
   /** The place is a field that should not be there: its name is the user's text and is not shown. */
@@ -26,7 +26,7 @@ export interface Finding {
 /** The value with its defaults, or what is wrong with it. */
 type Checked =
   | { readonly kind: "good"; readonly value: JsonValue }
-  | { readonly kind: "bad"; readonly findings: readonly Finding[] };
+  | { readonly kind: "bad"; readonly findings: readonly SchemaFinding[] };
 
 export type Check = (value: JsonValue) => Checked;
 
@@ -48,7 +48,7 @@ export function compileCheck(node: SchemaNode): Check {
 const bothEnds = "with a letter or digit at both ends";
 
 /** The patterns of the CRDs in words; a test holds this table against the CRD files. */
-export const patternFindings: Readonly<Record<string, Pick<Finding, "code" | "text">>> = {
+export const patternFindings: Readonly<Record<string, Pick<SchemaFinding, "code" | "text">>> = {
   "^[^\\x00-\\x1f\\x7f]+$": {
     code: "control-character",
     text: "has a control character, such as a line break: remove it",
@@ -91,7 +91,7 @@ const typeTexts: Readonly<Record<string, string>> = {
   object: "must be an object: write its fields below it, indented",
 };
 
-function toFinding(error: ErrorObject): Finding {
+function toFinding(error: ErrorObject): SchemaFinding {
   const path = error.instancePath.split("/").slice(1).map(unescapePointer);
   const limit = String(error.params.limit);
   switch (error.keyword) {
@@ -144,7 +144,7 @@ function unescapePointer(segment: string): string {
   return segment.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-type RuleCheck = (value: JsonValue, path: readonly string[]) => readonly Finding[];
+type RuleCheck = (value: JsonValue, path: readonly string[]) => readonly SchemaFinding[];
 
 const environment = new Environment().registerVariable("self", "dyn");
 
@@ -167,7 +167,7 @@ function compileRules(node: SchemaNode): RuleCheck {
 }
 
 /** The API server refuses these as `Duplicate value`: nobody could say which of the two is meant. */
-function doubleFindings(keys: readonly string[], value: JsonValue, path: readonly string[]): readonly Finding[] {
+function doubleFindings(keys: readonly string[], value: JsonValue, path: readonly string[]): readonly SchemaFinding[] {
   const known = new Set<string>();
   return children(value).flatMap(([at, entry]) => {
     const id = JSON.stringify(keys.map((key) => (isJsonObject(entry) ? entry[key] : undefined)));
@@ -177,7 +177,7 @@ function doubleFindings(keys: readonly string[], value: JsonValue, path: readonl
   });
 }
 
-function ruleFinding(path: readonly string[], text: string): Finding {
+function ruleFinding(path: readonly string[], text: string): SchemaFinding {
   return { path, code: "broken-rule", text };
 }
 

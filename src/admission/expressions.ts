@@ -12,7 +12,7 @@ import {
   type WrittenExpression,
 } from "../model/expression.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { Finding } from "./check.ts";
+import type { SchemaFinding } from "./check.ts";
 
 /** The expressions of a selector that its schema admits. */
 export function writtenExpressions({ matchExpressions }: JsonObject): readonly WrittenExpression[] {
@@ -66,7 +66,7 @@ export function readablePart(
 const maxFindings = 8;
 
 /** What was to be a list of expressions and is none, and values of expressions that no machine can have. */
-export function expressionFindings(selector: JsonObject): readonly Finding[] {
+export function expressionFindings(selector: JsonObject): readonly SchemaFinding[] {
   // Rules do not see it: where it was dropped, the selector would take more machines than somebody meant.
   if (selector.matchExpressions === null) {
     return [
@@ -76,7 +76,7 @@ export function expressionFindings(selector: JsonObject): readonly Finding[] {
   return normalizeExpressions(writtenExpressions(selector)).badValues.slice(0, maxFindings).map(toFinding);
 }
 
-function toFinding({ expression, value, key, operator }: BadValue): Finding {
+function toFinding({ expression, value, key, operator }: BadValue): SchemaFinding {
   const path = ["spec", "selector", "matchExpressions", String(expression), "values", String(value)];
   return { path, isBeyondCrd: true, code: "broken-rule", text: textOf(key === "mac" ? macTexts : uuidTexts, operator) };
 }

@@ -8,7 +8,7 @@
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ObjectKind, ObjectName } from "../model/source.ts";
-import type { Finding } from "./check.ts";
+import type { SchemaFinding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 
 /** A document and the kind of object that it is. */
@@ -22,7 +22,7 @@ export type Identity =
   /** Of a group that davit does not read. */
   | { readonly kind: "foreign" }
   /** Nobody can tell, or a kind or version that davit.dev does not have: it may be meant for davit. */
-  | { readonly kind: "unclear"; readonly finding: Finding; readonly meant?: KnownDocument };
+  | { readonly kind: "unclear"; readonly finding: SchemaFinding; readonly meant?: KnownDocument };
 
 const davitGroup = "davit.dev";
 const davitVersion = `${davitGroup}/v1alpha1`;

@@ -1,12 +1,12 @@
 /** The data of a Secret as text. */
 
 import type { JsonObject } from "../model/json.ts";
-import type { Finding } from "./check.ts";
+import type { SchemaFinding } from "./check.ts";
 import { textEntries } from "./objects.ts";
 
 export type SecretData =
   | { readonly kind: "good"; readonly data: Readonly<Record<string, string>> }
-  | { readonly kind: "bad"; readonly findings: readonly Finding[] };
+  | { readonly kind: "bad"; readonly findings: readonly SchemaFinding[] };
 
 // Line breaks are allowed inside, as the Kubernetes API does.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

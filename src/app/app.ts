@@ -66,7 +66,7 @@ export interface Served {
   readonly advertised: string;
 }
 
-type Listening = Pick<Served, "bootAddress" | "storeAddress" | "storeTls" | "opsAddress" | "advertised">;
+type ListeningAddresses = Pick<Served, "bootAddress" | "storeAddress" | "storeTls" | "opsAddress" | "advertised">;
 
 export class App {
   readonly #config: ServeConfig;
@@ -242,7 +242,7 @@ export class App {
     return { synced };
   }
 
-  #served(listening: Listening, { source: { view }, place, firstCommand }: ObjectSource): Served {
+  #served(listening: ListeningAddresses, { source: { view }, place, firstCommand }: ObjectSource): Served {
     const count = (objects: Iterable<unknown>) => [...objects].length;
     const groups = count(view.all("Group"));
     return {

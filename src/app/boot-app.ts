@@ -13,7 +13,7 @@ import { diskFiles } from "../lib/files.ts";
 import type { Log } from "../lib/log.ts";
 import { createMetrics, type Metrics } from "../lib/metrics.ts";
 import { StartError } from "../lib/start-error.ts";
-import { FileProblem } from "../lib/watched-files.ts";
+import { FileError } from "../lib/watched-files.ts";
 import { davitRoot } from "../model/documents.ts";
 import { type BootConfig, shownTokenFile } from "../options/serve.ts";
 import { BootService } from "./boot-service.ts";
@@ -106,7 +106,7 @@ export class BootApp {
     try {
       await readCredentials(this.#credentialFiles);
     } catch (error) {
-      if (error instanceof FileProblem) throw new StartError(error.message, { cause: error });
+      if (error instanceof FileError) throw new StartError(error.message, { cause: error });
       throw error;
     }
   }

@@ -44,7 +44,7 @@ export interface BootServiceOptions {
 }
 
 /** What the operations listener tells of the parts behind the boot service. */
-export interface Behind {
+export interface Backend {
   /** Why machines are not answered yet, in a few words. */
   readonly waitingFor: string;
   /** What a person should look at, a line each. */
@@ -102,7 +102,7 @@ export class BootService {
    * Listens for operators, who are told why machines are not answered yet.
    * @throws {StartError}
    */
-  async listenForOperators(behind: Behind): Promise<Address> {
+  async listenForOperators(behind: Backend): Promise<Address> {
     const { config, log, clock, metrics, version } = this.#options;
     const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
     const shared = { log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true };

@@ -55,27 +55,31 @@ export async function openCluster(options: ObjectSourceOptions): Promise<ObjectS
   };
 }
 
-type Namespaces = readonly string[] | "all";
+type ChosenNamespaces = readonly string[] | "all";
 
-function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): Namespaces {
+function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): ChosenNamespaces {
   if (allNamespaces) return "all";
   return namespaces.length > 0 ? [...new Set(namespaces)] : [own];
 }
 
 /** Whoever may write Groups in one namespace could otherwise claim the machines of all the others. */
-function adminNamespaceOf({ adminNamespace }: ServeConfig, namespaces: Namespaces, own: string): string | undefined {
+function adminNamespaceOf(
+  { adminNamespace }: ServeConfig,
+  namespaces: ChosenNamespaces,
+  own: string,
+): string | undefined {
   if (adminNamespace !== undefined) return adminNamespace;
   return namespaces === "all" || namespaces.length > 1 ? own : undefined;
 }
 
 /** What is allowed and hardly meant: that every Group is an outsider. */
-function powerlessText(adminNamespace: string | undefined, namespaces: Namespaces): string | undefined {
+function powerlessText(adminNamespace: string | undefined, namespaces: ChosenNamespaces): string | undefined {
   if (adminNamespace === undefined || namespaces === "all" || namespaces.includes(adminNamespace)) return undefined;
   const state = `the admin namespace "${adminNamespace}" is not followed, so that no Group has a priority or matchAll`;
   return `${state}: mend --admin-namespace, or add it by --namespace`;
 }
 
-function placeOf(server: string, namespaces: Namespaces): string {
+function placeOf(server: string, namespaces: ChosenNamespaces): string {
   if (namespaces === "all") return `all namespaces of ${server}`;
   return `${namespaces.length === 1 ? "namespace" : "namespaces"} ${namespaces.join(", ")} of ${server}`;
 }

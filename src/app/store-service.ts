@@ -22,7 +22,7 @@ import type { Log } from "../lib/log.ts";
 import type { Metrics } from "../lib/metrics.ts";
 import { StartError } from "../lib/start-error.ts";
 import { localTokenFile, openLocalToken } from "../lib/token-file.ts";
-import { FileProblem } from "../lib/watched-files.ts";
+import { FileError } from "../lib/watched-files.ts";
 import type { ClusterTrust } from "../model/cluster-trust.ts";
 import type { ServeConfig } from "../options/serve.ts";
 import type { Store } from "../store/store.ts";
@@ -122,7 +122,7 @@ export class StoreService {
     try {
       return await openLocalToken(diskFiles, dataDir);
     } catch (error) {
-      const problem = error instanceof FileProblem ? error.message : `it cannot be read or written (${codeOf(error)})`;
+      const problem = error instanceof FileError ? error.message : `it cannot be read or written (${codeOf(error)})`;
       throw new StartError(`Cannot use "${localTokenFile(dataDir)}": ${problem}`, { cause: error });
     }
   }

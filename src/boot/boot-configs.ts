@@ -17,7 +17,7 @@ import { BootError } from "./boot-error.ts";
 import type { BootView, Machine } from "./boot-index.ts";
 import { type BootJob, BootMaker } from "./boot-maker.ts";
 import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
-import { type Asked, brokenConfig } from "./broken-config.ts";
+import { type AskedConfig, brokenConfig } from "./broken-config.ts";
 import { KeptConfigs } from "./kept-configs.ts";
 import type { BootGroup } from "./known-documents.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
@@ -43,7 +43,7 @@ export interface ConfigRequest {
 }
 
 /** A machine's config, and whose it is. */
-export interface Config {
+export interface MachineConfig {
   readonly rendered: Rendered;
   /** `namespace/name`. */
   readonly group: string;
@@ -76,7 +76,7 @@ export class BootConfigs {
    * The config that a machine asks for, made at once, however long that takes.
    * @throws {BootError} for every reason not to give one.
    */
-  render(name: ConfigName, request: ConfigRequest): Config {
+  render(name: ConfigName, request: ConfigRequest): MachineConfig {
     const config = this.#configOf(name, request, this.#atOnce);
     assert(!(config instanceof Promise), "What is made at once is there at once");
     return config;
@@ -86,7 +86,7 @@ export class BootConfigs {
    * The same where others wait: nearly always at once, and a promise where it takes long.
    * @throws {BootError} as `render`; and busy.
    */
-  answer(name: ConfigName, request: ConfigRequest): Soon<Config> {
+  answer(name: ConfigName, request: ConfigRequest): Soon<MachineConfig> {
     return this.#configOf(name, request, this.#soon(request.client));
   }
 
@@ -102,7 +102,7 @@ export class BootConfigs {
     }
   }
 
-  #configOf(name: ConfigName, request: ConfigRequest, make: Make): Soon<Config> {
+  #configOf(name: ConfigName, request: ConfigRequest, make: Make): Soon<MachineConfig> {
     if (name === "metadata") {
       const group = this.#index.selectGroup(request.labels);
       return after(
@@ -207,7 +207,7 @@ function sha256(text: string): string {
 }
 
 /** Turns a renderer's complaint into the reason that a machine is refused for. */
-function asBroken<Result>(asked: Asked, render: () => Result): Result {
+function asBroken<Result>(asked: AskedConfig, render: () => Result): Result {
   try {
     return render();
   } catch (error) {
@@ -217,7 +217,7 @@ function asBroken<Result>(asked: Asked, render: () => Result): Result {
 }
 
 /** The same for what may be there later. */
-function asBrokenSoon<Result>(asked: Asked, render: () => Soon<Result>): Soon<Result> {
+function asBrokenSoon<Result>(asked: AskedConfig, render: () => Soon<Result>): Soon<Result> {
   const result = asBroken(asked, render);
   if (!(result instanceof Promise)) return result;
   return result.catch((error: unknown) =>

@@ -22,7 +22,7 @@ import { bootVariables, type RequestReads, templateVariables } from "../render/v
 import { CheckedTexts } from "./checked-texts.ts";
 
 /** What everything is made of. */
-interface Scope {
+interface MakerScope {
   readonly group: { readonly metadata: JsonObject; readonly selector: Readonly<Record<string, string>> };
   /** The Profile's metadata. */
   readonly defaults: JsonObject | undefined;
@@ -37,7 +37,7 @@ interface Asking {
   readonly rawQuery: string;
 }
 
-export interface PartJob extends Scope, Asking {
+export interface PartJob extends MakerScope, Asking {
   readonly kind: "part";
   readonly part: TemplatePart;
   readonly text: string;
@@ -45,21 +45,21 @@ export interface PartJob extends Scope, Asking {
   readonly format?: GenericFormat | undefined;
 }
 
-export interface IpxeJob extends Scope {
+export interface IpxeJob extends MakerScope {
   readonly kind: "ipxe";
   readonly boot: Boot;
   /** The Group's own arguments. */
   readonly args: readonly string[];
 }
 
-export interface GrubJob extends Scope {
+export interface GrubJob extends MakerScope {
   readonly kind: "grub";
   /** A boot section, or a whole config. */
   readonly boot: Exclude<Boot, { readonly kind: "script" }> | { readonly kind: "config"; readonly config: string };
   readonly args: readonly string[];
 }
 
-export interface MetadataJob extends Scope, Asking {
+export interface MetadataJob extends MakerScope, Asking {
   readonly kind: "metadata";
 }
 
@@ -207,7 +207,7 @@ function partVariables(job: PartJob, budget: RenderBudget, reads: RequestReads) 
 }
 
 /** How many names metadata has at the top: all of them are copied. */
-function namesOf({ group, defaults = {} }: Scope): number {
+function namesOf({ group, defaults = {} }: MakerScope): number {
   return Object.keys(group.metadata).length + Object.keys(defaults).length;
 }
 

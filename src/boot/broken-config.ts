@@ -6,7 +6,7 @@ import { BootError } from "./boot-error.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
 /** The config that a machine asked for, with its Group and Profile. */
-export interface Asked {
+export interface AskedConfig {
   readonly group: BootGroup;
   /** Undefined where it has no part in the config. */
   readonly profile: BootProfile | undefined;
@@ -15,7 +15,7 @@ export interface Asked {
 }
 
 /** The refusal for a config that a renderer complains of. */
-export function brokenConfig(error: RenderError, asked: Asked): BootError {
+export function brokenConfig(error: RenderError, asked: AskedConfig): BootError {
   const { group, profile, name } = asked;
   const part = partAt(name);
   const isSecret = part !== undefined && isOfSecret(profile?.content.templates[part]);
@@ -24,7 +24,7 @@ export function brokenConfig(error: RenderError, asked: Asked): BootError {
   return new BootError("broken", { group: group.id, ...(profile && { profile: profile.id }), problem, cause: error });
 }
 
-function bootField({ field }: RenderError, { name, group }: Asked, { content }: BootProfile): string {
+function bootField({ field }: RenderError, { name, group }: AskedConfig, { content }: BootProfile): string {
   const { boot, grubScript } = content;
   if (name === "grub" && grubScript !== undefined) return "spec.boot.grubScript";
   if (boot?.kind === "script") return "spec.boot.script";

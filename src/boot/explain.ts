@@ -9,9 +9,9 @@ import type { Group } from "../model/group.ts";
 import type { Labels } from "../model/labels.ts";
 import { missText } from "../model/wants.ts";
 import type { BootError, BootRefusal } from "./boot-error.ts";
+import type { BootSnapshot } from "./boot-snapshot.ts";
 import { type Contenders, unmetWants } from "./contenders.ts";
 import type { BootGroup } from "./known-documents.ts";
-import type { Moment } from "./moment.ts";
 
 /** A Group as people know it. */
 export interface NamedGroup {
@@ -62,7 +62,7 @@ export interface Explanation {
 
 /** Puts what selection found into words. */
 export function explain(
-  { chosen, effect, refusal }: Pick<Moment, "chosen" | "effect" | "refusal">,
+  { chosen, effect, refusal }: Pick<BootSnapshot, "chosen" | "effect" | "refusal">,
   labels: Labels,
   contenders: Contenders<BootGroup>,
 ): Explanation {

@@ -18,13 +18,13 @@ import type { Rendered } from "../render/rendered.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */
-export interface BootGroup extends Group, KeptTexts {}
+export interface BootGroup extends Group, RenderedTexts {}
 
 /**
  * What was rendered of a Group that no request changes. It is kept in the Group and not in a map beside it: with 100,000
  * groups each step on the way to a text is a wait for memory, and each object on it some of the 2 KiB that a Group may take.
  */
-export interface KeptTexts {
+export interface RenderedTexts {
   /** For iPXE. */
   script: KeptText | undefined;
   /** For GRUB, whose config has words of the request besides. */

@@ -43,7 +43,7 @@ export interface Customer {
 }
 
 /** The result of a job, for everyone who waits for it. */
-export type Outcome = { readonly isOfRequest: boolean } & (
+export type JobOutcome = { readonly isOfRequest: boolean } & (
   | { readonly made: Made }
   | { readonly error: RenderError; readonly isFinal: boolean }
 );
@@ -65,15 +65,15 @@ const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 
 // Type stripping runs the sources as they are; a build has the same file compiled.
 const workerUrl = new URL(`./render-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-interface Waiting {
+interface WaitingRender {
   readonly sent: SentJob;
-  readonly resolve: (outcome: Outcome) => void;
+  readonly resolve: (outcome: JobOutcome) => void;
   readonly reject: (error: BootError) => void;
 }
 
 export class RenderThread {
   readonly #thread: JobThread<SentJob, ThreadAnswer>;
-  readonly #queue = new FairQueue<Waiting>();
+  readonly #queue = new FairQueue<WaitingRender>();
   readonly #tenants = new Shares({ limit: maxWaiting });
   readonly #clients = new Shares({ limit: maxWaiting });
   /** Texts of metadata, for as long as somebody has the metadata. */
@@ -89,13 +89,13 @@ export class RenderThread {
    * Does a job when its turn has come.
    * @throws {BootError} busy, when too many wait; notReady, at the end.
    */
-  async run(job: BootJob, { namespace, client }: Customer): Promise<Outcome> {
+  async run(job: BootJob, { namespace, client }: Customer): Promise<JobOutcome> {
     if (this.#isStopped) throw new BootError("notReady");
     if (!this.#tenants.admits(namespace) || !this.#clients.admits(client)) throw new BootError("busy");
     this.#tenants.add(namespace, 1);
     this.#clients.add(client, 1);
     try {
-      const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+      const { promise, resolve, reject } = Promise.withResolvers<JobOutcome>();
       this.#queue.push([namespace, client], { sent: this.#sent(job), resolve, reject });
       if (!this.#isBusy) void this.#work();
       return await promise;

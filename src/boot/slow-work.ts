@@ -10,7 +10,7 @@ import { TooLongHere } from "../render/template-limits.ts";
 import { RequestReads } from "../render/variables.ts";
 import { type BootJob, type BootMaker, type Made, shortBudget } from "./boot-maker.ts";
 import type { BootGroup } from "./known-documents.ts";
-import type { Customer, Outcome, RenderThread } from "./render-thread.ts";
+import type { Customer, JobOutcome, RenderThread } from "./render-thread.ts";
 
 export interface SlowWorkOptions {
   readonly thread: Pick<RenderThread, "run">;
@@ -27,13 +27,13 @@ export interface Subject {
 }
 
 /** What is known of a config that took too long, for as long as its Group and Profile stay the same. */
-interface Known {
+interface KnownSlow {
   readonly version: object | undefined;
   /** It always takes too long, whatever the request says. */
   isAlwaysSlow: boolean;
   /** The request has a part in it. */
   isOfRequest: boolean;
-  flight: Promise<Outcome> | undefined;
+  flight: Promise<JobOutcome> | undefined;
   failed: { readonly error: RenderError; readonly untilMs: number } | undefined;
 }
 
@@ -42,7 +42,7 @@ const retryMs = 60_000;
 
 export class SlowWork {
   readonly #options: SlowWorkOptions;
-  readonly #known = new WeakMap<BootGroup, Map<string, Known>>();
+  readonly #known = new WeakMap<BootGroup, Map<string, KnownSlow>>();
 
   constructor(options: SlowWorkOptions) {
     this.#options = options;
@@ -68,7 +68,7 @@ export class SlowWork {
     return this.#makeElsewhere(job, maker, state, { namespace: namespaceOf(subject.group), client: client() });
   }
 
-  async #makeElsewhere(job: BootJob, maker: BootMaker, state: Known, customer: Customer): Promise<MadeFor> {
+  async #makeElsewhere(job: BootJob, maker: BootMaker, state: KnownSlow, customer: Customer): Promise<MadeFor> {
     const outcome = await this.#outcome(job, state, customer);
     state.isOfRequest ||= outcome.isOfRequest;
     if ("made" in outcome) {
@@ -80,7 +80,7 @@ export class SlowWork {
     throw outcome.error;
   }
 
-  async #outcome(job: BootJob, state: Known, customer: Customer): Promise<Outcome> {
+  async #outcome(job: BootJob, state: KnownSlow, customer: Customer): Promise<JobOutcome> {
     const { thread, clock } = this.#options;
     if (state.failed !== undefined && clock.monotonicMs() < state.failed.untilMs) throw state.failed.error;
     if (state.isOfRequest) return await thread.run(job, customer);
@@ -96,13 +96,13 @@ export class SlowWork {
     }
   }
 
-  #find({ group, version, key }: Subject): Known | undefined {
+  #find({ group, version, key }: Subject): KnownSlow | undefined {
     const known = this.#known.get(group)?.get(key);
     return known !== undefined && known.version === version ? known : undefined;
   }
 
-  #add({ group, version, key }: Subject): Known {
-    const ofGroup = this.#known.get(group) ?? new Map<string, Known>();
+  #add({ group, version, key }: Subject): KnownSlow {
+    const ofGroup = this.#known.get(group) ?? new Map<string, KnownSlow>();
     const known = { version, isAlwaysSlow: false, isOfRequest: false, flight: undefined, failed: undefined };
     this.#known.set(group, ofGroup.set(key, known));
     return known;

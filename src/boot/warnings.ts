@@ -20,14 +20,14 @@ export interface Warning {
 }
 
 /** A request, and who takes it. */
-export interface SeenRequest {
+export interface TakenRequest {
   readonly labels: Labels;
   /** Every label that some Group selects by. */
   readonly selectorLabels: ReadonlySet<string>;
   readonly chosen: BootGroup | undefined;
 }
 
-export interface Seen extends SeenRequest {
+export interface Seen extends TakenRequest {
   readonly profile: BootProfile | undefined;
   /** Paths of configs that other requests of the same machine may get otherwise, such as `/generic`. */
   readonly usesRequest: readonly string[];
@@ -39,7 +39,7 @@ export function warningsOf(seen: Seen): readonly Warning[] {
 }
 
 /** Those of the request, and of who takes it: they come whatever the machine asks for. */
-export function requestWarnings(seen: SeenRequest): readonly Warning[] {
+export function requestWarnings(seen: TakenRequest): readonly Warning[] {
   return [...identityWarnings(seen.labels), ...caseWarnings(seen), ...catchAllWarnings(seen)];
 }
 
@@ -59,7 +59,7 @@ function identityWarnings(labels: Labels): readonly Warning[] {
 }
 
 /** Only reserved names are taken in any letter case. */
-function caseWarnings({ labels, selectorLabels }: SeenRequest): readonly Warning[] {
+function caseWarnings({ labels, selectorLabels }: TakenRequest): readonly Warning[] {
   const byLower = new Map([...selectorLabels].map((name) => [name.toLowerCase(), name]));
   return [...labels.keys()].flatMap((name) => {
     const other = byLower.get(name.toLowerCase());
@@ -68,7 +68,7 @@ function caseWarnings({ labels, selectorLabels }: SeenRequest): readonly Warning
   });
 }
 
-function catchAllWarnings({ chosen, labels }: SeenRequest): readonly Warning[] {
+function catchAllWarnings({ chosen, labels }: TakenRequest): readonly Warning[] {
   if (chosen === undefined || chosen.selectorText !== "") return [];
   const given = identityLabels.filter((name) => (labels.get(name) ?? "") !== "");
   const machine = given.length === 0 ? "the request says nothing that names a machine" : "no Group names this machine";

@@ -12,11 +12,11 @@ import { lockDirectory } from "../store/wal/lock.ts";
 import { type BackupConfig, backupHelp, readBackupConfig } from "./backup-options.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 import { Progress, sizeText } from "./progress.ts";
 
 /** A copy of a store in one file, from a running davit or from a data directory that nobody uses. */
-export const backup: Command = {
+export const backup: CliCommand = {
   name: "backup",
   summary: "copy a store into one file, while it runs",
   run: async (args, host) => {

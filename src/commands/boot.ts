@@ -1,11 +1,11 @@
 import { BootApp } from "../app/boot-app.ts";
 import { bootHelp, readBootConfig } from "../options/serve.ts";
-import type { Command } from "./host.ts";
+import type { CliCommand } from "./host.ts";
 import { runServing } from "./run-app.ts";
 import { welcomeOfBoot } from "./welcome.ts";
 
 /** The boot service alone, from the store of another davit. */
-export const boot: Command = {
+export const boot: CliCommand = {
   name: "boot",
   summary: "serve boot configs from the store of another davit",
   run: (args, host) =>

@@ -2,12 +2,12 @@
 
 import { diskSentence } from "../lib/disk-sentence.ts";
 import { StartError } from "../lib/start-error.ts";
-import { FileProblem } from "../lib/watched-files.ts";
+import { FileError } from "../lib/watched-files.ts";
 import { WalError } from "../store/log-port.ts";
 
 /** One sentence; undefined for a bug. */
 export function sentenceOf(error: unknown): string | undefined {
-  const isOurs = error instanceof WalError || error instanceof StartError || error instanceof FileProblem;
+  const isOurs = error instanceof WalError || error instanceof StartError || error instanceof FileError;
   return isOurs ? error.message : undefined;
 }
 

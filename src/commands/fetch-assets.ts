@@ -11,11 +11,11 @@ import { helpOf, type Paths } from "../options/serve.ts";
 import { fileOption } from "../options/table.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 import { Progress, sizeText } from "./progress.ts";
 
 /** Fills an assets directory, before the boot service starts or while it runs. */
-export const fetchAssets: Command = {
+export const fetchAssets: CliCommand = {
   name: "fetch-assets",
   summary: "download kernels and initrds, checked, into an assets directory",
   run: async (args, host) => {

@@ -24,7 +24,7 @@ interface Input {
 }
 
 /** One word of the command line. */
-export interface Command {
+export interface CliCommand {
   readonly name: string;
   /** Half a sentence for the list of commands. */
   readonly summary: string;

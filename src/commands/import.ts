@@ -21,10 +21,10 @@ import {
 import { helpOf, type Paths } from "../options/serve.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 
 /** Manifests of what another netboot service has in its files. */
-export const importCommand: Command = {
+export const importCommand: CliCommand = {
   name: "import",
   summary: "make Profiles and Groups of a matchbox data directory",
   run: async (args, host) => {

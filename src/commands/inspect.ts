@@ -5,7 +5,7 @@ import { inspectDirectory } from "../store/inspect.ts";
 import { WalError } from "../store/log-port.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 import { backupReport, directoryReport, verdict } from "./inspect-report.ts";
 
 const soundCode = 0;
@@ -19,7 +19,7 @@ Exit code 0: sound. 1: damaged; each place is told. 2: it was not inspected.
 `;
 
 /** What is in a backup or a data directory, and whether it is sound. */
-export const inspect: Command = {
+export const inspect: CliCommand = {
   name: "inspect",
   endsAtOnce: true,
   summary: "verify a backup or a data directory",

@@ -19,7 +19,7 @@ import {
 import { helpOf, type Paths } from "../options/serve.ts";
 import { readCommandLine } from "./command-line.ts";
 import { sentenceOf } from "./failure.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 import { loadInput, readsInput } from "./load-input.ts";
 import { inputMark, manifestProblems, offlineOptions } from "./offline-options.ts";
 import { ProgressLine } from "./progress.ts";
@@ -29,7 +29,7 @@ const badCode = 1;
 const unreadCode = 2;
 
 /** Checks manifests without a server. */
-export const lint: Command = {
+export const lint: CliCommand = {
   name: "lint",
   endsAtOnce: true,
   summary: "report mistakes in Profiles and Groups",

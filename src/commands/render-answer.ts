@@ -4,7 +4,7 @@ import { advertisedAuthority } from "../app/advertise.ts";
 import { BootConfigs } from "../boot/boot-configs.ts";
 import { BootError } from "../boot/boot-error.ts";
 import type { BootIndex } from "../boot/boot-index.ts";
-import { Moment } from "../boot/moment.ts";
+import { BootSnapshot } from "../boot/boot-snapshot.ts";
 import { requestWarnings, type Warning } from "../boot/warnings.ts";
 import { answerError } from "../http/errors.ts";
 import { LabelError, type Labels, labelsFromQuery } from "../model/labels.ts";
@@ -16,7 +16,7 @@ import { bootScript } from "../render/ipxe.ts";
 import { type RenderConfig, type RenderedEndpoint, renderedEndpoints } from "./render-options.ts";
 
 /** An endpoint's body, or why there is none. */
-export type Answer =
+export type RenderedAnswer =
   | { readonly kind: "body"; readonly body: string }
   | {
       readonly kind: "refused";
@@ -38,7 +38,7 @@ export type MachineAsking = Pick<
 export interface Asker {
   /** Everything that it can ask for: the parts that its Profile names, too. */
   readonly endpoints: readonly RenderedEndpoint[];
-  readonly ask: (endpoint: RenderedEndpoint) => Answer;
+  readonly ask: (endpoint: RenderedEndpoint) => RenderedAnswer;
   /** The Group that wins and its Profile, also where the machine is refused; undefined where no Group is chosen. */
   readonly winner: { readonly group: string; readonly profile: string } | undefined;
   /** What may surprise of its request and of who takes it, as a preview tells it. */
@@ -52,7 +52,7 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const index = bootIndexOf(manifests);
   const grub = { separator: config.grubSeparator, commands: config.grubCommands };
   const configs = new BootConfigs({ index, authority, grub, isSigned });
-  const ask = (endpoint: RenderedEndpoint): Answer => {
+  const ask = (endpoint: RenderedEndpoint): RenderedAnswer => {
     if (endpoint === "boot.ipxe") return { kind: "body", body: bootScript };
     try {
       const { rendered } = configs.render(endpoint, { labels: labelsFromQuery(rawQuery), rawQuery, userAgent });
@@ -73,14 +73,14 @@ export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
 
 interface ReadMachine {
   readonly labels: Labels;
-  readonly moment: Moment;
+  readonly moment: BootSnapshot;
 }
 
 /** What its query says, and what that selects; undefined for a query that is refused, which every answer tells. */
 function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefined {
   try {
     const labels = labelsFromQuery(rawQuery);
-    return { labels, moment: new Moment(index, labels) };
+    return { labels, moment: new BootSnapshot(index, labels) };
   } catch (error) {
     if (error instanceof LabelError) return undefined;
     throw error;
@@ -101,7 +101,7 @@ function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
 const defaultListening = { host: "::", port: Number(serveOptions.bootAddress.preset.split(":").at(-1)) };
 
 /** @throws whatever is not a refusal but a bug. */
-function refusalOf(error: unknown, endpoint: string, manifests: Manifests): Answer {
+function refusalOf(error: unknown, endpoint: string, manifests: Manifests): RenderedAnswer {
   const { body, report } = answerError(error, endpoint);
   const isBug = report !== undefined && "err" in report;
   if (isBug) throw error;

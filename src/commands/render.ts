@@ -3,13 +3,13 @@ import { join } from "node:path";
 import { createLog } from "../lib/create-log.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 import { loadInput } from "./load-input.ts";
-import { type Answer, type Asker, machineOf } from "./render-answer.ts";
+import { type Asker, machineOf, type RenderedAnswer } from "./render-answer.ts";
 import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
 
 /** What a server would answer a machine, from manifests alone. */
-export const render: Command = {
+export const render: CliCommand = {
   name: "render",
   endsAtOnce: true,
   summary: "print what a machine would be answered, from manifests alone",
@@ -53,9 +53,9 @@ function describe({ winner, warnings }: Pick<Asker, "winner" | "warnings">, host
 /** Hands an answer over, or says why there is none. */
 async function give(
   endpoint: string,
-  answer: Answer,
+  answer: RenderedAnswer,
   { output, host }: Pick<RenderConfig, "output"> & { readonly host: Host },
-): Promise<Answer> {
+): Promise<RenderedAnswer> {
   if (output !== undefined) await writeAnswer(output, endpoint, answer);
   else if (answer.kind === "body") host.write(answer.body);
   if (answer.kind === "refused") {
@@ -65,7 +65,7 @@ async function give(
 }
 
 /** What is there from before goes first: a file that may not be followed, or an answer that does not hold any more. */
-async function writeAnswer(directory: string, endpoint: string, answer: Answer): Promise<void> {
+async function writeAnswer(directory: string, endpoint: string, answer: RenderedAnswer): Promise<void> {
   const path = join(directory, endpoint.replace("/", "-"));
   try {
     await mkdir(directory, { recursive: true });

@@ -9,14 +9,14 @@ import { lockDirectory } from "../store/wal/lock.ts";
 import { type RestoreConfig, readRestoreConfig, restoreHelp } from "./backup-options.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 import { Progress } from "./progress.ts";
 
 /**
  * A data directory from a backup. What davit itself keeps stays out: machines are answered from what the source says
  * now (docs/decisions/0005-what-a-restore-brings-back.md).
  */
-export const restore: Command = {
+export const restore: CliCommand = {
   name: "restore",
   summary: "make a data directory of a backup",
   run: async (args, host) => {

@@ -3,7 +3,7 @@
 import { backup } from "./backup.ts";
 import { boot } from "./boot.ts";
 import { fetchAssets } from "./fetch-assets.ts";
-import type { Command, Host } from "./host.ts";
+import type { CliCommand, Host } from "./host.ts";
 import { importCommand } from "./import.ts";
 import { inspect } from "./inspect.ts";
 import { lint } from "./lint.ts";
@@ -12,7 +12,7 @@ import { restore } from "./restore.ts";
 import { serve } from "./serve.ts";
 import { version } from "./version.ts";
 
-const commands: readonly Command[] = [
+const commands: readonly CliCommand[] = [
   serve,
   boot,
   backup,

@@ -1,11 +1,11 @@
 import { App } from "../app/app.ts";
 import { readServeConfig, serveHelp } from "../options/serve.ts";
-import type { Command } from "./host.ts";
+import type { CliCommand } from "./host.ts";
 import { runServing } from "./run-app.ts";
 import { welcome } from "./welcome.ts";
 
 /** Everything in one process: a source, the controller, the store and the boot service. */
-export const serve: Command = {
+export const serve: CliCommand = {
   name: "serve",
   summary: "serve boot configs from Profiles and Groups",
   run: (args, host) =>

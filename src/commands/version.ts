@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { isJsonObject } from "../model/json.ts";
-import type { Command } from "./host.ts";
+import type { CliCommand } from "./host.ts";
 
 /** Prints the version. */
-export const version: Command = {
+export const version: CliCommand = {
   name: "version",
   summary: "print the version",
   run: async (_args, host) => {

@@ -21,8 +21,8 @@ import { encodeDocument, type SyncedDocument, syncedPath } from "../model/docume
 import { type ObjectName, objectKey, type Source, type SourceListener, type StatusSink } from "../model/source.ts";
 import { StoreError } from "../store/refusal.ts";
 import type { Store } from "../store/store.ts";
+import { DelayedNames } from "./core/delayed-names.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";
-import { Later } from "./core/later.ts";
 import { WorkQueue } from "./core/work-queue.ts";
 import { type Planned, Planner, type Step } from "./planner.ts";
 import { earlyHolds } from "./reconcile/early-holds.ts";
@@ -88,9 +88,9 @@ export class Controller implements SourceListener {
   readonly #statuses: StatusBook;
   readonly #trials: Trials;
   readonly #planner: Planner;
-  readonly #recounts: Later;
+  readonly #recounts: DelayedNames;
   /** Heard of before the first list was whole. */
-  readonly #early: Later;
+  readonly #early: DelayedNames;
   readonly #vigil: TombstoneVigil;
   readonly #queue: WorkQueue<Work>;
   readonly #stepMetrics: StepMetrics;
@@ -124,8 +124,8 @@ export class Controller implements SourceListener {
       adminNamespace,
       namespacesAt: (path) => this.#documents.namespacesAt(path),
     });
-    this.#recounts = new Later({ clock, delayMs: recountDelayMs, due: (names) => this.#addAll(names) });
-    this.#early = new Later({ clock, delayMs: earlyHoldsDelayMs, due: (names) => this.#addAll(names) });
+    this.#recounts = new DelayedNames({ clock, delayMs: recountDelayMs, due: (names) => this.#addAll(names) });
+    this.#early = new DelayedNames({ clock, delayMs: earlyHoldsDelayMs, due: (names) => this.#addAll(names) });
     this.#queue = new WorkQueue({
       clock,
       metrics,

@@ -24,8 +24,8 @@ import { RefusedProfiles } from "./reconcile/refused-profiles.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import { type Findings, failedStatus, type Outcome } from "./status/conditions.ts";
 import {
-  type Passing,
-  passingOf,
+  type GroupChange,
+  groupChangeOf,
   profileTombstoneWrites,
   type TombstoneOptions,
   type TombstoneWrite,
@@ -90,7 +90,7 @@ interface Draft {
   readonly changes: DocumentChange[];
   /** Of Profiles. */
   readonly tombstones: TombstoneWrite[];
-  readonly passings: Passing[];
+  readonly groupChanges: GroupChange[];
   /** What the Profiles of this step come to, by their keys. */
   readonly contents: Map<string, ProfileContent>;
   /** By their keys, as the names below. */
@@ -188,7 +188,7 @@ export class Planner {
       planned: [],
       changes: [],
       tombstones: [],
-      passings: [],
+      groupChanges: [],
       contents: new Map(),
       names: byKey(names),
       alsoLookAt: new Map(),
@@ -199,7 +199,7 @@ export class Planner {
     for (const name of draft.names.values())
       if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
     for (const group of flawedFirst(groups)) this.#planGroup(group, draft);
-    const tombstones = [...tombstoneWrites(draft.passings, this.#tombstoneOptions), ...draft.tombstones];
+    const tombstones = [...tombstoneWrites(draft.groupChanges, this.#tombstoneOptions), ...draft.tombstones];
     return {
       planned: draft.planned.map((planned) => this.#withUid(planned)),
       writes: [...tombstones, ...draft.changes],
@@ -313,9 +313,9 @@ export class Planner {
       () => this.#groupOutcome(this.#failGroup(id), draft),
     );
     draft.changes.push(...changes);
-    draft.passings.push(passingOf(id, stored, document));
+    draft.groupChanges.push(groupChangeOf(id, stored, document));
     // The machines of a refused version waited; they must not be installed while the Group is replaced.
-    if (document === undefined) draft.passings.push(passingOf(id, this.#storedTwin(id), undefined));
+    if (document === undefined) draft.groupChanges.push(groupChangeOf(id, this.#storedTwin(id), undefined));
     const isRemoved = document === undefined && changes.length > 0;
     draft.planned.push({ name: id, status: told, isRemoved, told: findings });
   }
@@ -362,8 +362,8 @@ export class Planner {
       profileOutcome(id, stored, around),
     );
     draft.changes.push(...changes);
-    const passing = { name: id, before: isStored, after: newest !== undefined };
-    if (!isOutOfView) draft.tombstones.push(...profileTombstoneWrites(passing, this.#tombstoneOptions));
+    const change = { name: id, before: isStored, after: newest !== undefined };
+    if (!isOutOfView) draft.tombstones.push(...profileTombstoneWrites(change, this.#tombstoneOptions));
     const isRemoved = isGone && changes.length > 0;
     draft.planned.push({ name: id, status: status && { ...status, groupCount }, isRemoved, told });
     return this.#draftDoubted(id, { changes, content }, draft);

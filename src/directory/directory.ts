@@ -13,12 +13,12 @@ import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
 import type { ObjectName, Source, SourceListener, SourceView } from "../model/source.ts";
 import { Holdings } from "./holdings.ts";
-import { KnownFiles, type Moment, pauseMs } from "./known-files.ts";
-import { type Listing, listFiles } from "./list-files.ts";
+import { type ClockReading, KnownFiles, pauseMs } from "./known-files.ts";
+import { type DirectoryListing, listFiles } from "./list-files.ts";
 import { type IgnoringFile, LookLog, type UnfinishedFile } from "./look-log.ts";
-import type { ReadFile } from "./read-file.ts";
+import type { FileContent } from "./read-file.ts";
 import { Readers } from "./readers.ts";
-import { Watches } from "./watches.ts";
+import { FileWatches } from "./watches.ts";
 
 export interface DirectorySourceOptions {
   /** Each one may go, or lose its last manifest, and come back: meanwhile everything in it is kept. */
@@ -47,7 +47,7 @@ export class DirectorySource implements Source {
   readonly #options: DirectorySourceOptions;
   readonly #holdings = new Holdings();
   readonly #files = new KnownFiles();
-  readonly #watches: Watches;
+  readonly #watches: FileWatches;
   readonly #lookLog: LookLog;
   readonly #ended = new AbortController();
   #looks = 0;
@@ -61,7 +61,7 @@ export class DirectorySource implements Source {
   constructor(options: DirectorySourceOptions) {
     this.#options = options;
     this.#lookLog = new LookLog(options.log);
-    this.#watches = new Watches(options.log, () => this.#stir());
+    this.#watches = new FileWatches(options.log, () => this.#stir());
   }
 
   get view(): SourceView {
@@ -115,7 +115,7 @@ export class DirectorySource implements Source {
     this.#pause.abort();
   }
 
-  #moment(): Moment {
+  #moment(): ClockReading {
     const { clock } = this.#options;
     return { nowMs: clock.nowMs(), monotonicMs: clock.monotonicMs() };
   }
@@ -162,7 +162,7 @@ export class DirectorySource implements Source {
   }
 
   /** Takes over what the files hold, and tells it; returns the names of what changed. */
-  #take(problems: Listing["problems"], isAtRest: boolean, listener: SourceListener): readonly ObjectName[] {
+  #take(problems: DirectoryListing["problems"], isAtRest: boolean, listener: SourceListener): readonly ObjectName[] {
     const before = this.#holdings.problems;
     const change = this.#holdings.take({ files: this.#files.looked, problems, isAtRest });
     this.#looks++;
@@ -175,7 +175,7 @@ export class DirectorySource implements Source {
 }
 
 /** A file whose ignored documents are other ones than those of its version before; a file without any is not told. */
-function ignoresOthers({ ignored }: ReadFile, before: ReadFile | undefined): boolean {
+function ignoresOthers({ ignored }: FileContent, before: FileContent | undefined): boolean {
   const known = new Set(before?.ignored.map(({ key }) => key));
   const keys = new Set(ignored.map(({ key }) => key));
   return keys.size > 0 && (keys.size !== known.size || [...keys].some((key) => !known.has(key)));

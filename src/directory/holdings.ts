@@ -27,16 +27,16 @@ import {
   type SourceView,
 } from "../model/source.ts";
 import type { FileProblem } from "./file-problem.ts";
-import type { Definition, ReadFile } from "./read-file.ts";
+import type { Definition, FileContent } from "./read-file.ts";
 
 /** A file as a look found it. */
-export interface LookedFile extends ReadFile {
+export interface LookedFile extends FileContent {
   /** Set while the file may be half written: what its last version defines that counted in full. */
   readonly before?: readonly Definition[];
 }
 
 /** What one look at the directories found. */
-export interface Look {
+export interface DirectoryLook {
   /** Every file that counts, in byte order of its path. */
   readonly files: Iterable<LookedFile>;
   /** What is wrong beyond the files. */
@@ -45,7 +45,7 @@ export interface Look {
   readonly isAtRest: boolean;
 }
 
-export interface Change {
+export interface HoldingsChange {
   /** Objects that were added, changed, refused or removed. */
   readonly names: readonly ObjectName[];
   /** Those of them that left, as they were. */
@@ -115,7 +115,7 @@ export class Holdings implements SourceView {
   }
 
   /** Takes over what a look found. */
-  take(look: Look): Change {
+  take(look: DirectoryLook): HoldingsChange {
     const files = [...look.files];
     const definitions = groupByName(files.flatMap((file) => file.definitions));
     const unsettled = unsettledKeys(files);
@@ -208,7 +208,7 @@ export class Holdings implements SourceView {
   }
 
   /** Removes what no file defines any more; on a half view, nothing. */
-  #removeMissing(found: ReadonlyMap<string, unknown>, { isAtRest }: Look): readonly SourceObject[] {
+  #removeMissing(found: ReadonlyMap<string, unknown>, { isAtRest }: DirectoryLook): readonly SourceObject[] {
     if (!this.complete || !isAtRest) return [];
     const removed: SourceObject[] = [];
     for (const objects of Object.values(this.#objects)) {

@@ -13,12 +13,12 @@
 
 import { compareBytes } from "../lib/order.ts";
 import type { LookedFile } from "./holdings.ts";
-import { isSameFile, type ListedFile, type Listing } from "./list-files.ts";
+import { type DirectoryListing, isSameFile, type ListedFile } from "./list-files.ts";
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
-import type { Definition, ReadFile } from "./read-file.ts";
+import type { Definition, FileContent } from "./read-file.ts";
 
 /** Both clocks at one moment. */
-export interface Moment {
+export interface ClockReading {
   readonly nowMs: number;
   readonly monotonicMs: number;
 }
@@ -44,7 +44,7 @@ interface Sighting {
 }
 
 /** A version that counted in full. */
-interface Settled {
+interface SettledVersion {
   readonly definitions: readonly Definition[];
   readonly file: ListedFile;
 }
@@ -54,9 +54,9 @@ interface KnownFile {
   /** Empty for one that could not be read, which is tried again. */
   readonly signature: string;
   readonly digest: string;
-  readonly read: ReadFile;
+  readonly read: FileContent;
   /** The last version that counted in full; this one, if `isSettled`. */
-  readonly settled: Settled | undefined;
+  readonly settled: SettledVersion | undefined;
   readonly isSettled: boolean;
   /** False while its bytes were read too early to be all of it. */
   readonly isVerified: boolean;
@@ -70,7 +70,7 @@ type Resting = Pick<KnownFile, "goneMs" | "unfinished">;
 
 export type Unfinished = "shrank" | "unended";
 
-const nothing: ReadFile = { definitions: [], problems: [], ignored: [] };
+const nothing: FileContent = { definitions: [], problems: [], ignored: [] };
 
 export class KnownFiles {
   #files = new Map<string, KnownFile>();
@@ -80,7 +80,7 @@ export class KnownFiles {
   #clockOffsetMs: number | undefined;
 
   /** Takes in a listing. What cannot be looked at keeps all that was known below it. */
-  see({ files, unreadable }: Listing, { nowMs, monotonicMs }: Moment): void {
+  see({ files, unreadable }: DirectoryListing, { nowMs, monotonicMs }: ClockReading): void {
     const offsetMs = nowMs - monotonicMs;
     const isSteady = Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) < maxClockDriftMs;
     this.#clockOffsetMs = offsetMs;
@@ -104,7 +104,7 @@ export class KnownFiles {
   }
 
   /** What has to be read now: changed files that rest, and those of which all is about to count. */
-  due(moment: Moment): readonly ParseRequest[] {
+  due(moment: ClockReading): readonly ParseRequest[] {
     const requests = [...this.#sightings].flatMap(([path, { file, isSeenTwice }]) => {
       const known = this.#files.get(path);
       if (this.#requested.get(path) === file.signature) return [];
@@ -121,7 +121,7 @@ export class KnownFiles {
    * @returns undefined where nothing new is known: the bytes are as before, or are of another version than the one
    *   listed, which the next look sees, too, and reads at rest.
    */
-  take(request: ParseRequest, parsed: ParsedFile, moment: Moment): KnownVersion | undefined {
+  take(request: ParseRequest, parsed: ParsedFile, moment: ClockReading): KnownVersion | undefined {
     const { path, knownDigest } = request;
     const { signature, digest, isUnchanged, ...read } = parsed;
     if (this.#requested.get(path) === request.signature) this.#requested.delete(path);
@@ -142,7 +142,7 @@ export class KnownFiles {
   }
 
   /** Lets all of those files count that have rested, as soon as others that were written or read with them have, too. */
-  settle(moment: Moment): void {
+  settle(moment: ClockReading): void {
     const rested: [path: string, known: KnownFile][] = [];
     let isNear = this.isReading;
     let isOverdue = false;
@@ -166,7 +166,7 @@ export class KnownFiles {
   }
 
   /** After how many milliseconds there is something to do, if no answer comes before; undefined when every file counts. */
-  waitMs(moment: Moment): number | undefined {
+  waitMs(moment: ClockReading): number | undefined {
     if (this.#isChanging()) return pauseMs;
     const left = [...this.#files].flatMap(([path, known]) =>
       known.isSettled ? [] : [this.#leftMs(path, known, moment)],
@@ -200,7 +200,7 @@ export class KnownFiles {
   }
 
   /** How long a file still has to rest, zero or less when it is over. */
-  #leftMs(path: string, { goneMs, unfinished }: Resting, { nowMs, monotonicMs }: Moment): number {
+  #leftMs(path: string, { goneMs, unfinished }: Resting, { nowMs, monotonicMs }: ClockReading): number {
     if (goneMs !== undefined) return settleMs - (monotonicMs - goneMs);
     const sighting = this.#sightings.get(path);
     if (sighting === undefined) return settleMs;
@@ -212,13 +212,17 @@ export class KnownFiles {
     return restMs - (ageMs < 0 ? restedMs : Math.min(restedMs, ageMs));
   }
 
-  #beginAnew(path: string, { monotonicMs }: Moment): void {
+  #beginAnew(path: string, { monotonicMs }: ClockReading): void {
     const sighting = this.#sightings.get(path);
     if (sighting === undefined) return;
     this.#sightings = new Map(this.#sightings).set(path, { ...sighting, sinceMs: monotonicMs, ageMs: 0 });
   }
 
-  #unfinished(file: ListedFile, { advice = [] }: ReadFile, settled: Settled | undefined): Unfinished | undefined {
+  #unfinished(
+    file: ListedFile,
+    { advice = [] }: FileContent,
+    settled: SettledVersion | undefined,
+  ): Unfinished | undefined {
     if (advice.some(({ code }) => code === "unfinished-file")) return "unended";
     if (settled === undefined || file.sizeBytes >= settled.file.sizeBytes) return undefined;
     // A finished file that was moved here is another one.
@@ -229,7 +233,7 @@ export class KnownFiles {
 
 /** What came of a version that was read. */
 export interface KnownVersion {
-  readonly before: ReadFile | undefined;
+  readonly before: FileContent | undefined;
   /** Set where the version counts later for it. */
   readonly unfinished: Unfinished | undefined;
 }

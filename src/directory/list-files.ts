@@ -28,7 +28,7 @@ export interface ListedFile {
   readonly signature: string;
 }
 
-export interface Listing {
+export interface DirectoryListing {
   /** In byte order of their paths, directory by directory. */
   readonly files: readonly ListedFile[];
   /** Directories to watch: path to an identity that changes when another directory takes its place. */
@@ -44,8 +44,8 @@ const maxFiles = 100_000;
 const parallelStats = 16;
 
 /** Lists the files below directories. It never throws: what cannot be read is told as a problem. */
-export async function listFiles(directories: readonly string[]): Promise<Listing> {
-  const walk = new Walk();
+export async function listFiles(directories: readonly string[]): Promise<DirectoryListing> {
+  const walk = new DirectoryWalk();
   for (const directory of directories) {
     await walk.enterRoot(directory, directories.length > 1 ? directory : "");
   }
@@ -66,7 +66,7 @@ function fileIn({ signature }: ListedFile): string {
   return signature.split(":").slice(-2).join(":");
 }
 
-class Walk implements Listing {
+class DirectoryWalk implements DirectoryListing {
   readonly files: ListedFile[] = [];
   readonly directories = new Map<string, string>();
   readonly unreadable: string[] = [];

@@ -9,7 +9,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { Admission } from "../admission/admission.ts";
 import { assert, codeOf } from "../lib/errors.ts";
 import { type ListedFile, noFileProblem, signatureOf } from "./list-files.ts";
-import { maxFileBytes, type ReadFile, readFileBytes, unusableFile, withProblem } from "./read-file.ts";
+import { type FileContent, maxFileBytes, readFileBytes, unusableFile, withProblem } from "./read-file.ts";
 
 /** A file to read. */
 export interface ParseRequest extends ListedFile {
@@ -17,7 +17,7 @@ export interface ParseRequest extends ListedFile {
   readonly knownDigest?: string;
 }
 
-export interface ParsedFile extends ReadFile {
+export interface ParsedFile extends FileContent {
   /** The version that was read; undefined when it could not be, so that it is tried again. */
   readonly signature: string | undefined;
   /** Of its bytes; empty where they were not read. */
@@ -31,7 +31,7 @@ export type WorkerAnswer =
   | { readonly kind: "ready" }
   | { readonly kind: "parsed"; readonly files: readonly ParsedFile[] };
 
-const nothing: ReadFile = { definitions: [], problems: [], ignored: [] };
+const nothing: FileContent = { definitions: [], problems: [], ignored: [] };
 const port = parentPort;
 assert(port !== null, "The parser runs in a worker thread");
 const admission = new Admission(workerData);

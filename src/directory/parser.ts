@@ -17,7 +17,7 @@ const maxHeapMegabytes = 2_048;
 // Type stripping runs the sources as they are; a build has the same file compiled.
 const workerUrl = new URL(`./parse-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-export class Parser {
+export class ManifestParser {
   readonly #crds: readonly string[];
   readonly #workerUrl: URL;
   #worker: Worker | undefined;

@@ -4,7 +4,7 @@
  */
 
 import type { Admission, RefusedDocument } from "../admission/admission.ts";
-import type { Finding } from "../admission/check.ts";
+import type { SchemaFinding } from "../admission/check.ts";
 import { foreignKey } from "../admission/identity.ts";
 import type { SchemaNode } from "../admission/schema.ts";
 import { decodeUtf8 } from "../admission/secret-data.ts";
@@ -46,7 +46,7 @@ export interface ItemPlace {
 }
 
 /** What a file holds. */
-export interface ReadFile {
+export interface FileContent {
   readonly definitions: readonly Definition[];
   readonly problems: readonly FileProblem[];
   /** Documents of groups that davit does not read. */
@@ -72,12 +72,12 @@ const maxMarks = 500_000;
 const maxFindingsPerDocument = 8;
 
 /** A file that cannot be used as a whole. */
-export function unusableFile(file: string, code: FindingCode, message: string): ReadFile {
+export function unusableFile(file: string, code: FindingCode, message: string): FileContent {
   return withProblem(wholeProblem(file, code, message));
 }
 
 /** A file of which only a problem is known. */
-export function withProblem(problem: FileProblem): ReadFile {
+export function withProblem(problem: FileProblem): FileContent {
   return { definitions: [], problems: [problem], ignored: [] };
 }
 
@@ -94,7 +94,7 @@ const marks: ReadonlySet<number> = new Set([..."\n,:[{-&*?|>"].map((mark) => mar
  * Reads a file's bytes.
  * @param path how people call the file; its ending tells JSON from YAML.
  */
-export function readFileBytes(path: string, bytes: Uint8Array, admission: Admission): ReadFile {
+export function readFileBytes(path: string, bytes: Uint8Array, admission: Admission): FileContent {
   const text = decodeUtf8(bytes);
   if (text === undefined || text.includes("\0")) {
     return unusableFile(
@@ -122,7 +122,7 @@ function unendedProblem(file: string): FileProblem {
 }
 
 /** A text, or a part of one that begins with a document. */
-export interface Text {
+export interface SourceText {
   /** As for `readFileBytes`. */
   readonly path: string;
   readonly text: string;
@@ -133,7 +133,7 @@ export interface Text {
  * Reads a text.
  * @returns undefined when it holds no document.
  */
-export function readText(source: Text, admission: Admission): ReadFile | undefined {
+export function readText(source: SourceText, admission: Admission): FileContent | undefined {
   const { path, text } = source;
   if (markCount(text) > maxMarks) {
     return unusableFile(path, "too-large", `The file has more than ${maxMarks} lines and values: split it`);
@@ -148,7 +148,7 @@ export function readText(source: Text, admission: Admission): ReadFile | undefin
   }
 }
 
-function readWithin({ path, text, start }: Text, admission: Admission): ReadFile | undefined {
+function readWithin({ path, text, start }: SourceText, admission: Admission): FileContent | undefined {
   const documents = readDocuments(text, path.endsWith(".json") ? "json" : "yaml", start);
   if ("text" in documents) {
     const { number, line, column, code, text: what } = documents;
@@ -177,7 +177,7 @@ interface Item {
   readonly path: readonly string[];
   readonly value: JsonValue;
   /** Those of the text's reader that lie inside it, with paths from it on. */
-  readonly findings: readonly Finding[];
+  readonly findings: readonly SchemaFinding[];
 }
 
 interface ReadItem {
@@ -225,7 +225,7 @@ function readItem(path: string, item: Item, admission: Admission): ReadItem {
 /** A sentence for each place that is wrong: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
 function describe({ findings, name }: RefusedDocument, item: Item, schema: SchemaNode | undefined) {
   const who = name === undefined ? "Document" : `${name.kind} ${name.namespace}/${name.name}`;
-  const places = new Map<string, { readonly finding: Finding; readonly at: Position }>();
+  const places = new Map<string, { readonly finding: SchemaFinding; readonly at: Position }>();
   for (const finding of findings) {
     const key = finding.path.join("\0");
     // The reader's finding comes first and explains what the schema makes of the same place.
@@ -245,7 +245,7 @@ function describe({ findings, name }: RefusedDocument, item: Item, schema: Schem
 const shownKey = /^[-._a-zA-Z0-9]{1,63}$/;
 
 /** A path as far as it consists of declared fields, list positions and keys of labels and data. */
-function shownPath({ path, isUnknownField }: Finding, schema: SchemaNode | undefined): string {
+function shownPath({ path, isUnknownField }: SchemaFinding, schema: SchemaNode | undefined): string {
   const shown: string[] = [];
   let node = schema;
   for (const segment of isUnknownField === true ? path.slice(0, -1) : path) {

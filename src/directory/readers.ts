@@ -5,10 +5,10 @@
  */
 
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
-import { Parser } from "./parser.ts";
+import { ManifestParser } from "./parser.ts";
 
 /** What came of one request. */
-export interface Answer {
+export interface ParseAnswer {
   readonly request: ParseRequest;
   readonly parsed: ParsedFile;
 }
@@ -20,11 +20,11 @@ const maxSliceBytes = 1024 * 1024;
 const maxSliceFiles = 256;
 
 export class Readers {
-  readonly #quick: Parser;
-  readonly #slow: Parser;
+  readonly #quick: ManifestParser;
+  readonly #slow: ManifestParser;
   readonly #answered: () => void;
   #waiting: ParseRequest[] = [];
-  #answers: Answer[] = [];
+  #answers: ParseAnswer[] = [];
   #running: Promise<void> | undefined;
   #isStopped = false;
 
@@ -33,8 +33,8 @@ export class Readers {
    * @param answered called when `read` has answers that it did not wait for.
    */
   constructor(crds: readonly string[], answered: () => void) {
-    this.#quick = new Parser(crds);
-    this.#slow = new Parser(crds);
+    this.#quick = new ManifestParser(crds);
+    this.#slow = new ManifestParser(crds);
     this.#answered = answered;
   }
 
@@ -43,7 +43,7 @@ export class Readers {
    * @returns answers to these requests and to those of former calls; what lacks is in one of a later call.
    * @throws {Error} when a thread cannot be started at all.
    */
-  async read(requests: readonly ParseRequest[]): Promise<readonly Answer[]> {
+  async read(requests: readonly ParseRequest[]): Promise<readonly ParseAnswer[]> {
     const sorted = requests.toSorted((a, b) => a.sizeBytes - b.sizeBytes);
     const quick = takeSlice(sorted, maxQuickBytes);
     this.#waiting = [...this.#waiting, ...sorted].toSorted((a, b) => a.sizeBytes - b.sizeBytes);
@@ -85,7 +85,7 @@ function takeSlice(from: ParseRequest[], maxBytes: number): readonly ParseReques
   return from.splice(0, end < 0 ? from.length : end);
 }
 
-function answersOf(requests: readonly ParseRequest[], parsed: readonly ParsedFile[]): readonly Answer[] {
+function answersOf(requests: readonly ParseRequest[], parsed: readonly ParsedFile[]): readonly ParseAnswer[] {
   return requests.flatMap((request, at) => {
     const file = parsed[at];
     return file === undefined ? [] : [{ request, parsed: file }];

@@ -15,7 +15,7 @@ interface Watched {
   readonly watcher: FSWatcher;
 }
 
-export class Watches {
+export class FileWatches {
   readonly #log: Log;
   readonly #stirred: () => void;
   readonly #watched = new Map<string, Watched>();

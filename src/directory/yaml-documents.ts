@@ -20,7 +20,7 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from "yaml";
-import type { Finding } from "../admission/check.ts";
+import type { SchemaFinding } from "../admission/check.ts";
 import type { Position } from "../lib/position.ts";
 import { isAmbiguous, repeatedKey } from "../lib/yaml-rules.ts";
 import type { FindingCode } from "../model/findings.ts";
@@ -41,7 +41,7 @@ export interface TextDocument {
    */
   placeOf(path: readonly string[], inside?: Position): Position;
   /** Places whose meaning is not the same for everybody who reads the text. */
-  findings(): readonly Finding[];
+  findings(): readonly SchemaFinding[];
 }
 
 /** Where a text begins in the one that it is a part of. */
@@ -129,7 +129,7 @@ class ParsedDocument implements TextDocument {
   /** Aliases of what they stand in. */
   readonly #cycles = new Set<unknown>();
   readonly #steps = new Steps();
-  #findings: readonly Finding[] | undefined;
+  #findings: readonly SchemaFinding[] | undefined;
 
   constructor(parts: ParsedParts) {
     this.number = parts.number;
@@ -158,13 +158,13 @@ class ParsedDocument implements TextDocument {
     return offsetInScalar({ text: this.#parts.text, from, to, value: node.value }, inside);
   }
 
-  findings(): readonly Finding[] {
+  findings(): readonly SchemaFinding[] {
     this.#findings ??= this.#find();
     return this.#findings;
   }
 
-  #find(): readonly Finding[] {
-    const findings: Finding[] = [];
+  #find(): readonly SchemaFinding[] {
+    const findings: SchemaFinding[] = [];
     const anchors = new Anchors();
     const pathOf = (nodes: readonly unknown[]) => this.#steps.pathOf(nodes);
     visit(this.#parts.document, {
@@ -222,7 +222,7 @@ function isAmong(nodes: readonly unknown[], node: unknown): boolean {
   return nodes.includes(node);
 }
 
-function scalarFinding(scalar: Scalar, format: TextFormat): Pick<Finding, "code" | "text"> | undefined {
+function scalarFinding(scalar: Scalar, format: TextFormat): Pick<SchemaFinding, "code" | "text"> | undefined {
   const { type, source, value } = scalar;
   if (type !== Scalar.PLAIN || source === undefined) return undefined;
   if (format === "yaml" && isAmbiguous(source)) {

@@ -79,8 +79,8 @@ function readAsset(item: Node, complain: Complain): WantedAsset | undefined {
   return complain(node, `path "${path}" must be names with / between, none beginning with a dot`);
 }
 
-function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<string, Text | null> {
-  const texts = new Map<string, Text | null>();
+function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<string, FieldText | null> {
+  const texts = new Map<string, FieldText | null>();
   for (const { key, value } of map.items) {
     const name = isScalar(key) ? String(key.value) : "";
     if (!fields.includes(name)) complain(key, `unknown field "${name}", there are ${fields.join(", ")}`);
@@ -91,13 +91,13 @@ function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<st
 }
 
 /** A field's text, and where it is. */
-interface Text {
+interface FieldText {
   readonly node: Node;
   readonly text: string;
 }
 
 /** Null for a field that is there and is no text, which was told. */
-type Given = Text | null | undefined;
+type Given = FieldText | null | undefined;
 
 function readUrl(given: Given, item: Node, complain: Complain): URL | undefined {
   if (given === null) return undefined;

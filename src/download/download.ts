@@ -73,7 +73,7 @@ async function digestOf(path: string): Promise<string | undefined> {
 }
 
 /** The part of a download that is there. */
-interface Part {
+interface PartialDownload {
   readonly file: FileHandle;
   hash: Hash;
   sizeBytes: number;
@@ -82,7 +82,12 @@ interface Part {
 }
 
 async function fetchInto(path: string, asset: WantedAsset, options: DownloadOptions): Promise<void> {
-  const part: Part = { file: await open(path, "w", 0o644), hash: createHash("sha256"), sizeBytes: 0, etag: undefined };
+  const part: PartialDownload = {
+    file: await open(path, "w", 0o644),
+    hash: createHash("sha256"),
+    sizeBytes: 0,
+    etag: undefined,
+  };
   try {
     for (let attempt = 0; ; attempt++) {
       const failure = await tryToFetch(part, asset, options);
@@ -103,7 +108,7 @@ async function fetchInto(path: string, asset: WantedAsset, options: DownloadOpti
 
 /** One request; errors of the disk are thrown, those of the network are the result. */
 async function tryToFetch(
-  part: Part,
+  part: PartialDownload,
   { url }: WantedAsset,
   { signal, progress }: DownloadOptions,
 ): Promise<DownloadError | undefined> {
@@ -131,7 +136,7 @@ async function tryToFetch(
   }
 }
 
-function headersFor({ sizeBytes, etag }: Part): Record<string, string> {
+function headersFor({ sizeBytes, etag }: PartialDownload): Record<string, string> {
   // Compressed answers would have to be unpacked to be compared, and kernels hardly shrink.
   const headers = { "accept-encoding": "identity", "user-agent": "davit" };
   // A weak tag names no bytes (RFC 9110, 13.1.5).
@@ -150,14 +155,14 @@ function refusalOf({ statusCode: status = 0, headers }: IncomingMessage): Downlo
   });
 }
 
-async function beginAnew(part: Part, etag: string | undefined): Promise<void> {
+async function beginAnew(part: PartialDownload, etag: string | undefined): Promise<void> {
   await part.file.truncate(0);
   part.hash = createHash("sha256");
   part.sizeBytes = 0;
   part.etag = etag;
 }
 
-async function append(part: Part, bytes: Uint8Array): Promise<void> {
+async function append(part: PartialDownload, bytes: Uint8Array): Promise<void> {
   for (let written = 0; written < bytes.length; ) {
     const { bytesWritten } = await part.file.write(bytes, written, undefined, part.sizeBytes + written);
     written += bytesWritten;

@@ -7,12 +7,12 @@ import { Deadline } from "../lib/deadline.ts";
 import { followPath } from "../model/follow-line.ts";
 import type { FollowedCopy } from "./copy.ts";
 import { FollowError } from "./follow-error.ts";
-import { answerTo, asFollowError, askStore, type Credentials } from "./store-request.ts";
+import { answerTo, asFollowError, askStore, type StoreCredentials } from "./store-request.ts";
 
 export interface ConnectionOptions {
   /** The store's origin, `http:` or `https:`. */
   readonly url: URL;
-  readonly credentials: Credentials;
+  readonly credentials: StoreCredentials;
   /** What the follower has already. */
   readonly place: FollowedCopy["place"];
   readonly clock: Clock;

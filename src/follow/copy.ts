@@ -20,7 +20,7 @@ export interface Copy extends FollowPlace {
 }
 
 /** What a line did to the copy that is served. */
-export type Effect =
+export type LineEffect =
   /** Nothing, or nothing yet. */
   | { readonly kind: "none" }
   /** It is what the store has, as of now. */
@@ -32,21 +32,21 @@ export type Effect =
   /** The store knows less than what is served, which stays as it was, and may be older than the store. */
   | { readonly kind: "withheld" };
 
-interface Held {
+interface HeldBack {
   readonly cluster: string;
   index: number;
   run?: string | undefined;
   readonly documents: Map<string, string>;
 }
 
-const nothing: Effect = { kind: "none" };
+const nothing: LineEffect = { kind: "none" };
 
 export class FollowedCopy {
-  #served: Held | undefined;
+  #served: HeldBack | undefined;
   /** What the store has, where that may not be served. */
-  #aside: Held | undefined;
+  #aside: HeldBack | undefined;
   /** A dump that has not ended. */
-  #dump: Held | undefined;
+  #dump: HeldBack | undefined;
   /** Lines of a step that has not ended: of several for one path the last. */
   #pending = new Map<string, string | undefined>();
   #isGreeted = false;
@@ -82,7 +82,7 @@ export class FollowedCopy {
    * Takes a line.
    * @throws {FollowError} protocol, for one that has no place here.
    */
-  take(line: FollowLine): Effect {
+  take(line: FollowLine): LineEffect {
     const isGreeting = line.kind === "dump" || line.kind === "resume";
     if (isGreeting === this.#isGreeted) throw new FollowError("protocol", `an unexpected ${line.kind}`);
     switch (line.kind) {
@@ -115,13 +115,13 @@ export class FollowedCopy {
     else throw new FollowError("protocol", "a delete in a dump");
   }
 
-  #commitDump(dump: Held, place: FollowPlace): Effect {
+  #commitDump(dump: HeldBack, place: FollowPlace): LineEffect {
     this.#dump = undefined;
     goTo(dump, place);
     return this.#serve(dump);
   }
 
-  #commitStep(place: FollowPlace): Effect {
+  #commitStep(place: FollowPlace): LineEffect {
     const changes = [...this.#pending].map(([path, text]) => ({ path, text }));
     this.#pending = new Map();
     const held = this.#aside ?? this.#served;
@@ -135,7 +135,7 @@ export class FollowedCopy {
     return held === this.#served ? { kind: "changed", changes } : this.#serve(held);
   }
 
-  #heartbeat(place: FollowPlace): Effect {
+  #heartbeat(place: FollowPlace): LineEffect {
     const held = this.#aside ?? this.#served;
     if (this.#dump !== undefined || this.#pending.size > 0 || held === undefined || place.index < held.index) {
       throw new FollowError("protocol", "an untimely heartbeat");
@@ -145,7 +145,7 @@ export class FollowedCopy {
   }
 
   /** Serves what the store has, or keeps it aside. */
-  #serve(held: Held): Effect {
+  #serve(held: HeldBack): LineEffect {
     if (this.#served !== undefined && knowledgeIn(held) < knowledgeIn(this.#served)) {
       this.#aside = held;
       return { kind: "withheld" };
@@ -171,7 +171,7 @@ function knowledgeOf(synced: string | undefined): number {
   return decodeSynced(synced)?.complete === true ? 2 : 1;
 }
 
-function changed(held: Held, changes: readonly DocumentChange[], place: FollowPlace): Held {
+function changed(held: HeldBack, changes: readonly DocumentChange[], place: FollowPlace): HeldBack {
   for (const { path, text } of changes) {
     if (text === undefined) held.documents.delete(path);
     else held.documents.set(path, text);
@@ -180,7 +180,7 @@ function changed(held: Held, changes: readonly DocumentChange[], place: FollowPl
   return held;
 }
 
-function goTo(held: Held, { index, run }: FollowPlace): void {
+function goTo(held: HeldBack, { index, run }: FollowPlace): void {
   held.index = index;
   held.run = run;
 }

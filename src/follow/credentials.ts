@@ -3,8 +3,8 @@
 import { createSecureContext } from "node:tls";
 import { publicProblem } from "../lib/private-path.ts";
 import { readTokens } from "../lib/token-file.ts";
-import { FileProblem, readSmallFile } from "../lib/watched-files.ts";
-import type { Credentials } from "./store-request.ts";
+import { FileError, readSmallFile } from "../lib/watched-files.ts";
+import type { StoreCredentials } from "./store-request.ts";
 
 /** Paths; undefined for what the store does not ask for. */
 export interface CredentialFiles {
@@ -16,12 +16,12 @@ export interface CredentialFiles {
 
 /**
  * Reads and checks them.
- * @throws {FileProblem} naming the file that cannot be read or used.
+ * @throws {FileError} naming the file that cannot be read or used.
  */
-export async function readCredentials(files: CredentialFiles): Promise<Credentials> {
+export async function readCredentials(files: CredentialFiles): Promise<StoreCredentials> {
   const { tokenFile, caFile, certFile, keyFile } = files;
   const tokens = await readSecret(tokenFile, readTokens);
-  if (tokens?.length === 0) throw new FileProblem(`Cannot use "${tokenFile}": it has no token`);
+  if (tokens?.length === 0) throw new FileError(`Cannot use "${tokenFile}": it has no token`);
   const ca = await read(caFile, (text) => checked(text, { ca: text }));
   const cert = await read(certFile, (text) => checked(text, { cert: text }));
   const key = await readSecret(keyFile, (text) => checked(text, { key: text }));
@@ -44,22 +44,22 @@ async function read<Value>(
   if (path === undefined) return undefined;
   try {
     const problem = isSecret ? await publicProblem(path) : undefined;
-    if (problem !== undefined) throw new FileProblem(problem);
+    if (problem !== undefined) throw new FileError(problem);
     return parse(await readSmallFile(path));
   } catch (error) {
-    const problem = error instanceof FileProblem ? error.message : "it cannot be read";
-    throw new FileProblem(`Cannot use "${path}": ${problem}`, { cause: error });
+    const problem = error instanceof FileError ? error.message : "it cannot be read";
+    throw new FileError(`Cannot use "${path}": ${problem}`, { cause: error });
   }
 }
 
 /** The library's own messages are not passed on. */
-function checked(text: string, context: Credentials, problem = "it is not PEM of that kind"): string {
+function checked(text: string, context: StoreCredentials, problem = "it is not PEM of that kind"): string {
   try {
     createSecureContext(context);
   } catch (error) {
-    throw new FileProblem(problem, { cause: error });
+    throw new FileError(problem, { cause: error });
   }
   // It passes over text that has no certificate at all, and would then trust nobody.
-  if (!text.includes("-----BEGIN ")) throw new FileProblem(problem);
+  if (!text.includes("-----BEGIN ")) throw new FileError(problem);
   return text;
 }

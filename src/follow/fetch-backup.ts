@@ -2,12 +2,12 @@
 
 import { backupPath } from "../model/backup-path.ts";
 import { FollowError } from "./follow-error.ts";
-import { answerTo, asFollowError, askStore, type Credentials } from "./store-request.ts";
+import { answerTo, asFollowError, askStore, type StoreCredentials } from "./store-request.ts";
 
 export interface FetchBackupOptions {
   /** The store's origin. */
   readonly url: URL;
-  readonly credentials: Credentials;
+  readonly credentials: StoreCredentials;
   /** Longer silence ends the connection; 60 s unless given. */
   readonly silenceMs?: number;
   /** Ends it at once. */

@@ -13,16 +13,16 @@ import { decodeGroup, groupsRoot, profilesRoot } from "../model/documents.ts";
 import type { DocumentChange, Feed, FeedListener } from "../model/feed.ts";
 import { decodeFollowLine, type FollowLine } from "../model/follow-line.ts";
 import { listenToStore } from "./connection.ts";
-import { type Effect, FollowedCopy, isSynced } from "./copy.ts";
+import { FollowedCopy, isSynced, type LineEffect } from "./copy.ts";
 import type { CopyFile } from "./copy-file.ts";
 import { FollowError } from "./follow-error.ts";
 import { StoreClock } from "./store-clock.ts";
-import type { Credentials } from "./store-request.ts";
+import type { StoreCredentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
   readonly url: URL;
   /** Read for each connection. What it throws ends only that one. */
-  readonly credentials: () => Promise<Credentials>;
+  readonly credentials: () => Promise<StoreCredentials>;
   readonly copyFile?: CopyFile | undefined;
   readonly clock: Clock;
   /** From 0 to below 1, uniformly. */
@@ -164,7 +164,7 @@ export class StoreFollower implements Feed {
     }
   }
 
-  async #credentials(): Promise<Credentials> {
+  async #credentials(): Promise<StoreCredentials> {
     try {
       return await this.#options.credentials();
     } catch (error) {
@@ -200,7 +200,7 @@ export class StoreFollower implements Feed {
     this.#provenAtMs = Math.max(storeClock.localTime(line.provenMs), this.#provenAtMs ?? Number.NEGATIVE_INFINITY);
   }
 
-  #apply(effect: Exclude<Effect, { kind: "none" }>): void {
+  #apply(effect: Exclude<LineEffect, { kind: "none" }>): void {
     if (effect.kind === "withheld") {
       this.#tellWithheld();
       return;
@@ -262,7 +262,7 @@ export class StoreFollower implements Feed {
 }
 
 /** A Profile that changed, a Group that is held or gone: the copy before may install where this one does not. */
-function isUrgent(effect: Exclude<Effect, { kind: "none" }>): boolean {
+function isUrgent(effect: Exclude<LineEffect, { kind: "none" }>): boolean {
   if (effect.kind !== "changed") return effect.kind === "replaced";
   return effect.changes.some(({ path, text }) => {
     if (isAtOrBelow(path, profilesRoot)) return true;

@@ -6,7 +6,7 @@ import { codeOf } from "../lib/errors.ts";
 import { FollowError } from "./follow-error.ts";
 
 /** What is shown to the store, and who is trusted; certificates and keys are PEM. */
-export interface Credentials {
+export interface StoreCredentials {
   readonly token?: string | undefined;
   /** Instead of the authorities that everyone trusts. */
   readonly ca?: string | undefined;
@@ -17,7 +17,7 @@ export interface Credentials {
 /** Asks, on a connection of its own: it is used once, and nothing waits for another's end. To be sent by `answerTo`. */
 export function askStore(
   target: URL,
-  { token, ca, cert, key }: Credentials,
+  { token, ca, cert, key }: StoreCredentials,
   options: Pick<RequestOptions, "timeout"> = {},
 ): ClientRequest {
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };

@@ -16,7 +16,7 @@ const largeBytes = 64 * 1024;
 const presetLimitBytes = 128 * 1024 * 1024;
 
 /** Bytes that are being sent, and the function to call when this answer has ended. */
-export interface Held {
+export interface HeldBytes {
   readonly bytes: Buffer;
   readonly release: () => void;
 }
@@ -61,7 +61,7 @@ export class LargeBodies {
    * @param of the same for equal texts, and different for others.
    * @returns undefined when too much is on its way already.
    */
-  hold(of: object, text: string, holder: () => Holder): Held | undefined {
+  hold(of: object, text: string, holder: () => Holder): HeldBytes | undefined {
     const sent = this.#sent.get(of) ?? this.#begin(of, text, holder());
     if (sent === undefined) return undefined;
     sent.answers += 1;

@@ -60,7 +60,7 @@ const closeGraceMs = 5_000;
 const closeStepMs = 100;
 
 /** Follows a server's connections, to end each once its answer is out. */
-export class Connections {
+export class OpenConnections {
   /** What requests come by: above TLS, where there is TLS. */
   readonly #sockets = new Set<Socket>();
   /** What is below: with TLS, a connection whose handshake is not over is only here. */

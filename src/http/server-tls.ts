@@ -7,10 +7,10 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { RequestListener, ServerOptions } from "node:http";
 import { createServer, type Server } from "node:https";
 import { checkServerIdentity, createSecureContext } from "node:tls";
-import { FileProblem } from "../lib/watched-files.ts";
+import { FileError } from "../lib/watched-files.ts";
 
 /** What a listener shows to its clients, and what it asks of them; all of it PEM. */
-export interface TlsMaterial {
+export interface ServerTlsMaterial {
   readonly cert: string;
   readonly key: string;
   /** Clients must have a certificate that one of these signed; undefined asks for none. */
@@ -34,12 +34,12 @@ const handshakeTimeoutMs = 10_000;
 
 /**
  * Checks that certificate, key and client authorities can be used together.
- * @throws {FileProblem}
+ * @throws {FileError}
  */
-export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): TlsMaterial {
+export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): ServerTlsMaterial {
   const certificate = readOr("the certificate file has no certificate in PEM", () => new X509Certificate(cert));
   const privateKey = readOr("the key file has no private key in PEM without passphrase", () => createPrivateKey(key));
-  if (!certificate.checkPrivateKey(privateKey)) throw new FileProblem("the key is not that of the certificate");
+  if (!certificate.checkPrivateKey(privateKey)) throw new FileError("the key is not that of the certificate");
   if (ca !== undefined) checkAuthorities(ca);
   readOr("the TLS library refuses them together", () => createSecureContext({ cert, key, ca }));
   return { cert, key, ca, expiresAtMs: certificate.validToDate.getTime() };
@@ -56,11 +56,11 @@ export function namesOf(cert: string): readonly string[] {
 }
 
 export class ServerTls {
-  #material: TlsMaterial;
+  #material: ServerTlsMaterial;
   /** One, or two for `localhost`, which has an address of either kind. */
   readonly #servers = new Set<Server>();
 
-  constructor(material: TlsMaterial) {
+  constructor(material: ServerTlsMaterial) {
     this.#material = material;
   }
 
@@ -77,7 +77,7 @@ export class ServerTls {
   }
 
   /** Uses this for connections that begin from now on. Whether clients need a certificate does not change. */
-  renew(material: TlsMaterial): void {
+  renew(material: ServerTlsMaterial): void {
     this.#material = material;
     const { cert, key, ca } = material;
     for (const server of this.#servers) server.setSecureContext({ ...secrecy, cert, key, ca });
@@ -87,7 +87,7 @@ export class ServerTls {
 /** Node passes over what it cannot read in a list of authorities, and would then trust nobody. */
 function checkAuthorities(ca: string): void {
   const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length === 0) throw new FileProblem("the client authorities have no certificate in PEM");
+  if (blocks.length === 0) throw new FileError("the client authorities have no certificate in PEM");
   for (const [at, block] of blocks.entries()) {
     readOr(`certificate ${at + 1} of the client authorities cannot be read`, () => new X509Certificate(block));
   }
@@ -98,6 +98,6 @@ function readOr<Value>(problem: string, read: () => Value): Value {
   try {
     return read();
   } catch (error) {
-    throw new FileProblem(problem, { cause: error });
+    throw new FileError(problem, { cause: error });
   }
 }

@@ -18,7 +18,7 @@ import type { Log } from "../lib/log.ts";
 import { answerClientError, refuse } from "./client-errors.ts";
 import { ConnectionLimit, type ConnectionLimitOptions } from "./connection-limit.ts";
 import { type AnswerError, RequestError, type RequestRefusal } from "./errors.ts";
-import { Connections, type ListenOptions, listen } from "./listen.ts";
+import { type ListenOptions, listen, OpenConnections } from "./listen.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
@@ -158,7 +158,7 @@ export function createServer(options: ServerOptions): HttpServer {
   app.addHook("preClose", async () => {
     isClosing = true;
   });
-  const connections = new Connections(app.server);
+  const connections = new OpenConnections(app.server);
   return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
 }
 

@@ -4,14 +4,14 @@
  * served.
  */
 
-interface Line<Item> {
+interface ClientLine<Item> {
   readonly items: Item[];
   /** The next turn is that of the first one. */
-  readonly below: Map<string, Line<Item>>;
+  readonly below: Map<string, ClientLine<Item>>;
 }
 
 export class FairQueue<Item> {
-  readonly #line: Line<Item> = { items: [], below: new Map() };
+  readonly #line: ClientLine<Item> = { items: [], below: new Map() };
   #length = 0;
 
   /** How many wait. */
@@ -39,7 +39,7 @@ export class FairQueue<Item> {
   }
 }
 
-function take<Item>(line: Line<Item>): Item | undefined {
+function take<Item>(line: ClientLine<Item>): Item | undefined {
   if (line.items.length > 0) return line.items.shift();
   for (const [name, next] of line.below) {
     const item = take(next);

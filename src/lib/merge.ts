@@ -1,7 +1,7 @@
 /** Merges lists that are in order already: one item at a time, so that sorting much need not be done at a stretch. */
 
 /** What comes next of a list. */
-interface Head<Item> {
+interface ListHead<Item> {
   readonly item: Item;
   readonly rest: Iterator<Item>;
 }
@@ -24,13 +24,13 @@ export function* merged<Item>(
   }
 }
 
-function headOf<Item>(rest: Iterator<Item>): Head<Item> | undefined {
+function headOf<Item>(rest: Iterator<Item>): ListHead<Item> | undefined {
   const { done, value } = rest.next();
   return done === true ? undefined : { item: value, rest };
 }
 
 /** Puts a head in the place of the first one, then where it belongs. */
-function sink<Item>(heads: Head<Item>[], head: Head<Item>, compare: (a: Item, b: Item) => number): void {
+function sink<Item>(heads: ListHead<Item>[], head: ListHead<Item>, compare: (a: Item, b: Item) => number): void {
   let at = 0;
   for (;;) {
     const left = heads[2 * at + 1];

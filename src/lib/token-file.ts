@@ -7,7 +7,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { codeOf } from "./errors.ts";
 import type { Files } from "./files.ts";
-import { FileProblem } from "./watched-files.ts";
+import { FileError } from "./watched-files.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
 // Shorter ones can be guessed over the network; longer ones, beyond a cluster's with many claims, do not fit a request.
@@ -16,17 +16,15 @@ const maxTokenLength = 8 * 1024;
 
 /**
  * The tokens of a file, in its order; there may be none.
- * @throws {FileProblem} for a line that is no token: its number, never its text.
+ * @throws {FileError} for a line that is no token: its number, never its text.
  */
 export function readTokens(text: string): readonly string[] {
   const lines = text.split("\n").map((line, at) => ({ token: line.trim(), number: at + 1 }));
   const given = lines.filter(({ token }) => token !== "" && !token.startsWith("#"));
   for (const { token, number } of given) {
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new FileProblem(`line ${number} is not one word of ASCII`);
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new FileError(`line ${number} is not one word of ASCII`);
     if (token.length < minTokenLength || token.length > maxTokenLength) {
-      throw new FileProblem(
-        `the token of line ${number} is not ${minTokenLength} to ${maxTokenLength} characters long`,
-      );
+      throw new FileError(`the token of line ${number} is not ${minTokenLength} to ${maxTokenLength} characters long`);
     }
   }
   return given.map(({ token }) => token);
@@ -42,7 +40,7 @@ export function localTokenFile(dataDir: string): string {
 
 /**
  * The token by which other programs of the same user may ask a store for everything; made at the first start, mode 0600.
- * @throws {FileProblem} when the file has no token; a system error when it cannot be read or written.
+ * @throws {FileError} when the file has no token; a system error when it cannot be read or written.
  */
 export async function openLocalToken(files: Files, dataDir: string): Promise<string> {
   const text = await readIfThere(files, localTokenFile(dataDir));
@@ -52,7 +50,7 @@ export async function openLocalToken(files: Files, dataDir: string): Promise<str
     return made;
   }
   const [token] = readTokens(text);
-  if (token === undefined) throw new FileProblem("it has no token: remove it, and the next start makes another one");
+  if (token === undefined) throw new FileError("it has no token: remove it, and the next start makes another one");
   return token;
 }
 

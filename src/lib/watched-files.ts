@@ -17,7 +17,7 @@ import { publicProblem } from "./private-path.ts";
 import { StartError } from "./start-error.ts";
 
 /** Why the content of a file cannot be used, to follow its name and a colon; it quotes nothing of the content. */
-export class FileProblem extends Error {
+export class FileError extends Error {
   override readonly name = "FileProblem";
 }
 
@@ -26,7 +26,7 @@ export interface WatchedFilesOptions<Value> {
   readonly paths: readonly string[];
   /**
    * Makes the value of what is in the files, in the order of `paths`.
-   * @throws {FileProblem}
+   * @throws {FileError}
    */
   readonly parse: (texts: readonly string[]) => Value | Promise<Value>;
   /** Those of them that only their user and group may read or write. */
@@ -131,14 +131,14 @@ export class WatchedFiles<Value> {
     const { paths, secretPaths = [], encoding } = this.#options;
     for (const path of secretPaths) {
       const problem = await publicProblem(path);
-      if (problem !== undefined) throw new FileProblem(problem);
+      if (problem !== undefined) throw new FileError(problem);
     }
     return await Promise.all(paths.map((path) => readSmallFile(path, encoding)));
   }
 
   #describe(error: unknown): string {
     const names = this.#options.paths.map((path) => `"${path}"`).join(", ");
-    if (error instanceof FileProblem) return `Cannot use ${names}: ${error.message}`;
+    if (error instanceof FileError) return `Cannot use ${names}: ${error.message}`;
     const code = codeOf(error);
     if (code === undefined) throw error;
     return `Cannot read ${names}: ${code}`;
@@ -147,14 +147,14 @@ export class WatchedFiles<Value> {
 
 /**
  * Reads a file of at most 1 MiB as text.
- * @throws {FileProblem} when it is larger or no file; a system error when it cannot be read.
+ * @throws {FileError} when it is larger or no file; a system error when it cannot be read.
  */
 export async function readSmallFile(path: string, encoding: "utf8" | "latin1" = "utf8"): Promise<string> {
   const handle = await open(path);
   try {
     const stat = await handle.stat();
-    if (!stat.isFile()) throw new FileProblem("it is not a file");
-    if (stat.size > maxFileBytes) throw new FileProblem(`it is larger than ${maxFileBytes} bytes`);
+    if (!stat.isFile()) throw new FileError("it is not a file");
+    if (stat.size > maxFileBytes) throw new FileError(`it is larger than ${maxFileBytes} bytes`);
     return await handle.readFile(encoding);
   } finally {
     await handle.close();

@@ -7,10 +7,14 @@ import type { ObjectName } from "../model/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import type { FilePlace } from "../offline/object-places.ts";
 
-type Written = Pick<Manifests, "view" | "places">;
+type WrittenManifests = Pick<Manifests, "view" | "places">;
 
 /** Where a field of an object is. A place in a template is told where its text is. */
-export function placeOfField({ view, places }: Written, name: ObjectName, at: FieldPlace | undefined): FilePlace {
+export function placeOfField(
+  { view, places }: WrittenManifests,
+  name: ObjectName,
+  at: FieldPlace | undefined,
+): FilePlace {
   const { field = "", position } = at ?? {};
   const path = pathOf(field);
   const template = name.kind === "Profile" ? templateAt({ view }, name, field) : undefined;
@@ -25,7 +29,7 @@ export function placeOfField({ view, places }: Written, name: ObjectName, at: Fi
 
 /** The template that a field of a Profile holds or names; undefined for any other field. */
 export function templateAt(
-  { view }: Pick<Written, "view">,
+  { view }: Pick<WrittenManifests, "view">,
   { namespace, name }: ObjectName,
   field: string,
 ): TemplateSource | undefined {
@@ -36,7 +40,7 @@ export function templateAt(
 
 /** A Secret may have its text in plain, where a place in it can be told; in base64 it cannot. */
 function textPlace(
-  places: Written["places"],
+  places: WrittenManifests["places"],
   holder: ObjectName,
   { key, position }: { readonly key: string; readonly position: NonNullable<FieldPlace["position"]> },
 ): FilePlace | undefined {

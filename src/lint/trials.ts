@@ -24,7 +24,7 @@ export interface TrialOptions {
 const groupsPerTurn = 500;
 
 /** A mistake and the Groups that it shows in. */
-interface Shown {
+interface GroupedFault {
   readonly finding: TrialFinding;
   readonly profile: ObjectName;
   readonly groups: ObjectName[];
@@ -37,7 +37,7 @@ export async function trialFindings(manifests: Manifests, options: TrialOptions)
     .filter(({ name }) => name.kind === "Group")
     .map(({ name }) => ({ input: inputs.of(name) }))
     .filter(({ input }) => input.groupText !== undefined && input.profileText !== undefined);
-  const shown = new Map<string, Shown>();
+  const shown = new Map<string, GroupedFault>();
   let count = 0;
   for (const job of byProfile(dues)) {
     for (let at = 0; at < job.length; at += groupsPerTurn) {
@@ -64,7 +64,7 @@ function inputsOf({ documents, view }: Manifests): TrialInputs {
 function tryGroups(
   inputs: TrialInputs,
   groups: readonly TrialInput[],
-  { davitUrl, shown }: { readonly davitUrl: string; readonly shown: Map<string, Shown> },
+  { davitUrl, shown }: { readonly davitUrl: string; readonly shown: Map<string, GroupedFault> },
 ): void {
   const job = inputs.jobOf(groups);
   const profile: ObjectName = { kind: "Profile", namespace: job.namespace, name: job.profile };
@@ -80,7 +80,7 @@ function tryGroups(
   }
 }
 
-function toFinding(manifests: Manifests, { finding, profile, groups }: Shown): readonly LintFinding[] {
+function toFinding(manifests: Manifests, { finding, profile, groups }: GroupedFault): readonly LintFinding[] {
   const { code, place, text, isOfGroup } = finding;
   // What the Profile's own status tells needs no telling for each of its Groups.
   if (code === undefined) return [];

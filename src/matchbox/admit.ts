@@ -3,13 +3,13 @@
 import type { Admission } from "../admission/admission.ts";
 import type { JsonObject } from "../model/json.ts";
 
-interface Judgement {
+interface AdmitJudgement {
   readonly path: readonly string[];
   readonly text: string;
 }
 
 /** Everything that is wrong with an object; empty for a good one. */
-export type Admit = (object: JsonObject) => readonly Judgement[];
+export type Admit = (object: JsonObject) => readonly AdmitJudgement[];
 
 /** Judges by the CRDs. */
 export function admitBy(admission: Admission): Admit {

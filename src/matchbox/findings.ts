@@ -3,7 +3,7 @@
 import { compareBytes } from "../lib/order.ts";
 import { comparePositions, type TextPosition, textStart } from "../render/text-position.ts";
 
-export interface Finding {
+export interface ImportFinding {
   /** An error: something was not carried over. A warning: it was, and davit does something else than matchbox. */
   readonly severity: "error" | "warning";
   /** Below the matchbox directory. */
@@ -14,9 +14,9 @@ export interface Finding {
 }
 
 /** Collects findings. */
-export class Findings {
+export class ImportFindings {
   /** By file, and there by their text. */
-  readonly #found = new Map<string, Map<string, Finding>>();
+  readonly #found = new Map<string, Map<string, ImportFinding>>();
 
   error(file: string, text: string, at: TextPosition = textStart): void {
     this.#add({ severity: "error", file, at, text });
@@ -27,28 +27,28 @@ export class Findings {
   }
 
   /** All of them, by file and place. */
-  sorted(): readonly Finding[] {
+  sorted(): readonly ImportFinding[] {
     return [...this.#found.keys()].toSorted(compareBytes).flatMap((file) => this.#of(file));
   }
 
   /** What of a file was not carried over. */
-  errorsOf(file: string): readonly Finding[] {
+  errorsOf(file: string): readonly ImportFinding[] {
     return this.#of(file).filter(({ severity }) => severity === "error");
   }
 
-  #of(file: string): readonly Finding[] {
+  #of(file: string): readonly ImportFinding[] {
     const found = [...(this.#found.get(file)?.values() ?? [])];
     return found.toSorted((a, b) => comparePositions(a.at, b.at) || compareBytes(a.text, b.text));
   }
 
-  #add(finding: Finding): void {
-    const ofFile = this.#found.get(finding.file) ?? new Map<string, Finding>();
+  #add(finding: ImportFinding): void {
+    const ofFile = this.#found.get(finding.file) ?? new Map<string, ImportFinding>();
     this.#found.set(finding.file, ofFile.set(findingText(finding), finding));
   }
 }
 
 /** A finding as a line, such as `groups/a.json:3:5: error: …`. */
-export function findingText({ severity, file, at, text }: Finding): string {
+export function findingText({ severity, file, at, text }: ImportFinding): string {
   return `${file}:${at.line}:${at.column}: ${severity}: ${text}`;
 }
 

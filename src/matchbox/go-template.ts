@@ -40,7 +40,7 @@ export type GoNode =
 export type GoTemplate = readonly GoNode[];
 
 /** What stands in the way of a translation. */
-export interface TemplateProblem {
+export interface GoTemplateProblem {
   readonly at: TextPosition;
   /** What it is, and after a colon what to do. */
   readonly text: string;
@@ -48,14 +48,14 @@ export interface TemplateProblem {
 
 export interface ParsedGoTemplate {
   readonly template: GoTemplate;
-  readonly problems: readonly TemplateProblem[];
+  readonly problems: readonly GoTemplateProblem[];
 }
 
 /** Parses a template; with problems, the tree lacks what they tell of. */
 export function parseGoTemplate(source: string): ParsedGoTemplate {
-  const problems: TemplateProblem[] = [];
+  const problems: GoTemplateProblem[] = [];
   try {
-    const parser = new Parser(cutGoTemplate(source), problems);
+    const parser = new GoParser(cutGoTemplate(source), problems);
     return { template: parser.whole(), problems };
   } catch (error) {
     if (!(error instanceof GoSyntaxError)) throw error;
@@ -63,7 +63,7 @@ export function parseGoTemplate(source: string): ParsedGoTemplate {
   }
 }
 
-function syntaxProblem(message: string, at: TextPosition): TemplateProblem {
+function syntaxProblem(message: string, at: TextPosition): GoTemplateProblem {
   return { at, text: `not a Go template, matchbox answers 404: ${message}` };
 }
 
@@ -79,13 +79,13 @@ const lonelyWords: readonly string[] = ["template", "break", "continue"];
 const stopWords = ["end", "else"] as const;
 type Stop = (typeof stopWords)[number] | "over";
 
-class Parser {
+class GoParser {
   readonly #pieces: readonly GoPiece[];
-  readonly #problems: TemplateProblem[];
+  readonly #problems: GoTemplateProblem[];
   #next = 0;
   #depth = 0;
 
-  constructor(pieces: readonly GoPiece[], problems: TemplateProblem[]) {
+  constructor(pieces: readonly GoPiece[], problems: GoTemplateProblem[]) {
     this.#pieces = pieces;
     this.#problems = problems;
   }

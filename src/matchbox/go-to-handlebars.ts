@@ -12,8 +12,8 @@ import {
   type GoNode,
   type GoPath,
   type GoTemplate,
+  type GoTemplateProblem,
   parseGoTemplate,
-  type TemplateProblem,
 } from "./go-template.ts";
 import { HandlebarsText, writeWithUrl } from "./handlebars-text.ts";
 
@@ -29,7 +29,7 @@ export interface VariableUse {
 
 export type Translation =
   | { readonly kind: "translated"; readonly text: string; readonly uses: readonly VariableUse[] }
-  | { readonly kind: "untranslated"; readonly problems: readonly TemplateProblem[] };
+  | { readonly kind: "untranslated"; readonly problems: readonly GoTemplateProblem[] };
 
 export interface TranslateOptions {
   /** Where davit shall print its own URL: that of the matchbox, without a slash at the end. */
@@ -49,7 +49,7 @@ export function translateGoTemplate(source: string, { replaceUrl }: TranslateOpt
 }
 
 /** What names mean at one place. */
-interface Scope {
+interface GoScope {
   /** Inside `range` or `with`, where a dot is not the outermost value. */
   readonly isInner: boolean;
   /** Given by blocks. */
@@ -57,7 +57,7 @@ interface Scope {
 }
 
 /** Where a name alone is one of the outermost value. */
-function isPlain({ isInner, names }: Scope): boolean {
+function isPlain({ isInner, names }: GoScope): boolean {
   return !isInner && names.length === 0;
 }
 
@@ -65,7 +65,7 @@ const blockTags = { if: "if", range: "each", with: "with" } as const;
 
 class Translator {
   readonly output = new HandlebarsText();
-  readonly problems: TemplateProblem[] = [];
+  readonly problems: GoTemplateProblem[] = [];
   readonly uses: VariableUse[] = [];
   readonly #replaceUrl: string | undefined;
   #at: TextPosition = textStart;
@@ -74,11 +74,11 @@ class Translator {
     this.#replaceUrl = replaceUrl;
   }
 
-  write(template: GoTemplate, scope: Scope): void {
+  write(template: GoTemplate, scope: GoScope): void {
     for (const node of template) this.#node(node, scope);
   }
 
-  #node(node: GoNode, scope: Scope): void {
+  #node(node: GoNode, scope: GoScope): void {
     switch (node.kind) {
       case "text":
         writeWithUrl(this.output, node.text, this.#replaceUrl, isPlain(scope) ? "davit.url" : "@root.davit.url");
@@ -98,7 +98,7 @@ class Translator {
     }
   }
 
-  #print(expression: GoExpression, scope: Scope): void {
+  #print(expression: GoExpression, scope: GoScope): void {
     if (expression.kind === "literal") {
       if (expression.value === null) this.#tell("nil cannot be printed: remove it");
       else this.output.text(String(expression.value));
@@ -109,7 +109,7 @@ class Translator {
     this.output.print(expression.kind === "path" ? this.#path(expression, scope) : this.#call(expression, scope));
   }
 
-  #block(block: GoBlock, scope: Scope): void {
+  #block(block: GoBlock, scope: GoScope): void {
     this.#at = block.at;
     const names = this.#blockNames(block);
     const as = names.length === 0 ? "" : ` as |${names.join(" ")}|`;
@@ -137,7 +137,7 @@ class Translator {
   }
 
   /** An expression inside a tag, where an absent variable is nothing. */
-  #argument(expression: GoExpression, scope: Scope): string {
+  #argument(expression: GoExpression, scope: GoScope): string {
     switch (expression.kind) {
       case "literal":
         return this.#literal(expression.value);
@@ -154,7 +154,7 @@ class Translator {
     }
   }
 
-  #call({ name, args }: { readonly name: string; readonly args: readonly GoExpression[] }, scope: Scope): string {
+  #call({ name, args }: { readonly name: string; readonly args: readonly GoExpression[] }, scope: GoScope): string {
     if (name === "index") return this.#lookup(args, scope);
     const count = args.length;
     const [first, ...others] = args.map((arg) => this.#argument(arg, scope));
@@ -167,7 +167,7 @@ class Translator {
     return name;
   }
 
-  #lookup(args: readonly GoExpression[], scope: Scope): string {
+  #lookup(args: readonly GoExpression[], scope: GoScope): string {
     const key = args.at(-1);
     const value = args.length === 2 ? args[0] : ({ kind: "call", name: "index", args: args.slice(0, -1) } as const);
     if (args.length < 2 || key === undefined || value === undefined) {
@@ -186,7 +186,7 @@ class Translator {
     return '""';
   }
 
-  #path({ variable, members }: GoPath, scope: Scope): string {
+  #path({ variable, members }: GoPath, scope: GoScope): string {
     if (members.some((member) => /[\]\n]/.test(member) || member === "")) {
       this.#tell("a key with such characters is not translated: rename it");
     }
@@ -201,12 +201,12 @@ class Translator {
     return isSafe ? segments.join(".") : ["this", ...segments].join(".");
   }
 
-  #useIndexed(args: readonly GoExpression[], scope: Scope, by: VariableUse["by"]): void {
+  #useIndexed(args: readonly GoExpression[], scope: GoScope, by: VariableUse["by"]): void {
     const path = toPath(args);
     if (path !== undefined) this.#use(path, scope, by, true);
   }
 
-  #use({ variable, members }: GoPath, scope: Scope, by: VariableUse["by"], mayBeAbsent: boolean): void {
+  #use({ variable, members }: GoPath, scope: GoScope, by: VariableUse["by"], mayBeAbsent: boolean): void {
     const isOfRoot = variable === "" || (variable === undefined && !scope.isInner);
     if (isOfRoot) this.uses.push({ path: members, by, mayBeAbsent, at: this.#at });
   }

@@ -7,7 +7,7 @@ import { normalizeMac } from "../model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { isList } from "../render/values.ts";
 import type { Admit } from "./admit.ts";
-import { type Findings, shown } from "./findings.ts";
+import { type ImportFindings, shown } from "./findings.ts";
 import { hasUrl } from "./handlebars-text.ts";
 import { JsonFields, type JsonFile, UnusableFile } from "./json-fields.ts";
 import { displayName, type ProfileContext } from "./profile.ts";
@@ -24,7 +24,7 @@ export interface ReadGroup {
 const fieldNames = ["id", "name", "profile", "selector", "metadata"];
 
 /** Reads a group; undefined when matchbox does not load it either, which is told. */
-export function readGroup(file: JsonFile, findings: Findings): ReadGroup | undefined {
+export function readGroup(file: JsonFile, findings: ImportFindings): ReadGroup | undefined {
   try {
     const fields = JsonFields.of(file, findings, fieldNames);
     fields.text("id");

@@ -4,12 +4,14 @@
  * take the line away where Go leaves it empty. The empty comment `{{!}}` in front of a tag keeps the line.
  */
 
-type Piece = { readonly kind: "text"; text: string } | { readonly kind: "tag"; readonly tag: string; isBlock: boolean };
+type HandlebarsPiece =
+  | { readonly kind: "text"; text: string }
+  | { readonly kind: "tag"; readonly tag: string; isBlock: boolean };
 
 const emptyComment = "{{!}}";
 
 export class HandlebarsText {
-  readonly #pieces: Piece[] = [];
+  readonly #pieces: HandlebarsPiece[] = [];
 
   /** Adds text that is printed as it is. */
   text(text: string): void {
@@ -43,7 +45,7 @@ export class HandlebarsText {
     return touches(text) ? `${escaped} ` : escaped;
   }
 
-  #tag({ tag, isBlock }: Piece & { kind: "tag" }, at: number): string {
+  #tag({ tag, isBlock }: HandlebarsPiece & { kind: "tag" }, at: number): string {
     const before = this.#textAt(at - 1);
     const guard = isBlock && this.#isAlone(at) ? emptyComment : "";
     return before !== undefined && touches(before) ? `{{~${tag}}}` : `${guard}{{${tag}}}`;

@@ -2,17 +2,17 @@
 
 export interface DataDirectory {
   /** What is in one folder, sorted; empty where there is no such folder. */
-  list(folder: string): readonly Entry[];
+  list(folder: string): readonly InputEntry[];
   /** @param path such as `groups/default.json`. */
-  read(path: string): ReadFile;
+  read(path: string): InputFile;
 }
 
-export interface Entry {
+export interface InputEntry {
   readonly name: string;
   readonly isDirectory: boolean;
 }
 
-export type ReadFile =
+export type InputFile =
   | { readonly kind: "text"; readonly text: string }
   /** `problem` is what it is and what to do. */
   | { readonly kind: "unusable"; readonly problem: string }

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 import { findJsonFault } from "../render/json-fault.ts";
 import { type TextPosition, textStart } from "../render/text-position.ts";
 import { findInYaml } from "../render/yaml.ts";
-import { type Findings, shown } from "./findings.ts";
+import { type ImportFindings, shown } from "./findings.ts";
 
 export interface JsonFile {
   /** Below the matchbox directory. */
@@ -20,7 +20,7 @@ export class UnusableFile extends Error {}
 
 export class JsonFields {
   readonly #file: JsonFile;
-  readonly #findings: Findings;
+  readonly #findings: ImportFindings;
   readonly #parents: readonly string[];
   readonly #fields = new Map<string, { readonly name: string; readonly value: JsonValue }>();
 
@@ -29,13 +29,13 @@ export class JsonFields {
    * @param known every name that matchbox knows, in lower case; others are told.
    * @throws {UnusableFile} when it is told that the file is no JSON object.
    */
-  static of(file: JsonFile, findings: Findings, known: readonly string[]): JsonFields {
+  static of(file: JsonFile, findings: ImportFindings, known: readonly string[]): JsonFields {
     const fields = new JsonFields(file, findings, []);
     fields.#add(parsed(file, fields), known);
     return fields;
   }
 
-  private constructor(file: JsonFile, findings: Findings, parents: readonly string[]) {
+  private constructor(file: JsonFile, findings: ImportFindings, parents: readonly string[]) {
     this.#file = file;
     this.#findings = findings;
     this.#parents = parents;

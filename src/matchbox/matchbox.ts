@@ -11,7 +11,7 @@ import { compareBytes } from "../lib/order.ts";
 import { type Group, selectorText } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Admit } from "./admit.ts";
-import { type Finding, Findings, findingText, shown } from "./findings.ts";
+import { findingText, type ImportFinding, ImportFindings, shown } from "./findings.ts";
 import { groupObject, type ReadGroup, readGroup } from "./group.ts";
 import type { DataDirectory } from "./input.ts";
 import { type JsonFile, UnusableFile } from "./json-fields.ts";
@@ -32,7 +32,7 @@ export interface Imported {
   readonly files: readonly ImportedFile[];
   readonly profiles: number;
   readonly groups: number;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly ImportFinding[];
 }
 
 export interface ImportedFile {
@@ -43,14 +43,14 @@ export interface ImportedFile {
 
 /** Makes the manifests. */
 export function importMatchbox(directory: DataDirectory, { admit, replaceUrl }: ImportOptions): Imported {
-  const findings = new Findings();
+  const findings = new ImportFindings();
   const context = { directory, findings, admit, ...(replaceUrl !== undefined && { replaceUrl }) };
   return new Import(context).run();
 }
 
 class Import {
   readonly #context: ProfileContext;
-  readonly #findings: Findings;
+  readonly #findings: ImportFindings;
   /** Files that something was made of. */
   readonly #used = new Set<string>();
 

@@ -4,7 +4,7 @@
  */
 
 import { compareBytes } from "../lib/order.ts";
-import { type Findings, shown } from "./findings.ts";
+import { type ImportFindings, shown } from "./findings.ts";
 
 // With an ending it is also the name of a file, and some names have more behind them.
 const longestName = 200;
@@ -25,7 +25,7 @@ export function toObjectName(text: string): string | undefined {
 export function giveNames(
   keys: ReadonlySet<string>,
   folder: string,
-  findings: Findings,
+  findings: ImportFindings,
 ): ReadonlyMap<string, string> | undefined {
   const keyOf = new Map<string, string>();
   for (const key of [...keys].toSorted(compareBytes)) {

@@ -4,7 +4,7 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, r
 import { join, sep } from "node:path";
 import { codeOf } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
-import type { DataDirectory, Entry, ReadFile } from "./input.ts";
+import type { DataDirectory, InputEntry, InputFile } from "./input.ts";
 
 /** No template of davit's is larger. */
 const maxFileBytes = 1024 * 1024;
@@ -18,7 +18,7 @@ export function openDirectory(path: string): DataDirectory {
   return { list: (folder) => listFolder(join(root, folder)), read: (file) => readBelow(root, file) };
 }
 
-function listFolder(path: string): readonly Entry[] {
+function listFolder(path: string): readonly InputEntry[] {
   try {
     return readdirSync(path)
       .toSorted(compareBytes)
@@ -39,7 +39,7 @@ function isDirectory(path: string): boolean {
   }
 }
 
-function readBelow(root: string, file: string): ReadFile {
+function readBelow(root: string, file: string): InputFile {
   if (file.includes("\0")) return { kind: "missing" };
   try {
     const path = realpathSync(join(root, file));
@@ -55,7 +55,7 @@ function readBelow(root: string, file: string): ReadFile {
   }
 }
 
-function readText(path: string): ReadFile {
+function readText(path: string): InputFile {
   // A pipe would wait for a writer.
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -68,7 +68,7 @@ function readText(path: string): ReadFile {
   }
 }
 
-function decoded(bytes: Uint8Array): ReadFile {
+function decoded(bytes: Uint8Array): InputFile {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     if (!text.includes("\0")) return { kind: "text", text };
@@ -78,6 +78,6 @@ function decoded(bytes: Uint8Array): ReadFile {
   return unusable("is not text in UTF-8: davit serves such a file from its assets directory");
 }
 
-function unusable(problem: string): ReadFile {
+function unusable(problem: string): InputFile {
   return { kind: "unusable", problem };
 }

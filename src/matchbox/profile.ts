@@ -9,7 +9,7 @@ import { renderIgnition } from "../render/ignition.ts";
 import { RenderError } from "../render/render-error.ts";
 import { parseTemplate } from "../render/template.ts";
 import type { Admit } from "./admit.ts";
-import type { Findings } from "./findings.ts";
+import type { ImportFindings } from "./findings.ts";
 import { shown } from "./findings.ts";
 import { translateGoTemplate, type VariableUse } from "./go-to-handlebars.ts";
 import { hasUrl, literalTemplate } from "./handlebars-text.ts";
@@ -19,7 +19,7 @@ import { dataPath } from "./paths.ts";
 
 export interface ProfileContext {
   readonly directory: DataDirectory;
-  readonly findings: Findings;
+  readonly findings: ImportFindings;
   readonly admit: Admit;
   /** The matchbox's own URL, where davit's shall stand. */
   readonly replaceUrl?: string;
@@ -52,10 +52,10 @@ export function importProfile(file: JsonFile, name: string, context: ProfileCont
   return new ProfileImport({ file, name, fields, context }).run();
 }
 
-type Part = "ignition" | "cloudConfig" | "generic";
+type ConfigPart = "ignition" | "cloudConfig" | "generic";
 
 /** A config as the spec has it. */
-interface Config {
+interface MatchboxConfig {
   readonly text: string;
   readonly raw: boolean;
 }
@@ -143,7 +143,7 @@ class ProfileImport {
     findings.warn(this.#file, `boot.${field} leads to ${shown(url)}: ${cure}`, boot.at(field));
   }
 
-  #part(part: Part, folder: string, id: string): JsonObject {
+  #part(part: ConfigPart, folder: string, id: string): JsonObject {
     if (id === "") return {};
     const path = dataPath(folder, id);
     const config = this.#config(part, path);
@@ -159,7 +159,7 @@ class ProfileImport {
     return { templateFrom: { configMapKeyRef: { name, key } } };
   }
 
-  #config(part: Part, path: string): Config | undefined {
+  #config(part: ConfigPart, path: string): MatchboxConfig | undefined {
     const read = this.#context.directory.read(path);
     const field = { ignition: "ignition_id", cloudConfig: "cloud_id", generic: "generic_id" }[part];
     switch (read.kind) {
@@ -179,7 +179,7 @@ class ProfileImport {
     }
   }
 
-  #template(path: string, source: string): Config | undefined {
+  #template(path: string, source: string): MatchboxConfig | undefined {
     const { findings, replaceUrl } = this.#context;
     const translation = translateGoTemplate(source, replaceUrl === undefined ? {} : { replaceUrl });
     if (translation.kind === "untranslated") {
@@ -197,7 +197,7 @@ class ProfileImport {
   }
 
   /** A finished document, which matchbox does not render. */
-  #ignition(path: string, text: string): Config | undefined {
+  #ignition(path: string, text: string): MatchboxConfig | undefined {
     const { findings, replaceUrl } = this.#context;
     try {
       renderIgnition({ text, raw: true });

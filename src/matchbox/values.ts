@@ -5,12 +5,12 @@
 
 import { isJsonObject, type JsonValue } from "../model/json.ts";
 import { isList, memberOf } from "../render/values.ts";
-import { type Findings, shown } from "./findings.ts";
+import { type ImportFindings, shown } from "./findings.ts";
 import type { VariableUse } from "./go-to-handlebars.ts";
 import type { ReadGroup } from "./group.ts";
 
 /** Tells where a template yields something else for a group's machines. @param file that of the template. */
-export function compareValues(use: VariableUse, file: string, group: ReadGroup, findings: Findings): void {
+export function compareValues(use: VariableUse, file: string, group: ReadGroup, findings: ImportFindings): void {
   const [first, label, ...more] = use.path;
   if (first === undefined) return;
   if (first === "request") {

@@ -34,14 +34,14 @@ const fewGroups = 16;
  * What a label leads to. Nearly always one group has it, and then there is no bucket: with 100,000 groups each further
  * object on the way to it is a wait for memory.
  */
-type Place<Entry extends object> = Entry | Bucket<Entry>;
+type IndexSlot<Entry extends object> = Entry | Bucket<Entry>;
 
 /** A label and the values under each of which a group can be filed: one, or those of an expression. */
 type Handle = readonly [label: string, values: readonly string[]];
 
 export class SelectorIndex<Entry extends Group> {
   /** Label, then value. */
-  readonly #places = new Map<string, Map<string, Place<Entry>>>();
+  readonly #places = new Map<string, Map<string, IndexSlot<Entry>>>();
   /** By label: those that ask for it and name no value of any. */
   readonly #byName = new Map<string, Bucket<Entry>>();
   readonly #everywhere = new Bucket<Entry>();
@@ -240,7 +240,7 @@ export class SelectorIndex<Entry extends Group> {
 
   /** The bucket of a label, made of the one group that had the label alone, or of none. */
   #bucket(label: string, value: string): Bucket<Entry> {
-    const values = this.#places.get(label) ?? new Map<string, Place<Entry>>();
+    const values = this.#places.get(label) ?? new Map<string, IndexSlot<Entry>>();
     const place = values.get(value);
     if (place instanceof Bucket) return place;
     const bucket = new Bucket<Entry>();
@@ -270,7 +270,7 @@ export class SelectorIndex<Entry extends Group> {
 }
 
 /** The best group of a place that matches: those of a bucket are in the order in which they win. */
-function firstMatch<Entry extends Group>(place: Place<Entry>, labels: Labels): Entry | undefined {
+function firstMatch<Entry extends Group>(place: IndexSlot<Entry>, labels: Labels): Entry | undefined {
   // The label under which a group is filed matches already, and most groups have no other.
   const isMatch = (group: Entry) => group.requirementCount === 1 || matches(group, labels);
   if (place instanceof Bucket) return place.groups.find(isMatch);
@@ -293,7 +293,7 @@ function hasRivalIn<Entry extends Group>(bucket: Bucket<Entry>, first: Entry, la
   return false;
 }
 
-function holds<Entry extends Group>(place: Place<Entry>, group: Entry): boolean {
+function holds<Entry extends Group>(place: IndexSlot<Entry>, group: Entry): boolean {
   return place instanceof Bucket ? place.groups[positionIn(place.groups, group)] === group : place === group;
 }
 

@@ -4,7 +4,7 @@ import type { Expression, Operator } from "./expression.ts";
 import type { Selector } from "./group.ts";
 import { identityLabels } from "./labels.ts";
 
-interface Selection {
+interface NamedLabels {
   readonly selector: Selector;
   readonly expressions?: readonly Pick<Expression, "key" | "operator">[];
 }
@@ -20,23 +20,23 @@ const strengths: Readonly<Record<Operator, number>> = {
 };
 
 /** True for a selector that names the values of this label. */
-export function namesValueOf(selector: Selection, label: string): boolean {
+export function namesValueOf(selector: NamedLabels, label: string): boolean {
   return strengthOn(selector, label) === strengths.In;
 }
 
 /** True for a Group that names its machines by an identity label. */
-export function namesMachine(group: Selection | undefined): boolean {
+export function namesMachine(group: NamedLabels | undefined): boolean {
   return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
 }
 
 /** True for a selector that says of each label of another one as much as that does, or more. */
-export function isAsSpecific(selector: Selection, other: Selection): boolean {
+export function isAsSpecific(selector: NamedLabels, other: NamedLabels): boolean {
   const labels = [...Object.keys(other.selector), ...(other.expressions ?? []).map(({ key }) => key)];
   return labels.every((label) => strengthOn(selector, label) >= strengthOn(other, label));
 }
 
 /** Zero for a label that a selector does not speak of. */
-function strengthOn({ selector, expressions = [] }: Selection, label: string): number {
+function strengthOn({ selector, expressions = [] }: NamedLabels, label: string): number {
   if (Object.hasOwn(selector, label)) return strengths.In;
   return expressions.reduce(
     (most, { key, operator }) => (key === label ? Math.max(most, strengths[operator]) : most),

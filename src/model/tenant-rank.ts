@@ -8,7 +8,7 @@
 import { compareBytes } from "../lib/order.ts";
 import { type Expression, isBroadExpression, isPositive } from "./expression.ts";
 
-interface Selection {
+interface RankedSelection {
   readonly selector: Readonly<Record<string, string>>;
   readonly expressions: readonly Expression[];
 }
@@ -24,12 +24,12 @@ export interface Traits {
 }
 
 /** How many labels, lists and patterns count of a tenant's Group. */
-export function tenantRank(selection: Selection): number {
+export function tenantRank(selection: RankedSelection): number {
   return Object.keys(selection.selector).length + listsOf(selection).length + (hasPattern(selection) ? 1 : 0);
 }
 
 /** Of the admin's Group everything counts, of another one as `tenantRank` says. */
-export function traitsOf(group: Selection & { readonly isTenant: boolean }): Traits {
+export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }): Traits {
   const { selector, expressions, isTenant } = group;
   const lists = listsOf(group);
   const patterns = hasPattern(group) ? 1 : 0;
@@ -39,12 +39,12 @@ export function traitsOf(group: Selection & { readonly isTenant: boolean }): Tra
 }
 
 /** Labels of which a list names values, and nothing else does. */
-function listsOf({ selector, expressions }: Selection): readonly string[] {
+function listsOf({ selector, expressions }: RankedSelection): readonly string[] {
   const keys = expressions.flatMap(({ key, operator }) => (operator === "In" ? [key] : []));
   return [...new Set(keys)].filter((key) => !Object.hasOwn(selector, key));
 }
 
-function hasPattern({ selector, expressions }: Selection): boolean {
+function hasPattern({ selector, expressions }: RankedSelection): boolean {
   const hasValue = (label: string) =>
     Object.hasOwn(selector, label) || expressions.some(({ key, operator }) => key === label && operator === "In");
   return expressions.some((each) => isPositive(each) && !isBroadExpression(each) && !hasValue(each.key));

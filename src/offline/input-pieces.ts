@@ -9,18 +9,18 @@
 
 import type { TextStart } from "../directory/yaml-documents.ts";
 
-export interface Piece {
+export interface InputPiece {
   readonly text: string;
   /** Where it begins in the whole. */
   readonly start: TextStart;
 }
 
 /** Takes a text apart; the pieces are in its order. */
-export function piecesOf(text: string): readonly Piece[] {
+export function piecesOf(text: string): readonly InputPiece[] {
   const lines = text.split(/(?<=\n)/);
   // A directive belongs to the document after it.
   if (lines.some((line) => line.startsWith("%"))) return [{ text, start: { line: 1, document: 1 } }];
-  const pieces: Piece[] = [];
+  const pieces: InputPiece[] = [];
   let first = 0;
   for (let at = 1; at <= lines.length; at++) {
     if (at < lines.length && !isSeparator(lines[at])) continue;
@@ -36,13 +36,13 @@ function isSeparator(line: string | undefined): boolean {
 }
 
 /** The items of a List as kubectl writes it; anything else is one piece. */
-function itemsOf(lines: readonly string[], start: TextStart): readonly Piece[] {
+function itemsOf(lines: readonly string[], start: TextStart): readonly InputPiece[] {
   const head = isSeparator(lines[0]) ? 1 : 0;
   const isList = isLine(lines[head], "apiVersion: v1") && isLine(lines[head + 1], "items:");
   const end = lines.findLastIndex((line) => isLine(line, "kind: List"));
   const first = head + 2;
   if (!isList || end <= first || !lines.slice(first, end).every(isOfItem)) return [{ text: lines.join(""), start }];
-  const pieces: Piece[] = [];
+  const pieces: InputPiece[] = [];
   let from = first;
   for (let at = first + 1; at <= end; at++) {
     if (at < end && !lines[at]?.startsWith("- ")) continue;

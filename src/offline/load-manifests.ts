@@ -20,8 +20,8 @@ import { type Planned, Planner, type PlannerOptions } from "../controller/planne
 import type { FileProblem } from "../directory/file-problem.ts";
 import { Holdings } from "../directory/holdings.ts";
 import { type ListedFile, listFiles } from "../directory/list-files.ts";
-import { Parser } from "../directory/parser.ts";
-import type { ReadFile } from "../directory/read-file.ts";
+import { ManifestParser } from "../directory/parser.ts";
+import type { FileContent } from "../directory/read-file.ts";
 import { textBegin } from "../directory/yaml-documents.ts";
 import { toRfc3339 } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
@@ -68,7 +68,7 @@ export async function loadManifests(options: LoadOptions): Promise<Manifests> {
   const crds = await readCrds(packagedCrdsDirectory);
   const { directories, input, progress } = options;
   const listing = await listFiles(directories);
-  const parser = new Parser(crds);
+  const parser = new ManifestParser(crds);
   const parts: ReadPart[] = [];
   try {
     const files = await parser.parse(listing.files, (count) => progress?.(count, listing.files.length));
@@ -85,7 +85,7 @@ export async function loadManifests(options: LoadOptions): Promise<Manifests> {
   return { view, advice, places, ...plan(view, options) };
 }
 
-function partOf(listed: ListedFile | undefined, file: ReadFile): readonly ReadPart[] {
+function partOf(listed: ListedFile | undefined, file: FileContent): readonly ReadPart[] {
   assert(listed !== undefined, "The parser answers for each file");
   const { label, path } = listed;
   return [{ text: { file: label, start: textBegin, read: () => readFileSync(path, "utf8") }, file }];

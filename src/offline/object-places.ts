@@ -3,7 +3,7 @@
  * what a parser knows of 10,000 objects takes more memory than the objects themselves, and little is said of most.
  */
 
-import type { Definition, ItemPlace, ReadFile } from "../directory/read-file.ts";
+import type { Definition, FileContent, ItemPlace } from "../directory/read-file.ts";
 import { readDocuments, type TextDocument, type TextStart } from "../directory/yaml-documents.ts";
 import type { Position } from "../lib/position.ts";
 import { isJsonObject, type JsonValue } from "../model/json.ts";
@@ -23,17 +23,17 @@ export interface FilePlace extends Position {
   readonly file: string;
 }
 
-interface Written {
+interface WrittenField {
   readonly text: WrittenText;
   readonly item: ItemPlace;
 }
 
 export class ObjectPlaces {
-  readonly #objects = new Map<string, Written>();
+  readonly #objects = new Map<string, WrittenField>();
   #last: { readonly text: WrittenText; readonly documents: readonly TextDocument[] } | undefined;
 
   /** Takes in what a text defines; of an object that is defined twice the first one counts. */
-  add(text: WrittenText, { definitions }: ReadFile): void {
+  add(text: WrittenText, { definitions }: FileContent): void {
     for (const definition of definitions) {
       const key = objectKey(nameOf(definition));
       if (!this.#objects.has(key)) this.#objects.set(key, { text, item: definition.place });

@@ -2,7 +2,7 @@
 
 import type { Admission } from "../admission/admission.ts";
 import { decodeUtf8 } from "../admission/secret-data.ts";
-import { type ReadFile, readText, unusableFile } from "../directory/read-file.ts";
+import { type FileContent, readText, unusableFile } from "../directory/read-file.ts";
 import { textBegin } from "../directory/yaml-documents.ts";
 import type { FindingCode } from "../model/findings.ts";
 import { piecesOf } from "./input-pieces.ts";
@@ -17,7 +17,7 @@ const piecesPerTurn = 100;
 /** A part of the input and what it defines. */
 export interface ReadPart {
   readonly text: WrittenText;
-  readonly file: ReadFile;
+  readonly file: FileContent;
 }
 
 /**

@@ -12,13 +12,13 @@ export interface Leaf {
 }
 
 /** `NAME=value`, with its line's end. */
-export interface Line {
+export interface EnvLine {
   readonly name: string;
   readonly text: string;
 }
 
 /** Names the leaves and sorts them by name. Of several with one name, the lowest path in byte order stays. */
-export function linesOf(leaves: readonly Leaf[]): readonly Line[] {
+export function linesOf(leaves: readonly Leaf[]): readonly EnvLine[] {
   const named = leaves.map(({ path, value }) => ({ name: nameOf(path), path, value }));
   const sorted = named.toSorted((a, b) => compareBytes(a.name, b.name) || comparePaths(a.path, b.path));
   return (
@@ -62,6 +62,6 @@ function escapeControl(character: string): string {
 }
 
 /** The lines as one text. */
-export function joined(lines: readonly Line[]): string {
+export function joined(lines: readonly EnvLine[]): string {
   return lines.map(({ text }) => text).join("");
 }

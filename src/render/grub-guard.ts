@@ -60,13 +60,13 @@ function textOf(lines: readonly string[]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-interface Condition {
+interface GrubCondition {
   readonly lookup: readonly string[];
   readonly condition: string;
   readonly refusal: readonly string[];
 }
 
-function conditionsOf(mac: string, { firmware }: GrubGuard): readonly Condition[] {
+function conditionsOf(mac: string, { firmware }: GrubGuard): readonly GrubCondition[] {
   const said = firmwareLabels.flatMap((label) => {
     const value = firmware[label];
     return value === undefined ? [] : [conditionOf(label, `davit_${label}`, value, [lookups[label]])];
@@ -74,7 +74,7 @@ function conditionsOf(mac: string, { firmware }: GrubGuard): readonly Condition[
   return [conditionOf("mac", "net_default_mac", mac, []), ...said];
 }
 
-function conditionOf(label: string, variable: string, value: string, lookup: readonly string[]): Condition {
+function conditionOf(label: string, variable: string, value: string, lookup: readonly string[]): GrubCondition {
   // The words of an echo have a blank between them.
   const words = [`"davit: this config installs the machine with ${label}"`, quote(value), `"and not $${variable}"`];
   return {

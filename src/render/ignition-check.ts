@@ -6,7 +6,14 @@
 
 import { unreachable } from "../lib/errors.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { type Field, type Fields, ignitionConfig, newestMinor, newestMinorOf2, type Shape } from "./ignition-fields.ts";
+import {
+  type Field,
+  type IgnitionFields,
+  ignitionConfig,
+  newestMinor,
+  newestMinorOf2,
+  type Shape,
+} from "./ignition-fields.ts";
 import { isList } from "./values.ts";
 
 /** Something to mend in a config. */
@@ -27,7 +34,7 @@ const maxFindings = 5;
 export function checkIgnition(config: JsonObject): readonly IgnitionFinding[] {
   const version = isJsonObject(config.ignition) ? config.ignition.version : undefined;
   const { finding, minor } = readVersion(typeof version === "string" ? version : "");
-  const check = new Check(minor ?? newestMinor);
+  const check = new IgnitionCheck(minor ?? newestMinor);
   if (finding !== undefined) check.add(finding);
   if (minor !== undefined) check.value(config, ignitionConfig, []);
   return check.findings;
@@ -51,7 +58,7 @@ function ofVersion(isRefused: boolean, text: string): IgnitionFinding {
   return { isRefused, path: ["ignition", "version"], text: `ignition.version ${text}` };
 }
 
-class Check {
+class IgnitionCheck {
   readonly #minor: number;
   readonly #findings: IgnitionFinding[] = [];
 
@@ -83,7 +90,7 @@ class Check {
     }
   }
 
-  #object(value: JsonValue, { fields }: Fields, path: readonly string[]): void {
+  #object(value: JsonValue, { fields }: IgnitionFields, path: readonly string[]): void {
     if (!isJsonObject(value)) return;
     for (const [name, member] of Object.entries(value)) this.#member(name, member, { field: fields.get(name), path });
     for (const [name, field] of fields) {

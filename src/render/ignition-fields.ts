@@ -5,15 +5,15 @@
  */
 
 /** `path`: a text that begins with a slash. */
-export type Shape = "text" | "integer" | "boolean" | "path" | List | Fields;
+export type Shape = "text" | "integer" | "boolean" | "path" | ElementList | IgnitionFields;
 
 /** Every element has this shape. */
-export interface List {
+export interface ElementList {
   readonly kind: "list";
   readonly of: Shape;
 }
 
-export interface Fields {
+export interface IgnitionFields {
   readonly kind: "fields";
   readonly fields: ReadonlyMap<string, Field>;
 }
@@ -36,9 +36,9 @@ const neededLater = (shape: Shape, needed: number): Field => ({ shape, since: 0,
 const needed = (shape: Shape): Field => neededLater(shape, 0);
 const asked = (shape: Shape): Field => ({ shape, since: 0, needed: "asked" });
 const since = (minor: number, shape: Shape): Field => ({ shape, since: minor });
-const list = (of: Shape): List => ({ kind: "list", of });
+const list = (of: Shape): ElementList => ({ kind: "list", of });
 
-function fields(table: Readonly<Record<string, Shape | Field>>): Fields {
+function fields(table: Readonly<Record<string, Shape | Field>>): IgnitionFields {
   const entries = Object.entries(table).map(([name, entry]): [string, Field] => [
     name,
     isField(entry) ? entry : since(0, entry),
@@ -52,7 +52,7 @@ function isField(entry: Shape | Field): entry is Field {
 
 const texts = list("text");
 
-function resource(source: Shape | Field, compressionSince: number): Fields {
+function resource(source: Shape | Field, compressionSince: number): IgnitionFields {
   return fields({
     source,
     compression: since(compressionSince, "text"),
@@ -162,7 +162,7 @@ const group = fields({
 });
 
 /** The config as a whole. */
-export const ignitionConfig: Fields = fields({
+export const ignitionConfig: IgnitionFields = fields({
   ignition: needed(ignition),
   storage,
   systemd: fields({

@@ -9,7 +9,7 @@ export function findJsonFault(text: string): TextPosition | undefined {
 }
 
 /** What may come next. */
-type Expected = "value" | "value or ]" | "name" | "name or }" | "colon" | "comma or end";
+type NextToken = "value" | "value or ]" | "name" | "name or }" | "colon" | "comma or end";
 
 const space = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
@@ -21,7 +21,7 @@ class JsonScan {
   readonly #text: string;
   /** The brackets that are open. */
   readonly #open: ("[" | "{")[] = [];
-  #expected: Expected = "value";
+  #expected: NextToken = "value";
   offset = 0;
 
   constructor(text: string) {
@@ -70,7 +70,7 @@ class JsonScan {
     return this.#skip(scalar);
   }
 
-  #string(next: Expected): boolean {
+  #string(next: NextToken): boolean {
     if (this.#text[this.offset] !== '"') return false;
     this.offset++;
     do this.#skip(plainCharacters);
@@ -83,7 +83,7 @@ class JsonScan {
     return this.#take("comma or end");
   }
 
-  #take(next: Expected): boolean {
+  #take(next: NextToken): boolean {
     this.offset++;
     this.#expected = next;
     return true;

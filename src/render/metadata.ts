@@ -10,7 +10,7 @@ import { compareBytes } from "../lib/order.ts";
 import type { Group } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { type Labels, sentLabels } from "../model/labels.ts";
-import { joined, type Leaf, type Line, linesOf, nameOf } from "./env-lines.ts";
+import { type EnvLine, joined, type Leaf, linesOf, nameOf } from "./env-lines.ts";
 import { type QueryValue, queryValues } from "./query-values.ts";
 import { RenderError } from "./render-error.ts";
 import { plainText, type Rendered } from "./rendered.ts";
@@ -35,9 +35,9 @@ export type GroupLines = string | OpenLines;
  */
 interface OpenLines {
   /** Up to the place of `MAC`. */
-  readonly head: readonly Line[] | string;
+  readonly head: readonly EnvLine[] | string;
   /** From there on. */
-  readonly tail: readonly Line[] | string;
+  readonly tail: readonly EnvLine[] | string;
   readonly hasMac: boolean;
 }
 
@@ -68,8 +68,8 @@ export function groupLines(
 }
 
 /** Lines with what no request can have a name of in one. */
-function folded(lines: readonly Line[]): readonly Line[] {
-  const folds: Line[] = [];
+function folded(lines: readonly EnvLine[]): readonly EnvLine[] {
+  const folds: EnvLine[] = [];
   let from = 0;
   for (const [at, line] of lines.entries()) {
     if (!line.name.startsWith(requestPrefix)) continue;

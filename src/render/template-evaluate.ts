@@ -8,7 +8,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 import { RenderError } from "./render-error.ts";
 import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
 import { countValue, RenderBudget, roundsOf, utf8Exceeds } from "./template-limits.ts";
-import { type Block, type Expression, type LoopName, nameOf, type Path, type Program } from "./template-syntax.ts";
+import {
+  type Block,
+  type LoopName,
+  nameOf,
+  type Path,
+  type Program,
+  type TemplateExpression,
+} from "./template-syntax.ts";
 import type { Trace } from "./template-trace.ts";
 import type { TextPosition } from "./text-position.ts";
 import { isTruthy, memberOf, textOf } from "./values.ts";
@@ -127,7 +134,7 @@ class Evaluation {
   }
 
   /** The text of an expression that is printed: it must exist. */
-  #printed(expression: Expression, scope: Scope): string {
+  #printed(expression: TemplateExpression, scope: Scope): string {
     const value = this.#value(expression, scope);
     if (value === undefined && expression.kind === "path") {
       throw new RenderError("undefinedVariable", expression.at, { variable: nameOf(expression) });
@@ -137,7 +144,7 @@ class Evaluation {
   }
 
   /** The value of an expression; undefined for an absent variable. */
-  #value(expression: Expression, scope: Scope): Value {
+  #value(expression: TemplateExpression, scope: Scope): Value {
     this.#budget.work(0);
     switch (expression.kind) {
       case "literal":

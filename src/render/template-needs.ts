@@ -11,7 +11,7 @@ import { holds, reach } from "./template-evaluate.ts";
 import { runHelper, type Sha256 } from "./template-helpers.ts";
 import { type RenderBudget, roundsOf } from "./template-limits.ts";
 import { parseProgram } from "./template-parse.ts";
-import { type Block, type Expression, nameOf, type Path, type Program } from "./template-syntax.ts";
+import { type Block, nameOf, type Path, type Program, type TemplateExpression } from "./template-syntax.ts";
 import type { TextPosition } from "./text-position.ts";
 
 /** A variable that a template prints and nothing defines. */
@@ -36,13 +36,13 @@ const request = Symbol("request");
 /** All variables. */
 const root = Symbol("root");
 
-type Value = JsonValue | undefined | typeof unknown | typeof request | typeof root;
+type KnownValue = JsonValue | undefined | typeof unknown | typeof request | typeof root;
 
-interface Scope {
-  readonly context: Value;
-  readonly outer: Scope | undefined;
+interface NeedsScope {
+  readonly context: KnownValue;
+  readonly outer: NeedsScope | undefined;
   readonly isInLoop: boolean;
-  readonly locals: ReadonlyMap<string, Value> | undefined;
+  readonly locals: ReadonlyMap<string, KnownValue> | undefined;
 }
 
 export class TemplateNeeds {
@@ -61,7 +61,7 @@ export class TemplateNeeds {
    * @throws {TooLongHere} when a short budget is used up.
    */
   absent(variables: VariableLookup, budget: RenderBudget): AbsentVariable | undefined {
-    const walk = new Walk(variables, budget, this.#options);
+    const walk = new NeedsWalk(variables, budget, this.#options);
     try {
       return walk.absent(this.#program, { context: root, outer: undefined, isInLoop: false, locals: undefined });
     } catch (error) {
@@ -82,7 +82,7 @@ function printing(program: Program): Program {
   });
 }
 
-class Walk {
+class NeedsWalk {
   readonly #variables: VariableLookup;
   readonly #budget: RenderBudget;
   readonly #options: NeedsOptions;
@@ -93,7 +93,7 @@ class Walk {
     this.#options = options;
   }
 
-  absent(program: Program, scope: Scope): AbsentVariable | undefined {
+  absent(program: Program, scope: NeedsScope): AbsentVariable | undefined {
     for (const statement of program) {
       this.#budget.work(0);
       const found = statement.kind === "block" ? this.#inBlock(statement, scope) : this.#printed(statement, scope);
@@ -102,13 +102,13 @@ class Walk {
     return undefined;
   }
 
-  #printed(statement: Program[number], scope: Scope): AbsentVariable | undefined {
+  #printed(statement: Program[number], scope: NeedsScope): AbsentVariable | undefined {
     if (statement.kind !== "print" || statement.expression.kind !== "path") return undefined;
     const path = statement.expression;
     return this.#valueOf(path, scope) === undefined ? { name: nameOf(path), at: path.at } : undefined;
   }
 
-  #inBlock(block: Block, scope: Scope): AbsentVariable | undefined {
+  #inBlock(block: Block, scope: NeedsScope): AbsentVariable | undefined {
     const value = this.#value(block.argument, scope);
     if (isOpen(value)) return undefined;
     if (block.name === "each") return this.#inRounds(block, value, scope);
@@ -117,7 +117,7 @@ class Walk {
     return this.absent(block.body, { ...scope, context: value, outer: scope, locals: localsOf(block, [value]) });
   }
 
-  #inRounds(block: Block, value: JsonValue | undefined, scope: Scope): AbsentVariable | undefined {
+  #inRounds(block: Block, value: JsonValue | undefined, scope: NeedsScope): AbsentVariable | undefined {
     const rounds = roundsOf(value, this.#budget);
     if (rounds.length === 0) return this.absent(block.otherwise, scope);
     for (const [key, item] of rounds) {
@@ -129,7 +129,7 @@ class Walk {
     return undefined;
   }
 
-  #value(expression: Expression, scope: Scope): Value {
+  #value(expression: TemplateExpression, scope: NeedsScope): KnownValue {
     this.#budget.work(0);
     switch (expression.kind) {
       case "literal":
@@ -151,14 +151,14 @@ class Walk {
     }
   }
 
-  #valueOf(path: Path, scope: Scope): Value {
+  #valueOf(path: Path, scope: NeedsScope): KnownValue {
     this.#budget.count(path.members.length);
     let value = startOf(path, scope);
     for (const name of path.members) value = this.#member(value, name);
     return value;
   }
 
-  #member(value: Value, name: string): Value {
+  #member(value: KnownValue, name: string): KnownValue {
     if (value === unknown) return unknown;
     if (value === request) return name === "query" || name === "raw_query" ? unknown : reach({}, name);
     if (value !== root) return reach(value, name);
@@ -169,11 +169,11 @@ class Walk {
 }
 
 /** True for a value that no block and no helper can be tried with. */
-function isOpen(value: Value): value is typeof unknown | typeof request | typeof root {
+function isOpen(value: KnownValue): value is typeof unknown | typeof request | typeof root {
   return typeof value === "symbol";
 }
 
-function startOf({ from }: Path, scope: Scope): Value {
+function startOf({ from }: Path, scope: NeedsScope): KnownValue {
   switch (from.kind) {
     case "root":
       return root;
@@ -189,19 +189,19 @@ function startOf({ from }: Path, scope: Scope): Value {
   }
 }
 
-function climb(scope: Scope, depth: number): Scope | undefined {
-  let level: Scope | undefined = scope;
+function climb(scope: NeedsScope, depth: number): NeedsScope | undefined {
+  let level: NeedsScope | undefined = scope;
   for (let left = depth; left > 0 && level !== undefined; left--) level = level.outer;
   return level;
 }
 
-function localOf(scope: Scope, name: string): Value {
-  for (let at: Scope | undefined = scope; at !== undefined; at = at.outer) {
+function localOf(scope: NeedsScope, name: string): KnownValue {
+  for (let at: NeedsScope | undefined = scope; at !== undefined; at = at.outer) {
     if (at.locals?.has(name) === true) return at.locals.get(name);
   }
   return undefined;
 }
 
-function localsOf({ names }: Block, values: readonly Value[]): ReadonlyMap<string, Value> | undefined {
+function localsOf({ names }: Block, values: readonly KnownValue[]): ReadonlyMap<string, KnownValue> | undefined {
   return names.length === 0 ? undefined : new Map(names.map((name, at) => [name, values[at]]));
 }

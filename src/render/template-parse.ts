@@ -9,7 +9,14 @@ import { RenderError, type RenderReason } from "./render-error.ts";
 import { helperArity, isHelperName } from "./template-helpers.ts";
 import { assertParsable } from "./template-limits.ts";
 import { toRenderError } from "./template-parse-error.ts";
-import { type Block, blockNames, type Expression, loopNames, type PathStart, type Program } from "./template-syntax.ts";
+import {
+  type Block,
+  blockNames,
+  loopNames,
+  type PathStart,
+  type Program,
+  type TemplateExpression,
+} from "./template-syntax.ts";
 import { advance, type TextPosition } from "./text-position.ts";
 
 /**
@@ -80,7 +87,7 @@ function toIncludeZero(block: hbs.AST.BlockStatement, name: Block["name"]): bool
 }
 
 /** A name alone is always a variable, also where a helper has that name: every helper takes arguments. */
-function toCallOrPath(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, locals: Locals): Expression {
+function toCallOrPath(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, locals: Locals): TemplateExpression {
   const { path, params } = node;
   if (!isPath(path)) throw failure("unsupported", node);
   const hasNamed = (node.hash?.pairs ?? []).length > 0;
@@ -92,7 +99,7 @@ function toCallOrPath(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, l
   return { kind: "call", helper, args: params.map((param) => toExpression(param, locals)), at: positionOf(node) };
 }
 
-function toExpression(node: hbs.AST.Expression, locals: Locals): Expression {
+function toExpression(node: hbs.AST.Expression, locals: Locals): TemplateExpression {
   if (isPath(node)) return toPath(node, locals);
   if (isSubExpression(node)) return toCallOrPath(node, locals);
   if (isValueLiteral(node)) return { kind: "literal", value: node.value };
@@ -100,7 +107,7 @@ function toExpression(node: hbs.AST.Expression, locals: Locals): Expression {
   return { kind: "literal", value: null };
 }
 
-function toPath(path: hbs.AST.PathExpression, locals: Locals): Expression {
+function toPath(path: hbs.AST.PathExpression, locals: Locals): TemplateExpression {
   const [first, ...rest] = path.parts;
   const from = toStart(path, first, locals);
   const members = from.kind === "context" ? path.parts : rest;

@@ -10,7 +10,7 @@ export type Program = readonly Statement[];
 
 export type Statement =
   | { readonly kind: "text"; readonly text: string; readonly at: TextPosition }
-  | { readonly kind: "print"; readonly expression: Expression; readonly at: TextPosition }
+  | { readonly kind: "print"; readonly expression: TemplateExpression; readonly at: TextPosition }
   | Block;
 
 export const blockNames = ["if", "unless", "each", "with"] as const;
@@ -18,7 +18,7 @@ export const blockNames = ["if", "unless", "each", "with"] as const;
 export interface Block {
   readonly kind: "block";
   readonly name: (typeof blockNames)[number];
-  readonly argument: Expression;
+  readonly argument: TemplateExpression;
   /** `{{#if 0 includeZero=true}}`: zero counts as true. */
   readonly includeZero: boolean;
   /** Names after `as |value key|`. */
@@ -27,12 +27,12 @@ export interface Block {
   readonly otherwise: Program;
 }
 
-export type Expression =
+export type TemplateExpression =
   | { readonly kind: "literal"; readonly value: JsonValue }
   | {
       readonly kind: "call";
       readonly helper: HelperName;
-      readonly args: readonly Expression[];
+      readonly args: readonly TemplateExpression[];
       readonly at: TextPosition;
     }
   | Path;

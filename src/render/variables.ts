@@ -12,11 +12,11 @@ import type { Variables } from "./template.ts";
 import { withDefaults } from "./values.ts";
 
 /** Where davit can be reached by machines, such as `http://192.0.2.1:8080`: from the configuration, never the request. */
-interface Place {
+interface DavitAddress {
   readonly davitUrl: string;
 }
 
-interface BootScope extends Place {
+interface BootScope extends DavitAddress {
   readonly group: Pick<Group, "metadata" | "selector">;
   /** The Profile's metadata. */
   readonly defaults?: JsonObject | undefined;
@@ -104,15 +104,18 @@ export function bootVariables({ group, defaults, davitUrl }: BootScope): Variabl
   return Object.fromEntries([...entries, davitEntry(davitUrl)]);
 }
 
-type Entry = readonly [name: string, value: JsonValue];
+type NamedValue = readonly [name: string, value: JsonValue];
 
-function groupEntries({ metadata, selector }: BootScope["group"], defaults: JsonObject | undefined): readonly Entry[] {
+function groupEntries(
+  { metadata, selector }: BootScope["group"],
+  defaults: JsonObject | undefined,
+): readonly NamedValue[] {
   // Of two keys that differ in case only, the lower in byte order wins, as in /metadata.
   const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
   const own = Object.entries(withDefaults(metadata, defaults));
-  return [...own, ...labels.map(([label, value]): Entry => [label.toLowerCase(), value])];
+  return [...own, ...labels.map(([label, value]): NamedValue => [label.toLowerCase(), value])];
 }
 
-function davitEntry(davitUrl: string): Entry {
+function davitEntry(davitUrl: string): NamedValue {
   return ["davit", { url: davitUrl }];
 }

@@ -6,12 +6,12 @@
 
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../lib/clock.ts";
-import { FileProblem } from "../lib/watched-files.ts";
+import { FileError } from "../lib/watched-files.ts";
 import type { DetachedSignature } from "./detached.ts";
 import type { KeyOrder, KeyReport, SignAnswer, SignOrder } from "./sign-worker.ts";
 import { SigningError } from "./signing-error.ts";
 import type { KeyInfo, KeyMaterial } from "./signing-key.ts";
-import { type Place, type SignatureWish, SigningQueue } from "./signing-queue.ts";
+import { type QueuePlace, type SignatureWish, SigningQueue } from "./signing-queue.ts";
 
 export interface KeyThreadOptions {
   readonly material: KeyMaterial;
@@ -28,7 +28,7 @@ const nobody: SignatureWish = { name: "", isShared: false, client: undefined };
 // Type stripping runs the sources as they are; a build has the same file compiled.
 const workerUrl = new URL(`./sign-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
-interface Waiting {
+interface WaitingSignature {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly promise: Promise<DetachedSignature>;
   readonly resolve: (signature: DetachedSignature) => void;
@@ -40,10 +40,10 @@ export class KeyThread {
   readonly #options: KeyThreadOptions;
   /** No signature is older than the look at the key that found it good: the clock may step back. */
   readonly #openedAtMs: number;
-  readonly #queue = new SigningQueue<Waiting>();
+  readonly #queue = new SigningQueue<WaitingSignature>();
   /** All who wait, and those among them that the thread has. */
-  readonly #waiting = new Set<Waiting>();
-  readonly #atWork = new Map<number, Place<Waiting>>();
+  readonly #waiting = new Set<WaitingSignature>();
+  readonly #atWork = new Map<number, QueuePlace<WaitingSignature>>();
   #lastId = 0;
   /** Undefined once the thread died. */
   #worker: Promise<Worker> | undefined;
@@ -58,7 +58,7 @@ export class KeyThread {
 
   /**
    * Reads a key and starts its thread.
-   * @throws {FileProblem} when nothing in it can sign.
+   * @throws {FileError} when nothing in it can sign.
    */
   static async start(options: KeyThreadOptions): Promise<KeyThread> {
     const nowMs = options.clock.nowMs();
@@ -71,7 +71,7 @@ export class KeyThread {
    */
   async sign(bytes: Uint8Array<ArrayBuffer>, wish = nobody): Promise<DetachedSignature> {
     if (this.#isStopped) throw new SigningError("failed");
-    const waiting: Waiting = { bytes, ...Promise.withResolvers<DetachedSignature>() };
+    const waiting: WaitingSignature = { bytes, ...Promise.withResolvers<DetachedSignature>() };
     this.#queue.enter(waiting, bytes.length, wish);
     this.#waiting.add(waiting);
     this.#pump();
@@ -146,7 +146,7 @@ export class KeyThread {
     this.#pump();
   }
 
-  #settle(place: Place<Waiting>, outcome: DetachedSignature | SigningError): void {
+  #settle(place: QueuePlace<WaitingSignature>, outcome: DetachedSignature | SigningError): void {
     this.#queue.leave(place);
     this.#waiting.delete(place.order);
     if (outcome instanceof SigningError) place.order.reject(outcome);
@@ -169,12 +169,12 @@ function openKey({ material, worker: url = workerUrl }: KeyThreadOptions, nowMs:
     worker.on("error", (error) => {
       cause = error;
     });
-    const died = () => reject(new FileProblem("the thread that reads it ended at once", { cause }));
+    const died = () => reject(new FileError("the thread that reads it ended at once", { cause }));
     worker.once("exit", died);
     worker.once("message", (report: KeyReport) => {
       worker.off("exit", died);
       if (report.kind === "ready") resolve({ worker, info: report.info });
-      else reject(new FileProblem(report.problem));
+      else reject(new FileError(report.problem));
     });
   });
 }

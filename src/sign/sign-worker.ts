@@ -10,7 +10,7 @@
 
 import { parentPort, workerData } from "node:worker_threads";
 import { assert } from "../lib/errors.ts";
-import { FileProblem } from "../lib/watched-files.ts";
+import { FileError } from "../lib/watched-files.ts";
 import { type DetachedSignature, signDetached } from "./detached.ts";
 import { type KeyInfo, type KeyMaterial, readSigningKey, type SigningKey } from "./signing-key.ts";
 
@@ -59,7 +59,7 @@ async function open({ nowMs, ...material }: KeyOrder): Promise<SigningKey | unde
     report({ kind: "ready", info: opened.info });
     return opened;
   } catch (error) {
-    if (!(error instanceof FileProblem)) throw error;
+    if (!(error instanceof FileError)) throw error;
     report({ kind: "unusable", problem: error.message });
     return undefined;
   }
@@ -70,7 +70,7 @@ async function tryOut(opened: SigningKey, nowMs: number): Promise<void> {
   try {
     await signDetached(opened, new Uint8Array(1), nowMs);
   } catch (error) {
-    throw new FileProblem("it does not sign", { cause: error });
+    throw new FileError("it does not sign", { cause: error });
   }
 }
 

@@ -15,7 +15,7 @@ import {
   type Key as UnknownKey,
 } from "openpgp";
 import { dateOf } from "../lib/clock.ts";
-import { FileProblem } from "../lib/watched-files.ts";
+import { FileError } from "../lib/watched-files.ts";
 import { whyItMayNotSign } from "./key-refusal.ts";
 
 /** A key that signs. */
@@ -50,37 +50,37 @@ export interface KeyMaterial {
 export type SigningOption = "signing" | "grub-signing";
 
 /** The primary key or one of its subkeys. */
-type Part = PrivateKey | Subkey;
+type KeyPart = PrivateKey | Subkey;
 
 /**
  * Finds the key.
  * @param nowMs of the wall clock, Unix milliseconds.
- * @throws {FileProblem} why none of the file's keys can sign.
+ * @throws {FileError} why none of the file's keys can sign.
  */
 export async function readSigningKey(material: KeyMaterial, nowMs: number): Promise<SigningKey> {
   const keys = await readAllKeys(material.bytes);
   const privateKeys = keys.filter((key) => key.isPrivate());
   if (privateKeys.length === 0) {
-    throw new FileProblem("it holds a public key, and signing needs the private one (gpg --export-secret-keys)");
+    throw new FileError("it holds a public key, and signing needs the private one (gpg --export-secret-keys)");
   }
-  const problems: FileProblem[] = [];
+  const problems: FileError[] = [];
   for (const key of privateKeys) {
     try {
       return await asSigningKey(key, material, dateOf(nowMs));
     } catch (error) {
-      if (!(error instanceof FileProblem)) throw error;
+      if (!(error instanceof FileError)) throw error;
       problems.push(error);
     }
   }
   const [first] = problems;
   if (problems.length === 1 && first !== undefined) throw first;
-  throw new FileProblem(`none of its ${problems.length} private keys can sign; the first: ${first?.message}`);
+  throw new FileError(`none of its ${problems.length} private keys can sign; the first: ${first?.message}`);
 }
 
 const armoredKey = /-----BEGIN PGP (PRIVATE|PUBLIC) KEY BLOCK-----.*?-----END PGP \1 KEY BLOCK-----/gs;
 
 async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
-  if (bytes.length === 0) throw new FileProblem("it is empty");
+  if (bytes.length === 0) throw new FileError("it is empty");
   const text = Buffer.from(bytes).toString("latin1");
   // The library reads the first block of a file and leaves the others.
   const blocks = text.match(armoredKey) ?? [];
@@ -88,33 +88,33 @@ async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
     if (blocks.length === 0) return await readKeys({ binaryKeys: bytes });
     return (await Promise.all(blocks.map((armoredKeys) => readKeys({ armoredKeys })))).flat();
   } catch (error) {
-    throw new FileProblem("it holds no OpenPGP key that can be read", { cause: error });
+    throw new FileError("it holds no OpenPGP key that can be read", { cause: error });
   }
 }
 
 async function asSigningKey(key: PrivateKey, material: KeyMaterial, now: Date): Promise<SigningKey> {
   // Newer ones make signatures that neither GRUB nor the gpg of today's distributions reads.
-  if (key.keyPacket.version !== 4) throw new FileProblem("it is no key of version 4, which gpg and GRUB read");
+  if (key.keyPacket.version !== 4) throw new FileError("it is no key of version 4, which gpg and GRUB read");
   const parts = await partsThatMaySign(key, now);
-  if (parts.length === 0) throw new FileProblem(await whyItMayNotSign(key, now));
+  if (parts.length === 0) throw new FileError(await whyItMayNotSign(key, now));
   const part = parts.find((candidate) => secretOf(candidate)?.isMissingSecretKeyMaterial() === false);
   if (part === undefined) {
-    throw new FileProblem("the secret of its signing key is not in the file, but perhaps on a smartcard");
+    throw new FileError("the secret of its signing key is not in the file, but perhaps on a smartcard");
   }
   await unlock(part, material);
   return { privateKey: key, partId: part.getKeyID(), info: await infoOf(key, part, now) };
 }
 
 /** The newest subkey first and the primary key last, as gpg chooses. */
-async function partsThatMaySign(key: PrivateKey, now: Date): Promise<readonly Part[]> {
+async function partsThatMaySign(key: PrivateKey, now: Date): Promise<readonly KeyPart[]> {
   const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
-  const candidates: readonly Part[] = [...newestFirst, key];
+  const candidates: readonly KeyPart[] = [...newestFirst, key];
   const may = await Promise.all(candidates.map((part) => maySign(key, part, now)));
   return candidates.filter((_, at) => may[at]);
 }
 
 /** The library looks at signatures, usage, revocations, ends and the strength of the algorithms. */
-async function maySign(key: PrivateKey, part: Part, now: Date): Promise<boolean> {
+async function maySign(key: PrivateKey, part: KeyPart, now: Date): Promise<boolean> {
   try {
     await key.getSigningKey(part.getKeyID(), now);
     return true;
@@ -124,28 +124,28 @@ async function maySign(key: PrivateKey, part: Part, now: Date): Promise<boolean>
   }
 }
 
-function secretOf({ keyPacket }: Part): SecretKeyPacket | SecretSubkeyPacket | undefined {
+function secretOf({ keyPacket }: KeyPart): SecretKeyPacket | SecretSubkeyPacket | undefined {
   return keyPacket instanceof SecretKeyPacket || keyPacket instanceof SecretSubkeyPacket ? keyPacket : undefined;
 }
 
 /** Unlocks this part alone: what the file has beside it may be elsewhere, or have another passphrase. */
-async function unlock(part: Part, { passphrase, option = "signing" }: KeyMaterial): Promise<void> {
+async function unlock(part: KeyPart, { passphrase, option = "signing" }: KeyMaterial): Promise<void> {
   const secret = secretOf(part);
   if (secret === undefined || secret.isDecrypted()) return;
   if (passphrase === undefined) {
     const variable = `DAVIT_${option.toUpperCase().replace("-", "_")}_PASSPHRASE`;
     const cure = `--${option}-passphrase-file FILE or the variable ${variable}`;
-    throw new FileProblem(`it is encrypted, and there is no passphrase: give ${cure}`);
+    throw new FileError(`it is encrypted, and there is no passphrase: give ${cure}`);
   }
   try {
     await secret.decrypt(passphrase);
     await secret.validate();
   } catch (error) {
-    throw new FileProblem("the passphrase is not that of the key", { cause: error });
+    throw new FileError("the passphrase is not that of the key", { cause: error });
   }
 }
 
-async function infoOf(key: PrivateKey, part: Part, now: Date): Promise<KeyInfo> {
+async function infoOf(key: PrivateKey, part: KeyPart, now: Date): Promise<KeyInfo> {
   const ends = [await key.getExpirationTime(), "mainKey" in part ? await part.getExpirationTime(now) : null];
   const endsMs = ends.flatMap((end) => (end === null || typeof end === "number" ? [] : [end.getTime()]));
   return {

@@ -29,7 +29,7 @@ const ownLimits: SigningLimits = { maxCount: 4_096, maxBytes: 64 * 1024 * 1024 }
 const sharedLimits: SigningLimits = { maxCount: 1_024, maxBytes: 32 * 1024 * 1024 };
 
 /** A place in the queue, until `leave`. */
-export interface Place<Order> {
+export interface QueuePlace<Order> {
   readonly order: Order;
   readonly wish: SignatureWish;
   readonly sizeBytes: number;
@@ -39,15 +39,15 @@ export interface Place<Order> {
 }
 
 export class SigningQueue<Order> {
-  readonly #turns = new FairQueue<Place<Order>>();
+  readonly #turns = new FairQueue<QueuePlace<Order>>();
   readonly #own = new Lane(ownLimits);
   readonly #shared = new Lane(sharedLimits);
-  readonly #named = new Map<string, Place<Order>>();
+  readonly #named = new Map<string, QueuePlace<Order>>();
 
   /** @throws {SigningError} busy */
   enter(order: Order, sizeBytes: number, wish: SignatureWish): void {
     this.#laneOf(wish).take(wish.client, sizeBytes);
-    const place: Place<Order> = { order, wish, sizeBytes, clients: new Set(), isTaken: false };
+    const place: QueuePlace<Order> = { order, wish, sizeBytes, clients: new Set(), isTaken: false };
     if (wish.name !== "") this.#named.set(nameOf(wish), place);
     this.#line(place, wish.client);
   }
@@ -59,7 +59,7 @@ export class SigningQueue<Order> {
   }
 
   /** Whose turn it is; undefined when none waits. */
-  next(): Place<Order> | undefined {
+  next(): QueuePlace<Order> | undefined {
     for (let place = this.#turns.shift(); place !== undefined; place = this.#turns.shift()) {
       if (place.isTaken) continue;
       place.isTaken = true;
@@ -69,12 +69,12 @@ export class SigningQueue<Order> {
   }
 
   /** Gives the place of what is signed, or was given up, to others. */
-  leave({ wish, sizeBytes }: Place<Order>): void {
+  leave({ wish, sizeBytes }: QueuePlace<Order>): void {
     this.#laneOf(wish).release(wish.client, sizeBytes);
     this.#named.delete(nameOf(wish));
   }
 
-  #line(place: Place<Order>, client = ""): void {
+  #line(place: QueuePlace<Order>, client = ""): void {
     if (place.clients.has(client)) return;
     place.clients.add(client);
     this.#turns.push([laneName(place.wish), client], place);

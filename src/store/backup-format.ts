@@ -12,7 +12,7 @@
 import { createHash } from "node:crypto";
 import { nextTurn } from "../lib/slices.ts";
 import { newerFormat, WalError } from "./log-port.ts";
-import { type Fields, numberFrom, objectFrom, parseJson, textFrom } from "./stored-json.ts";
+import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "./stored-json.ts";
 
 export const backupVersion = 1;
 const maxHeadBytes = 1024;
@@ -131,7 +131,7 @@ export class BackupReader {
     }
   }
 
-  #fieldsOf(line: Buffer): Fields {
+  #fieldsOf(line: Buffer): StoredFields {
     try {
       return objectFrom(parseJson(line));
     } catch (error) {

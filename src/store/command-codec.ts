@@ -11,12 +11,12 @@
 import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
 import { newerFormat } from "./log-port.ts";
 import {
-  type Fields,
   flagFrom,
   numberFrom,
   objectFrom,
   parseJson,
   pathFrom,
+  type StoredFields,
   textFrom,
   unreadable,
 } from "./stored-json.ts";
@@ -53,13 +53,13 @@ export function decodeRecord(bytes: Uint8Array): CommandRecord {
   };
 }
 
-function commandFrom(fields: Fields): Command {
+function commandFrom(fields: StoredFields): Command {
   if (fields.kind !== "batch") return singleFrom(fields);
   if (!Array.isArray(fields.commands)) throw unreadable("commands");
   return { kind: "batch", commands: fields.commands.map((single: unknown) => singleFrom(objectFrom(single))) };
 }
 
-function singleFrom(fields: Fields): SingleCommand | ExpireCommand {
+function singleFrom(fields: StoredFields): SingleCommand | ExpireCommand {
   const path = pathFrom(fields.path);
   switch (fields.kind) {
     case "set":
@@ -90,12 +90,12 @@ function singleFrom(fields: Fields): SingleCommand | ExpireCommand {
   }
 }
 
-function writtenFrom({ value, ttlSeconds }: Fields) {
+function writtenFrom({ value, ttlSeconds }: StoredFields) {
   return { value: textFrom(value), ...(ttlSeconds !== undefined && { ttlSeconds: numberFrom(ttlSeconds) }) };
 }
 
 /** The flag of a name, if it is there. */
-function flagsFrom(fields: Fields, name: "dir" | "recursive" | "refresh"): FlagFields {
+function flagsFrom(fields: StoredFields, name: "dir" | "recursive" | "refresh"): FlagFields {
   const value = fields[name];
   return value === undefined ? {} : { [name]: flagFrom(value) };
 }

@@ -10,14 +10,14 @@ import { StoreError } from "./refusal.ts";
 import type { Tree } from "./tree.ts";
 import type { FileNode } from "./tree-node.ts";
 
-interface Written {
+interface WrittenValue {
   readonly path: StorePath;
   readonly value: string;
   /** How long the node is to live, from the time of the record on; absent for ever. 0 is due at once. */
   readonly ttlSeconds?: number;
 }
 
-interface Created extends Written {
+interface Created extends WrittenValue {
   /** Makes an empty directory instead of a file; the value is dropped. */
   readonly dir?: boolean;
 }
@@ -41,8 +41,8 @@ export type SingleCommand =
   /** Makes a child of the directory `path`, named by the index of this change. */
   | ({ readonly kind: "createInOrder" } & Created)
   /** On a directory, only with an empty value. */
-  | ({ readonly kind: "update" } & Written & Refreshing)
-  | ({ readonly kind: "compareAndSwap"; readonly expected: Expected } & Written & Refreshing)
+  | ({ readonly kind: "update" } & WrittenValue & Refreshing)
+  | ({ readonly kind: "compareAndSwap"; readonly expected: Expected } & WrittenValue & Refreshing)
   /** `dir` allows an empty directory, `recursive` any. */
   | { readonly kind: "delete"; readonly path: StorePath; readonly dir?: boolean; readonly recursive?: boolean }
   | { readonly kind: "compareAndDelete"; readonly path: StorePath; readonly expected: Expected };
@@ -119,13 +119,13 @@ function applyOne(tree: Tree, command: SingleCommand | ExpireCommand, atMs: numb
 }
 
 /** A set that refreshes needs a file that is there, and keeps its value. */
-function refreshed(tree: Tree, { path, value, refresh = false }: Written & Refreshing) {
+function refreshed(tree: Tree, { path, value, refresh = false }: WrittenValue & Refreshing) {
   if (!refresh) return { value, isRefresh: false };
   tree.refuseRoot(path);
   return { value: tree.fileAt(path).value, isRefresh: true };
 }
 
-function overwriting({ path, value, ttlSeconds, refresh = false }: Written & Refreshing) {
+function overwriting({ path, value, ttlSeconds, refresh = false }: WrittenValue & Refreshing) {
   return { path, ttlSeconds, value: refresh ? undefined : value, isRefresh: refresh };
 }
 

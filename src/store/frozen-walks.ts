@@ -5,7 +5,7 @@
 
 import type { StorePath } from "./node.ts";
 import type { TreeNode } from "./tree-node.ts";
-import { FrozenWalk, type Place } from "./tree-walk.ts";
+import { FrozenWalk, type NodePlace } from "./tree-walk.ts";
 
 // As much as the history may take.
 const presetMaxKeptBytes = 64 * 1024 * 1024;
@@ -43,7 +43,7 @@ export class FrozenWalks {
   }
 
   /** Tells all of them what is about to go from a place. */
-  keep(place: Place, before: TreeNode): void {
+  keep(place: NodePlace, before: TreeNode): void {
     for (const walk of this.#walks) {
       const bytes = walk.keep(place, before);
       if (walk.mayBeOvertaken) this.#keptBytes += bytes;

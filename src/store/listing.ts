@@ -38,7 +38,7 @@ export interface ListingOptions {
 }
 
 /** A directory that is being listed. */
-interface Open {
+interface ListedDirectory {
   readonly node: NodeRecord;
   readonly children: Iterator<Child, undefined>;
 }
@@ -74,7 +74,7 @@ export class Listing {
   *steps(): Generator<ListingStep | undefined, undefined> {
     const { path, top, query } = this.#options;
     // Directories wait in a list of their own instead of on the call stack: a path may be thousands of names deep.
-    const open: Open[] = [];
+    const open: ListedDirectory[] = [];
     yield* this.#enter(path, top, open);
     for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
       const { done, value: child } = last.children.next();
@@ -96,7 +96,7 @@ export class Listing {
   }
 
   /** Yields a node and the children that the query lists. */
-  *#enter(path: StorePath, node: TreeNode, open: Open[]): Generator<ListingStep | undefined, undefined> {
+  *#enter(path: StorePath, node: TreeNode, open: ListedDirectory[]): Generator<ListingStep | undefined, undefined> {
     const { query, walk } = this.#options;
     const shown = shownOf(path, node, query.nowMs);
     const children = node.kind === "directory" ? yield* walk.collect(node, this.#childQuery) : undefined;

@@ -3,7 +3,7 @@
  * A refusal is an answer, not a fault: the command stays in the log and is refused again, alike, on every replay.
  */
 
-export interface Refusal {
+export interface StoreRefusal {
   readonly code: number;
   readonly message: string;
   /** HTTP status of the answer. */
@@ -41,7 +41,7 @@ export const refusals = {
   /** Our own: there is no room for more connections, bodies that are received, or answers that nobody reads. */
   crowded: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
   historyCleared: { code: 401, message: "The event in requested index is outdated and cleared", status: 400 },
-} as const satisfies Record<string, Refusal>;
+} as const satisfies Record<string, StoreRefusal>;
 
 export type RefusalName = keyof typeof refusals;
 

@@ -19,12 +19,12 @@ import type { Origin } from "./lineage.ts";
 import { newerFormat } from "./log-port.ts";
 import type { Action, NodeRecord, StoreEvent } from "./node.ts";
 import {
-  type Fields,
   flagFrom,
   numberFrom,
   objectFrom,
   parseJson,
   pathFrom,
+  type StoredFields,
   textFrom,
   unreadable,
 } from "./stored-json.ts";
@@ -36,7 +36,7 @@ const encoder = new TextEncoder();
 const newline = 0x0a;
 
 /** What a snapshot holds. Events and nodes are immutable, so it may be encoded later. */
-export interface State {
+export interface StoreState {
   readonly index: number;
   readonly oldestIndex: number;
   /** Absent where the state is of no log. */
@@ -53,7 +53,7 @@ const sliceBytes = 128 * 1024;
 const stepBytes = 50;
 
 /** The state in slices; empty ones, too, so that there is an end to every one of them. */
-export function* encodeState({ index, oldestIndex, origin, atMs, events, nodes }: State): Iterable<Uint8Array> {
+export function* encodeState({ index, oldestIndex, origin, atMs, events, nodes }: StoreState): Iterable<Uint8Array> {
   let lines = lineOf({ v: version, index, oldestIndex, run: origin?.run, term: origin?.term, atMs });
   let cost = 0;
   for (const node of nodes) {
@@ -78,7 +78,7 @@ function lineOf(fields: object): string {
   return `${JSON.stringify(fields)}\n`;
 }
 
-function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: StoredNode): Fields {
+function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: StoredNode): StoredFields {
   return {
     ...(kind === "file" ? { file: path, value } : { dir: path }),
     createdIndex,
@@ -135,13 +135,13 @@ export class StateReader {
     this.#tree.restoreIndex(this.#index);
   }
 
-  #take(fields: Fields): void {
+  #take(fields: StoredFields): void {
     if (this.#index === undefined) this.#begin(fields);
     else if (fields.event !== undefined) this.#history.add(eventFrom(objectFrom(fields.event)));
     else this.#tree.restore(nodeFrom(fields));
   }
 
-  #begin(fields: Fields): void {
+  #begin(fields: StoredFields): void {
     const found = numberFrom(fields.v);
     if (found > version) throw newerFormat("a snapshot", found, version);
     this.#index = numberFrom(fields.index);
@@ -151,7 +151,7 @@ export class StateReader {
   }
 }
 
-function nodeFrom(fields: Fields): StoredNode {
+function nodeFrom(fields: StoredFields): StoredNode {
   const kind = fields.dir === undefined ? "file" : "directory";
   const path = pathFrom(fields.dir ?? fields.file);
   const createdIndex = numberFrom(fields.createdIndex);
@@ -160,7 +160,7 @@ function nodeFrom(fields: Fields): StoredNode {
   return { path, kind, value: kind === "file" ? textFrom(fields.value) : "", createdIndex, modifiedIndex, timer };
 }
 
-function timerFrom(fields: Fields, path: Timer["path"], createdIndex: number): Timer {
+function timerFrom(fields: StoredFields, path: Timer["path"], createdIndex: number): Timer {
   const expiresAtMs = numberFrom(fields.expiresAtMs);
   const ttlSeconds = numberFrom(fields.ttlSeconds);
   const dueAtMs = fields.dueAtMs === undefined ? expiresAtMs : numberFrom(fields.dueAtMs);
@@ -177,7 +177,7 @@ const actions: readonly Action[] = [
   "expire",
 ];
 
-function eventFrom(fields: Fields): StoreEvent {
+function eventFrom(fields: StoredFields): StoreEvent {
   const action = actions.find((each) => each === fields.action);
   if (action === undefined) throw unreadable("event");
   return {
@@ -189,7 +189,7 @@ function eventFrom(fields: Fields): StoreEvent {
 }
 
 /** With its fields in the tree's order, so that a later snapshot has the same bytes. */
-function recordFrom(fields: Fields): NodeRecord {
+function recordFrom(fields: StoredFields): NodeRecord {
   const { value, expiresAtMs, ttlSeconds } = fields;
   const isDirectory = flagFrom(fields.isDirectory);
   return {

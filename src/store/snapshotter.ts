@@ -14,7 +14,7 @@ import type { EventRing } from "./event-ring.ts";
 import type { Lineage } from "./lineage.ts";
 import { type LogPort, WalError } from "./log-port.ts";
 import { StoreError } from "./refusal.ts";
-import { encodeState, type State } from "./snapshot.ts";
+import { encodeState, type StoreState } from "./snapshot.ts";
 import type { Tree } from "./tree.ts";
 
 /** How much is logged between two snapshots: whichever comes first. */
@@ -134,7 +134,7 @@ export class Snapshotter {
     }
   }
 
-  async *#slices(state: State): AsyncIterable<Uint8Array> {
+  async *#slices(state: StoreState): AsyncIterable<Uint8Array> {
     for (const slice of encodeState(state)) {
       if (this.#isStopped) throw new WalError("closed", "Saving a snapshot: the store is being stopped");
       if (slice.length > 0) yield slice;

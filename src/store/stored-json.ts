@@ -3,7 +3,7 @@
 import { WalError } from "./log-port.ts";
 import { parsePath, type StorePath } from "./node.ts";
 
-export type Fields = Readonly<Record<string, unknown>>;
+export type StoredFields = Readonly<Record<string, unknown>>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -39,12 +39,12 @@ export function numberFrom(value: unknown): number {
   return value;
 }
 
-export function objectFrom(value: unknown): Fields {
+export function objectFrom(value: unknown): StoredFields {
   if (!isFields(value)) throw unreadable("object");
   return value;
 }
 
-function isFields(value: unknown): value is Fields {
+function isFields(value: unknown): value is StoredFields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 

@@ -22,7 +22,7 @@ export interface StoredNode {
 }
 
 /** Where a node is, or will be. `path` is the path of the change; the node may be a directory on the way to it. */
-export interface Place {
+export interface NodePlace {
   readonly directory: DirectoryNode;
   readonly name: string;
   readonly path: StorePath;
@@ -40,7 +40,7 @@ export interface FrozenWalkOptions {
 }
 
 /** Where a walk is in a directory. */
-interface Open {
+interface OpenDirectory {
   readonly path: StorePath;
   readonly children: Iterator<Child, undefined>;
 }
@@ -76,7 +76,7 @@ export class FrozenWalk {
   }
 
   /** Called before a node leaves its place. @returns the bytes that are kept for it. */
-  keep({ directory: { children }, name, path }: Place, before: TreeNode): number {
+  keep({ directory: { children }, name, path }: NodePlace, before: TreeNode): number {
     const { index, path: top } = this.#options;
     if (before.modifiedIndex > index || this.#passed.has(children) || !isBelow(path, top)) return 0;
     const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
@@ -91,7 +91,7 @@ export class FrozenWalk {
   /** Every node below the beginning, each time one step on; undefined for a step that found none. */
   *steps(): Generator<StoredNode | undefined, undefined> {
     const { path, top } = this.#options;
-    const open: Open[] = [];
+    const open: OpenDirectory[] = [];
     if (top.kind === "directory") open.push({ path, children: (yield* this.collect(top)).inOrder() });
     for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
       const { done, value: child } = last.children.next();

@@ -43,7 +43,7 @@ import {
   timersReplaced,
   walkBelow,
 } from "./tree-node.ts";
-import type { FrozenWalk, Place, StoredNode } from "./tree-walk.ts";
+import type { FrozenWalk, NodePlace, StoredNode } from "./tree-walk.ts";
 
 // 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node that was to live longer ends then.
 const lastExpiryMs = 253_402_300_799_000;
@@ -296,7 +296,7 @@ export class Tree {
   }
 
   /** Where a node that exists is kept. */
-  #placeOf(path: StorePath): Place {
+  #placeOf(path: StorePath): NodePlace {
     const segments = segmentsOf(path);
     const name = segments.at(-1);
     const directory = descend(this.#root, segments.slice(0, -1));
@@ -326,13 +326,13 @@ export class Tree {
   }
 
   /** The one place where the tree changes. */
-  #put(place: Place, node: TreeNode | undefined): void {
+  #put(place: NodePlace, node: TreeNode | undefined): void {
     const before = place.directory.children.get(place.name);
     this.#undo?.push(() => this.#set(place, node, before));
     this.#set(place, before, node);
   }
 
-  #set(place: Place, before: TreeNode | undefined, node: TreeNode | undefined): void {
+  #set(place: NodePlace, before: TreeNode | undefined, node: TreeNode | undefined): void {
     const { name, directory } = place;
     const { children, sums } = directory;
     if (before !== undefined) this.#walks.keep(place, before);

@@ -66,7 +66,7 @@ interface Watcher {
 }
 
 /** Brings work on at a later turn. */
-export type Later = (work: () => void) => void;
+export type Defer = (work: () => void) => void;
 
 // Each costs some 10 KiB, most of it for its connection.
 const presetMaxWatchers = 10_000;
@@ -83,7 +83,7 @@ export class WatchHub {
   /** Those who do not flow: few, since a watcher is resumed as soon as its answer has begun. */
   readonly #paused = new Set<Watcher>();
   readonly #maxWatchers: number;
-  readonly #later: Later | undefined;
+  readonly #later: Defer | undefined;
   /** Watchers with late events, in the order of delivery. */
   readonly #lateWatchers = new Set<Watcher>();
   #lateCount = 0;
@@ -96,7 +96,7 @@ export class WatchHub {
    * @param maxWatchers how many may watch at a time; more are refused.
    * @param later undefined: all is brought at once.
    */
-  constructor(ring: EventRing = new EventRing(), maxWatchers = presetMaxWatchers, later?: Later) {
+  constructor(ring: EventRing = new EventRing(), maxWatchers = presetMaxWatchers, later?: Defer) {
     this.#ring = ring;
     this.#maxWatchers = maxWatchers;
     this.#later = later;

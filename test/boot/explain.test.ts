@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/boot-index.ts";
+import { BootSnapshot } from "../../src/boot/boot-snapshot.ts";
 import { findContenders } from "../../src/boot/contenders.ts";
 import { type Explanation, explain } from "../../src/boot/explain.ts";
-import { Moment } from "../../src/boot/moment.ts";
 import { inSlices } from "../../src/lib/slices.ts";
 import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
@@ -19,7 +19,7 @@ async function explained(documents: Documents, query: string, limit = 10): Promi
   index.replaced([syncedDocument(), ...documents]);
   index.open();
   const labels = labelsFromQuery(query);
-  const moment = new Moment(index, labels);
+  const moment = new BootSnapshot(index, labels);
   return explain(moment, labels, await inSlices(findContenders({ groups: moment.groups, labels, limit })));
 }
 
@@ -93,7 +93,7 @@ describe("a Profile's effect", () => {
     index.open();
     const labels = labelsFromQuery("zone=a");
     const none = { matching: [], matchingCount: 1, nearest: [], otherCount: 0, selectorLabels: new Set<string>() };
-    const { refused } = explain(new Moment(index, labels), labels, none);
+    const { refused } = explain(new BootSnapshot(index, labels), labels, none);
     expect(refused?.doubt).toBe("the source last confirmed what is served longer ago than --max-staleness: 93 s ago");
   });
 

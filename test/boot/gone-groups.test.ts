@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type Passing, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
+import { type GroupChange, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
 import { encodeDocument, tombstonePath } from "../../src/model/documents.ts";
 import type { Expression } from "../../src/model/expression.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
@@ -20,7 +20,7 @@ type Spec = Partial<GroupSpec>;
 
 /** What the machine is answered after a Group was removed, where another one wins for it. */
 function answer(gone: Spec, winner: Spec | undefined, namespace = "lab"): string | undefined {
-  const passing: Passing = { id: `${namespace}/gone`, before: groupSpec(gone), after: undefined };
+  const passing: GroupChange = { id: `${namespace}/gone`, before: groupSpec(gone), after: undefined };
   const sha256 = (text: string) => hash("sha256", text, "hex");
   const options = { textAt: () => undefined, ttlSeconds: 60, sha256, isTaken: () => false };
   const stones = tombstoneWrites([passing], options).map(({ path, text = "" }) => [path, text] as const);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BootConfigs, type ConfigName } from "../../src/boot/boot-configs.ts";
 import { BootMaker } from "../../src/boot/boot-maker.ts";
-import type { Outcome } from "../../src/boot/render-thread.ts";
+import type { JobOutcome } from "../../src/boot/render-thread.ts";
 import { SlowWork } from "../../src/boot/slow-work.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import { RenderError } from "../../src/render/render-error.ts";
@@ -20,7 +20,7 @@ let configs: BootConfigs;
 let fill: (text: string) => void;
 /** What was made beside the main thread, which does it at once here. */
 let elsewhere: string[];
-let failure: Outcome | undefined;
+let failure: JobOutcome | undefined;
 
 beforeEach(() => {
   clock = new FakeClock();
@@ -28,7 +28,7 @@ beforeEach(() => {
   failure = undefined;
   const index = openIndex([]);
   const thread = {
-    run: async (job: Parameters<BootMaker["make"]>[0]): Promise<Outcome> => {
+    run: async (job: Parameters<BootMaker["make"]>[0]): Promise<JobOutcome> => {
       elsewhere.push(job.kind);
       await Promise.resolve();
       if (failure !== undefined) return failure;
@@ -105,7 +105,7 @@ describe("what takes long", () => {
 });
 
 describe("what fails", () => {
-  const stopped = (isFinal: boolean, isOfRequest = false): Outcome => ({
+  const stopped = (isFinal: boolean, isOfRequest = false): JobOutcome => ({
     error: new RenderError(isFinal ? "budget" : "stopped"),
     isFinal,
     isOfRequest,

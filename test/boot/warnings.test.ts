@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { Moment } from "../../src/boot/moment.ts";
+import { BootSnapshot } from "../../src/boot/boot-snapshot.ts";
 import { warningsOf } from "../../src/boot/warnings.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { KernelBoot } from "../../src/model/profile.ts";
@@ -26,7 +26,7 @@ function warnings(query: string, { boot = {}, usesRequest = [] }: Given = {}): r
   ]);
   index.open();
   const labels = labelsFromQuery(query);
-  const { chosen, profile } = new Moment(index, labels);
+  const { chosen, profile } = new BootSnapshot(index, labels);
   const selectorLabels = new Set(["zone", "mac"]);
   return warningsOf({ labels, selectorLabels, chosen, profile, usesRequest }).map(({ text }) => text);
 }

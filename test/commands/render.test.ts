@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { configNames } from "../../src/boot/boot-configs.ts";
 import type { Host } from "../../src/commands/host.ts";
 import { render } from "../../src/commands/render.ts";
-import { type Answer, machineOf } from "../../src/commands/render-answer.ts";
+import { machineOf, type RenderedAnswer } from "../../src/commands/render-answer.ts";
 import { readRenderConfig } from "../../src/commands/render-options.ts";
 import { loadManifests } from "../../src/offline/load-manifests.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
@@ -225,7 +225,7 @@ describe("what is rendered is what the server answers, byte for byte", () => {
 
 const anyPaths = { isDirectory: () => true, isFile: () => true };
 
-function shown(answer: Answer): string {
+function shown(answer: RenderedAnswer): string {
   return answer.kind === "body" ? `200 ${answer.body}` : answer.words;
 }
 

@@ -2,7 +2,7 @@
 
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type Passing, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
+import { type GroupChange, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
 import { decodeTombstone } from "../../src/model/documents.ts";
 import type { Expression } from "../../src/model/expression.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
@@ -16,12 +16,12 @@ function spec(expressions: readonly Expression[], selector: Record<string, strin
   return groupSpec({ selector, expressions });
 }
 
-function writes(passings: readonly Passing[], stored: readonly (readonly [string, string])[] = []) {
+function writes(passings: readonly GroupChange[], stored: readonly (readonly [string, string])[] = []) {
   const texts = new Map(stored);
   return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60, sha256, isTaken: () => false });
 }
 
-const passing = (before?: GroupSpec, after?: GroupSpec, id = "lab/rack"): Passing => ({ id, before, after });
+const passing = (before?: GroupSpec, after?: GroupSpec, id = "lab/rack"): GroupChange => ({ id, before, after });
 const rank = { namespace: "lab", priority: 0, outcome: expect.stringMatching(/^[0-9a-f]{64}$/) };
 const at = (mac: string) => `/davit/tombstones/mac/${mac}`;
 

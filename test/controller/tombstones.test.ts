@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { type Passing, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
+import { type GroupChange, tombstoneWrites } from "../../src/controller/tombstones/tombstones.ts";
 import { outcomeText } from "../../src/model/contest.ts";
 import { type GroupSpec, type GroupState, toGroup } from "../../src/model/group.ts";
 import { identityLabels } from "../../src/model/labels.ts";
@@ -15,11 +15,11 @@ function spec(selector: Record<string, string>): GroupSpec {
   return groupSpec({ selector });
 }
 
-function passing(before: GroupSpec | undefined, after: GroupSpec | undefined, id = "lab/node"): Passing {
+function passing(before: GroupSpec | undefined, after: GroupSpec | undefined, id = "lab/node"): GroupChange {
   return { id, before, after };
 }
 
-function writes(passings: readonly Passing[], stored: readonly (readonly [string, string])[] = none) {
+function writes(passings: readonly GroupChange[], stored: readonly (readonly [string, string])[] = none) {
   const texts = new Map(stored);
   return tombstoneWrites(passings, { textAt: (path) => texts.get(path), ttlSeconds: 60, sha256, isTaken: () => false });
 }

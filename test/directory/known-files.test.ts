@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { KnownFiles } from "../../src/directory/known-files.ts";
 import type { ListedFile } from "../../src/directory/list-files.ts";
-import type { ReadFile } from "../../src/directory/read-file.ts";
+import type { FileContent } from "../../src/directory/read-file.ts";
 
-const read: ReadFile = { definitions: [], problems: [], ignored: [] };
-const unended: ReadFile = {
+const read: FileContent = { definitions: [], problems: [], ignored: [] };
+const unended: FileContent = {
   ...read,
   advice: [{ origin: "a.yaml", file: "a.yaml", message: "", text: "", code: "unfinished-file" }],
 };

@@ -5,7 +5,7 @@ import { afterEach, expect, it } from "vitest";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { wholeProblem } from "../../src/directory/file-problem.ts";
 import { listFiles } from "../../src/directory/list-files.ts";
-import { Parser } from "../../src/directory/parser.ts";
+import { ManifestParser } from "../../src/directory/parser.ts";
 import { groupText } from "./manifests.ts";
 import { temporaryDirectory, writeFiles } from "./source-under-test.ts";
 
@@ -16,8 +16,8 @@ afterEach(async () => {
   while (disposals.length > 0) await disposals.pop()?.();
 });
 
-function startParser(texts = crds): Parser {
-  const parser = new Parser(texts);
+function startParser(texts = crds): ManifestParser {
+  const parser = new ManifestParser(texts);
   disposals.push(() => parser.stop());
   return parser;
 }
@@ -71,7 +71,7 @@ it("a named pipe that took a file's place after the listing is not waited for, a
 
 it("a file that kills the thread is a problem, and the others of its batch are read", async () => {
   const { files } = await listed({ "a.yaml": groupText("a"), "deadly.yaml": groupText("b"), "z.yaml": groupText("z") });
-  const parser = new Parser(crds, { worker: new URL("./mortal-worker.ts", import.meta.url) });
+  const parser = new ManifestParser(crds, { worker: new URL("./mortal-worker.ts", import.meta.url) });
   disposals.push(() => parser.stop());
   const parsed = await parser.parse(files);
   expect(parsed.map(({ problems }) => problems)).toEqual([

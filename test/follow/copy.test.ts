@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Effect, FollowedCopy } from "../../src/follow/copy.ts";
+import { FollowedCopy, type LineEffect } from "../../src/follow/copy.ts";
 import { FollowError } from "../../src/follow/follow-error.ts";
 import { encodeDocument, syncedPath } from "../../src/model/documents.ts";
 import type { FollowLine } from "../../src/model/follow-line.ts";
@@ -12,12 +12,12 @@ const commit = (index: number): FollowLine => ({ kind: "commit", index });
 const heartbeat = (index: number): FollowLine => ({ kind: "heartbeat", index });
 
 /** A connection of its own: its lines' effects but those that are none. */
-function connect(copy: FollowedCopy, ...lines: readonly FollowLine[]): readonly Effect[] {
+function connect(copy: FollowedCopy, ...lines: readonly FollowLine[]): readonly LineEffect[] {
   copy.begin();
   return more(copy, ...lines);
 }
 
-function more(copy: FollowedCopy, ...lines: readonly FollowLine[]): readonly Effect[] {
+function more(copy: FollowedCopy, ...lines: readonly FollowLine[]): readonly LineEffect[] {
   return lines.map((line) => copy.take(line)).filter(({ kind }) => kind !== "none");
 }
 

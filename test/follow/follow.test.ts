@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { CopyFile } from "../../src/follow/copy-file.ts";
 import { StoreFollower, type StoreFollowerOptions } from "../../src/follow/follow.ts";
-import type { Credentials } from "../../src/follow/store-request.ts";
+import type { StoreCredentials } from "../../src/follow/store-request.ts";
 import { syncedPath } from "../../src/model/documents.ts";
 import type { FeedListener } from "../../src/model/feed.ts";
 import type { FollowLine } from "../../src/model/follow-line.ts";
@@ -306,7 +306,7 @@ describe("a follower with credentials", () => {
 
   it("comes again when they could not be read", async () => {
     let reads = 0;
-    const credentials = async (): Promise<Credentials> => {
+    const credentials = async (): Promise<StoreCredentials> => {
       reads += 1;
       if (reads === 1) throw new Error('Cannot use "tokens": it cannot be read');
       return {};

@@ -1,7 +1,7 @@
 /** Listings asked for as the key API asks, of a tree without a store. */
 
 import { readPieces } from "../../src/http/keys/json.ts";
-import { KeptTexts, type Pieces } from "../../src/http/keys/kept-texts.ts";
+import { KeptTexts, type ListingPieces } from "../../src/http/keys/kept-texts.ts";
 import { apply, type Command, type SingleCommand } from "../../src/store/command.ts";
 import { type StorePath, storePath } from "../../src/store/node.ts";
 import { StoreError } from "../../src/store/refusal.ts";
@@ -53,7 +53,7 @@ export class Reader {
     this.kept = kept;
   }
 
-  begin(request: Query, nowMs = 0, pieceLength = 100): Pieces {
+  begin(request: Query, nowMs = 0, pieceLength = 100): ListingPieces {
     const listing = this.tree.list(request.path, { ...request, nowMs });
     return this.kept.piecesOf({ request: { kind: "read", ...request }, headers: [], listing }, () => {
       this.made += 1;

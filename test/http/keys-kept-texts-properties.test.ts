@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { KeptTexts, type Pieces } from "../../src/http/keys/kept-texts.ts";
+import { KeptTexts, type ListingPieces } from "../../src/http/keys/kept-texts.ts";
 import type { Command, SingleCommand } from "../../src/store/command.ts";
 import { storePath } from "../../src/store/node.ts";
 import { Tree } from "../../src/store/tree.ts";
@@ -140,7 +140,7 @@ class Crowd {
     treeOf(...names.map((name) => set(`/${name}/k`, "x".repeat(20_000)))),
     new KeptTexts(bounds),
   );
-  readonly #open: Pieces[] = [];
+  readonly #open: ListingPieces[] = [];
 
   make({ kind, name, which }: Move): void {
     const at = which % Math.max(this.#open.length, 1);

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { ApiError } from "../../src/kubernetes/client/api-error.ts";
 import { resources } from "../../src/kubernetes/client/resources.ts";
-import { type Asked, failureText } from "../../src/kubernetes/watch/failure-text.ts";
+import { type ApiCall, failureText } from "../../src/kubernetes/watch/failure-text.ts";
 import { toWatchFailure, WatchFailure } from "../../src/kubernetes/watch/watch-failure.ts";
 
-const groups: Asked = { verb: "list", resource: resources.Group, namespace: "lab" };
+const groups: ApiCall = { verb: "list", resource: resources.Group, namespace: "lab" };
 const role = "bind its account there to the Role of docs/controller.md";
 
 describe("why something could not be read", () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readTokens } from "../../src/lib/token-file.ts";
-import { FileProblem } from "../../src/lib/watched-files.ts";
+import { FileError } from "../../src/lib/watched-files.ts";
 
 const one = "first-token-0123456789";
 const two = "c2Vjb25kLXRva2Vu+/==";
@@ -25,6 +25,6 @@ describe("`readTokens`", () => {
     { name: "15 characters", line: "x".repeat(15), said: "the token of line 2 is not 16 to 8192 characters long" },
     { name: "8193 characters", line: "x".repeat(8193), said: "the token of line 2 is not 16 to 8192 characters long" },
   ])("refuses $name by the line's number, without quoting it", ({ line, said }) => {
-    expect(() => readTokens(`${one}\n${line}\n`)).toThrow(new FileProblem(said));
+    expect(() => readTokens(`${one}\n${line}\n`)).toThrow(new FileError(said));
   });
 });

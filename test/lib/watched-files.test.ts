@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
 import { StartError } from "../../src/lib/start-error.ts";
-import { FileProblem, WatchedFiles } from "../../src/lib/watched-files.ts";
+import { FileError, WatchedFiles } from "../../src/lib/watched-files.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
 
@@ -23,7 +23,7 @@ afterEach(async () => {
 
 /** Joins the texts; a text that says "bad" is refused. */
 function parse(texts: readonly string[]): string {
-  if (texts.includes("bad")) throw new FileProblem("it says bad");
+  if (texts.includes("bad")) throw new FileError("it says bad");
   return texts.join("+");
 }
 

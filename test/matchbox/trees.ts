@@ -4,7 +4,7 @@ import { Admission } from "../../src/admission/admission.ts";
 import { packagedCrdsDirectory, readCrds } from "../../src/admission/crds.ts";
 import { admitBy } from "../../src/matchbox/admit.ts";
 import { findingText } from "../../src/matchbox/findings.ts";
-import type { DataDirectory, ReadFile } from "../../src/matchbox/input.ts";
+import type { DataDirectory, InputFile } from "../../src/matchbox/input.ts";
 import { importMatchbox } from "../../src/matchbox/matchbox.ts";
 
 /** Texts by path; an object is written as JSON. */
@@ -20,7 +20,7 @@ function directoryOf(tree: Tree): DataDirectory {
       const entries = new Map(below.map(([, name = "", ...more]) => [name, { name, isDirectory: more.length > 0 }]));
       return [...entries.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
     },
-    read: (path): ReadFile => {
+    read: (path): InputFile => {
       const text = files.get(path);
       return text === undefined ? { kind: "missing" } : { kind: "text", text };
     },

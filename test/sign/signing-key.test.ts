@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/lib/clock.ts";
-import { FileProblem } from "../../src/lib/watched-files.ts";
+import { FileError } from "../../src/lib/watched-files.ts";
 import { signDetached } from "../../src/sign/detached.ts";
 import { readSigningKey } from "../../src/sign/signing-key.ts";
 import { Gpg } from "../helpers/gpg.ts";
@@ -158,7 +158,7 @@ describe.skipIf(missing("gpg"))("the file of a signing key", () => {
   ])("is refused with $name, and why", async ({ bytes, said }) => {
     const reading = read(bytes());
     await expect(reading).rejects.toThrow(said);
-    await expect(reading).rejects.toThrow(FileProblem);
+    await expect(reading).rejects.toThrow(FileError);
   });
 
   it.each([

@@ -3,13 +3,13 @@ import { apply, type SingleCommand } from "../../src/store/command.ts";
 import { EventRing } from "../../src/store/event-ring.ts";
 import { storePath } from "../../src/store/node.ts";
 import { Tree } from "../../src/store/tree.ts";
-import { type Later, type WatchEnd, WatchHub, type WatchOptions } from "../../src/store/watch-hub.ts";
+import { type Defer, type WatchEnd, WatchHub, type WatchOptions } from "../../src/store/watch-hub.ts";
 
 const set = (path: string, value = ""): SingleCommand => ({ kind: "set", path: storePath(path), value });
 const remove = (path: string): SingleCommand => ({ kind: "delete", path: storePath(path), recursive: true });
 
 /** A tree with its hub; `watch` collects the indexes that a watcher gets. */
-function scene(maxBytes?: number, later?: Later) {
+function scene(maxBytes?: number, later?: Defer) {
   const tree = new Tree();
   const hub = new WatchHub(new EventRing(maxBytes), undefined, later);
   const run = (...commands: readonly SingleCommand[]) => {

@@ -34,7 +34,7 @@ interface Working {
   readonly addedAtMs: number;
 }
 
-interface Waiting<Item> {
+interface WaitingItem<Item> {
   readonly item: Item;
   readonly sinceMs: number;
   /** Was told together with others: all such names are taken at once. */
@@ -47,7 +47,7 @@ const retryDelays = { firstMs: 5, capMs: 30_000 };
 export class WorkQueue<Item> {
   readonly #options: WorkQueueOptions<Item>;
   readonly #limit: RetryLimit;
-  readonly #waiting = new Map<string, Waiting<Item>>();
+  readonly #waiting = new Map<string, WaitingItem<Item>>();
   readonly #failures = new Map<string, number>();
   /** Monotonic: the earliest time at which the changes that wait together may have been true. */
   #newsSinceMs: number | undefined;

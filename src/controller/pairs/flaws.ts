@@ -19,7 +19,7 @@ export interface FlawsOptions {
   readonly looks: PairLooks;
 }
 
-export interface Verdict {
+export interface FlawVerdict {
   readonly id: ObjectName;
   /** What fails; undefined if nothing does. */
   readonly flaw: string | undefined;
@@ -32,7 +32,7 @@ export type FlawBudgets = Readonly<Record<keyof Looks, RenderBudget>>;
 
 export class Flaws {
   readonly #options: FlawsOptions;
-  readonly #verdicts = new ByProfile<Verdict>();
+  readonly #verdicts = new ByProfile<FlawVerdict>();
 
   constructor(options: FlawsOptions) {
     this.#options = options;
@@ -47,7 +47,7 @@ export class Flaws {
     id: ObjectName,
     given: { looks?: Looks | undefined; spec: Renderable; flaw: string | undefined },
     budgets: FlawBudgets,
-  ): Verdict | undefined {
+  ): FlawVerdict | undefined {
     const { looks, spec, flaw } = given;
     if (looks?.names.isInstall !== true) {
       this.forget(profile, id);

@@ -67,9 +67,9 @@ interface Kept {
   readonly lack?: Lack | undefined;
 }
 
-type Settled = Pick<PairedGroup, "draft" | "document">;
+type SettledGroup = Pick<PairedGroup, "draft" | "document">;
 
-interface Shown extends PairedGroup {
+interface ShownGroup extends PairedGroup {
   readonly draft: GroupDraft;
   readonly document: GroupDocument;
 }
@@ -172,7 +172,7 @@ export class Pairs {
    * Brings a Group's document and status in line with its Profile.
    * @param contents of the Profiles that this step changes, by their keys; else what is stored counts.
    */
-  settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): Settled {
+  settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): SettledGroup {
     const { id, stored, draft, document } = pair;
     if (stored !== undefined && stored.spec.profile !== document?.spec.profile) this.#forget(id, stored);
     if (draft === undefined || document === undefined) return { draft, document };
@@ -193,7 +193,7 @@ export class Pairs {
   }
 
   /** What a Group keeps of its older metadata, and what fails. */
-  #found(pair: Shown, profile: ObjectName, looks: Looks | undefined) {
+  #found(pair: ShownGroup, profile: ObjectName, looks: Looks | undefined) {
     const { id, stored, draft, document } = pair;
     const { isUnused } = this.#groupRenders.newer;
     const kept = document.refused === true ? undefined : this.#keep(profile, pair, document, looks);

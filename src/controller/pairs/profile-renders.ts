@@ -67,7 +67,7 @@ export class RendersBench {
   }
 
   /** @throws {RenderError} as `checkConfig`. @throws {Undecided} for a long one. @throws {TooLongHere} */
-  check({ part, template }: Config, text: string, budget: RenderBudget): void {
+  check({ part, template }: TriedConfig, text: string, budget: RenderBudget): void {
     budget.work(text.length);
     const { error } = this.#checked.get(`${part} ${template.format ?? ""} ${text}`, () => {
       budget.count(checkWork(part, text));
@@ -77,7 +77,7 @@ export class RendersBench {
   }
 }
 
-interface Config {
+interface TriedConfig {
   readonly part: TemplatePart;
   readonly template: Exclude<ResolvedTemplate, { kind: "broken" }>;
   readonly text: string;
@@ -86,7 +86,7 @@ interface Config {
 /** One version of a Profile. */
 export class ProfileRenders {
   readonly #content: ProfileContent;
-  readonly #configs: readonly Config[];
+  readonly #configs: readonly TriedConfig[];
   readonly #bench: RendersBench;
   readonly #bootLength: number;
 
@@ -113,7 +113,10 @@ export class ProfileRenders {
     if (this.#configs.length === 0) return boot;
     const { metadata: defaults } = this.#content;
     const { davitUrl } = this.#bench.options;
-    const variables = templateVariables({ group, defaults, labels: new Map(), rawQuery: "", davitUrl }, new Unread());
+    const variables = templateVariables(
+      { group, defaults, labels: new Map(), rawQuery: "", davitUrl },
+      new UnreadRequest(),
+    );
     return [...boot, ...this.#configs.flatMap((config) => decided(() => this.#config(config, variables, budget)))];
   }
 
@@ -132,7 +135,7 @@ export class ProfileRenders {
     });
   }
 
-  #config(config: Config, variables: Variables, budget: RenderBudget): readonly Lack[] {
+  #config(config: TriedConfig, variables: Variables, budget: RenderBudget): readonly Lack[] {
     const { part, template, text } = config;
     const place = { part, field: `spec.${fieldOf(part)}`, isOfGroup: false, isSecret: isOfSecret(template) };
     let compiled: Template | undefined;
@@ -147,7 +150,7 @@ export class ProfileRenders {
 }
 
 /** A request that ends the rendering of each template that reads it. */
-class Unread extends RequestReads {
+class UnreadRequest extends RequestReads {
   constructor() {
     super(() => {
       throw new Undecided();
@@ -186,7 +189,7 @@ function lackOf(
 function configsOf(
   { templates }: ProfileContent,
   secretText: (sha256: string) => string | undefined,
-): readonly Config[] {
+): readonly TriedConfig[] {
   return partsOf(templates).flatMap((part) => {
     const template = templates[part];
     if (template === undefined || template.kind === "broken" || template.raw) return [];

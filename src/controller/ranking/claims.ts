@@ -13,7 +13,7 @@ export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 // Beyond that, the oldest additions count as if they had come together: later, never earlier.
 const mostLaterClaims = 32;
 
-type Named = Omit<LaterClaim, "at">;
+type ClaimPlace = Omit<LaterClaim, "at">;
 
 /**
  * The claim of a Group.
@@ -55,7 +55,7 @@ function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClai
 }
 
 /** What a narrower selector names that the one before took without a name: who takes all of a vendor claims nothing. */
-function newlyNamed(before: Selection, after: Selection): readonly Named[] {
+function newlyNamed(before: Selection, after: Selection): readonly ClaimPlace[] {
   return labelsOf(after).flatMap((label) => {
     const values = namedValues(after, label);
     return values === undefined || namedValues(before, label) !== undefined ? [] : [{ label, values, isName: true }];
@@ -74,7 +74,7 @@ function labelsOf({ selector, expressions }: Selection): readonly string[] {
 }
 
 /** The label of which a selector names more values than before, and those; undefined where it is wider otherwise. */
-function addedValues(before: Selection, after: Selection): readonly Named[] | undefined {
+function addedValues(before: Selection, after: Selection): readonly ClaimPlace[] | undefined {
   for (const label of labelsOf(before)) {
     const [known, values] = [valuesOf(before, label), valuesOf(after, label)];
     if (known === undefined || values === undefined) continue;

@@ -17,8 +17,8 @@ import type { Labels } from "../../model/labels.ts";
 import { SelectorIndex } from "../../model/selector-index.ts";
 import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
-import { Losses } from "./losses.ts";
 import { sampleLabels } from "./sample-labels.ts";
+import { ShadowMap } from "./shadow-map.ts";
 
 /** What a Group is among the others. */
 export type Standing =
@@ -54,7 +54,7 @@ export class Ranking {
   /** Groups that came, went or changed, one for each selector and priority. */
   readonly #touched = new Map<string, Group>();
   /** Groups that lose a machine, and the winner of each: ids. */
-  readonly #losses = new Losses();
+  readonly #shadows = new ShadowMap();
   /** Who lost to Groups that went or changed. */
   readonly #freed = new Set<string>();
   /** Groups that share machines with a rival: a Group that comes or goes may decide between them. */
@@ -66,7 +66,7 @@ export class Ranking {
   update(id: string, group: Group | undefined): void {
     const before = this.#groups.get(id);
     if (before === group || (before !== undefined && group !== undefined && isSame(before, group))) return;
-    for (const loser of this.#losses.to(id)) this.#freed.add(loser);
+    for (const loser of this.#shadows.to(id)) this.#freed.add(loser);
     if (before !== undefined) this.#remove(before);
     if (group !== undefined) this.#add(group);
   }
@@ -101,7 +101,7 @@ export class Ranking {
     const winner = this.#winnerOver(group);
     const rivalry = isSameRank(winner, group) ? this.#standingAmongRivals(group) : undefined;
     const standing = rivalry ?? (winner === group ? free : shadowedBy(winner));
-    this.#losses.set(group.id, standing.kind === "shadowed" ? standing.by.id : undefined);
+    this.#shadows.set(group.id, standing.kind === "shadowed" ? standing.by.id : undefined);
     return standing;
   }
 
@@ -210,7 +210,7 @@ export class Ranking {
 
   #remove(group: Group): void {
     this.#groups.delete(group.id);
-    this.#losses.set(group.id, undefined);
+    this.#shadows.set(group.id, undefined);
     this.#rivalled.delete(group.id);
     this.#index.remove(group);
     this.#copies.remove(group);

@@ -96,7 +96,7 @@ export function readSecret(
   { name, key }: { readonly name: string; readonly key: string },
   namespace: string,
   world: Pick<ProfileWorld, "secret" | "isForbidden">,
-): Found {
+): FoundText {
   const secret = world.secret(namespace, name);
   if (secret === undefined) return notFound({ kind: "Secret", namespace, name }, world);
   if (!secret.allowsTemplate) {
@@ -109,16 +109,20 @@ export function readSecret(
   return ownKey(secret, key);
 }
 
-type Found = { readonly text: string } | { readonly fault: Finding };
+type FoundText = { readonly text: string } | { readonly fault: Finding };
 
-interface Place {
+interface TemplatePlace {
   readonly namespace: string;
   readonly world: ProfileWorld;
   /** What the parts before it leave of the limit on all. */
   readonly roomBytes: number;
 }
 
-function readTemplate(part: TemplatePart, source: TemplateSource, { namespace, world, roomBytes }: Place): Found {
+function readTemplate(
+  part: TemplatePart,
+  source: TemplateSource,
+  { namespace, world, roomBytes }: TemplatePlace,
+): FoundText {
   const found = findText(source, namespace, world);
   if ("fault" in found) return found;
   const bytes = byteLength(found.text);
@@ -130,18 +134,18 @@ function readTemplate(part: TemplatePart, source: TemplateSource, { namespace, w
   return part === "ignition" ? checkButane(found.text) : found;
 }
 
-function tooLarge(message: string): Found {
+function tooLarge(message: string): FoundText {
   return { fault: { type: "Accepted", reason: "TooLarge", message, code: "template-too-large" } };
 }
 
 /** A finished document is the answer itself, so what its machines would be refused for is known already. */
-function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): Found {
+function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): FoundText {
   const refused = refusalOf(() => checkConfig(part, text, { raw: true, format }));
   return refused === undefined ? { text } : invalid(refused);
 }
 
 /** Butane instead of Ignition is a mistake that most make once, and one that no machine's labels can mend. */
-function checkButane(text: string): Found {
+function checkButane(text: string): FoundText {
   if (!mayBeButane(text)) return { text };
   const refused = refusalOf(() => renderIgnition({ text, raw: false }));
   return refused?.reason === "butane" ? invalid(refused) : { text };
@@ -157,12 +161,12 @@ function refusalOf(check: () => void): RenderError | undefined {
   }
 }
 
-function invalid({ message, reason, position }: RenderError): Found {
+function invalid({ message, reason, position }: RenderError): FoundText {
   const place = { field: "", ...(position && { position }) };
   return { fault: { type: "Accepted", reason: "InvalidTemplate", message, code: reasonCodes[reason], place } };
 }
 
-function findText(source: TemplateSource, namespace: string, world: ProfileWorld): Found {
+function findText(source: TemplateSource, namespace: string, world: ProfileWorld): FoundText {
   switch (source.kind) {
     case "inline":
       return source;
@@ -179,13 +183,13 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
 }
 
 /** Whoever may not read an object is told the same of one that is there and of one that is not. */
-function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): Found {
+function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): FoundText {
   const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
   const code = name.kind === "ConfigMap" ? "missing-config-map" : "missing-secret";
   return refFault("TemplateNotFound", code, `${name.kind} "${name.name}" does not exist${orForbidden}`);
 }
 
-function ownKey(holder: ConfigMapObject | SecretObject, key: string): Found {
+function ownKey(holder: ConfigMapObject | SecretObject, key: string): FoundText {
   const text = Object.hasOwn(holder.data, key) ? holder.data[key] : undefined;
   if (text !== undefined) return { text };
   return refFault("KeyNotFound", "missing-key", `${holder.kind} "${holder.name}" has no key "${key}"`);
@@ -222,7 +226,7 @@ export function inField(field: string, finding: Finding): Finding {
   return { ...finding, message: `${field}: ${finding.message}`, place: { ...finding.place, field } };
 }
 
-function refFault(reason: RefReason, code: FindingCode, message: string): Found {
+function refFault(reason: RefReason, code: FindingCode, message: string): FoundText {
   return { fault: { type: "ResolvedRefs", reason, message, code } };
 }
 

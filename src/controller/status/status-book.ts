@@ -21,7 +21,7 @@ export interface StatusBookOptions {
   readonly metrics: Pick<Metrics, "resources"> & WorkQueueMetrics;
 }
 
-interface Entry {
+interface BookEntry {
   readonly name: ObjectName;
   readonly status: ObjectStatus;
   readonly ready: Readiness;
@@ -36,7 +36,7 @@ const maxWrites = 8;
 
 export class StatusBook {
   readonly #options: StatusBookOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, BookEntry>();
   readonly #queue: WorkQueue<ObjectName>;
   /** Writes under way, by object. */
   readonly #writes = new Map<string, Promise<void>>();
@@ -120,7 +120,7 @@ export class StatusBook {
     }
   }
 
-  #count(entry: Entry | undefined, by: 1 | -1): void {
+  #count(entry: BookEntry | undefined, by: 1 | -1): void {
     if (entry === undefined) return;
     this.#options.metrics.resources.inc({ kind: entry.name.kind, ready: entry.ready }, by);
   }

@@ -17,7 +17,7 @@ export interface Attention {
   readonly message: string;
 }
 
-interface Told {
+interface LoggedStatus {
   readonly name: ObjectName;
   /** Ready, or the advice on an object that is. */
   readonly shown: Condition;
@@ -25,7 +25,7 @@ interface Told {
 
 export class StatusLog implements StatusSink {
   readonly #log: Log;
-  readonly #told = new Map<string, Told>();
+  readonly #told = new Map<string, LoggedStatus>();
   readonly #rendered: RenderedLog;
 
   constructor({ log }: { readonly log: Log }) {

@@ -30,10 +30,10 @@ import { type Group, type GroupSpec, type GroupState, selectorText, toGroup } fr
 import type { ObjectName } from "../../model/source.ts";
 import type { DocumentWrite } from "../core/documents.ts";
 import { claimOn } from "../ranking/claims.ts";
-import { goneSelector, type Plot, plotsOf } from "./plots.ts";
+import { goneSelector, type IdentityClaim, identityClaimsOf } from "./identity-claims.ts";
 
 /** What a step makes of one Group; undefined where there is none. */
-export interface Passing {
+export interface GroupChange {
   /** `namespace/name`. */
   readonly id: string;
   readonly before: GroupSpec | undefined;
@@ -43,16 +43,16 @@ export interface Passing {
 }
 
 /** @param before the document of the Group so far, as it is stored. */
-export function passingOf(
+export function groupChangeOf(
   { namespace, name }: Pick<ObjectName, "namespace" | "name">,
   before: GroupDocument | undefined,
   after: GroupDocument | undefined,
-): Passing {
+): GroupChange {
   return { id: `${namespace}/${name}`, before: before?.spec, after: after?.spec, ...(before && { state: before }) };
 }
 
 /** What a step makes of one Profile: whether there was one, and whether there is one now. */
-export interface ProfilePassing {
+export interface ProfileChange {
   readonly name: Pick<ObjectName, "namespace" | "name">;
   readonly before: boolean;
   readonly after: boolean;
@@ -100,7 +100,7 @@ const mostSelectors = 16;
  * missing for a moment; a 404 in between would send its machines to their next boot device.
  */
 export function profileTombstoneWrites(
-  { name: { namespace, name }, before, after }: ProfilePassing,
+  { name: { namespace, name }, before, after }: ProfileChange,
   { textAt, ttlSeconds }: Pick<TombstoneOptions, "textAt" | "ttlSeconds">,
 ): readonly TombstoneWrite[] {
   const path = profileTombstonePath(namespace, name);
@@ -110,11 +110,14 @@ export function profileTombstoneWrites(
 }
 
 /** The tombstones that a step leaves and takes away. */
-export function tombstoneWrites(passings: readonly Passing[], options: TombstoneOptions): readonly TombstoneWrite[] {
+export function tombstoneWrites(
+  groupChanges: readonly GroupChange[],
+  options: TombstoneOptions,
+): readonly TombstoneWrite[] {
   const graveyard = new Graveyard(options.textAt);
-  const { left, taken } = gravesOf(passings, options);
+  const { left, taken } = gravesOf(groupChanges, options);
   for (const grave of left) if (!options.isTaken(groupOf(grave))) graveyard.bury(grave);
-  for (const grave of taken) graveyard.raise(grave);
+  for (const grave of taken) graveyard.cancel(grave);
   return graveyard.writes(options.ttlSeconds);
 }
 
@@ -139,7 +142,7 @@ class Graveyard {
     this.#stones.set(path, { stone: written, namespace });
   }
 
-  raise({ path, stone, namespace }: Grave): void {
+  cancel({ path, stone, namespace }: Grave): void {
     if (isSame(this.#at(path) ?? {}, stone)) this.#stones.set(path, { stone: undefined, namespace });
   }
 
@@ -159,21 +162,21 @@ class Graveyard {
   }
 }
 
-/** What is in some plots and not in others. */
-function without(plots: readonly Plot[], others: readonly Plot[]): readonly Plot[] {
-  return plots.map((plot) => {
-    const other = others.find(({ label, restText }) => label === plot.label && restText === plot.restText);
-    if (other === undefined) return plot;
-    return { ...plot, values: new Set([...plot.values].filter((value) => !other.values.has(value))) };
+/** What is in some claims and not in others. */
+function without(claims: readonly IdentityClaim[], others: readonly IdentityClaim[]): readonly IdentityClaim[] {
+  return claims.map((claim) => {
+    const other = others.find(({ label, restText }) => label === claim.label && restText === claim.restText);
+    if (other === undefined) return claim;
+    return { ...claim, values: new Set([...claim.values].filter((value) => !other.values.has(value))) };
   });
 }
 
 /** What Groups no longer select by, and what they select by now and did not before. */
-function gravesOf(passings: readonly Passing[], { sha256, adminNamespace }: Burial) {
+function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace }: Burial) {
   const burial = { sha256, adminNamespace };
   const [left, taken]: [Grave[], Grave[]] = [[], []];
-  for (const { id, before, after, state } of passings) {
-    const [old, now] = [before ? plotsOf(before) : [], after ? plotsOf(after) : []];
+  for (const { id, before, after, state } of groupChanges) {
+    const [old, now] = [before ? identityClaimsOf(before) : [], after ? identityClaimsOf(after) : []];
     if (before !== undefined) left.push(...gravesIn(without(old, now), { id, spec: before, state, ...burial }));
     if (after !== undefined) taken.push(...gravesIn(without(now, old), { id, spec: after, ...burial }));
   }
@@ -181,18 +184,18 @@ function gravesOf(passings: readonly Passing[], { sha256, adminNamespace }: Buri
 }
 
 function gravesIn(
-  plots: readonly Plot[],
+  claims: readonly IdentityClaim[],
   { id, spec, sha256, adminNamespace, state = {} }: Pick<Grave, "id" | "spec"> & Buried,
 ): readonly Grave[] {
-  if (plots.every(({ values }) => values.size === 0)) return [];
+  if (claims.every(({ values }) => values.size === 0)) return [];
   const namespace = id.slice(0, id.indexOf("/"));
   const tenant = adminNamespace === undefined || namespace === adminNamespace ? undefined : namespace;
   const outcome = sha256(outcomeText(lasting(id, spec, state)));
-  return plots.flatMap((plot) =>
-    [...plot.values].map((value): Grave => {
-      const { label } = plot;
+  return claims.flatMap((claim) =>
+    [...claim.values].map((value): Grave => {
+      const { label } = claim;
       const rank = { namespace, priority: spec.priority, ...claimOn(state, label, value), outcome };
-      const gone = { ...goneSelector(plot, value), rank };
+      const gone = { ...goneSelector(claim, value), rank };
       const selector = selectorText(gone.labels, gone.expressions);
       const path = tombstonePath(label, label === selectorPlace ? sha256(value) : value, tenant);
       return { id, spec, namespace, label, value, path, gone, stone: { group: id, selector, ...stoneOf([gone]) } };
@@ -210,7 +213,7 @@ export function claimLeft(
   { textAt, ...burial }: Burial & Pick<TombstoneOptions, "textAt">,
 ): number | undefined {
   let latest = 0;
-  for (const { path, label, value, gone, namespace } of gravesIn(plotsOf(spec), { id, spec, ...burial })) {
+  for (const { path, label, value, gone, namespace } of gravesIn(identityClaimsOf(spec), { id, spec, ...burial })) {
     const stone = decodeTombstone(textAt(path) ?? "");
     const selectors = stone === undefined ? [] : tombstoneSelectors(stone, label, value);
     const own = selectors.filter((each) => each.rank?.namespace === namespace && isSameSelector(each, gone));

@@ -19,7 +19,7 @@ interface Summary {
 }
 
 /** By the key of a Group. */
-interface Trials {
+interface TrialsByGroup {
   readonly pending: Set<string>;
   readonly lost: Set<string>;
   readonly failed: Map<string, { readonly group: string; readonly failure: string }>;
@@ -29,7 +29,7 @@ const over: Summary = { kind: "over" };
 
 export class TrialRecord {
   /** By the key of a Profile. */
-  readonly #profiles = new Map<string, Trials>();
+  readonly #profiles = new Map<string, TrialsByGroup>();
   /** Group to the Profile that it was tried with. */
   readonly #profileOf = new Map<string, string>();
 
@@ -75,21 +75,21 @@ export class TrialRecord {
   }
 }
 
-function firstOf(failed: Trials["failed"]): Summary {
+function firstOf(failed: TrialsByGroup["failed"]): Summary {
   let first: { readonly group: string; readonly failure: string } | undefined;
   for (const each of failed.values())
     if (first === undefined || compareBytes(each.group, first.group) < 0) first = each;
   return { kind: "failed", ...first, hasMore: failed.size > 1 };
 }
 
-function stateIn({ pending, lost, failed }: Trials, key: string): string {
+function stateIn({ pending, lost, failed }: TrialsByGroup, key: string): string {
   return pending.has(key) ? "pending" : lost.has(key) ? "lost" : (failed.get(key)?.failure ?? "over");
 }
 
-function take({ pending, lost, failed }: Trials, key: string): boolean {
+function take({ pending, lost, failed }: TrialsByGroup, key: string): boolean {
   return [pending.delete(key), lost.delete(key), failed.delete(key)].includes(true);
 }
 
-function sizeOf({ pending, lost, failed }: Trials): number {
+function sizeOf({ pending, lost, failed }: TrialsByGroup): number {
   return pending.size + lost.size + failed.size;
 }

@@ -13,7 +13,7 @@ import { findInYaml } from "../../render/yaml.ts";
 /** `broken` is answered 500, `refused` is of no use to the program that reads it, `advice` works, perhaps not as meant. */
 export type Severity = "broken" | "refused" | "advice";
 
-export interface Verdict {
+export interface TrialVerdict {
   readonly severity: Severity;
   readonly code: FindingCode;
   readonly text: string;
@@ -25,11 +25,15 @@ export interface Verdict {
 const maxKeptLength = 16 * 1024 * 1024;
 
 export class Verdicts {
-  readonly #known = new Map<string, readonly Verdict[]>();
+  readonly #known = new Map<string, readonly TrialVerdict[]>();
   #keptLength = 0;
 
   /** What is wrong with a text that this template yields; nothing for a good one. */
-  of(part: TemplatePart, template: Exclude<ResolvedTemplate, { kind: "broken" }>, text: string): readonly Verdict[] {
+  of(
+    part: TemplatePart,
+    template: Exclude<ResolvedTemplate, { kind: "broken" }>,
+    text: string,
+  ): readonly TrialVerdict[] {
     const key = `${part} ${text}`;
     const known = this.#known.get(key);
     if (known !== undefined) return known;
@@ -48,7 +52,7 @@ function judge(
   part: TemplatePart,
   template: Exclude<ResolvedTemplate, { kind: "broken" }>,
   text: string,
-): readonly Verdict[] {
+): readonly TrialVerdict[] {
   try {
     checkConfig(part, text, template);
     return part === "ignition" ? judgeIgnition(text) : [];
@@ -60,7 +64,7 @@ function judge(
   }
 }
 
-function judgeIgnition(text: string): readonly Verdict[] {
+function judgeIgnition(text: string): readonly TrialVerdict[] {
   return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: told }) => {
     const position = findInYaml(text, path, member);
     const judged = isRefused

@@ -189,7 +189,7 @@ class Bench {
   }
 }
 
-interface Told {
+interface ReportedFault {
   readonly severity: Severity;
   readonly code: FindingCode;
   readonly text: string;
@@ -235,7 +235,7 @@ function asCertain(found: TrialFinding): TrialFinding {
 }
 
 /** @param isSecret the template is: nothing of it is shown. */
-function fromError(error: RenderError, isSecret = false): Told {
+function fromError(error: RenderError, isSecret = false): ReportedFault {
   const { reason, position } = error;
   const told = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;
   return { ...told, ...(position && { position }) };
@@ -260,7 +260,7 @@ function placeOf(part: TemplatePart | BootClient): FieldPlace {
 
 function finding(
   part: TemplatePart | BootClient,
-  { severity, code, text, position, place = placeOf(part), isOfGroup }: Told,
+  { severity, code, text, position, place = placeOf(part), isOfGroup }: ReportedFault,
 ): TrialFinding {
   const field = `${place.field}${isOfGroup ? " of the Group" : ""}`;
   const where = position === undefined ? field : `${field}, line ${position.line}, column ${position.column}`;

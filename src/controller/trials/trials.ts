@@ -12,8 +12,8 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
 import { type Condition, type ObjectName, type ObjectStatus, objectKey, type Source } from "../../model/source.ts";
+import { DelayedNames } from "../core/delayed-names.ts";
 import type { Documents } from "../core/documents.ts";
-import { Later } from "../core/later.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
 import { certainFailure, notRendered, renderedCondition } from "./rendered.ts";
 import type { Trial } from "./trial.ts";
@@ -35,7 +35,7 @@ export interface TrialsOptions {
 }
 
 /** A Group and what came of its last trial. */
-interface Entry {
+interface TriedGroup {
   readonly name: ObjectName;
   /** As the controller told it. */
   status: ObjectStatus;
@@ -61,7 +61,7 @@ interface ProfileEntry {
 
 /** A Group and what it is to be tried with. */
 interface Due {
-  readonly entry: Entry;
+  readonly entry: TriedGroup;
   readonly input: TrialInput;
 }
 
@@ -81,12 +81,12 @@ const tellsPerSlice = 256;
 
 export class Trials {
   readonly #options: TrialsOptions;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, TriedGroup>();
   readonly #profiles = new Map<string, ProfileEntry>();
   readonly #record = new TrialRecord();
   readonly #queue: WorkQueue<ObjectName>;
   readonly #inputs: TrialInputs;
-  readonly #patience: Later;
+  readonly #patience: DelayedNames;
   readonly #stopping = new AbortController();
   readonly #slices = new Slices(sliceLength);
   /** Rest that was not taken yet. */
@@ -98,7 +98,11 @@ export class Trials {
     const { clock, metrics } = options;
     this.#inputs = new TrialInputs(options);
     this.#queue = new WorkQueue({ clock, metrics, keyOf: objectKey, name: "trials" });
-    this.#patience = new Later({ clock, delayMs: shortPatienceMs, due: (names) => void this.#tellAnyway(names) });
+    this.#patience = new DelayedNames({
+      clock,
+      delayMs: shortPatienceMs,
+      due: (names) => void this.#tellAnyway(names),
+    });
   }
 
   start(): void {
@@ -187,7 +191,7 @@ export class Trials {
     return dues;
   }
 
-  #dueOf(entry: Entry): Due | undefined {
+  #dueOf(entry: TriedGroup): Due | undefined {
     if (this.#isTried(entry)) {
       this.#pass(entry);
       return undefined;
@@ -237,12 +241,12 @@ export class Trials {
     if (this.#entries.get(objectKey(entry.name)) === entry && this.#isTried(entry)) this.#pass(entry);
   }
 
-  #isTried({ tried }: Entry): boolean {
+  #isTried({ tried }: TriedGroup): boolean {
     return tried !== undefined && this.#inputs.isCurrent(tried.input);
   }
 
   /** Tells a Group's status with its trial; a sink that was told the same does nothing. */
-  #pass(entry: Entry): void {
+  #pass(entry: TriedGroup): void {
     const { name, status, tried } = entry;
     entry.heldSinceMs = undefined;
     if (tried === undefined) return;

@@ -64,7 +64,7 @@ export const assets: FastifyPluginAsync<AssetsOptions> = async (app, options) =>
     maxStreams = maxAssetStreams,
     clients = new Clients(),
   } = options;
-  const sending: Sending = {
+  const sending: DownloadContext = {
     cache: new AssetCache({ limitBytes, clock, metrics }),
     buffers: new ReadBuffers(),
     streams: new AssetStreams(maxStreams, metrics.assetStreams),
@@ -83,7 +83,7 @@ export const assets: FastifyPluginAsync<AssetsOptions> = async (app, options) =>
 };
 
 /** What all downloads share. */
-interface Sending {
+interface DownloadContext {
   readonly cache: AssetCache;
   readonly buffers: ReadBuffers;
   readonly streams: AssetStreams;
@@ -99,7 +99,7 @@ async function turnOf({ raw }: FastifyReply): Promise<void> {
   if (raw.socket === null) await new Promise((resolve) => raw.once("socket", resolve));
 }
 
-async function answer(root: string, sending: Sending, request: FastifyRequest, reply: FastifyReply) {
+async function answer(root: string, sending: DownloadContext, request: FastifyRequest, reply: FastifyReply) {
   for (let look = 0; look < maxLooks; look++) {
     const asset = await openOrRefuse(root, pathOf(request).slice(prefix.length));
     try {
@@ -127,7 +127,7 @@ async function openOrRefuse(root: string, path: string): Promise<Asset> {
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */
-async function answerWith(asset: Asset, sending: Sending, request: FastifyRequest, reply: FastifyReply) {
+async function answerWith(asset: Asset, sending: DownloadContext, request: FastifyRequest, reply: FastifyReply) {
   const validators = { "cache-control": "no-cache", etag: asset.etag, "last-modified": asset.modified };
   if (isUnchanged(request.headers, asset)) return reply.code(304).headers(validators).send();
   const { status, range, headers } = chooseRange(asset, request);
@@ -154,7 +154,7 @@ async function answerWith(asset: Asset, sending: Sending, request: FastifyReques
   }
 }
 
-interface Head {
+interface AssetHead {
   readonly status: number;
   readonly headers: OutgoingHttpHeaders;
 }
@@ -163,7 +163,7 @@ interface Head {
  * The bytes that the request asks for, and the status that says so. An empty file has the range 0 to -1.
  * @throws {RequestError} when it asks for bytes that are not there.
  */
-function chooseRange(asset: Asset, request: FastifyRequest): Head & { readonly range: ByteRange } {
+function chooseRange(asset: Asset, request: FastifyRequest): AssetHead & { readonly range: ByteRange } {
   const { sizeBytes } = asset.version;
   const selection = selectRange(request.headers, sizeBytes, asset);
   switch (selection.kind) {
@@ -179,7 +179,12 @@ function chooseRange(asset: Asset, request: FastifyRequest): Head & { readonly r
 }
 
 /** Sends around Fastify's reply, whose streams cost more than the bytes. */
-async function sendBody({ status, headers }: Head, pieces: AssetPieces, { log }: Sending, reply: FastifyReply) {
+async function sendBody(
+  { status, headers }: AssetHead,
+  pieces: AssetPieces,
+  { log }: DownloadContext,
+  reply: FastifyReply,
+) {
   const first = await pieces.next();
   if (first === undefined) throw new RangeError("An answer with a body has a piece");
   reply.hijack();

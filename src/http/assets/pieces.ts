@@ -6,7 +6,7 @@ import type { ByteRange } from "./preconditions.ts";
 import type { ReadBuffers } from "./read-buffers.ts";
 
 /** Bytes to send, which stay as they are until they are released. */
-export interface Piece {
+export interface AssetPiece {
   readonly bytes: Buffer;
   readonly release: () => void;
 }
@@ -36,7 +36,7 @@ export class AssetPieces {
    * @returns undefined when there is none.
    * @throws {AssetChanged} when the file is no longer as it was opened.
    */
-  async next(): Promise<Piece | undefined> {
+  async next(): Promise<AssetPiece | undefined> {
     if (this.#position >= this.#end) return undefined;
     const piece = (await this.#kept()) ?? (await this.#read());
     this.#position += piece.bytes.length;
@@ -49,7 +49,7 @@ export class AssetPieces {
     this.#buffer = undefined;
   }
 
-  async #kept(): Promise<Piece | undefined> {
+  async #kept(): Promise<AssetPiece | undefined> {
     const { cache } = this.#options;
     const index = Math.floor(this.#position / chunkBytes);
     const pinned = cache.pin(this.#asset, index);
@@ -65,7 +65,7 @@ export class AssetPieces {
     return { bytes: pinned.bytes.subarray(this.#position - start, this.#end - start), release };
   }
 
-  async #read(): Promise<Piece> {
+  async #read(): Promise<AssetPiece> {
     const leftBytes = this.#end - this.#position;
     this.#buffer ??= this.#options.buffers.take(leftBytes);
     // Up to the end of a chunk, since the next one may be in the cache.

@@ -14,7 +14,7 @@ export interface ByteRange {
   readonly end: number;
 }
 
-export type Selection =
+export type RangeSelection =
   | { readonly kind: "whole" }
   | { readonly kind: "part"; readonly range: ByteRange }
   /** The range begins behind the end of the file. */
@@ -32,7 +32,7 @@ export function isUnchanged(headers: IncomingHttpHeaders, { etag, modified }: Va
  * Which bytes are asked for. A header that is malformed, of an unknown unit, or asks for several ranges is ignored, and
  * so is one whose If-Range no longer holds.
  */
-export function selectRange(headers: IncomingHttpHeaders, sizeBytes: number, validators: Validators): Selection {
+export function selectRange(headers: IncomingHttpHeaders, sizeBytes: number, validators: Validators): RangeSelection {
   const [, first, last] = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(headers.range ?? "") ?? [];
   if (first === undefined || last === undefined || !ifRangeHolds(headers, validators)) return { kind: "whole" };
   if (first === "") return last === "" ? { kind: "whole" } : suffix(Number(last), sizeBytes);
@@ -43,7 +43,7 @@ export function selectRange(headers: IncomingHttpHeaders, sizeBytes: number, val
 }
 
 /** The last `count` bytes. */
-function suffix(count: number, sizeBytes: number): Selection {
+function suffix(count: number, sizeBytes: number): RangeSelection {
   if (count === 0 || sizeBytes === 0) return { kind: "none" };
   return { kind: "part", range: { start: Math.max(0, sizeBytes - count), end: sizeBytes - 1 } };
 }

@@ -8,7 +8,7 @@ import type { Metrics } from "../../lib/metrics.ts";
 import { Shares } from "../../lib/shares.ts";
 import type { Holder } from "../client-shares.ts";
 import { WireResponse } from "../response-headers.ts";
-import type { AssetPieces, Piece } from "./pieces.ts";
+import type { AssetPiece, AssetPieces } from "./pieces.ts";
 
 export class AssetStreams {
   readonly #shares: Shares;
@@ -38,9 +38,9 @@ export class AssetStreams {
  * @returns false when the client has gone.
  * @throws what `pieces` throw; the answer is cut.
  */
-export async function sendPieces(response: ServerResponse, first: Piece, pieces: AssetPieces): Promise<boolean> {
+export async function sendPieces(response: ServerResponse, first: AssetPiece, pieces: AssetPieces): Promise<boolean> {
   try {
-    for (let piece: Piece | undefined = first; piece !== undefined; piece = await pieces.next()) {
+    for (let piece: AssetPiece | undefined = first; piece !== undefined; piece = await pieces.next()) {
       if (!(await write(response, piece))) return false;
     }
     response.end();
@@ -53,7 +53,7 @@ export async function sendPieces(response: ServerResponse, first: Piece, pieces:
 }
 
 /** Resolves once the kernel has all of a piece: with false when it never will. */
-async function write(response: ServerResponse, { bytes, release }: Piece): Promise<boolean> {
+async function write(response: ServerResponse, { bytes, release }: AssetPiece): Promise<boolean> {
   try {
     // Node keeps what is written to a socket that has ended, and never reports it.
     if (response.destroyed || response.socket?.writable === false) return false;

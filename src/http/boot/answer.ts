@@ -1,6 +1,6 @@
 /** From a machine's request to its config, and to what the access log tells of it. */
 
-import type { Config, ConfigName, ConfigRequest } from "../../boot/boot-configs.ts";
+import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/boot-error.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { labelsFromQuery } from "../../model/labels.ts";
@@ -13,7 +13,7 @@ export const partRoute = "/generic/:name";
 /** What machines' configs are asked for; a promise where one takes long to make. */
 export interface Configs {
   /** @throws {BootError} */
-  render(name: ConfigName, request: ConfigRequest): Soon<Config>;
+  render(name: ConfigName, request: ConfigRequest): Soon<MachineConfig>;
 }
 
 export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
@@ -31,7 +31,7 @@ export function answerMachine(
   tell: (machine: RequestedMachine) => void,
 ): Soon<Rendered> {
   const labels = labelsFromQuery(rawQuery);
-  const found = ({ rendered, group, profile }: Config) => {
+  const found = ({ rendered, group, profile }: MachineConfig) => {
     tell({ labels, rawQuery, group, profile });
     return rendered;
   };

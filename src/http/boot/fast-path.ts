@@ -37,7 +37,7 @@ export interface BootFastPathOptions extends BootSigners {
 }
 
 /** What a path asks for. */
-interface Asked {
+interface AskedEndpoint {
   readonly name: ConfigName;
   /** Of the config's signature; undefined for the config itself. */
   readonly form: SignatureForm | undefined;
@@ -48,7 +48,7 @@ interface Asked {
 }
 
 /** What a path asks for; undefined for one that is left to the routes. */
-type AskedBy = (path: string) => Asked | undefined;
+type AskedBy = (path: string) => AskedEndpoint | undefined;
 
 const longestTarget = 2_048;
 
@@ -86,7 +86,7 @@ function readPaths(signers: BootSigners): AskedBy {
   const byPath = new Map(
     configNames.flatMap((name) => {
       const signer = signerAt(signers, `/${name}`);
-      return formsBy(signer).map((form): [string, Asked] => {
+      return formsBy(signer).map((form): [string, AskedEndpoint] => {
         const route = `/${name}${endingOf(form)}`;
         return [route, { name, form, signer, route }];
       });
@@ -95,40 +95,40 @@ function readPaths(signers: BootSigners): AskedBy {
   return (path) => byPath.get(path) ?? askedPart(path, signers.signer);
 }
 
-const unsigned: readonly Asked["form"][] = [undefined];
-const signed: readonly Asked["form"][] = [undefined, ...signatureForms];
+const unsigned: readonly AskedEndpoint["form"][] = [undefined];
+const signed: readonly AskedEndpoint["form"][] = [undefined, ...signatureForms];
 
-function formsBy(signer: BootSigner | undefined): readonly Asked["form"][] {
+function formsBy(signer: BootSigner | undefined): readonly AskedEndpoint["form"][] {
   return signer === undefined ? unsigned : signed;
 }
 
 const partPath = /^\/generic\/([^/]+?)(?:\.(sig|asc))?$/;
 
-function askedPart(path: string, signer: BootSigner | undefined): Asked | undefined {
+function askedPart(path: string, signer: BootSigner | undefined): AskedEndpoint | undefined {
   const [, name, ending] = partPath.exec(path) ?? [];
   const form = signatureForms.find((known) => known === ending);
   if (name === undefined || !isPartName(name) || !formsBy(signer).includes(form)) return undefined;
   return { name: genericPart(name), form, signer, route: `${partRoute}${endingOf(form)}` };
 }
 
-function endingOf(form: Asked["form"]): string {
+function endingOf(form: AskedEndpoint["form"]): string {
   return form === undefined ? "" : `.${form}`;
 }
 
-interface Answer {
+interface FastAnswer {
   readonly contentType: string;
   readonly body: string | Buffer;
   readonly byteLength?: number | undefined;
 }
 
 /** The same text as bytes; a long one shares them with other answers. */
-function sendable(rendered: Rendered, large: LargeBodies, response: WireResponse, client: () => Holder): Answer {
+function sendable(rendered: Rendered, large: LargeBodies, response: WireResponse, client: () => Holder): FastAnswer {
   const body = large.take(rendered, response, client);
   if (typeof body === "string") return rendered;
   return { contentType: rendered.contentType, body, byteLength: body.length };
 }
 
-function write(response: WireResponse, { contentType, body, byteLength }: Answer): void {
+function write(response: WireResponse, { contentType, body, byteLength }: FastAnswer): void {
   const bytes = byteLength ?? Buffer.byteLength(body);
   const length = String(bytes);
   response.writeOrdered(200, ["Content-Type", contentType, "Cache-Control", "no-store", "Content-Length", length]);
@@ -137,7 +137,7 @@ function write(response: WireResponse, { contentType, body, byteLength }: Answer
   else response.end(body);
 }
 
-interface PlainTarget extends Asked {
+interface PlainBootTarget extends AskedEndpoint {
   readonly path: string;
   readonly rawQuery: string;
   readonly userAgent: string;
@@ -146,7 +146,7 @@ interface PlainTarget extends Asked {
 function plainTarget(
   { method, url = "", headers, httpVersionMinor }: IncomingMessage,
   askedBy: AskedBy,
-): PlainTarget | undefined {
+): PlainBootTarget | undefined {
   if (method !== "GET" || url.length > longestTarget) return undefined;
   if (headers.host === undefined && httpVersionMinor !== 0) return undefined;
   const userAgent = headers["user-agent"] ?? "";

@@ -17,8 +17,8 @@ import { rawQueryOf } from "../server.ts";
 import { answerMachine, type Configs, partRoute } from "./answer.ts";
 import {
   addSignatureRoutes,
+  type BootEndpoint,
   type BootSigners,
-  type Endpoint,
   queryGrubWantsSigned,
   sendSignature,
   signerAt,
@@ -51,7 +51,7 @@ export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, opt
   app.decorateRequest("asksForSignature", false);
   const method = ["GET", "HEAD"];
   app.route({ method, url: "/", handler: (_request, reply) => sendTo(reply, plain("davit\n")) });
-  const endpoints: readonly Endpoint[] = [
+  const endpoints: readonly BootEndpoint[] = [
     ...["/boot.ipxe", "/boot.ipxe.0"].map((url) => ({ url, render: () => plain(bootScript) })),
     ...configNames.map((name) => ({
       url: `/${name}`,

@@ -27,7 +27,7 @@ export function signerAt({ signer, grubSigner }: BootSigners, path: string): Boo
 }
 
 /** A path and what it answers. */
-export interface Endpoint {
+export interface BootEndpoint {
   readonly url: string;
   /** @param rawQuery stands in for that of the request. @throws what `errors.ts` knows. */
   readonly render: (request: FastifyRequest, rawQuery: string) => Soon<Rendered>;
@@ -50,7 +50,7 @@ export interface SignatureRoutesOptions extends BootSigners {
 /** Registers the signatures of these endpoints, and the keys to verify them by. */
 export function addSignatureRoutes(
   app: FastifyInstance,
-  endpoints: readonly Endpoint[],
+  endpoints: readonly BootEndpoint[],
   { clients, ...signers }: SignatureRoutesOptions,
 ): void {
   const method = ["GET", "HEAD"];

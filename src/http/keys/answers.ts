@@ -5,7 +5,7 @@
  */
 
 import type { Listing } from "../../store/listing.ts";
-import { type Refusal, refusals, StoreError } from "../../store/refusal.ts";
+import { refusals, StoreError, type StoreRefusal } from "../../store/refusal.ts";
 import type { Store, StoreIndexes } from "../../store/store.ts";
 import { isSecret, refuseReserved, refuseSecret } from "./guard.ts";
 import { actionBody, errorBody, eventBody, readBody } from "./json.ts";
@@ -93,7 +93,7 @@ export function successHeaders(store: Store, { storeIndex, raftIndex, raftTerm }
 }
 
 export function refusalAnswer(store: Store, error: StoreError): KeyAnswer {
-  const { status, retryAfterSeconds }: Refusal = refusals[error.refusal];
+  const { status, retryAfterSeconds }: StoreRefusal = refusals[error.refusal];
   const retryAfter = retryAfterSeconds === undefined ? [] : ["Retry-After", String(retryAfterSeconds)];
   return { status, headers: [...jsonType, ...storeHeaders(store, error.index), ...retryAfter], body: errorBody(error) };
 }

@@ -11,7 +11,7 @@ import { clusterHeaders, sendJson, sendNotAllowed } from "./reply.ts";
 import { leaderStats, selfStats, storeStats, type Uptime } from "./stats.ts";
 import { parseTarget } from "./target.ts";
 
-export interface Endpoint {
+export interface KeysEndpoint {
   readonly urls: readonly string[];
   /** Other methods are answered 405, with these as `Allow`. */
   readonly methods: readonly string[];
@@ -30,7 +30,7 @@ export const membersPrefix = "/v2/members";
 // What clients take for the version of the protocol: the last line of servers that speak it.
 const versionBody = '{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}';
 
-export function endpointsOf({ store, bodies, member, uptime }: EndpointContext): readonly Endpoint[] {
+export function endpointsOf({ store, bodies, member, uptime }: EndpointContext): readonly KeysEndpoint[] {
   const answerMember = (request: FastifyRequest, reply: FastifyReply) =>
     sendMembers(reply.headers(clusterHeaders(store)), member(), request, bodies);
   return [
@@ -50,7 +50,7 @@ export function endpointsOf({ store, bodies, member, uptime }: EndpointContext):
   ];
 }
 
-function getOnly(url: string, answer: (reply: FastifyReply) => FastifyReply): Endpoint {
+function getOnly(url: string, answer: (reply: FastifyReply) => FastifyReply): KeysEndpoint {
   return { urls: [url], methods: ["GET"], answer: (_request, reply) => answer(reply) };
 }
 

@@ -40,7 +40,7 @@ export function keysFastPath({ answers, admits }: KeysFastPathOptions): FastPath
   };
 }
 
-interface PlainTarget {
+interface PlainKeysTarget {
   readonly path: StorePath;
   readonly query: string;
 }
@@ -50,7 +50,7 @@ const plainKey = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$'()*,:@+=&-]+)+$/;
 const longestTarget = 2_048;
 
 /** The key and the query of a target that says what it means; undefined for any other. */
-function plainTarget({ url = "", headers, httpVersionMinor }: IncomingMessage): PlainTarget | undefined {
+function plainTarget({ url = "", headers, httpVersionMinor }: IncomingMessage): PlainKeysTarget | undefined {
   if (!url.startsWith(`${keysPrefix}/`) || url.length > longestTarget) return undefined;
   if (headers.host === undefined && httpVersionMinor !== 0) return undefined;
   const mark = url.indexOf("?");
@@ -59,7 +59,7 @@ function plainTarget({ url = "", headers, httpVersionMinor }: IncomingMessage): 
   return { path: storePath(key), query: mark < 0 ? "" : url.slice(mark + 1) };
 }
 
-function answerGet(answers: KeyAnswers, { path, query }: PlainTarget, response: WireResponse): boolean {
+function answerGet(answers: KeyAnswers, { path, query }: PlainKeysTarget, response: WireResponse): boolean {
   const answer = isPlainRead(path, query) ? answers.readFile(path) : undefined;
   if (answer === undefined) return false;
   send(response, answer);
@@ -80,7 +80,7 @@ function hasSmallForm({ headers }: IncomingMessage): boolean {
   return headers["content-type"] === formType && Number(headers["content-length"]) <= maxFormBytes;
 }
 
-interface Write extends PlainTarget {
+interface Write extends PlainKeysTarget {
   readonly method: "PUT" | "POST";
   readonly request: IncomingMessage;
   readonly response: WireResponse;

@@ -3,9 +3,9 @@
 import { StoreError } from "../../store/refusal.ts";
 
 /** Parameters by name; of a name that came more than once, the first. */
-export type Fields = ReadonlyMap<string, string>;
+export type FormFields = ReadonlyMap<string, string>;
 
-const noFields: Fields = new Map();
+const noFields: FormFields = new Map();
 const badEscape = /%(?![0-9a-f]{2})/i;
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
@@ -13,7 +13,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
  * Reads `name=value` pairs. `text` has one character for each byte, as latin1 decodes them.
  * @throws {StoreError} invalidForm for a bad escape or a raw semicolon.
  */
-export function parseFields(text: string): Fields {
+export function parseFields(text: string): FormFields {
   if (text === "") return noFields;
   const pairs = text.split("&").filter((pair) => pair !== "");
   // Go's url.ParseQuery tells of a semicolon anywhere rather than of a bad escape.

@@ -18,13 +18,13 @@ export interface KeptTextsOptions {
 }
 
 /** The body of a listing, the last piece of which is returned. */
-export interface Pieces {
+export interface ListingPieces {
   next(): IteratorResult<Buffer, Buffer>;
   /** To be called when no more are taken; ends the listing, too. Idempotent, and not needed behind the last piece. */
   end(): void;
 }
 
-interface Text {
+interface ListingText {
   readonly version: symbol;
   readonly pieces: Buffer[];
   /** Of the pieces, and what else it takes. */
@@ -43,7 +43,7 @@ export class KeptTexts {
   readonly #maxBytes: number;
   readonly #maxTextBytes: number;
   /** By what was asked; the one that was not asked for the longest time comes first. */
-  readonly #texts = new Map<string, Text>();
+  readonly #texts = new Map<string, ListingText>();
   #bytes = 0;
 
   constructor({ maxBytes = presetMaxBytes, maxTextBytes = presetMaxTextBytes }: KeptTextsOptions = {}) {
@@ -65,7 +65,7 @@ export class KeptTexts {
    * The body of a listing that has just begun: as it was kept, or as `make` writes it.
    * @param make is called only if it was not kept.
    */
-  piecesOf({ request, listing }: BegunListing, make: () => Iterator<string, string>): Pieces {
+  piecesOf({ request, listing }: BegunListing, make: () => Iterator<string, string>): ListingPieces {
     const { version } = listing;
     const key = `${request.recursive ? "r" : ""}${request.sorted ? "s" : ""}${request.path}`;
     const kept = this.#find(key, version);
@@ -81,7 +81,7 @@ export class KeptTexts {
   }
 
   /** What is kept and still true. */
-  #find(key: string, version: symbol | undefined): Text | undefined {
+  #find(key: string, version: symbol | undefined): ListingText | undefined {
     const text = this.#texts.get(key);
     if (text === undefined) return undefined;
     this.#texts.delete(key);
@@ -93,7 +93,13 @@ export class KeptTexts {
     return undefined;
   }
 
-  *#sent({ listing, text }: { readonly listing: Listing; readonly text: Text }): Generator<Buffer, Buffer, undefined> {
+  *#sent({
+    listing,
+    text,
+  }: {
+    readonly listing: Listing;
+    readonly text: ListingText;
+  }): Generator<Buffer, Buffer, undefined> {
     text.holders += 1;
     try {
       listing.end();
@@ -104,7 +110,7 @@ export class KeptTexts {
     }
   }
 
-  *#made({ listing, version, key, pieces }: Making): Generator<Buffer, Buffer, undefined> {
+  *#made({ listing, version, key, pieces }: TextInMaking): Generator<Buffer, Buffer, undefined> {
     let text = version === undefined ? undefined : this.#begin(version, key);
     try {
       for (;;) {
@@ -128,19 +134,19 @@ export class KeptTexts {
     }
   }
 
-  #begin(version: symbol, key: string): Text | undefined {
+  #begin(version: symbol, key: string): ListingText | undefined {
     const text = { version, pieces: [], bytes: 0, holders: 1 };
     return this.#claim(text, overheadBytes + 2 * key.length) ? text : undefined;
   }
 
-  #add(text: Text, piece: Buffer): boolean {
+  #add(text: ListingText, piece: Buffer): boolean {
     if (!this.#claim(text, piece.length)) return false;
     text.pieces.push(piece);
     return true;
   }
 
   /** @returns false when there is no room for so much more. */
-  #claim(text: Text, bytes: number): boolean {
+  #claim(text: ListingText, bytes: number): boolean {
     if (text.bytes + bytes > this.#maxTextBytes) return false;
     for (const [key, oldest] of this.#texts) {
       if (this.#bytes + bytes <= this.#maxBytes) break;
@@ -155,20 +161,20 @@ export class KeptTexts {
     return true;
   }
 
-  #keep(key: string, text: Text): void {
+  #keep(key: string, text: ListingText): void {
     // Somebody else was faster. Should his be out of date, it goes when it is asked for.
     if (this.#texts.has(key)) return;
     text.holders += 1;
     this.#texts.set(key, text);
   }
 
-  #release(text: Text): void {
+  #release(text: ListingText): void {
     text.holders -= 1;
     if (text.holders === 0) this.#bytes -= text.bytes;
   }
 }
 
-interface Making {
+interface TextInMaking {
   readonly listing: Listing;
   /** Of its beginning. */
   readonly version: symbol | undefined;

@@ -16,7 +16,7 @@ import { Turns } from "../../lib/slices.ts";
 import { Clients } from "../client-shares.ts";
 import type { BegunListing } from "./answers.ts";
 import { readPieces } from "./json.ts";
-import { KeptTexts, type Pieces } from "./kept-texts.ts";
+import { KeptTexts, type ListingPieces } from "./kept-texts.ts";
 import { beginSuccess, sendSuccess } from "./reply.ts";
 
 export interface OpenListingsOptions {
@@ -29,8 +29,8 @@ export interface OpenListingsOptions {
   readonly stallMs?: number;
 }
 
-interface Stream extends BegunListing {
-  readonly pieces: Pieces;
+interface ListingStream extends BegunListing {
+  readonly pieces: ListingPieces;
   readonly first: IteratorResult<Buffer, Buffer>;
 }
 
@@ -98,17 +98,17 @@ export class OpenListings {
     }
   }
 
-  #started(begun: BegunListing): Stream {
+  #started(begun: BegunListing): ListingStream {
     const pieces = this.#kept.piecesOf(begun, () => readPieces(begun.listing.steps(), pieceLength));
     return { ...begun, pieces, first: pieces.next() };
   }
 
-  #send(reply: FastifyReply, stream: Stream): FastifyReply {
+  #send(reply: FastifyReply, stream: ListingStream): FastifyReply {
     void this.#pump(beginSuccess(reply, stream.headers), stream);
     return reply;
   }
 
-  async #pump(response: ServerResponse, { listing, pieces, first }: Stream): Promise<void> {
+  async #pump(response: ServerResponse, { listing, pieces, first }: ListingStream): Promise<void> {
     try {
       let piece = first;
       while (piece.done !== true) {
@@ -163,7 +163,7 @@ export class OpenListings {
 }
 
 /** The head that a GET would get. Its length is not known without all of the listing, and so is left out. */
-function sendHead(reply: FastifyReply, { pieces, headers }: Stream): FastifyReply {
+function sendHead(reply: FastifyReply, { pieces, headers }: ListingStream): FastifyReply {
   pieces.end();
   beginSuccess(reply, headers).end();
   return reply;

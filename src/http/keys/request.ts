@@ -6,7 +6,7 @@
 import type { Expected, SingleCommand } from "../../store/command.ts";
 import type { StorePath } from "../../store/node.ts";
 import { type RefusalName, StoreError } from "../../store/refusal.ts";
-import { type Fields, parseFields } from "./form.ts";
+import { type FormFields, parseFields } from "./form.ts";
 
 export const keysMethods = ["HEAD", "GET", "PUT", "POST", "DELETE"] as const;
 export type KeysMethod = (typeof keysMethods)[number];
@@ -72,7 +72,7 @@ interface CheckedFields {
 }
 
 /** The field table, in the order of the reference (etcd v3.4.23 v2http/client.go, parseKeyRequest). */
-function checkedFields(fields: Fields, method: KeysMethod): CheckedFields {
+function checkedFields(fields: FormFields, method: KeysMethod): CheckedFields {
   const prevIndex = numberIn(fields, "prevIndex", "indexNotNumber");
   const waitIndex = numberIn(fields, "waitIndex", "indexNotNumber");
   const recursive = isSet(fields, "recursive");
@@ -144,14 +144,14 @@ function expectedIn({ prevValue, prevIndex = 0n }: CheckedFields): Expected | un
   return { ...(prevValue !== undefined && { value: prevValue }), ...(prevIndex > 0n && { index: prevIndex }) };
 }
 
-function mergedFields(form: Fields | undefined, query: Fields): Fields {
+function mergedFields(form: FormFields | undefined, query: FormFields): FormFields {
   if (form === undefined) return query;
   return query.size === 0 ? form : new Map([...query, ...form]);
 }
 
 const maxUint64 = 2n ** 64n - 1n;
 
-function numberIn(fields: Fields, name: string, refusal: RefusalName): bigint | undefined {
+function numberIn(fields: FormFields, name: string, refusal: RefusalName): bigint | undefined {
   const text = fields.get(name);
   if (text === undefined) return undefined;
   // Any number of leading zeros, then as many digits as 64 bits may need.
@@ -164,17 +164,17 @@ const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const falseTexts = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 
 /** An empty ttl is none. One beyond 2^53 loses digits here, and ends later than any clock can tell. */
-function ttlIn(fields: Fields): number | undefined {
+function ttlIn(fields: FormFields): number | undefined {
   const ttl = fields.get("ttl") === "" ? undefined : numberIn(fields, "ttl", "ttlNotNumber");
   return ttl === undefined ? undefined : Number(ttl);
 }
 
-function isSet(fields: Fields, name: string, shown?: string): boolean {
+function isSet(fields: FormFields, name: string, shown?: string): boolean {
   return flagIn(fields, name, shown) ?? false;
 }
 
 /** `shown` is how the reference writes the name when it refuses the value. */
-function flagIn(fields: Fields, name: string, shown = `"${name}"`): boolean | undefined {
+function flagIn(fields: FormFields, name: string, shown = `"${name}"`): boolean | undefined {
   const text = fields.get(name);
   if (text === undefined) return undefined;
   if (!trueTexts.has(text) && !falseTexts.has(text)) throw refuse("invalidField", `invalid value for ${shown}`);

@@ -17,7 +17,7 @@ import { Clients } from "../client-shares.ts";
 import { UnsentAnswers } from "../unsent-answers.ts";
 import { type KeyAnswers, refuseLongKey } from "./answers.ts";
 import { type BodyReader, createBodyReader } from "./body.ts";
-import { type Endpoint, type EndpointContext, endpointsOf, membersPrefix } from "./endpoints.ts";
+import { type EndpointContext, endpointsOf, type KeysEndpoint, membersPrefix } from "./endpoints.ts";
 import { isSecret } from "./guard.ts";
 import { OpenListings } from "./listing.ts";
 import { corsHeaders, sendAnswer, sendNotAllowed, sendOutside, sendPlain, sendRefusal } from "./reply.ts";
@@ -99,7 +99,7 @@ function everyMethod(app: FastifyInstance): string[] {
   return app.supportedMethods;
 }
 
-function addEndpoint(app: FastifyInstance, method: string[], { urls, methods, answer }: Endpoint): void {
+function addEndpoint(app: FastifyInstance, method: string[], { urls, methods, answer }: KeysEndpoint): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     if (request.method === "OPTIONS") return sendOutside(request, reply);
     return methods.includes(request.method) ? answer(request, reply) : sendNotAllowed(reply, methods);

@@ -52,21 +52,21 @@ export const historyRoutes: FastifyPluginAsync<HistoryRoutesOptions> = async (ap
   });
 };
 
-type Shown = Parameters<typeof listText>;
+type ListTextParameters = Parameters<typeof listText>;
 
 interface Report {
-  readonly json: (...shown: Shown) => object;
-  readonly text: (...shown: Shown) => string;
+  readonly json: (...shown: ListTextParameters) => object;
+  readonly text: (...shown: ListTextParameters) => string;
 }
 
 const listReport: Report = { json: listJson, text: listText };
 const machinesReport: Report = { json: machinesJson, text: machinesText };
 
-function jsonBody({ json }: Report, { unrecorded }: HistoryView, shown: Shown): string {
+function jsonBody({ json }: Report, { unrecorded }: HistoryView, shown: ListTextParameters): string {
   return `${JSON.stringify({ unrecorded: unrecordedJson(unrecorded), ...json(...shown) })}\n`;
 }
 
-function textBody({ text }: Report, { unrecorded }: HistoryView, shown: Shown): string {
+function textBody({ text }: Report, { unrecorded }: HistoryView, shown: ListTextParameters): string {
   return `${unrecordedText(unrecorded)}${text(...shown)}`;
 }
 

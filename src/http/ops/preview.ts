@@ -9,11 +9,11 @@
 import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/boot-error.ts";
 import type { BootIndex, BootView } from "../../boot/boot-index.ts";
+import { BootSnapshot } from "../../boot/boot-snapshot.ts";
 import { type Contenders, findContenders } from "../../boot/contenders.ts";
 import { type Explanation, explain } from "../../boot/explain.ts";
 import { keptOf } from "../../boot/kept-configs.ts";
 import type { BootGroup } from "../../boot/known-documents.ts";
-import { Moment } from "../../boot/moment.ts";
 import { type Warning, warningsOf } from "../../boot/warnings.ts";
 import { Turns } from "../../lib/slices.ts";
 import { type Labels, labelsFromQuery, sentLabels } from "../../model/labels.ts";
@@ -72,7 +72,7 @@ export class Previews {
    */
   async of(rawQuery: string): Promise<Preview> {
     const labels = labelsFromQuery(rawQuery);
-    const moment = new Moment(this.#options.index, labels);
+    const moment = new BootSnapshot(this.#options.index, labels);
     const contenders = await this.#contenders(moment, labels);
     const renderings: Rendering[] = [];
     for (const name of configsOf(moment)) {
@@ -95,7 +95,7 @@ export class Previews {
     };
   }
 
-  async #contenders(moment: Moment, labels: Labels): Promise<Contenders<BootGroup>> {
+  async #contenders(moment: BootSnapshot, labels: Labels): Promise<Contenders<BootGroup>> {
     // Before the first list is whole, nothing that could be said of Groups would hold.
     const groups = moment.refusal?.reason === "notReady" ? [] : moment.groups;
     const work = findContenders({ groups, labels, limit: toldGroups });
@@ -108,7 +108,7 @@ export class Previews {
 
   async #render(
     name: ConfigName,
-    moment: Moment,
+    moment: BootSnapshot,
     asked: { readonly labels: Labels; readonly rawQuery: string },
   ): Promise<Rendering> {
     const path = `/${name}`;
@@ -142,19 +142,19 @@ function startOf(body: string): string {
   return body.length > maxShownLength ? body.slice(0, maxShownLength).toWellFormed() : body;
 }
 
-function showsSecret(name: ConfigName, { profile }: Moment): boolean {
+function showsSecret(name: ConfigName, { profile }: BootSnapshot): boolean {
   const part = partAt(name);
   return part !== undefined && isOfSecret(profile?.content.templates[part]);
 }
 
 /** The six of every machine, and the parts that the Profile of this one names. */
-function configsOf({ profile }: Moment): readonly ConfigName[] {
+function configsOf({ profile }: BootSnapshot): readonly ConfigName[] {
   const parts = profile === undefined ? [] : partsOf(profile.content.templates).filter(isGenericPart);
   return [...configNames, ...parts];
 }
 
 /** What is the same for every request is kept in the moment's own Group; what is not, looked at the request. */
-function pathsUsingRequest(moment: Moment, renderings: readonly Rendering[]): readonly string[] {
+function pathsUsingRequest(moment: BootSnapshot, renderings: readonly Rendering[]): readonly string[] {
   const used = configsOf(moment).filter((name) => {
     const part = partAt(name);
     const isServed = renderings.some(({ path, status }) => path === `/${name}` && status === 200);

@@ -18,7 +18,7 @@ import type { Store } from "../../store/store.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
 import { holdsToken, readTokenDigests, type TokenDigest, tokenOf } from "../bearer-tokens.ts";
 import { sendUnauthorized } from "../keys/reply.ts";
-import { isForHost, namesOf, readTlsMaterial, ServerTls, type TlsMaterial } from "../server-tls.ts";
+import { isForHost, namesOf, readTlsMaterial, ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
 
 export interface StoreDoorOptions {
@@ -44,7 +44,7 @@ const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"])
 const expiryCheckMs = 1_000;
 
 /** What becomes of a request: it goes on, nobody knows who sent it, or who sent it may not do this. */
-type Verdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
+type DoorVerdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
 
 export class StoreDoor {
   readonly #options: StoreDoorOptions;
@@ -106,7 +106,7 @@ export class StoreDoor {
   }
 
   /** What becomes of a request that was not admitted at once. */
-  async judge({ method, headers }: IncomingMessage): Promise<Verdict> {
+  async judge({ method, headers }: IncomingMessage): Promise<DoorVerdict> {
     if (!this.#asksForToken) return "wrongHost";
     const token = tokenOf(headers.authorization);
     const access = token === undefined ? undefined : await this.#options.serviceAccounts?.accessOf(token);
@@ -196,7 +196,7 @@ export class StoreDoor {
   }
 
   /** What clients will find wrong with it, who are not here to say so. */
-  #warnOf({ cert, expiresAtMs }: TlsMaterial): void {
+  #warnOf({ cert, expiresAtMs }: ServerTlsMaterial): void {
     const { clock, log, certFile: path, host } = this.#options;
     if (expiresAtMs <= clock.nowMs()) log.warn({ path }, "certificate has expired, clients will refuse it");
     if (host === undefined || isForHost(cert, host)) return;
@@ -210,7 +210,7 @@ export function addStoreDoor(
   app: FastifyInstance,
   { door, store, metrics }: { readonly door: StoreDoor; readonly store: Store } & Pick<StoreDoorOptions, "metrics">,
 ): void {
-  const refuse = (reply: FastifyReply, verdict: Exclude<Verdict, "admitted">) => {
+  const refuse = (reply: FastifyReply, verdict: Exclude<DoorVerdict, "admitted">) => {
     metrics.storeUnauthorized.inc();
     const reason = verdict === "unauthorized" ? "unauthorized" : "forbidden";
     sendUnauthorized(reply, store, new StoreError(reason, causes[verdict], 0));

@@ -13,7 +13,7 @@ export interface FollowHistoryOptions {
   readonly maxBytes?: number;
 }
 
-interface Step extends FollowPlace {
+interface HistoryStep extends FollowPlace {
   readonly changes: readonly DocumentChange[];
   readonly sizeBytes: number;
   /** Written out once, when the first follower gets it. */
@@ -36,7 +36,7 @@ export class FollowHistory {
   readonly #maxSteps: number;
   readonly #maxBytes: number;
   #documents = new Map<string, string>();
-  #steps: Step[] = [];
+  #steps: HistoryStep[] = [];
   #sizeBytes = 0;
   /** How many steps were dropped: the position of the first one that is kept. */
   #dropped = 0;

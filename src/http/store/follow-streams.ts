@@ -29,7 +29,7 @@ export interface FollowStreamsOptions {
   readonly maxFollowers?: number;
 }
 
-interface Stream {
+interface FollowStream {
   readonly response: ServerResponse;
   /** What is left of its dump. */
   dump: Iterator<string> | undefined;
@@ -52,7 +52,7 @@ export class FollowStreams {
   readonly #beatMs: number;
   readonly #maxFollowers: number;
   readonly #history: FollowHistory;
-  readonly #streams = new Set<Stream>();
+  readonly #streams = new Set<FollowStream>();
   readonly #stopping = new AbortController();
   readonly #unfollow: () => void;
 
@@ -93,7 +93,7 @@ export class FollowStreams {
     const greeting = { cluster: clusterId, nowMs: this.#nowMs };
     const dump = resumed === undefined ? this.#history.dump(greeting, now) : undefined;
     const position = resumed ?? this.#history.end;
-    const stream: Stream = { response, dump, position, isFlowing: true, missedBeats: 0 };
+    const stream: FollowStream = { response, dump, position, isFlowing: true, missedBeats: 0 };
     this.#streams.add(stream);
     response.on("close", () => this.#streams.delete(stream));
     response.on("drain", () => {
@@ -120,7 +120,7 @@ export class FollowStreams {
   }
 
   /** Writes until the follower has enough or all. */
-  #pump(stream: Stream): void {
+  #pump(stream: FollowStream): void {
     while (stream.isFlowing && !this.#history.isGone(stream.position)) {
       const text = this.#next(stream);
       if (text === undefined) return;
@@ -129,7 +129,7 @@ export class FollowStreams {
     if (this.#history.isGone(stream.position)) stream.response.destroy();
   }
 
-  #next(stream: Stream): string | undefined {
+  #next(stream: FollowStream): string | undefined {
     const piece = stream.dump?.next();
     if (piece !== undefined && piece.done !== true) return piece.value;
     stream.dump = undefined;
@@ -138,7 +138,7 @@ export class FollowStreams {
     return lines;
   }
 
-  #write(stream: Stream, text: string): void {
+  #write(stream: FollowStream, text: string): void {
     stream.isFlowing = stream.response.write(text);
   }
 
@@ -151,7 +151,7 @@ export class FollowStreams {
     }
   }
 
-  #beatOne(stream: Stream): void {
+  #beatOne(stream: FollowStream): void {
     // One that flows has everything up to now, so the index is true of it.
     if (stream.isFlowing) this.#write(stream, this.#now());
     else stream.missedBeats += 1;

@@ -36,7 +36,7 @@ export interface ServiceAccountTokensOptions {
 /** What the holder of a token may do. */
 export type Access = "read" | "write";
 
-interface Known {
+interface KnownToken {
   readonly access: Access;
   /** Unix milliseconds. */
   readonly expiresAtMs: number;
@@ -59,7 +59,7 @@ export class ServiceAccountTokens {
   readonly #stopping = new AbortController();
   readonly #subjects: ReadonlyMap<string, Access>;
   /** Tokens that were found good, by their digests. */
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownToken>();
   #keys: TokenKeys | undefined;
   #fetching: Promise<void> | undefined;
   #refreshing: Promise<void> | undefined;
@@ -127,7 +127,7 @@ export class ServiceAccountTokens {
     }
   }
 
-  #remember(token: string, known: Known): void {
+  #remember(token: string, known: KnownToken): void {
     const [oldest] = this.#known.keys();
     if (oldest !== undefined && this.#known.size >= maxKnown) this.#known.delete(oldest);
     this.#known.set(digestOf(token), known);

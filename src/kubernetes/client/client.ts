@@ -15,8 +15,8 @@ import type { Metrics } from "../../lib/metrics.ts";
 import { type JsonObject, parseJsonObject } from "../../model/json.ts";
 import { ApiError, answeredError } from "./api-error.ts";
 import { ApiWarnings } from "./api-warnings.ts";
-import { type Answer, Connections } from "./connections.ts";
-import type { ClusterAccess, Credentials } from "./kube-config.ts";
+import { ConnectionPool, type HttpAnswer } from "./connections.ts";
+import type { ClusterAccess, ClusterCredentials } from "./kube-config.ts";
 
 export interface ApiClientOptions {
   readonly access: ClusterAccess;
@@ -51,13 +51,13 @@ const retryDelays = { firstMs: 250, capMs: 2_000 };
 
 export class ApiClient {
   readonly #options: ApiClientOptions;
-  readonly #connections: Connections;
+  readonly #connections: ConnectionPool;
   readonly #warnings: ApiWarnings;
   readonly #host: string;
 
   constructor(options: ApiClientOptions) {
     this.#options = options;
-    this.#connections = new Connections(options.access);
+    this.#connections = new ConnectionPool(options.access);
     this.#warnings = new ApiWarnings(options.log);
     this.#host = new URL(options.access.server).host;
   }
@@ -123,7 +123,7 @@ export class ApiClient {
   }
 
   /** Sends once, and a second time with new credentials after a 401. */
-  async #exchange(request: ApiRequest, use: "call" | "watch"): Promise<Answer> {
+  async #exchange(request: ApiRequest, use: "call" | "watch"): Promise<HttpAnswer> {
     const first = await this.#send(request, use);
     if (first.status !== 401) return this.#admit(first);
     await this.#text(first);
@@ -131,12 +131,12 @@ export class ApiClient {
     return this.#admit(await this.#send(request, use));
   }
 
-  async #admit(answer: Answer): Promise<Answer> {
+  async #admit(answer: HttpAnswer): Promise<HttpAnswer> {
     if (answer.status >= 200 && answer.status < 300) return answer;
     throw answeredError(answer.status, answer.headers, parseJsonObject(await this.#text(answer)));
   }
 
-  async #send(request: ApiRequest, use: "call" | "watch"): Promise<Answer> {
+  async #send(request: ApiRequest, use: "call" | "watch"): Promise<HttpAnswer> {
     const { clock, metrics, access } = this.#options;
     const { method = "GET", path, query = {}, body, signal } = request;
     const { headers, tls } = await this.#credentials();
@@ -168,7 +168,7 @@ export class ApiClient {
     return { accept, "user-agent": `davit/${this.#options.version}`, ...contentType };
   }
 
-  async #credentials(): Promise<Credentials> {
+  async #credentials(): Promise<ClusterCredentials> {
     try {
       return await this.#options.access.credentials();
     } catch (error) {
@@ -177,7 +177,7 @@ export class ApiClient {
     }
   }
 
-  async #text({ body }: Answer): Promise<string> {
+  async #text({ body }: HttpAnswer): Promise<string> {
     const { maxBodyBytes = presetMaxBodyBytes } = this.#options.limits ?? {};
     const chunks: Buffer[] = [];
     let bytes = 0;

@@ -7,9 +7,9 @@
 
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
 import type { Headers } from "./api-error.ts";
-import type { TlsMaterial } from "./kube-config.ts";
+import type { ClientTlsMaterial } from "./kube-config.ts";
 
-export interface Sending {
+export interface OutgoingRequest {
   readonly url: string;
   readonly method: "GET" | "POST" | "PATCH";
   readonly headers: Readonly<Record<string, string>>;
@@ -17,10 +17,10 @@ export interface Sending {
   /** Ends the request, and the answer's body too. */
   readonly signal: AbortSignal;
   readonly use: "call" | "watch";
-  readonly tls: TlsMaterial;
+  readonly tls: ClientTlsMaterial;
 }
 
-export interface Answer {
+export interface HttpAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly body: AsyncIterable<Buffer>;
@@ -39,7 +39,7 @@ interface Pools {
   readonly watch: Dispatcher;
 }
 
-export class Connections {
+export class ConnectionPool {
   readonly #proxy: string | undefined;
   #pools: Pools | undefined;
   readonly #retiring = new Set<Promise<void>>();
@@ -49,7 +49,7 @@ export class Connections {
   }
 
   /** Sends a request; resolves with the head of its answer. @throws what the network or the signal says. */
-  async send({ url, method, headers, body, signal, use, tls }: Sending): Promise<Answer> {
+  async send({ url, method, headers, body, signal, use, tls }: OutgoingRequest): Promise<HttpAnswer> {
     const dispatcher = this.#poolsFor(tls)[use];
     const answer = await request(url, {
       dispatcher,
@@ -71,7 +71,7 @@ export class Connections {
     await Promise.all([pools?.call.destroy(), pools?.watch.destroy(), ...this.#retiring]);
   }
 
-  #poolsFor(tls: TlsMaterial): Pools {
+  #poolsFor(tls: ClientTlsMaterial): Pools {
     const tlsKey = JSON.stringify(tls);
     if (this.#pools?.tlsKey === tlsKey) return this.#pools;
     if (this.#pools !== undefined) this.#retire(this.#pools);
@@ -79,7 +79,7 @@ export class Connections {
     return this.#pools;
   }
 
-  #pool(tls: TlsMaterial, connections: number | null): Dispatcher {
+  #pool(tls: ClientTlsMaterial, connections: number | null): Dispatcher {
     const keepAlive = { keepAlive: true, keepAliveInitialDelay: keepAliveInitialDelayMs, timeout: connectTimeoutMs };
     const shared = { allowH2: false, connections, keepAliveTimeout: idleConnectionMs };
     if (this.#proxy === undefined) return new Agent({ ...shared, connect: { ...tls, ...keepAlive } });

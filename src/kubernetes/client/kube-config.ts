@@ -23,13 +23,13 @@ export interface KubeConfigOptions {
 }
 
 /** What a connection needs to be trusted and to be let in. */
-export interface Credentials {
+export interface ClusterCredentials {
   readonly headers: Readonly<Record<string, string>>;
-  readonly tls: TlsMaterial;
+  readonly tls: ClientTlsMaterial;
 }
 
 /** PEM texts and what else TLS is told; absent means Node's own default. */
-export interface TlsMaterial {
+export interface ClientTlsMaterial {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
@@ -46,7 +46,7 @@ export interface ClusterAccess {
   /** The namespace of the context or of the pod. */
   readonly namespace: string;
   /** Files are read for each call, so that a rotated certificate is found. */
-  credentials(): Promise<Credentials>;
+  credentials(): Promise<ClusterCredentials>;
   /** Forgets tokens that were remembered; the next call reads them anew. */
   renew(): void;
 }
@@ -82,7 +82,7 @@ class ConfigAccess implements ClusterAccess {
     this.#config = undefined;
   }
 
-  async credentials(): Promise<Credentials> {
+  async credentials(): Promise<ClusterCredentials> {
     this.#config ??= this.#load();
     const options: RequestOptions = {};
     await this.#config.applyToHTTPSOptions(options);
@@ -167,19 +167,19 @@ function currentOf(config: KubeConfig) {
   return { current, cluster };
 }
 
-function noSuchPart(context: string, part: "cluster" | "user", name: string, all: readonly Named[]): StartError {
+function noSuchPart(context: string, part: "cluster" | "user", name: string, all: readonly NamedItem[]): StartError {
   const state = `there is no ${part} "${name}", which it names, only ${namesOf(all)}`;
   return new StartError(`Use context "${context}" of the kubeconfig: ${state}`);
 }
 
-interface Named {
+interface NamedItem {
   readonly name: string;
 }
 
 // A kubeconfig of many clusters has hundreds.
 const maxNames = 20;
 
-function namesOf(all: readonly Named[] | undefined = []): string {
+function namesOf(all: readonly NamedItem[] | undefined = []): string {
   const names = all.slice(0, maxNames).map(({ name }) => `"${name}"`);
   if (names.length === 0) return "none";
   return [...names, ...(all.length > maxNames ? [`${all.length - maxNames} others`] : [])].join(", ");
@@ -192,7 +192,7 @@ function headersOf({ headers = {}, auth }: RequestOptions): Record<string, strin
   return { ...basic, ...Object.fromEntries(given) };
 }
 
-function tlsOf(options: RequestOptions): TlsMaterial {
+function tlsOf(options: RequestOptions): ClientTlsMaterial {
   const { ca, cert, key, passphrase, rejectUnauthorized, servername } = options;
   return {
     ...(ca !== undefined && { ca: String(ca) }),

@@ -17,7 +17,7 @@ import type { ObjectName, OwnName, Source, SourceListener, SourceView } from "..
 import type { ApiClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
 import { HeldChanges } from "../watch/held-changes.ts";
-import type { Held, MirrorChange } from "../watch/mirror.ts";
+import type { MirrorChange, MirroredObject } from "../watch/mirror.ts";
 import type { WatchLimits } from "../watch/object-watch.ts";
 import { SharedConditions } from "../watch/shared-conditions.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
@@ -48,7 +48,7 @@ export interface ClusterSourceOptions {
 }
 
 /** A Profile or Group as the API server has it, for whoever writes its status. */
-export type SeenObject = Held<Judgement>;
+export type SeenObject = MirroredObject<Judgement>;
 
 const presetProveMs = 15_000;
 

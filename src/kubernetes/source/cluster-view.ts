@@ -29,15 +29,15 @@ import { type Reference, References, referenceKey, referencesOf } from "./refere
 import type { ScopeNamespaces } from "./scope-namespaces.ts";
 import type { ShownReferences } from "./shown-references.ts";
 
-type Watches = Pick<OwnWatches, "hasList" | "areListed" | "lost">;
+type WatchedLists = Pick<OwnWatches, "hasList" | "areListed" | "lost">;
 
-type Namespaces = Pick<ScopeNamespaces, "areBelieved" | "isBelieved" | "areTried" | "problems">;
+type KnownNamespaces = Pick<ScopeNamespaces, "areBelieved" | "isBelieved" | "areTried" | "problems">;
 
 export class ClusterView implements SourceView {
   readonly withheld = [];
   readonly #shown: ShownReferences;
-  readonly #namespaces: Namespaces;
-  readonly #watches: Watches;
+  readonly #namespaces: KnownNamespaces;
+  readonly #watches: WatchedLists;
   readonly #references = new References();
   readonly #profiles = new Map<string, ProfileObject>();
   readonly #groups = new Map<string, GroupObject>();
@@ -47,7 +47,7 @@ export class ClusterView implements SourceView {
   #hasLists = false;
   #wasWhole = false;
 
-  constructor(shown: ShownReferences, namespaces: Namespaces, watches: Watches) {
+  constructor(shown: ShownReferences, namespaces: KnownNamespaces, watches: WatchedLists) {
     this.#shown = shown;
     this.#namespaces = namespaces;
     this.#watches = watches;

@@ -15,7 +15,7 @@ import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-
 import { judge } from "./judge.ts";
 import type { Reference } from "./references.ts";
 
-interface Entry {
+interface WantedConfigMap {
   readonly reference: Reference;
   object: ConfigMapObject | undefined;
   /** There is no object since it may not be read. */
@@ -29,7 +29,7 @@ interface Entry {
 }
 
 /** A ConfigMap that the API server has in another version than the one that was read. */
-interface Unread {
+interface UnreadConfigMap {
   /** Monotonic. */
   readonly sinceMs: number;
   readonly waiting: HeldWatch;
@@ -44,13 +44,13 @@ export class ConfigMaps {
   readonly #context: WatchContext;
   readonly #changed: (reference: Reference) => void;
   readonly #watches: ReadonlyMap<string | undefined, RunningWatch<null>>;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, WantedConfigMap>();
   /** Namespaces (undefined for all) whose ConfigMaps may not be read: there are none, as far as davit can tell. */
   readonly #refused = new Set<string | undefined>();
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
-  readonly #waiting = new Set<Entry>();
-  readonly #unread = new Map<Entry, Unread>();
+  readonly #waiting = new Set<WantedConfigMap>();
+  readonly #unread = new Map<WantedConfigMap, UnreadConfigMap>();
   #reads = 0;
 
   /** @param changed told when it is known for the first time what a wanted one is, and with each change. */
@@ -142,12 +142,12 @@ export class ConfigMaps {
     for (const entry of this.#entries.values()) if (this.#scopeOf(entry) === scope) this.#tried(entry);
   }
 
-  #scopeOf({ reference: { namespace } }: Entry): string | undefined {
+  #scopeOf({ reference: { namespace } }: WantedConfigMap): string | undefined {
     return this.#watches.has(undefined) ? undefined : namespace;
   }
 
   /** What it is could not be found out; nobody waits for that any longer. */
-  #tried(entry: Entry): void {
+  #tried(entry: WantedConfigMap): void {
     if (entry.isTried) return;
     entry.isTried = true;
     this.#changed(entry.reference);
@@ -168,7 +168,7 @@ export class ConfigMaps {
   }
 
   /** Compares an entry with the metadata, and has it read where they differ. */
-  #look(entry: Entry): void {
+  #look(entry: WantedConfigMap): void {
     const { namespace, name } = entry.reference;
     const scope = this.#scopeOf(entry);
     const watch = this.#watches.get(scope)?.watch;
@@ -181,13 +181,13 @@ export class ConfigMaps {
     }
   }
 
-  #enqueue(entry: Entry): void {
+  #enqueue(entry: WantedConfigMap): void {
     if (!this.#unread.has(entry)) this.#unread.set(entry, this.#makeUnread(entry));
     this.#waiting.add(entry);
     this.#readNext();
   }
 
-  #makeUnread({ reference: { namespace }, isKnown }: Entry): Unread {
+  #makeUnread({ reference: { namespace }, isKnown }: WantedConfigMap): UnreadConfigMap {
     const { clock, held } = this.#context;
     const nowMs = clock.monotonicMs();
     const waiting = held.track({ namespace, what: "read" });
@@ -195,7 +195,7 @@ export class ConfigMaps {
     return { sinceMs: Math.min(nowMs, held.sinceMs ?? nowMs), waiting };
   }
 
-  #isRead(entry: Entry): void {
+  #isRead(entry: WantedConfigMap): void {
     const unread = this.#unread.get(entry);
     this.#unread.delete(entry);
     unread?.waiting.end();
@@ -211,7 +211,7 @@ export class ConfigMaps {
   }
 
   /** Reads one; a quorum read is never older than what the watch has told. */
-  async #read(entry: Entry): Promise<void> {
+  async #read(entry: WantedConfigMap): Promise<void> {
     const { client, clock } = this.#context;
     const { namespace, name } = entry.reference;
     const { signal } = this.#stopping;
@@ -237,7 +237,7 @@ export class ConfigMaps {
   }
 
   /** After how many milliseconds to look again; undefined for never, until the metadata change. */
-  #failed(entry: Entry, error: unknown): number | undefined {
+  #failed(entry: WantedConfigMap, error: unknown): number | undefined {
     if (this.#stopping.signal.aborted) return undefined;
     const { log } = this.#context;
     const { namespace, name } = entry.reference;
@@ -255,18 +255,18 @@ export class ConfigMaps {
   }
 
   /** True where the version that was read counts no longer, though no other may be read: else no Install would ever. */
-  #isLost(entry: Entry): boolean {
+  #isLost(entry: WantedConfigMap): boolean {
     const sinceMs = this.#unread.get(entry)?.sinceMs ?? Infinity;
     return entry.object === undefined || this.#context.clock.monotonicMs() - sinceMs >= forbiddenMs;
   }
 
-  #settleWithout(entry: Entry, isForbidden: boolean): void {
+  #settleWithout(entry: WantedConfigMap, isForbidden: boolean): void {
     const isSame = entry.isKnown && entry.object === undefined && entry.isForbidden === isForbidden;
     if (!isSame) this.#settle(entry, undefined, isForbidden);
     else this.#isRead(entry);
   }
 
-  #settle(entry: Entry, object: ConfigMapObject | undefined, isForbidden = false): void {
+  #settle(entry: WantedConfigMap, object: ConfigMapObject | undefined, isForbidden = false): void {
     entry.object = object;
     entry.isForbidden = isForbidden;
     entry.isKnown = true;

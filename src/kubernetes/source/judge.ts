@@ -5,12 +5,12 @@
 
 import { isDeepStrictEqual } from "node:util";
 import type { Admission, RefusedDocument } from "../../admission/admission.ts";
-import type { Finding } from "../../admission/check.ts";
+import type { SchemaFinding } from "../../admission/check.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { ProfileCaution } from "../../model/profile.ts";
 import type { GroupObject, SourceObject } from "../../model/source.ts";
 import type { Resource } from "../client/resources.ts";
-import type { Held, HeldMeta } from "../watch/mirror.ts";
+import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";
 import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dropped-requirements.ts";
 
@@ -44,7 +44,7 @@ export interface JudgeTools {
 export function judge(
   tools: JudgeTools,
   resource: Resource,
-  { object, meta, before }: { object: JsonObject; meta: HeldMeta; before: Held<Judgement> | undefined },
+  { object, meta, before }: { object: JsonObject; meta: HeldMeta; before: MirroredObject<Judgement> | undefined },
 ): Judgement {
   const judged = judgeAnew(tools, resource, { object, meta });
   const { status } = judged;
@@ -109,7 +109,7 @@ function describe({ findings }: RefusedDocument): string {
 
 const nothing: Dropped = { labels: [], expressions: false };
 
-function findingsOf({ labels, expressions, unknownIn }: Dropped): readonly Finding[] {
+function findingsOf({ labels, expressions, unknownIn }: Dropped): readonly SchemaFinding[] {
   return [
     ...(labels.length > 0 ? [droppedLabel] : []),
     ...(expressions ? [droppedList] : []),
@@ -117,7 +117,7 @@ function findingsOf({ labels, expressions, unknownIn }: Dropped): readonly Findi
   ];
 }
 
-const droppedName: Finding = {
+const droppedName: SchemaFinding = {
   path: [],
   isBeyondCrd: true,
   code: "unknown-field",
@@ -125,12 +125,12 @@ const droppedName: Finding = {
     "a name was written that it does not have, and dropped: correct it and kubectl apply it again, " +
     "after the CRDs of a version that has it, if there is one",
 };
-const droppedLabel: Finding = {
+const droppedLabel: SchemaFinding = {
   path: ["spec", "selector", "matchLabels"],
   code: "broken-rule",
   text: "kubectl apply dropped a label without a value: write its value, or remove the label, and apply it again",
 };
-const droppedList: Finding = {
+const droppedList: SchemaFinding = {
   path: ["spec", "selector", "matchExpressions"],
   isBeyondCrd: true,
   code: "broken-rule",

@@ -29,14 +29,14 @@ export interface ScopeNamespacesOptions {
 /** A person may be waiting who has just created it. */
 const askAgainMs = 10_000;
 
-type State =
+type NamespaceState =
   /** The first answer is awaited. */
   { readonly kind: "asked" } | { readonly kind: "doubted"; readonly problem: string } | { readonly kind: "believed" };
 
 export class ScopeNamespaces {
   readonly #options: ScopeNamespacesOptions;
   /** Of those that were listed once. */
-  readonly #states = new Map<string, State>();
+  readonly #states = new Map<string, NamespaceState>();
 
   constructor(options: ScopeNamespacesOptions) {
     this.#options = options;

@@ -9,7 +9,7 @@ import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-
 import { type Judgement, judge } from "./judge.ts";
 import type { Reference } from "./references.ts";
 
-interface Entry {
+interface WantedSecret {
   readonly reference: Reference;
   /** Undefined for one too many. */
   readonly running: RunningWatch<Judgement> | undefined;
@@ -24,7 +24,7 @@ export class Secrets {
   readonly #context: WatchContext;
   readonly #changed: (reference: Reference) => void;
   readonly #maxSecrets: number;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, WantedSecret>();
   readonly #ending = new Set<Promise<void>>();
   #watchCount = 0;
 
@@ -96,7 +96,7 @@ export class Secrets {
     if (waiting !== undefined) this.want(waiting.reference);
   }
 
-  #end({ running }: Entry): void {
+  #end({ running }: WantedSecret): void {
     const ending = running?.stop().then(() => void this.#ending.delete(ending ?? Promise.resolve()));
     if (ending !== undefined) this.#ending.add(ending);
   }

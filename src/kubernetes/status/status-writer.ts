@@ -36,7 +36,7 @@ export interface StatusWriterOptions {
 }
 
 /** An object whose status is ours to write. */
-interface Entry {
+interface StatusEntry {
   readonly name: ObjectName;
   wanted: ObjectStatus;
   failures: number;
@@ -47,7 +47,7 @@ interface Entry {
 }
 
 /** What was written on top of a version. */
-interface Written {
+interface WrittenStatus {
   readonly uid: string;
   readonly resourceVersion: string;
   readonly status: NextStatus;
@@ -68,18 +68,18 @@ const repairsResetMs = 600_000;
 const throttledMs = 1_000;
 
 /** How a write ended. */
-type Outcome = "done" | "gone" | "conflict" | "throttled" | "failed";
+type WriteOutcome = "done" | "gone" | "conflict" | "throttled" | "failed";
 
 export class StatusWriter implements StatusSink {
   readonly #options: StatusWriterOptions;
   readonly #bucket: TokenBucket;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, StatusEntry>();
   /** What was written and the watch has not told of yet; the oldest first. */
-  readonly #unheard = new Map<Entry, Written>();
+  readonly #unheard = new Map<StatusEntry, WrittenStatus>();
   /** How often somebody else took away what was shown, and when the last time was. */
-  readonly #repairs = new WeakMap<Entry, { readonly count: number; readonly atMs: number }>();
+  readonly #repairs = new WeakMap<StatusEntry, { readonly count: number; readonly atMs: number }>();
   /** What has to be looked at, in order. */
-  readonly #due = new Set<Entry>();
+  readonly #due = new Set<StatusEntry>();
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
   readonly #delays: RetryDelays;
@@ -139,7 +139,7 @@ export class StatusWriter implements StatusSink {
     await Promise.all(this.#running);
   }
 
-  #add(entry: Entry): void {
+  #add(entry: StatusEntry): void {
     if (this.#stopping.signal.aborted) return;
     this.#due.add(entry);
     this.#next();
@@ -158,7 +158,7 @@ export class StatusWriter implements StatusSink {
     }
   }
 
-  async #run(entry: Entry): Promise<void> {
+  async #run(entry: StatusEntry): Promise<void> {
     // Most of what is told after a start is shown already, and costs no token.
     if (this.#pending(entry) === undefined) {
       entry.settled = entry.wanted;
@@ -177,7 +177,7 @@ export class StatusWriter implements StatusSink {
   }
 
   /** What was written and is not shown was taken away: not waited for the first time, then longer and longer. */
-  #repairDelayMs(entry: Entry): number {
+  #repairDelayMs(entry: StatusEntry): number {
     if (entry.settled !== entry.wanted) return 0;
     entry.settled = undefined;
     const nowMs = this.#options.clock.monotonicMs();
@@ -187,7 +187,7 @@ export class StatusWriter implements StatusSink {
     return repairs === 0 ? 0 : backoffMs(repairs - 1, repairDelays);
   }
 
-  #ended(entry: Entry, outcome: Outcome): void {
+  #ended(entry: StatusEntry, outcome: WriteOutcome): void {
     this.#failuresInARow = outcome === "failed" ? this.#failuresInARow + 1 : 0;
     if (this.#failuresInARow >= maxWrites && !this.#isOnHold) void this.#hold(this.#delays.next());
     if (outcome === "failed" || outcome === "conflict") {
@@ -212,12 +212,12 @@ export class StatusWriter implements StatusSink {
    * Waits beside the queue, so that an object that cannot be written holds up no other. A conflict is of an object that
    * has taken the place of another, which the watch tells soon: however often that happened, it is no reason to wait long.
    */
-  async #retryLater(entry: Entry, outcome: "failed" | "conflict"): Promise<void> {
+  async #retryLater(entry: StatusEntry, outcome: "failed" | "conflict"): Promise<void> {
     const attempt = outcome === "conflict" ? 0 : entry.failures++;
     await this.#addLater(entry, backoffMs(attempt, retryDelays));
   }
 
-  async #addLater(entry: Entry, durationMs: number): Promise<void> {
+  async #addLater(entry: StatusEntry, durationMs: number): Promise<void> {
     const { clock, random } = this.#options;
     await clock.sleep(durationMs * (1 + random()), this.#stopping.signal);
     entry.isBusy = false;
@@ -232,7 +232,7 @@ export class StatusWriter implements StatusSink {
     return "throttled";
   }
 
-  async #apply(entry: Entry): Promise<Outcome> {
+  async #apply(entry: StatusEntry): Promise<WriteOutcome> {
     const { wanted } = entry;
     const pending = this.#pending(entry);
     if (pending === undefined) return "done";
@@ -253,7 +253,7 @@ export class StatusWriter implements StatusSink {
   }
 
   /** The watch tells of most writes in their order: nothing is kept for long of what it has told. */
-  #noteWritten(entry: Entry, written: Written): void {
+  #noteWritten(entry: StatusEntry, written: WrittenStatus): void {
     this.#unheard.delete(entry);
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#unheard.set(entry, written);
     for (const [oldest, { uid, resourceVersion }] of this.#unheard) {
@@ -279,7 +279,7 @@ export class StatusWriter implements StatusSink {
     });
   }
 
-  #failed(entry: Entry, error: unknown): Outcome {
+  #failed(entry: StatusEntry, error: unknown): WriteOutcome {
     const { name, failures } = entry;
     if (!(error instanceof ApiError)) throw error;
     if (this.#stopping.signal.aborted) return "gone";
@@ -304,7 +304,7 @@ export class StatusWriter implements StatusSink {
   }
 
   /** What has to be written, if anything. */
-  #pending(entry: Entry) {
+  #pending(entry: StatusEntry) {
     const seen = this.#options.seen(entry.name);
     const { uid, ...wanted } = entry.wanted;
     // Another object under this name gets a status of its own, once it is planned.

@@ -8,7 +8,7 @@ import type { Resource } from "../client/resources.ts";
 import { WatchFailure } from "./watch-failure.ts";
 
 /** What the API server was asked for. */
-export interface Asked {
+export interface ApiCall {
   readonly verb: "get" | "list" | "watch" | "patch";
   readonly resource: Resource;
   readonly subresource?: "status";
@@ -19,7 +19,7 @@ export interface Asked {
 }
 
 /** One sentence, without the full stop. */
-export function failureText(failure: WatchFailure | ApiError, asked: Asked): string {
+export function failureText(failure: WatchFailure | ApiError, asked: ApiCall): string {
   const error = failure instanceof WatchFailure ? failure.cause : failure;
   // A failure that a watch told of in an event has no request of its own.
   const status = failure.status;
@@ -30,7 +30,7 @@ export function failureText(failure: WatchFailure | ApiError, asked: Asked): str
   return text === undefined ? failure.message : `${text}${code}`;
 }
 
-function statusText(status: number, asked: Asked): string | undefined {
+function statusText(status: number, asked: ApiCall): string | undefined {
   switch (status) {
     case 401:
       return stranger;
@@ -94,19 +94,19 @@ const untrustedTexts = [
 const foreignAuthority =
   "The API server's certificate is not signed by the authority in the kubeconfig: look at certificate-authority";
 
-function whatOf(asked: Asked): string {
+function whatOf(asked: ApiCall): string {
   const { namespace, name } = asked;
   const what = name === undefined ? resourceOf(asked) : `${resourceOf(asked)} "${name}"`;
   return namespace === undefined ? `${what} in all namespaces` : `${what} in namespace "${namespace}"`;
 }
 
 /** As a Role and `kubectl` name it. */
-function resourceOf({ resource: { plural, apiVersion }, subresource }: Asked): string {
+function resourceOf({ resource: { plural, apiVersion }, subresource }: ApiCall): string {
   if (subresource !== undefined) return `${plural}/${subresource}`;
   const [group, version] = apiVersion.split("/");
   return version === undefined ? plural : `${plural}.${group}`;
 }
 
-function isOfDavit({ resource: { apiVersion } }: Asked): boolean {
+function isOfDavit({ resource: { apiVersion } }: ApiCall): boolean {
   return apiVersion.includes("/");
 }

@@ -14,7 +14,7 @@ export interface HeldMeta {
 }
 
 /** An object and what its reader made of it. */
-export interface Held<Value> extends HeldMeta {
+export interface MirroredObject<Value> extends HeldMeta {
   readonly value: Value;
 }
 
@@ -32,11 +32,15 @@ export interface MirrorChange {
  * Makes a value of an object; `before` is the one of the same object (equal uid), if there was one: what it says may be of
  * another history. It never throws.
  */
-export type ReadObject<Value> = (object: JsonObject, meta: HeldMeta, before: Held<Value> | undefined) => Value;
+export type ReadObject<Value> = (
+  object: JsonObject,
+  meta: HeldMeta,
+  before: MirroredObject<Value> | undefined,
+) => Value;
 
 export class Mirror<Value> {
   readonly #read: ReadObject<Value>;
-  #held: Map<string, Held<Value>> = new Map();
+  #held: Map<string, MirroredObject<Value>> = new Map();
   /** What is held may be of another history: the next list is read anew, whatever versions its objects carry. */
   #isDistrusted = false;
 
@@ -48,11 +52,11 @@ export class Mirror<Value> {
     return this.#held.size;
   }
 
-  get(namespace: string, name: string): Held<Value> | undefined {
+  get(namespace: string, name: string): MirroredObject<Value> | undefined {
     return this.#held.get(keyOf(namespace, name));
   }
 
-  all(): Iterable<Held<Value>> {
+  all(): Iterable<MirroredObject<Value>> {
     return this.#held.values();
   }
 
@@ -62,7 +66,7 @@ export class Mirror<Value> {
   }
 
   /** Reads an object without taking it up; what is known already is not read again. Undefined for what is no object. */
-  prepare(object: JsonObject): Held<Value> | undefined {
+  prepare(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);
     if (meta === undefined) return undefined;
     const known = this.get(meta.namespace, meta.name);
@@ -72,7 +76,7 @@ export class Mirror<Value> {
   }
 
   /** The same for an item of a list. After a gap an equal version says nothing: it may be of another history. */
-  prepareListed(object: JsonObject): Held<Value> | undefined {
+  prepareListed(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);
     if (meta === undefined || !this.#isDistrusted) return this.prepare(object);
     const known = this.get(meta.namespace, meta.name);
@@ -80,7 +84,7 @@ export class Mirror<Value> {
   }
 
   /** Takes up one object; undefined when it is what is known. */
-  put(held: Held<Value>): MirrorChange | undefined {
+  put(held: MirroredObject<Value>): MirrorChange | undefined {
     const { namespace, name } = held;
     const known = this.get(namespace, name);
     if (known === held) return undefined;
@@ -95,7 +99,7 @@ export class Mirror<Value> {
   }
 
   /** Takes up a whole list: what is not in it is gone. */
-  replace(listed: readonly Held<Value>[]): readonly MirrorChange[] {
+  replace(listed: readonly MirroredObject<Value>[]): readonly MirrorChange[] {
     const before = this.#held;
     const gone = new Map(before);
     for (const { namespace, name } of listed) gone.delete(keyOf(namespace, name));

@@ -16,7 +16,7 @@ import type { Resource } from "../client/resources.ts";
 import { RetryDelays } from "../client/retry-delays.ts";
 import { failureText } from "./failure-text.ts";
 import { hasRewound, isGap, isOlder } from "./gaps.ts";
-import { type Held, Mirror, type MirrorChange, type ReadObject, readMeta } from "./mirror.ts";
+import { Mirror, type MirrorChange, type MirroredObject, type ReadObject, readMeta } from "./mirror.ts";
 import { pagedList } from "./paged-list.ts";
 import { type WatchEvent, watchEvents } from "./watch-events.ts";
 import { toWatchFailure, WatchFailure } from "./watch-failure.ts";
@@ -148,11 +148,11 @@ export class ObjectWatch<Value> {
     return this.#isRefused;
   }
 
-  get(namespace: string, name: string): Held<Value> | undefined {
+  get(namespace: string, name: string): MirroredObject<Value> | undefined {
     return this.#mirror.get(namespace, name);
   }
 
-  all(): Iterable<Held<Value>> {
+  all(): Iterable<MirroredObject<Value>> {
     return this.#mirror.all();
   }
 

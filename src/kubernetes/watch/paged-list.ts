@@ -7,7 +7,7 @@ import { nextTurn, Slices } from "../../lib/slices.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
-import type { Held } from "./mirror.ts";
+import type { MirroredObject } from "./mirror.ts";
 
 export interface PagedListOptions<Value> {
   readonly client: Pick<ApiClient, "json">;
@@ -15,11 +15,11 @@ export interface PagedListOptions<Value> {
   /** Objects a page, at most. */
   readonly pageSize: number;
   /** Reads an item; undefined for what is no object. */
-  readonly prepare: (object: JsonObject) => Held<Value> | undefined;
+  readonly prepare: (object: JsonObject) => MirroredObject<Value> | undefined;
 }
 
-export interface List<Value> {
-  readonly items: readonly Held<Value>[];
+export interface ListedObjects<Value> {
+  readonly items: readonly MirroredObject<Value>[];
   readonly resourceVersion: string;
 }
 
@@ -27,7 +27,7 @@ export interface List<Value> {
 const itemsPerSlice = 50;
 
 /** @throws {ApiError} */
-export async function pagedList<Value>(options: PagedListOptions<Value>): Promise<List<Value>> {
+export async function pagedList<Value>(options: PagedListOptions<Value>): Promise<ListedObjects<Value>> {
   try {
     return await listOnce(options);
   } catch (error) {
@@ -36,8 +36,8 @@ export async function pagedList<Value>(options: PagedListOptions<Value>): Promis
   }
 }
 
-async function listOnce<Value>(options: PagedListOptions<Value>): Promise<List<Value>> {
-  const items: Held<Value>[] = [];
+async function listOnce<Value>(options: PagedListOptions<Value>): Promise<ListedObjects<Value>> {
+  const items: MirroredObject<Value>[] = [];
   const slices = new Slices(itemsPerSlice);
   let version = "";
   for await (const page of pages(options)) {
@@ -60,7 +60,7 @@ async function* pages<Value>({ client, request, pageSize }: PagedListOptions<Val
   }
 }
 
-function prepareItem<Value>(object: unknown, { prepare }: PagedListOptions<Value>): Held<Value> {
+function prepareItem<Value>(object: unknown, { prepare }: PagedListOptions<Value>): MirroredObject<Value> {
   const held = isJsonObject(object) ? prepare(object) : undefined;
   if (held === undefined) throw new ApiError("protocol", { what: "an item of a list is no object" });
   return held;

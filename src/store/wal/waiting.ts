@@ -13,7 +13,7 @@ export interface Proposal {
 // What one write takes at most, unless a single proposal is larger: more would only delay the first of them.
 const maxBatchBytes = 8 * 1024 * 1024;
 
-export class Waiting {
+export class WaitingProposals {
   #proposals: Proposal[] = [];
   /** Of all that wait. */
   #bytes = 0;

@@ -34,7 +34,7 @@ import { Reserve } from "./reserve.ts";
 import { isNoSpace, SegmentWriter } from "./segment-writer.ts";
 import { SnapshotFiles, type StoredSnapshot } from "./snapshots.ts";
 import { startFailure } from "./start-failure.ts";
-import { type Proposal, Waiting } from "./waiting.ts";
+import { type Proposal, WaitingProposals } from "./waiting.ts";
 
 // How often the log checks whether the disk can be written again.
 const retryMs = 1_000;
@@ -44,7 +44,7 @@ const presetSegmentBytes = 64 * 1024 * 1024;
 const presetWaitingBytes = 256 * 1024 * 1024;
 
 /** Proposals on their way to the disk. */
-interface Batch {
+interface WriteBatch {
   readonly proposals: readonly Proposal[];
   /** How many records come before theirs. */
   readonly termRecords: number;
@@ -70,7 +70,7 @@ export class FileLog implements LogPort {
   #status: LogStatus = "closed";
   /** The one that was loaded. */
   #snapshot: StoredSnapshot | undefined;
-  readonly #waiting = new Waiting();
+  readonly #waiting = new WaitingProposals();
   #opening: Promise<void> | undefined;
   #writing: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -246,7 +246,7 @@ export class FileLog implements LogPort {
     this.#writing = undefined;
   }
 
-  #begin(proposals: readonly Proposal[]): Batch {
+  #begin(proposals: readonly Proposal[]): WriteBatch {
     assert(this.#opened !== undefined, "Nothing is written before the log was read");
     const { writer, identity } = this.#opened;
     const commands = proposals.map(({ bytes }): LogRecord => ({ kind: "command", bytes }));
@@ -255,7 +255,7 @@ export class FileLog implements LogPort {
     return { proposals, termRecords: termRecords.length, appended };
   }
 
-  #settle({ proposals, termRecords }: Batch, result: number | WalError): void {
+  #settle({ proposals, termRecords }: WriteBatch, result: number | WalError): void {
     assert(this.#opened !== undefined, "A batch is of a log that was read");
     const { listener, identity } = this.#opened;
     if (result instanceof WalError) {

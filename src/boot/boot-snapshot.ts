@@ -12,24 +12,24 @@ import type { BootIndex, BootView, Machine, TemplateText } from "./boot-index.ts
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
 /** A call's result, whether it returned or refused. */
-type Outcome<Value> = { readonly kind: "given"; readonly value: Value } | Refused;
+type CallOutcome<Value> = { readonly kind: "given"; readonly value: Value } | Refused;
 
 interface Refused {
   readonly kind: "refused";
   readonly error: BootError;
 }
 
-export class Moment implements BootView {
+export class BootSnapshot implements BootView {
   /** Every Group. */
   readonly groups: readonly BootGroup[];
   /** The Group that wins, also where its machines get nothing; undefined where none is known. */
   readonly chosen: BootGroup | undefined;
   /** What the Profile of that Group says of the disks; undefined where it says nothing, or is not there. */
   readonly effect: ProfileContent["effect"];
-  readonly #group: Outcome<BootGroup>;
-  readonly #machine: Outcome<Machine>;
-  readonly #defaults: Outcome<JsonObject | undefined>;
-  readonly #templates: ReadonlyMap<TemplatePart, Outcome<TemplateText>>;
+  readonly #group: CallOutcome<BootGroup>;
+  readonly #machine: CallOutcome<Machine>;
+  readonly #defaults: CallOutcome<JsonObject | undefined>;
+  readonly #templates: ReadonlyMap<TemplatePart, CallOutcome<TemplateText>>;
 
   /** Asks the index, as a request of a machine with these labels would. */
   constructor(index: BootIndex, labels: Labels) {
@@ -83,7 +83,7 @@ export class Moment implements BootView {
   }
 }
 
-function outcomeOf<Value>(call: () => Value): Outcome<Value> {
+function outcomeOf<Value>(call: () => Value): CallOutcome<Value> {
   try {
     return { kind: "given", value: call() };
   } catch (error) {
@@ -92,7 +92,7 @@ function outcomeOf<Value>(call: () => Value): Outcome<Value> {
   }
 }
 
-function given<Value>(outcome: Outcome<Value>): Value {
+function given<Value>(outcome: CallOutcome<Value>): Value {
   if (outcome.kind === "refused") throw outcome.error;
   return outcome.value;
 }

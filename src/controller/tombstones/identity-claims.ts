@@ -12,7 +12,7 @@ import type { Expression } from "../../model/expression.ts";
 import type { GroupSpec } from "../../model/group.ts";
 
 /** A label of a selector and the values that it names; of a selector that names none, the selector itself. */
-export interface Plot {
+export interface IdentityClaim {
   readonly label: string;
   readonly values: ReadonlySet<string>;
   readonly labels: GroupSpec["selector"];
@@ -27,8 +27,8 @@ export interface Plot {
 // As many patterns as an expression may have: nothing but lists of values is longer.
 const mostValues = 16;
 
-/** The plots of a Group: one at most for each label that names machines, or one for the whole of its selector. */
-export function plotsOf(spec: GroupSpec): readonly Plot[] {
+/** The claims of a Group: one at most for each label that names machines, or one for the whole of its selector. */
+export function identityClaimsOf(spec: GroupSpec): readonly IdentityClaim[] {
   const { selector: labels, expressions = [] } = spec;
   const named = tombstoneLabels.flatMap((label) => plotOf(label, spec) ?? []);
   if (named.length > 0) return named;
@@ -37,7 +37,7 @@ export function plotsOf(spec: GroupSpec): readonly Plot[] {
 }
 
 /** The selector as far as it was about machines with this value. */
-export function goneSelector({ label, labels, list, expressions }: Plot, value: string): GoneSelector {
+export function goneSelector({ label, labels, list, expressions }: IdentityClaim, value: string): GoneSelector {
   if (label === selectorPlace) return { labels, expressions };
   const others = expressions.map(shortened);
   return list === undefined
@@ -45,7 +45,7 @@ export function goneSelector({ label, labels, list, expressions }: Plot, value: 
     : { labels, expressions: [{ ...list, values: [value] }, ...others] };
 }
 
-function plotOf(label: string, { selector, expressions = [] }: GroupSpec): Plot | undefined {
+function plotOf(label: string, { selector, expressions = [] }: GroupSpec): IdentityClaim | undefined {
   const equal = selector[label];
   const list =
     equal === undefined ? expressions.find((each) => each.key === label && each.operator === "In") : undefined;

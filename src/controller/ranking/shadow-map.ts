@@ -1,6 +1,6 @@
 /** Which Group was told to lose to which other one, by their ids. */
 
-export class Losses {
+export class ShadowMap {
   readonly #winners = new Map<string, string>();
   readonly #losers = new Map<string, Set<string>>();
 

@@ -10,7 +10,7 @@ export interface LaterOptions {
   readonly due: (names: readonly ObjectName[]) => void;
 }
 
-export class Later {
+export class DelayedNames {
   readonly #options: LaterOptions;
   readonly #stopped = new AbortController();
   #names = new Map<string, ObjectName>();

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { Moment } from "../../src/boot/moment.ts";
+import { BootSnapshot } from "../../src/boot/boot-snapshot.ts";
 import { groupPath, secretPath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
 import type { ProfileContent } from "../../src/model/profile.ts";
@@ -33,7 +33,7 @@ function openIndex(): BootIndex {
 it("what is rendered of a moment is of that moment, whatever changes afterwards", () => {
   const index = openIndex();
   const labels = labelsFromQuery(query);
-  const moment = new Moment(index, labels);
+  const moment = new BootSnapshot(index, labels);
   index.changed([
     { path: groupPath("lab", "zone"), text: undefined },
     { path: secretPath("lab", "web", "00"), text: undefined },
@@ -50,7 +50,7 @@ it("what is rendered of a moment is of that moment, whatever changes afterwards"
 it("nothing that is rendered of a moment is kept in the index", () => {
   const index = openIndex();
   const labels = labelsFromQuery(query);
-  const configs = new BootConfigs({ index: new Moment(index, labels), authority: "davit", grub });
+  const configs = new BootConfigs({ index: new BootSnapshot(index, labels), authority: "davit", grub });
   for (const name of ["ipxe", "grub", "generic", "metadata"] as const) {
     configs.render(name, { labels, rawQuery: query, userAgent: "" });
   }
