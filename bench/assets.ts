@@ -1,6 +1,6 @@
 /**
  * `npm run bench:assets`: a hot file of 64 MiB from `davit serve` and from nginx with sendfile, each a process of its own,
- * and what 10,000 clients that do not read cost davit. It prints the tables of docs/benchmarks.md.
+ * and what 10,000 clients that do not read cost davit. It prints the tables of bench/RESULTS.md.
  *
  *   npm run bench:assets -- --rounds 9 --seconds 3 --connections 4,64 --parts speed,slow --clients 10000
  */

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:store`: the store beside etcd 3.4, both as processes of their own on one disk. It prints the table of
- * docs/benchmarks.md.
+ * bench/RESULTS.md.
  *
  *   npm run bench:store -- --rounds 15 --seconds 1 --modes get,put --parts speed,watch,memory --keys 1000000
  */

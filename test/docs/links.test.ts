@@ -9,7 +9,9 @@ const root = join(import.meta.dirname, "../..");
 const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
   .filter((name) => name.endsWith(".md"))
   .map((name) => join(root, "docs", name));
-const pages = ["README.md", "CHANGELOG.md", "charts/davit/README.md"].map((name) => join(root, name)).concat(docs);
+const pages = ["README.md", "CHANGELOG.md", "charts/davit/README.md", "bench/RESULTS.md"]
+  .map((name) => join(root, name))
+  .concat(docs);
 
 it.each(pages.map((page) => [relative(root, page), page]))("every link of %s leads somewhere", (_name, page) => {
   expect(linksOf(page).filter((link) => !leadsSomewhere(page, link))).toEqual([]);

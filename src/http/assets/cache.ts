@@ -28,7 +28,7 @@ export interface PinnedChunk {
 
 /**
  * One write of so much takes the kernel some 0.2 ms, beside which the rest of a chunk's way costs nothing; larger ones
- * measured no faster, and would keep other requests waiting (docs/benchmarks.md).
+ * measured no faster, and would keep other requests waiting (bench/RESULTS.md).
  */
 export const chunkBytes = 1024 * 1024;
 
