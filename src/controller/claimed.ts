@@ -1,4 +1,6 @@
-/** Gives each Group's document its claim, from what is stored of the Group, of its namespace and of those that went. */
+/**
+ * Adds to each Group's document its claim. Reads what is stored of the Group, of its namespace and of removed Groups.
+ */
 
 import type { GroupDocument } from "../model/documents.ts";
 import { type GroupSpec, selectorText } from "../model/group.ts";
@@ -9,7 +11,7 @@ import type { Ranking } from "./ranking/ranking.ts";
 import { claimLeft } from "./tombstones/tombstones.ts";
 
 export interface ClaimsOptions {
-  /** What is stored. */
+  /** The stored documents. */
   readonly documents: Pick<Documents, "claimIndex" | "textAt">;
   readonly sha256: (text: string) => string;
   /** Undefined where no namespace ranks before the others. */
@@ -25,7 +27,7 @@ export class Claims {
     this.#ranking = ranking;
   }
 
-  /** A Group's document with its claim; `stored` is what the store has of it. Asked before the Group is ranked. */
+  /** A Group's document with its claim. Call it before the Group is ranked; `stored` is the Group's stored document. */
   claimed(
     id: ObjectName,
     document: GroupDocument | undefined,
@@ -39,7 +41,7 @@ export class Claims {
     return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
   }
 
-  /** The claim of a new Group whose namespace has another one with this selector, or had one a moment ago. */
+  /** The claim of a new Group, where another Group of its namespace has this selector or had it a moment ago. */
   #inherited({ namespace, name }: ObjectName, spec: GroupSpec): Claim | undefined {
     const { documents, sha256, adminNamespace } = this.#options;
     const known = this.#ranking.claimIn(namespace, selectorText(spec.selector, spec.expressions));

@@ -1,16 +1,16 @@
 /**
- * The controller: keeps the documents below `/davit` in line with what a source holds, and tells each object's status.
+ * The controller keeps the documents below `/davit` in line with a source's objects, and reports each object's status.
  *
- * It is level-based: a change only says which name to look at, and a reconcile reads the source's view and the store as
- * they are then. Names that are told together are written as one step. The first full list is one step, too, and
- * `/davit/synced` is written after it; the boot service answers nothing before that key exists. What machines would get
- * is tried afterwards, beside everything else, see `trials.ts`.
+ * It is level-based: a change only says which name to look at. A reconcile then reads the source's view and the store
+ * as they are now. Names that a source reports together are written as one step. The first full list is one step, too,
+ * and `/davit/synced` is written after it; the boot service answers nothing before that key exists. Trials then render
+ * what machines would get, in the background: see `trials.ts`.
  *
- * A Group that named a machine and goes leaves a tombstone in the same step, see `tombstones.ts`; it stays for as long
- * as more Groups are expected to go or to come back, see `tombstones/vigil.ts`.
+ * A removed Group that named a machine leaves a tombstone in the same step, see `tombstones.ts`. The tombstone stays
+ * while more Groups are expected to go or to come back, see `tombstones/vigil.ts`.
  *
- * It removes nothing on a half view: not what an unreadable part of the source may hold, and not because a first list
- * was empty, until a second one confirms it. It never answers a machine and never reads a request.
+ * It never removes objects on a half view: neither objects that an unreadable part of the source may hold, nor because
+ * a first list was empty, until a second list confirms it. It never answers a machine and never reads a request.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -51,35 +51,35 @@ export interface ControllerOptions {
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** Where machines reach davit. */
   readonly davitUrl?: string;
-  /** How long a machine waits whose Group went; whole seconds from 1 on. */
+  /** How long a machine waits after its Group was removed; whole seconds from 1 on. */
   readonly tombstoneTtlSeconds: number;
   /** The only namespace in which matchAll and priority count; undefined where they count in every one. */
   readonly adminNamespace?: string | undefined;
-  /** Told once, when this run's first full list is in the store. */
+  /** Called once, when this run's first full list is in the store. */
   readonly onSynced: () => void;
-  /** Told before and after the step that takes in the first list that is complete, and before each try of that step. */
+  /** Called before and after the step that writes the first complete list, and before each try of that step. */
   readonly onComplete?: () => void;
 }
 
-/** One name to look at, all of them, the tombstones whose time is to begin anew, or that the view has become half. */
+/** What to look at: one name, everything, tombstones to renew, or a view that has become half. */
 type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" };
 
-// Of names that are only looked at again, one step's worth: large enough that a burst costs few disk writes, small enough
-// to be answered soon. What a source tells is one step whatever its size, as its first list is.
+// The limit for names that are looked at again: enough that a burst costs few disk writes, few enough to finish soon.
+// Names that a source reports together are one step of any size, as its first list is.
 const maxNamesPerStep = 256;
 
-// How many Groups name a Profile is for people, and 5,000 Groups may come one by one.
+// People read the count of a Profile's Groups, and 5,000 Groups may arrive one by one.
 const recountDelayMs = 1_000;
 
-// A first list that comes as it should is there sooner.
+// A healthy source delivers its first list sooner.
 const earlyHoldsDelayMs = 2_000;
 
-// Nobody but davit writes below /davit and to a status, so this is for what nobody thought of.
+// Only davit writes below /davit and to statuses, so the resync repairs unforeseen changes.
 const resyncMs = 10 * 60_000;
-/** So that many of them do not ask one API server at the same time for ever. */
+/** Keeps many instances from asking one API server at the same time for ever. */
 const resyncJitter = 0.1;
 
-// Within the time of a tombstone, so that one look may come late.
+// Several looks within a tombstone's time, so that one look may be late.
 const vigilsPerTtl = 3;
 
 export class Controller implements SourceListener {
@@ -89,7 +89,7 @@ export class Controller implements SourceListener {
   readonly #trials: Trials;
   readonly #planner: Planner;
   readonly #recounts: DelayedNames;
-  /** Heard of before the first list was whole. */
+  /** Names reported before the first list was complete. */
   readonly #early: DelayedNames;
   readonly #vigil: TombstoneVigil;
   readonly #queue: WorkQueue<Work>;
@@ -97,7 +97,7 @@ export class Controller implements SourceListener {
   readonly #stopping = new AbortController();
   #isListed = false;
   #isSynced = false;
-  /** Something may be gone that was not removed, since the whole view was not there: no sync saw all of it yet. */
+  /** An object may be gone but not removed yet, because no sync has seen the whole view. */
   #awaitsWholeView = true;
   /** A complete list of this run is in the store. */
   #wasWhole = false;
@@ -142,7 +142,7 @@ export class Controller implements SourceListener {
     await this.#options.source.start(this);
   }
 
-  /** Ends after the step and the status writes under way; idempotent. */
+  /** Ends after the running step and status writes; idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#queue.stop();
@@ -154,19 +154,19 @@ export class Controller implements SourceListener {
     this.#documents.stop();
   }
 
-  /** Monotonic: what the source said then is in the store. Undefined before this run's first list is. */
+  /** Monotonic: the store has the source's state of that time. Undefined until this run's first list is stored. */
   get provenAtMs(): number | undefined {
     const { provenAtMs } = this.#options.source;
     if (!this.#isSynced || provenAtMs === undefined) return undefined;
     return Math.min(provenAtMs, this.#queue.unfinishedSinceMs ?? provenAtMs);
   }
 
-  /** What waits because of what cannot be read, for a person. */
+  /** For a person: what waits because something cannot be read. */
   get attention(): readonly string[] {
     return this.#planner.attention;
   }
 
-  /** Sets the metrics that are only known at the time of a scrape. */
+  /** Sets the metrics that are only known when they are scraped. */
   measure(): void {
     this.#queue.measure();
     this.#trials.measure();
@@ -178,7 +178,7 @@ export class Controller implements SourceListener {
     metrics.sourceProblems.set(source.view.problems.length);
     this.#isListed = true;
     this.#emptyLists = isEmpty(source) ? this.#emptyLists + 1 : 0;
-    // What went while the view was half had to stay, and nobody tells its name again.
+    // Objects that went while the view was half had to stay, and no event names them again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
     const isHalfOver = this.#documents.synced()?.half === true && !source.view.isHalf;
@@ -189,13 +189,13 @@ export class Controller implements SourceListener {
   }
 
   changed(names: readonly ObjectName[]): void {
-    // The first list covers whatever changes before it, but it may be long in coming.
+    // The first list covers every change before it, but it may take long.
     if (!this.#isListed) this.#early.add(names);
     else this.#addChanged(names);
   }
 
   #addChanged(names: readonly ObjectName[]): void {
-    // A change after an outage may be as old as the outage. Until the store has it, davit proves no later moment.
+    // A change after an outage may be as old as the outage. Until the store has it, davit proves no later time.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
       const isOwn = name.kind === "Profile" || name.kind === "Group";
@@ -208,7 +208,7 @@ export class Controller implements SourceListener {
       const works = await this.#queue.take(maxNamesPerStep);
       if (works.length === 0) return;
       await this.#workOff(works);
-      // A step that writes nothing waits for nothing: of many in a row, machines would not be answered.
+      // A step that writes nothing awaits nothing: many in a row would keep machines without an answer.
       await nextTurn();
     }
   }
@@ -230,7 +230,7 @@ export class Controller implements SourceListener {
     if ((await this.#write(writes)) !== "written") this.#queue.retryLater(names);
   }
 
-  /** Looks at everything now and then, and repairs what was changed from outside. */
+  /** Looks at everything now and then, and repairs outside changes. */
   async #resync(): Promise<void> {
     const { clock, random } = this.#options;
     for (;;) {
@@ -242,7 +242,7 @@ export class Controller implements SourceListener {
     }
   }
 
-  /** Looks now and then whether tombstones would end too soon. */
+  /** Checks now and then whether tombstones would end too soon. */
   async #keepVigil(): Promise<void> {
     const { clock, tombstoneTtlSeconds } = this.#options;
     for (;;) {
@@ -256,7 +256,7 @@ export class Controller implements SourceListener {
     return this.#vigil.due(this.#documents.tombstones(), this.#options.source.isFollowed);
   }
 
-  /** One that cannot be written now is due again soon, if it is still there. */
+  /** Renews tombstones. A tombstone that cannot be written now is tried again soon, if it still exists. */
   async #renewTombstones(): Promise<void> {
     const ttlSeconds = this.#options.tombstoneTtlSeconds;
     const writes = this.#tombstonesDue().map((path) => ({ path, text: this.#documents.textAt(path), ttlSeconds }));
@@ -271,7 +271,7 @@ export class Controller implements SourceListener {
       log.warn({}, "the source is empty but the store is not, waiting for a second list to confirm it");
       return;
     }
-    // What the step is made of: the view may be another one by the time that it is written.
+    // Read now: the view may have changed by the time the step is written.
     const { complete: isWhole, isHalf } = source.view;
     const isFirst = isWhole && !this.#wasWhole;
     if (isFirst) this.#options.onComplete?.();
@@ -289,8 +289,8 @@ export class Controller implements SourceListener {
   }
 
   /**
-   * Reconciles names and writes what they want as one step.
-   * @returns the names that have to be tried again, since the store did not take it.
+   * Reconciles names and writes the resulting changes as one step.
+   * @returns the names to try again, because the store refused the step.
    */
   async #step(names: readonly ObjectName[]): Promise<readonly ObjectName[]> {
     const ended = this.#stepMetrics.begin(names);
@@ -324,7 +324,7 @@ export class Controller implements SourceListener {
       return "written";
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      // A tombstone that was to be removed has ended while the step was on its way.
+      // A tombstone that the step removes ended before the step was applied.
       if (error.refusal === "keyNotFound") return "outdated";
       this.#options.log.warn({ err: error.message }, "the store did not take a step, trying again later");
       return "refused";
@@ -333,7 +333,7 @@ export class Controller implements SourceListener {
 
   #tell({ name: id, status, isRemoved }: Planned, written: boolean): void {
     const { kind, namespace, name } = id;
-    // A removal changes what machines get, and its object is no longer there to tell of it.
+    // A removal changes what machines get, and the object is no longer there to report it.
     if (isRemoved && written) this.#options.log.info({ kind, namespace, name }, "object removed");
     if (status === undefined) {
       this.#trials.forget(id);
@@ -343,7 +343,7 @@ export class Controller implements SourceListener {
     }
   }
 
-  /** Writes the key that lets machines be answered; false when the store did not take it. */
+  /** Writes the key that lets machines be answered; false when the store refused it. */
   async #markSynced(sawWholeView: boolean, sawHalf: boolean): Promise<boolean> {
     const { source, clock, sha256 } = this.#options;
     const before = this.#documents.synced();
@@ -355,7 +355,9 @@ export class Controller implements SourceListener {
     return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
   }
 
-  /** At once, and before anything else that was found: it may concern any machine. The next whole view ends it. */
+  /**
+   * Runs at once and before other findings, because a half view may concern any machine. The next whole view ends it.
+   */
   async #tellHalf(): Promise<void> {
     const before = this.#documents.synced();
     const isTold = before === undefined || before.half === true || !this.#options.source.view.isHalf;

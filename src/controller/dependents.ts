@@ -1,16 +1,16 @@
-/** Which objects have to be looked at again when another one changes: Profiles by what they read, Groups by Profile. */
+/** Which objects to look at again when another one changes: Profiles by what they read, Groups by their Profile. */
 
 import { type GroupObject, type ObjectName, objectKey, type ProfileObject } from "../model/source.ts";
 
 export class Dependents {
-  /** What is read, to who reads it. */
+  /** From each object that is read to its readers. */
   readonly #readers = new Map<string, Map<string, ObjectName>>();
-  /** Who reads, to what it reads. */
+  /** From each reader to the objects that it reads. */
   readonly #reads = new Map<string, readonly ObjectName[]>();
 
   /**
-   * Replaces what is known of an object's references; undefined for an object that is gone.
-   * @returns what it refers to now and did not before, or the other way round.
+   * Replaces an object's references; undefined for an object that is gone.
+   * @returns the references that it gained or lost.
    */
   update(reader: ObjectName, object: ProfileObject | GroupObject | undefined): readonly ObjectName[] {
     const readerKey = objectKey(reader);

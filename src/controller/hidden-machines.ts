@@ -1,7 +1,7 @@
 /**
- * Machines that may have unreadable Groups. A refused Group whose selector cannot be read whole may name any machine of
- * its namespace, and a lost namespace may have a Group of any machine. So an Install from a Group that names no machine
- * waits. The machines of a lost namespace wait in any case, since their Groups may have changed.
+ * Machines that may have unreadable Groups. If the selector of a refused Group cannot be read whole, it may name any
+ * machine of its namespace. A lost namespace may hold a Group of any machine. So an Install from a Group that names no
+ * machine waits. The machines of a lost namespace always wait, because their Groups may have changed.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -9,7 +9,7 @@ import type { Group } from "../model/group.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 import { namesMachine } from "../model/specificity.ts";
 
-/** Its view is another one once it is started. */
+/** The source replaces its view when it starts. */
 interface RefusingSource {
   readonly view: Pick<SourceView, "refusalOf" | "unheard">;
 }
@@ -24,7 +24,10 @@ export class HiddenMachines {
     this.#source = source;
   }
 
-  /** Takes in what the view says of a Group now. @returns true when the first of its namespace came, or the last went. */
+  /**
+   * Records what the view holds of a Group now. @returns true when the namespace's first such Group came, or its last
+   * went.
+   */
   note(name: ObjectName): boolean {
     const { namespace } = name;
     const names = this.#hidden.get(namespace) ?? new Map<string, ObjectName>();
@@ -43,7 +46,7 @@ export class HiddenMachines {
     return this.#unheard !== before;
   }
 
-  /** A Group's document, marked where its machines have to wait, or may be those of an unreadable Group. */
+  /** A Group's document, marked where its machines must wait or may be those of an unreadable Group. */
   mark(document: GroupDocument, namespace: string, group: Group): GroupDocument {
     const { unheard } = this.#source.view;
     const isHidden = this.#hidden.has(namespace) || unheard.size > 0;
@@ -51,7 +54,7 @@ export class HiddenMachines {
     return { ...document, ...doubted, ...(unheard.has(namespace) && { unheard: true }) };
   }
 
-  /** For a person: what waits, and for which Groups; a line for each namespace. */
+  /** For a person: what waits and for which Groups, one line for each namespace. */
   get attention(): readonly string[] {
     return [...this.#hidden].map(([namespace, names]) => {
       const [first] = names.values();

@@ -35,7 +35,7 @@ import { Withheld } from "./withheld.ts";
 
 export interface PlannerOptions {
   readonly source: Pick<Source, "view">;
-  /** What is stored. */
+  /** The stored documents. */
   readonly documents: Pick<Documents, "claimIndex" | "names" | "profile" | "group" | "textAt">;
   readonly log: Pick<Log, "error">;
   readonly sha256: (text: string) => string;
@@ -48,39 +48,39 @@ export interface PlannerOptions {
   readonly adminNamespace?: string | undefined;
 }
 
-/** What became of one name. */
+/** The result for one name. */
 export interface Planned {
   readonly name: ObjectName;
   /** Undefined for an object that is gone. */
   readonly status: ObjectStatus | undefined;
-  /** True when documents of an object that is gone are removed. */
+  /** True when the step removes the documents of an object that is gone. */
   readonly isRemoved: boolean;
-  /** What the status tells, one by one; undefined where nothing could be looked at. */
+  /** What the status reports, one by one; undefined where nothing could be looked at. */
   readonly told?: Findings | undefined;
 }
 
-/** Documents to change in one step, in this order, and what to tell once they are. */
+/** Documents to change in one step, in this order, and what to report once they are changed. */
 export interface Step {
   readonly planned: readonly Planned[];
   readonly writes: readonly DocumentWrite[];
-  /** For each tombstone that is left or taken away, the namespace of its object. */
+  /** For each tombstone that is left or removed, the namespace of its object. */
   readonly moved: readonly string[];
-  /** Others that have to be looked at again. */
+  /** Other objects to look at again. */
   readonly alsoLookAt: readonly ObjectName[];
-  /** Profiles that other Groups name now than before; nothing but their count changes by it. */
+  /** Profiles whose Groups changed; only their count of Groups changes by it. */
   readonly recount: readonly ObjectName[];
 }
 
-/** What is known of a Group before the others are looked at. */
+/** The facts about a Group before the others are looked at. */
 interface GroupPlan {
   readonly id: ObjectName;
   readonly stored: GroupDocument | undefined;
-  /** Undefined for one that is gone, or out of view for now. */
+  /** Undefined for a Group that is gone or out of view for now. */
   readonly draft: GroupDraft | undefined;
-  /** What the store should have of it. */
+  /** The document that the store should have. */
   readonly document: GroupDocument | undefined;
   readonly twin: GroupDocument | undefined;
-  /** The status of one that davit failed on. */
+  /** The status of a Group on which davit failed. */
   readonly failed?: ObjectStatus;
 }
 
@@ -88,19 +88,19 @@ interface GroupPlan {
 interface Draft {
   readonly planned: Planned[];
   readonly changes: DocumentChange[];
-  /** Of Profiles. */
+  /** Tombstones of Profiles. */
   readonly tombstones: TombstoneWrite[];
   readonly groupChanges: GroupChange[];
-  /** What the Profiles of this step come to, by their keys. */
+  /** The new contents of this step's Profiles, by their keys. */
   readonly contents: Map<string, ProfileContent>;
-  /** By their keys, as the names below. */
+  /** By key, as are the names below. */
   readonly names: Map<string, ObjectName>;
   readonly alsoLookAt: Map<string, ObjectName>;
   readonly recount: Map<string, ObjectName>;
 }
 
 export class Planner {
-  /** What makes machines with possibly unreadable Groups wait. */
+  /** Makes machines with possibly unreadable Groups wait. */
   readonly hidden: HiddenMachines;
   /** Stored objects whose deletion waits. */
   readonly withheld: Withheld;
@@ -147,7 +147,7 @@ export class Planner {
     };
   }
 
-  /** For a person: what waits because of what cannot be read. */
+  /** For a person: what waits because something cannot be read. */
   get attention(): readonly string[] {
     return [...this.withheld.attention, ...this.hidden.attention];
   }
@@ -167,10 +167,7 @@ export class Planner {
     return [...names.values()];
   }
 
-  /**
-   * Takes in the Groups that are stored, so that a step that comes before everything was planned once knows them.
-   * Called again, it does nothing.
-   */
+  /** Takes in the stored Groups, so that a step before the first full plan knows them. Further calls do nothing. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -182,7 +179,7 @@ export class Planner {
     this.#ranking.takeAffected();
   }
 
-  /** Plans one step for all of these names, and for Groups that have to change with them. */
+  /** Plans one step for all of these names, and for Groups that must change with them. */
   plan(names: Iterable<ObjectName>): Step {
     const draft: Draft = {
       planned: [],
@@ -194,7 +191,7 @@ export class Planner {
       alsoLookAt: new Map(),
       recount: new Map(),
     };
-    // All references and selectors first, since statuses tell of them.
+    // All references and selectors first, because statuses report them.
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values())
       if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
@@ -217,7 +214,7 @@ export class Planner {
     return status === undefined || uid === undefined ? planned : { ...planned, status: { ...status, uid } };
   }
 
-  /** Takes in what the step's Groups are now, and adds those to the step that have the selector of one that changed. */
+  /** Takes in the step's Groups, and adds to the step the Groups that share the selector of a changed one. */
   #draftGroups(draft: Draft): GroupPlan[] {
     this.#addDoubted(draft.names);
     this.#pairs.addBound(draft.names, (name) => addTo(draft.names, name));
@@ -231,13 +228,13 @@ export class Planner {
       addTo(draft.names, name);
       groups.push(this.#draftGroup(name, draft));
     }
-    // What the siblings themselves changed by, which came after they were told of.
+    // The step's changes to the siblings themselves affect further Groups.
     const late = this.#ranking.takeAffected();
     for (const id of [...late.siblings, ...late.others]) addTo(draft.alsoLookAt, groupName(id));
     return groups;
   }
 
-  /** Adds the Groups of many that an Install may no longer come from, or may again. */
+  /** When an Install may no longer come from Groups of many machines, or may again, adds these Groups. */
   #addDoubted(names: Map<string, ObjectName>): void {
     const changed = [...names.values()].filter((name) => isGroup(name) && this.hidden.note(name));
     const namespaces = new Set(changed.map(({ namespace }) => namespace));
@@ -271,7 +268,10 @@ export class Planner {
     return { id, stored, draft: drafted, document, twin };
   }
 
-  /** What a Group comes to on which davit failed: it takes part in selection, so that nobody falls to the next one. */
+  /**
+   * The plan for a Group on which davit failed. It still takes part in selection, so that its machines fall to no other
+   * Group.
+   */
   #failGroup(id: ObjectName): GroupPlan {
     const known = this.#known(id);
     const { object, stored } = known;
@@ -283,7 +283,7 @@ export class Planner {
     return { id, stored, draft: undefined, document, twin, ...(failed && { failed }) };
   }
 
-  /** False for a refused version, and for an older one whose Profile installs. */
+  /** False for a refused version, and for an older version whose Profile installs. */
   #isServed({ namespace }: ObjectName, { refused, outdated, spec }: GroupDocument): boolean {
     const profile = this.#options.documents.profile(namespace, spec.profile).document;
     return refused !== true && !(outdated === true && profile !== undefined && installs(profile.content));
@@ -342,7 +342,7 @@ export class Planner {
     return { changes: [...ofTwin, ...outcome.changes], told: outcome.status, findings: outcome.told, document };
   }
 
-  /** @returns the Groups that have to change with it and are not in the step. */
+  /** @returns the Groups that must change with the Profile and are not in the step. */
   #planProfile(id: ObjectName, draft: Draft): readonly GroupPlan[] {
     const { source, documents } = this.#options;
     const { namespace, name } = id;
@@ -369,7 +369,7 @@ export class Planner {
     return this.#draftDoubted(id, { changes, content }, draft);
   }
 
-  /** Takes in what a Profile comes to. @returns the Groups that change with it and are not in the step. */
+  /** Takes in a Profile's result. @returns the Groups that change with it and are not in the step. */
   #draftDoubted(id: ObjectName, { changes, content }: Pick<Outcome, "changes" | "content">, draft: Draft) {
     if (content === undefined) return [];
     draft.contents.set(objectKey(id), content);
@@ -385,14 +385,14 @@ export class Planner {
     return hasNewVerdict || comesOrGoes ? this.dependentsOf(id) : [];
   }
 
-  /** An object that is refused, or not known as a whole yet, is there: nothing of it waits for a deletion. */
+  /** A refused object, or one that is not known as a whole yet, exists: nothing of it waits for a deletion. */
   #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
     const { view } = this.#options.source;
     this.withheld.note(id, isOutOfView && (view.refusalOf(id) ?? view.pendingOf?.(id)) === undefined);
   }
 }
 
-/** As the boot service has it, but for a tie that was stored: whether there is one now is asked. */
+/** The Group as the boot service has it, without a stored tie: the caller asks whether there is a tie now. */
 function groupOf({ namespace, name }: ObjectName, document: GroupDocument): Group {
   return toGroup(namespace, name, document.spec, { ...document, tied: false });
 }

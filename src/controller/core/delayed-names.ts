@@ -1,4 +1,4 @@
-/** Names to look at a little later: those that come meanwhile are added, each once. */
+/** Names to look at a little later. Names added meanwhile join them, each once. */
 
 import type { Clock } from "../../lib/clock.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
@@ -6,7 +6,7 @@ import { type ObjectName, objectKey } from "../../model/source.ts";
 export interface LaterOptions {
   readonly clock: Clock;
   readonly delayMs: number;
-  /** Told when the time has come. */
+  /** Called when the delay is over. */
   readonly due: (names: readonly ObjectName[]) => void;
 }
 
@@ -24,7 +24,7 @@ export class DelayedNames {
     for (const name of names) this.#names.set(objectKey(name), name);
   }
 
-  /** Nothing is due any more; idempotent. */
+  /** Cancels the delay; idempotent. */
   stop(): void {
     this.#stopped.abort();
   }

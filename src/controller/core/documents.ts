@@ -1,4 +1,4 @@
-/** The controller's view of its own documents in the store: it follows them and writes them, a step at a time. */
+/** The controller's view of its own documents in the store. It follows them and writes them, one step at a time. */
 
 import {
   davitRoot,
@@ -24,7 +24,7 @@ import type { SingleCommand } from "../../store/command.ts";
 import { storePath } from "../../store/node.ts";
 import type { Store } from "../../store/store.ts";
 
-/** A document's new text, undefined to remove it, and how long it is to stay: for ever unless it says so. */
+/** A document's new text, undefined to remove it, and how long it stays; without a time it stays for ever. */
 export interface DocumentWrite extends DocumentChange {
   readonly ttlSeconds?: number;
 }
@@ -32,7 +32,7 @@ export interface DocumentWrite extends DocumentChange {
 /** What the store holds of a Profile now. */
 export interface StoredProfile {
   readonly document: ProfileDocument | undefined;
-  /** Hashes of the secret texts that are stored for it. */
+  /** Hashes of its stored secret texts. */
   readonly secrets: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export class Documents implements FeedListener {
   readonly #texts = new Map<string, string>();
   /** Hashes of the stored secret texts, by namespace/profile. */
   readonly #secrets = new Map<string, Set<string>>();
-  /** True once a sync was complete: decoded when it is written, since each Group asks. */
+  /** True once a sync was complete. Decoded when it is written, because every Group reads it. */
   #isComplete = false;
   #unfollow: (() => void) | undefined;
 
@@ -69,8 +69,8 @@ export class Documents implements FeedListener {
   }
 
   /**
-   * The index of claims that are made now: how many changes the store has taken. Until the whole source was read once,
-   * all claims have the same index: a part that is read late may have the older Groups.
+   * The index for claims made now: how many changes the store has taken. Until the whole source was read once, all
+   * claims get the same index, because a part that is read late may hold the older Groups.
    */
   get claimIndex(): number {
     return this.#isComplete ? this.#store.indexes.storeIndex : 0;
@@ -92,7 +92,7 @@ export class Documents implements FeedListener {
     return text === undefined ? undefined : decodeSynced(text);
   }
 
-  /** Every Profile and Group that has a document; a Group that has a twin, twice. */
+  /** Every Profile and Group that has a document. A Group with a twin comes twice. */
   *names(): Iterable<ObjectName> {
     for (const path of this.#texts.keys()) {
       const address = documentAddress(path);
@@ -107,19 +107,19 @@ export class Documents implements FeedListener {
     return [...this.#texts.keys()].filter((path) => path.startsWith(`${tombstonesRoot}/`));
   }
 
-  /** Of the objects that left the tombstone at a path, as far as it tells. */
+  /** The namespaces of the objects that left the tombstone at a path, as far as the tombstone records them. */
   namespacesAt(path: string): readonly string[] {
     const address = documentAddress(path);
     if (address?.kind === "goneProfile") return [address.namespace];
     return (decodeTombstone(this.#texts.get(path) ?? "")?.ranks ?? []).flatMap((rank) => rank?.namespace ?? []);
   }
 
-  /** The text at a path; a secret's is not known here. */
+  /** The text at a path; undefined for a secret's text. */
   textAt(path: string): string | undefined {
     return this.#texts.get(path);
   }
 
-  /** Path and text of every Profile and Group, sorted by path: what a sync's revision covers. */
+  /** Path and text of every Profile and Group, sorted by path: the content that a sync's revision covers. */
   contents(): readonly (readonly [path: string, text: string])[] {
     const own = [...this.#texts].filter(([path]) => isObjectPath(path));
     return own.toSorted(([a], [b]) => (a < b ? -1 : 1));

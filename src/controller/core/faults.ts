@@ -1,8 +1,7 @@
 /**
- * Exceptions that nobody expected, in the work on one object: a fault of davit's own, which must not end it for all
- * others. They are logged with the place where they were thrown, never with their message: that may quote a template.
- * The object is tried again with whatever has it looked at anew, at the latest with the resync: no sooner, since what
- * went wrong for want of a thought goes wrong again.
+ * Unexpected exceptions in the work on one object. Such a bug in davit must not stop the work on all other objects. The
+ * log names where the exception was thrown, but never its message, which may quote a template. davit tries the object
+ * again when a change names it, at the latest with the resync. Retrying sooner cannot help: a bug repeats.
  */
 
 import { placeOf } from "../../lib/errors.ts";
@@ -18,8 +17,8 @@ export class Faults {
 
   /**
    * Runs the work on one object.
-   * @returns what it comes to, or after an exception what the first of these comes to that has none.
-   * @throws {unknown} when all of them do.
+   * @returns the result; after an exception, the result of the first fallback that throws none.
+   * @throws {unknown} when all of them throw.
    */
   guard<Result>(id: ObjectName, run: () => Result, ...otherwise: readonly (() => Result)[]): Result {
     try {

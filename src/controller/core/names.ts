@@ -3,7 +3,7 @@
 import { ownerName, twinName } from "../../model/documents.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 
-/** A map of names; of equal ones the last. */
+/** A map of names by key; of equal names the last one stays. */
 export function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {
   const all = new Map<string, ObjectName>();
   for (const name of names) addTo(all, name);
@@ -15,7 +15,7 @@ export function addTo(names: Map<string, ObjectName>, name: ObjectName): void {
   names.set(objectKey(name), name);
 }
 
-/** The names of the first map that the second one lacks. */
+/** The names of the first map that the second map lacks. */
 export function withoutThose(
   names: ReadonlyMap<string, ObjectName>,
   those: ReadonlyMap<string, ObjectName>,
@@ -28,13 +28,13 @@ export function isGroup({ kind }: ObjectName): boolean {
   return kind === "Group";
 }
 
-/** From `namespace/name`, which may be that of a twin. */
+/** Parses `namespace/name`, which may be the id of a twin. */
 export function groupName(id: string): ObjectName {
   const [namespace = "", name = ""] = id.split("/");
   return { kind: "Group", namespace, name: ownerName(name) };
 }
 
-/** The name under which a Group's refused version lies. */
+/** The name under which a Group's refused version is stored. */
 export function twinOf(id: ObjectName): ObjectName {
   return { ...id, name: twinName(id.name) };
 }

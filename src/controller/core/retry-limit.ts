@@ -1,6 +1,6 @@
 /**
- * An overall limit on retries: however many things fail, they are tried again no more often than this together. What is
- * tried for the first time is never held up. A token bucket, as client-go has one (util/workqueue, BucketRateLimiter).
+ * An overall limit on retries: however many names fail, all of them together are retried no more often than this. First
+ * tries never wait. It is a token bucket, like client-go's (util/workqueue, BucketRateLimiter).
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -18,7 +18,7 @@ export class RetryLimit {
     this.#clock = clock;
   }
 
-  /** Takes a token, one of later if there is none left. @returns how long to wait for it, milliseconds. */
+  /** Takes a token, a future one if none is left. @returns how long to wait for it, in milliseconds. */
   reserveMs(): number {
     const nowMs = this.#clock.monotonicMs();
     this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + refillMs;

@@ -1,7 +1,8 @@
 /**
- * Names that wait for work. A name added while it waits is folded into one; a name added while it is worked on waits
- * again. Failed names come back later each time, those that failed together together, and all of them no more often
- * than `RetryLimit` allows. Bounded by the number of objects: it holds each name once. One worker takes from it.
+ * Names that wait for work. Adding a name that already waits changes nothing. Adding a name that is worked on makes it
+ * wait again. Failed names return after a delay that grows with each failure; names that failed together return
+ * together. `RetryLimit` bounds all retries. The queue holds each name once, so the number of objects bounds it. One
+ * worker takes from it.
  */
 
 import { backoffMs, type Clock, earliest } from "../../lib/clock.ts";
@@ -22,7 +23,7 @@ export type WorkQueueMetrics = Pick<
 export interface WorkQueueOptions<Item> {
   readonly clock: Clock;
   readonly keyOf: (item: Item) => string;
-  /** Of a closed set: a label of the metrics. */
+  /** A label of the metrics, so from a closed set. */
   readonly name: "objects" | "statuses" | "trials";
   readonly metrics: WorkQueueMetrics;
 }
@@ -30,14 +31,14 @@ export interface WorkQueueOptions<Item> {
 interface Working {
   readonly count: number;
   readonly sinceMs: number;
-  /** When the first of them was added, or earlier if one may have been true earlier. */
+  /** When the first of them was added, or an earlier time if one may have been true earlier. */
   readonly addedAtMs: number;
 }
 
 interface WaitingItem<Item> {
   readonly item: Item;
   readonly sinceMs: number;
-  /** Was told together with others: all such names are taken at once. */
+  /** Reported together with others: all such names are taken at once. */
   readonly isTold: boolean;
 }
 
@@ -53,9 +54,9 @@ export class WorkQueue<Item> {
   #newsSinceMs: number | undefined;
   readonly #stopped = new AbortController();
   #wake: (() => void) | undefined;
-  /** What was taken last and is worked on. */
+  /** The names that were taken last and are worked on. */
   #working: Working | undefined;
-  /** When the first was added of all that failed since the last time that nothing was failing. */
+  /** When the first failure came since the last time that nothing was failing. */
   #failingSinceMs: number | undefined;
 
   constructor(options: WorkQueueOptions<Item>) {
@@ -71,21 +72,21 @@ export class WorkQueue<Item> {
     return this.#waiting.size;
   }
 
-  /** Monotonic: no name that was added before is unfinished; undefined while none is. */
+  /** Monotonic: every name that was added before is finished; undefined while no name waits. */
   get unfinishedSinceMs(): number | undefined {
-    // They wait in the order in which they came.
+    // Names wait in order of arrival.
     const waiting = this.#waiting.values().next().value?.sinceMs;
     return earliest(waiting, this.#newsSinceMs, this.#working?.addedAtMs, this.#failingSinceMs);
   }
 
-  /** Adds a name that has company of no meaning: of such names, `take` takes as many as it is asked for. */
+  /** Adds a name independent of others. `take` returns as many of these as its limit allows. */
   add(item: Item): void {
     this.#add(item, false);
   }
 
   /**
-   * Adds names that are true together only. They are all taken at once with whatever of their kind waits, however many
-   * they are: who sees some of them without the others sees what never was.
+   * Adds names that are true only together. `take` returns all of them at once, with every other waiting name of this
+   * kind: a reader that sees only some of them sees a state that never existed.
    * @param sinceMs monotonic, since when they may be true; now by default.
    */
   addTogether(items: Iterable<Item>, sinceMs?: number): void {
@@ -95,7 +96,7 @@ export class WorkQueue<Item> {
     }
   }
 
-  /** Adds names again that failed together, after a delay that doubles with each failure of one of them in a row. */
+  /** Adds names that failed together again. The delay doubles with each failure in a row of one of them. */
   retryLater(items: readonly Item[]): void {
     if (items.length === 0) return;
     const { clock, metrics, name } = this.#options;
@@ -109,15 +110,15 @@ export class WorkQueue<Item> {
     });
   }
 
-  /** Ends a name's row of failures. */
+  /** Resets a name's count of failures in a row. */
   succeeded(item: Item): void {
     this.#failures.delete(this.#options.keyOf(item));
     if (this.#failures.size === 0) this.#failingSinceMs = undefined;
   }
 
   /**
-   * Waits until there is work, then takes all names that were told together and up to `limit` others, in the order they
-   * came; empty once stopped.
+   * Waits for work, then takes all names that were reported together and up to `limit` others, in order of arrival.
+   * Empty once stopped.
    */
   async take(limit: number): Promise<readonly Item[]> {
     this.#finish();
@@ -150,7 +151,7 @@ export class WorkQueue<Item> {
     this.#wake?.();
   }
 
-  /** Sets what is only known at the time of a scrape. */
+  /** Sets the metrics that are only known when they are scraped. */
   measure(): void {
     const { metrics, name } = this.#options;
     const runningSeconds = this.#runningSeconds();

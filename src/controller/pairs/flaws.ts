@@ -1,7 +1,7 @@
 /**
- * Groups of Profiles that install, for which a part of the Profile fails whatever their machines ask: those wait for all
- * parts. A verdict stays until the Profile or the Group changes, so looking at everything again costs nothing. Where a step
- * has no time to look, a flaw that is stored stays until a later step has.
+ * Groups of Profiles that install, for which a part of the Profile fails for every request of their machines. These
+ * Groups wait for all parts. A verdict stays until the Profile or the Group changes, so looking at everything again
+ * costs nothing. If a step has no time to look, a stored flaw stays until a later step looks.
  */
 
 import type { ProfileContent } from "../../model/profile.ts";
@@ -21,9 +21,9 @@ export interface FlawsOptions {
 
 export interface FlawVerdict {
   readonly id: ObjectName;
-  /** What fails; undefined if nothing does. */
+  /** What fails; undefined if nothing fails. */
   readonly flaw: string | undefined;
-  /** What it is about; undefined where a step had no time to look: the flaw is of an earlier look. */
+  /** What it was found with; undefined where a step had no time to look and kept an earlier flaw. */
   readonly about?: { readonly looks: Looks; readonly spec: Renderable };
 }
 
@@ -40,7 +40,7 @@ export class Flaws {
 
   /**
    * What fails for a Group, if its Profile installs.
-   * @param given `flaw` is of an earlier look: it stays if looking takes too long here.
+   * @param given `flaw` comes from an earlier look: it stays if looking takes too long here.
    */
   of(
     profile: ObjectName,
@@ -67,7 +67,7 @@ export class Flaws {
     this.#verdicts.note(profile, id, undefined);
   }
 
-  /** The Groups whose verdict changes with new content of their Profile. Looks at those with a flaw first. */
+  /** The Groups whose verdict changes with new content of their Profile. Looks at the Groups with a flaw first. */
   changedBy(profile: ObjectName, content: ProfileContent, budgets: FlawBudgets): readonly ObjectName[] {
     const flawed = this.#verdicts.of(profile).filter(({ flaw }) => flaw !== undefined);
     const looks = this.#options.looks.atContent(profile, content);
@@ -84,7 +84,7 @@ export class Flaws {
   }
 }
 
-/** True where no step had time to look at the newest versions: a flaw of an earlier look counts. */
+/** True where no step had time to look at the newest versions, so that a flaw from an earlier look counts. */
 export function isOpen(verdict: { readonly about?: unknown } | undefined): boolean {
   return verdict !== undefined && verdict.about === undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Profiles of which davit serves an older version, since it does not accept the newest one. The Groups that had the
- * older version keep it. A Group that came later waits: nobody wrote it for that version.
+ * Profiles whose newest version davit does not accept, so that it serves an older one. Groups that had the older
+ * version keep it. A Group that came later waits: its author did not write it for that version.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";
@@ -22,20 +22,20 @@ export class OlderProfiles {
     this.#documents = documents;
   }
 
-  /** @param outcome what became of the Profile; `isOlder` undefined keeps what is known. */
+  /** @param outcome the Profile's result; `isOlder` undefined keeps the known value. */
   note(profile: ObjectName, { isOlder, status }: Pick<Outcome, "isOlder" | "status">): void {
     const key = objectKey(profile);
-    // Of one that is gone the store says the same, unless an older version is still there.
+    // For a Profile that is gone the store gives the same answer, unless an older version is still there.
     const isForgotten = status === undefined && isOlder === false && !this.#isStoredOlder(profile);
     if (isForgotten) this.#isOlder.delete(key);
     else if (isOlder !== undefined) this.#isOlder.set(key, isOlder);
   }
 
-  /** Why a Group waits; undefined if it had the served version, or if that is the newest. */
+  /** Why a Group waits; undefined if it had the served version, or if the served version is the newest. */
   lateness(id: ObjectName, document: GroupDocument, stored: GroupDocument | undefined): GroupState["oldProfile"] {
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
     const had = hadBy(document, stored);
-    // Otherwise a Group that is refused meanwhile would count as one that had it.
+    // Otherwise a Group that is refused meanwhile would count as a Group that had the older version.
     const isLate = this.#isServedOlder(profile) && (had === undefined || takesOthers(had, document.spec));
     this.#late.note(profile, id, isLate ? id : undefined);
     return isLate ? { ...(had && { had }) } : undefined;
@@ -45,7 +45,7 @@ export class OlderProfiles {
     this.#late.note(profile, id, undefined);
   }
 
-  /** The Groups that need not wait any more. */
+  /** The Groups that no longer wait. */
   released(profile: ObjectName): readonly ObjectName[] {
     return this.#isServedOlder(profile) ? [] : this.#late.of(profile);
   }
@@ -59,7 +59,10 @@ export class OlderProfiles {
   }
 }
 
-/** True if the selector takes machines that the older one does not take: nobody meant the older version for these. */
+/**
+ * True if the selector takes machines that the older selector does not take. The older version was not written for
+ * these.
+ */
 export function takesOthers(before: SelectorSpec, spec: SelectorSpec): boolean {
   return !implies(selectionOf(spec), selectionOf(before));
 }

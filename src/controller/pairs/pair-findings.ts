@@ -1,4 +1,4 @@
-/** What is wrong with a Profile for one of its Groups, in the words that a user reads. */
+/** Reports what is wrong with a Profile for one of its Groups, in words for its user. */
 
 import { type ObjectName, objectKey } from "../../model/source.ts";
 import { reasonCodes } from "../../render/reason-codes.ts";
@@ -6,7 +6,7 @@ import { renderReasons } from "../../render/render-error.ts";
 import type { Finding } from "../status/conditions.ts";
 import type { Lack } from "./profile-needs.ts";
 
-// A person reads the message, corrects the first ones and looks again.
+// A person reads the message, corrects the first findings and looks again.
 const maxFindings = 10;
 
 function placeText({ field, isOfGroup, at }: Lack): string {
@@ -56,7 +56,7 @@ export function lateFinding({ name }: ObjectName): Finding {
   return { type: "ResolvedRefs", reason: "ProfileOutdated", message };
 }
 
-/** For a Group that keeps the newest version of its Profile back. */
+/** For a Group that keeps davit from serving the newest version of its Profile. */
 export function harmFinding({ name }: ObjectName, lack: Lack): Finding {
   const message = `Profile "${name}": ${lackText(lack)}, so the Profile's last good version stays: ${cureOf(lack)}`;
   return findingOf("ResolvedRefs", message, lack);

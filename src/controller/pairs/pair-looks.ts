@@ -22,7 +22,7 @@ export interface Looks {
 
 export const ways = ["names", "renders"] as const satisfies readonly (keyof Looks)[];
 
-/** A Profile's new content, with what its hashes stand for. */
+/** A Profile's new content, with the texts for its hashes. */
 export interface NewContent {
   readonly content: ProfileContent;
   /** Texts of its secret templates by their hash. */
@@ -33,7 +33,7 @@ export interface PairLooksOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile" | "textAt">;
   readonly sha256: (text: string) => string;
-  /** Where machines reach davit; an example unless known. */
+  /** Where machines reach davit; an example URL unless known. */
   readonly davitUrl?: string;
 }
 
@@ -41,9 +41,9 @@ export class PairLooks {
   readonly #options: PairLooksOptions;
   readonly #reader: NeedsReader;
   readonly #bench: RendersBench;
-  /** Of stored Profiles, by the text of their documents. */
+  /** For stored Profiles, by the text of their documents. */
   readonly #ofStored = new Map<string, { readonly text: string; readonly looks: Looks }>();
-  /** Of Profiles that a step changes. */
+  /** For Profiles that a step changes. */
   readonly #ofContents = new WeakMap<ProfileContent, Looks>();
 
   constructor(options: PairLooksOptions) {
@@ -52,13 +52,15 @@ export class PairLooks {
     this.#bench = new RendersBench({ davitUrl: "http://192.0.2.1:8080", ...options });
   }
 
-  /** Looks at the step's content of a Profile, else at the stored one. @param contents of the step. */
+  /** Looks at the step's content of a Profile, else at the stored content. @param contents of the step. */
   atNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Looks | undefined {
     const content = contents.get(objectKey(profile));
     return content === undefined ? this.#atStored(profile) : this.atContent(profile, content);
   }
 
-  /** Looks at the stored content of a Profile; undefined if there is none. The same object until that changes. */
+  /**
+   * Looks at the stored content of a Profile; undefined if there is none. The same object until the content changes.
+   */
   #atStored(profile: ObjectName): Looks | undefined {
     const { namespace, name } = profile;
     const key = objectKey(profile);
@@ -76,7 +78,7 @@ export class PairLooks {
     return looks;
   }
 
-  /** Forgets what is stored of a Profile that no Group may name any more. */
+  /** Forgets a Profile that Groups no longer name. */
   forget(profile: ObjectName): void {
     this.#ofStored.delete(objectKey(profile));
   }
@@ -117,7 +119,7 @@ export class PairLooks {
   }
 }
 
-/** What a look finds; undefined if that takes too long here. */
+/** What a look finds; undefined if it takes too long here. */
 export function withinBudget<Result>(look: () => Result): Result | undefined {
   try {
     return look();
@@ -128,8 +130,8 @@ export function withinBudget<Result>(look: () => Result): Result | undefined {
 }
 
 /**
- * What the first way finds that finds anything. Undefined if a way takes too long here and no other finds anything:
- * nothing is known then.
+ * What the first way finds that finds anything. Undefined if a way takes too long here and no other way finds anything:
+ * then nothing is known.
  */
 export function foundBy(look: (way: keyof Looks) => readonly Lack[]): readonly Lack[] | undefined {
   const byNames = withinBudget(() => look("names"));

@@ -1,11 +1,11 @@
 /**
- * A Profile and its Groups as pairs. davit does not take over a newer version of either if a Group that had all its
- * configs would lose one, whatever its machines ask, to an undefined variable or a result that is never valid. Then the
- * Profile keeps its last good content as a whole, or the Group keeps its last good metadata and arguments. Both are
- * tried together first: a variable that is renamed on both sides changes in one step.
+ * A Profile and its Groups as pairs. davit does not accept a newer version of either if a Group that had all its
+ * configs would lose one for every request, to an undefined variable or an invalid result. Then the Profile keeps its
+ * whole last good content, or the Group keeps its last good metadata and arguments. davit first tries both together, so
+ * that a variable renamed on both sides changes in one step.
  *
- * It compares names, which takes milliseconds for thousands of Groups, and renders as many as its budget allows. The
- * trials (`trials.ts`) find the rest after the step.
+ * It compares names, which takes milliseconds for thousands of Groups, and renders as many Groups as its budget allows.
+ * The trials (`trials.ts`) find the rest after the step.
  */
 
 import type { GroupDocument, ProfileDocument } from "../../model/documents.ts";
@@ -40,17 +40,17 @@ export interface PairsOptions extends PairLooksOptions {
   readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
 }
 
-/** A Group on its way to the store. */
+/** A Group that the step plans. */
 interface PairedGroup {
   readonly id: ObjectName;
   readonly stored: GroupDocument | undefined;
-  /** Undefined for one that is gone, or out of view for now. */
+  /** Undefined for a Group that is gone or out of view for now. */
   readonly draft: GroupDraft | undefined;
-  /** What the store should have of it. */
+  /** The document that the store should have. */
   readonly document: GroupDocument | undefined;
 }
 
-/** Newer metadata of a Group, the older ones instead, and what uses them. */
+/** A Group's newer metadata, the older metadata to fall back to, and the looks at its Profile. */
 interface Metadata {
   readonly looks: Looks;
   readonly spec: GroupDocument["spec"];
@@ -62,7 +62,7 @@ interface Kept {
   readonly id: ObjectName;
   readonly document: GroupDocument;
   readonly flaw: string;
-  /** Undefined where no step had time to look, as `lack`: the flaw is of an earlier look. */
+  /** Undefined, like `lack`, where no step had time to look and an earlier flaw is kept. */
   readonly about?: Metadata;
   readonly lack?: Lack | undefined;
 }
@@ -74,7 +74,7 @@ interface ShownGroup extends PairedGroup {
   readonly document: GroupDocument;
 }
 
-// Some 50 ms: everybody waits meanwhile. The trials do the rest.
+// Some 50 ms: everything else waits meanwhile. The trials do the rest.
 const profileWork = 1_000_000;
 const groupWork = 100_000;
 
@@ -84,7 +84,9 @@ interface Harm {
   readonly lack: Lack;
 }
 
-/** Separate budgets for newer and older versions: finding a failure must leave enough to compare with the older one. */
+/**
+ * Separate budgets for newer and older versions: finding a failure must leave enough to compare with the older version.
+ */
 interface Budgets {
   readonly newer: RenderBudget;
   readonly older: RenderBudget;
@@ -100,11 +102,11 @@ export class Pairs {
   readonly #looks: PairLooks;
   readonly #flaws: Flaws;
   readonly #older: OlderProfiles;
-  /** Groups for which the newest version of their Profile is not taken over, and what it would cost them. */
+  /** Groups that keep the newest version of their Profile from being served, and what each of them would lose. */
   readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
-  /** Groups with metadata of an older version. */
+  /** Groups that keep older metadata. */
   readonly #kept = new ByProfile<Kept>();
-  /** The budget for rendering Groups of this step: all of them may be new at once. */
+  /** The budget for rendering this step's Groups: all of them may be new at once. */
   #groupRenders = budgets(profileWork);
   /** Groups with a stored flaw that this step had no time to look at. */
   #open: ObjectName[] = [];
@@ -117,8 +119,8 @@ export class Pairs {
   }
 
   /**
-   * The Groups to look at again after this step: it kept their stored flaws, for want of time. One that takes longer
-   * than a step has waits for the next change or resync, so this ends.
+   * The Groups to look at again after this step: it had no time for them, so they kept their stored flaws. A Group that
+   * takes longer than a whole step waits for the next change or resync, so this ends.
    */
   get open(): readonly ObjectName[] {
     return this.#open;
@@ -128,7 +130,7 @@ export class Pairs {
   addBound(names: ReadonlyMap<string, ObjectName>, add: (name: ObjectName) => void): void {
     this.#groupRenders = budgets(profileWork);
     this.#open = [];
-    // Those that are added are looked at as well.
+    // A `for` loop over a map also visits the names that are added meanwhile.
     for (const name of names.values()) {
       if (name.kind === "Profile") for (const { id } of this.#kept.of(name)) add(id);
       if (name.kind !== "Group") continue;
@@ -138,7 +140,7 @@ export class Pairs {
   }
 
   /**
-   * Why a Profile's new content is not taken over: nothing, if no Group loses a config by it.
+   * Why davit does not accept a Profile's new content: empty if no Group loses a config by it.
    * @param before its last good content.
    */
   judge(profile: ObjectName, next: NewContent, before: ProfileDocument): readonly Finding[] {
@@ -151,8 +153,8 @@ export class Pairs {
 
   /**
    * Looks at a Profile anew.
-   * @param concerned gains the Groups for which the reason to keep the newest version back changed. No others, since
-   *   each of them has the Profile looked at again.
+   * @param concerned gains the Groups whose reason to keep the newest version back changed. It gains no others, since
+   *   each of them makes davit look at the Profile again.
    */
   judging(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Outcome): Outcome {
     const key = objectKey(profile);
@@ -170,7 +172,7 @@ export class Pairs {
 
   /**
    * Brings a Group's document and status in line with its Profile.
-   * @param contents of the Profiles that this step changes, by their keys; else what is stored counts.
+   * @param contents of the Profiles that this step changes, by their keys; else the stored content counts.
    */
   settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): SettledGroup {
     const { id, stored, draft, document } = pair;
@@ -216,7 +218,10 @@ export class Pairs {
     ];
   }
 
-  /** The Groups whose documents change with new content of their Profile: by a part that fails, or as it is the newest. */
+  /**
+   * The Groups whose documents change with new content of their Profile: a part fails for them, or the content is the
+   * newest.
+   */
   doubted(profile: ObjectName, content: ProfileContent): Iterable<ObjectName> {
     const names = new RenderBudget(profileWork);
     const flawed = this.#flaws.changedBy(profile, content, { names, renders: this.#groupRenders.newer });
@@ -244,7 +249,10 @@ export class Pairs {
     return harmed;
   }
 
-  /** What a Group that had it loses by new content, with its newest metadata and with the last good one. */
+  /**
+   * What a Group that had all its configs loses by new content, with its newest metadata and with its last good
+   * metadata.
+   */
   #harmOf(id: ObjectName, { next, before, newer, older }: Versions): Lack | undefined {
     const { view, documents } = this.#options;
     const newest = view().get("Group", id.namespace, id.name)?.spec;
@@ -264,7 +272,7 @@ export class Pairs {
     return spec && { kind: "Profile", namespace, name: spec.profile };
   }
 
-  /** The document with older metadata, where the newer one loses a config; undefined where it does not. */
+  /** The document with older metadata, where the newer metadata loses a config; undefined where it loses none. */
   #keep(
     profile: ObjectName,
     { id, stored }: PairedGroup,
@@ -280,7 +288,7 @@ export class Pairs {
     const lost = this.#lost(this.#kept.get(profile, id), about);
     const flaw = lost === undefined ? stateBefore(stored, document).flaw : lost[0] && lackText(lost[0]);
     if (flaw === undefined) return undefined;
-    // A Group that was held stays held, as with a refused version.
+    // A held Group stays held, as with a refused version.
     const hold = spec.hold || before.hold;
     const kept: GroupDocument = { ...document, spec: { ...older, hold }, outdated: true };
     return { id, document: kept, flaw, ...(lost && { about, lack: lost[0] }) };
@@ -295,7 +303,10 @@ export class Pairs {
   }
 }
 
-/** The time of a step may not be enough for all: a flaw that was seen before must not go unseen. */
+/**
+ * Puts Groups with a stored flaw first: a step may lack the time for all Groups, and a known flaw must not be
+ * overlooked.
+ */
 export function flawedFirst<Pair extends Pick<PairedGroup, "stored">>(pairs: readonly Pair[]): readonly Pair[] {
   const rank = ({ stored }: Pair) => (stored?.flaw === undefined ? 1 : 0);
   return pairs.toSorted((a, b) => rank(a) - rank(b));
@@ -307,7 +318,7 @@ function isSameMetadata(a: Metadata | undefined, b: Metadata): boolean {
 
 function asFlawed(document: GroupDocument, flaw: string | undefined): GroupDocument {
   if (flaw === undefined) return document;
-  // A refused version with `outdated` would count as one that was accepted.
+  // A refused version with `outdated` would count as an accepted version.
   return { ...document, ...(document.refused !== true && { outdated: true }), flaw };
 }
 
@@ -326,7 +337,7 @@ function lostBy(look: Look, next: Renderable, before: Renderable, { newer, older
   return lacks.length === 0 ? [] : without(lacks, partsOf(look.lacks(before, older)));
 }
 
-/** A newer spec with what an older one gives to templates. */
+/** A newer spec with the metadata and arguments of an older one. */
 function mixed({ args: _, ...spec }: GroupDocument["spec"], { metadata, args }: GroupDocument["spec"]) {
   return { ...spec, metadata, ...(args && { args }) };
 }

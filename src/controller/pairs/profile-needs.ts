@@ -1,4 +1,4 @@
-/** Which variables the texts of one Profile print whatever a machine asks, and which of them a Group lacks. Pure. */
+/** Which variables the texts of one Profile print for every request, and which of them a Group lacks. Pure. */
 
 import { TextCache } from "../../lib/text-cache.ts";
 import type { GroupSpec } from "../../model/group.ts";
@@ -18,13 +18,13 @@ import { TemplateNeeds, type VariableLookup } from "../../render/template-needs.
 import type { TextPosition } from "../../render/text-position.ts";
 import type { BootClient } from "../trials/trial-boot.ts";
 
-/** What a Group's machines cannot get whatever they ask, mostly because a variable is not defined. */
+/** What a Group's machines cannot get with any request, mostly because a variable is not defined. */
 export interface Lack {
-  /** What of the Profile cannot be rendered. */
+  /** The part of the Profile that cannot be rendered. */
   readonly part: TemplatePart | BootClient;
   /** The template's field, such as `spec.boot.args[2]`. */
   readonly field: string;
-  /** The field is of the Group, else of its Profile. */
+  /** The field belongs to the Group, else to its Profile. */
   readonly isOfGroup: boolean;
   readonly reason: RenderReason;
   /** For undefinedVariable; undefined if the template comes from a Secret, whose names stay hidden. */
@@ -33,7 +33,7 @@ export interface Lack {
   readonly at: TextPosition | undefined;
 }
 
-/** What of a Group has a part in rendering. */
+/** The parts of a Group that take part in rendering. */
 export type Renderable = Pick<GroupSpec, "metadata" | "selector" | "args">;
 
 // Parsing takes some 10 µs for each expression, on the thread that answers machines. The trials look at longer ones.
@@ -41,7 +41,7 @@ const maxLength = 256 * 1024;
 const maxExpressions = 1_000;
 const cacheBytes = 16 * 1024 * 1024;
 
-/** Looks through templates; equal texts once. */
+/** Looks through templates, at equal texts once. */
 export class NeedsReader {
   readonly #sha256: (text: string) => string;
   readonly #ofConfigs = new TextCache<TemplateNeeds | undefined>({ limitBytes: cacheBytes });
@@ -51,7 +51,7 @@ export class NeedsReader {
     this.#sha256 = sha256;
   }
 
-  /** Undefined for a text that needs nothing, that is too long, or that is no template. */
+  /** Undefined for a text that needs nothing, is too long, or is not a template. */
   read(text: string, seesRequest: boolean): TemplateNeeds | undefined {
     if (!text.includes("{{")) return undefined;
     const cache = seesRequest ? this.#ofConfigs : this.#ofBoot;
@@ -89,7 +89,7 @@ export class ProfileNeeds {
   readonly #needy: readonly Needy[];
   readonly isInstall: boolean;
 
-  /** @param secretText by hash; undefined for one that is not in view, which is taken to need nothing. */
+  /** @param secretText by hash; undefined for a text that is not in view, which counts as one that needs nothing. */
   constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, reader: NeedsReader) {
     const { metadata = {}, boot } = content;
     this.#reader = reader;
@@ -107,7 +107,7 @@ export class ProfileNeeds {
     const ofGroup = this.#hasKernel ? argumentNeeds(group.args ?? [], this.#reader) : [];
     if (this.#needy.length + ofGroup.length === 0) return [];
     const inConfigs = lookupIn(group, this.#defaults);
-    // As `bootVariables` has it.
+    // As `bootVariables` defines it.
     const inBoot: VariableLookup = (name) => (name === "request" ? undefined : inConfigs(name));
     const lacksOf = (isOfGroup: boolean) => (each: Needy) => {
       const { part, field, needs, isSecret } = each;
@@ -154,7 +154,7 @@ function needy(
   return needs === undefined ? [] : [{ part, field, needs, isSecret }];
 }
 
-/** As `templateVariables`, without a copy of the metadata; a later one wins. */
+/** As `templateVariables`, without a copy of the metadata; a later value wins. */
 function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): VariableLookup {
   const labels = new Map<string, JsonValue>(
     Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value]),
@@ -166,7 +166,7 @@ function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): Var
   };
 }
 
-// Its own address has no part in what is absent.
+// davit's own address does not matter for what is absent.
 const davit = { url: "" };
 
 function own(values: JsonObject, name: string): JsonValue | undefined {

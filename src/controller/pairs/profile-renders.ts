@@ -1,7 +1,6 @@
 /**
- * Finds what of a Profile fails for a Group whatever its machines ask, by rendering it at once within a budget. It
- * leaves long templates, and those that read `request`, to the trials. So every request meets each failure that it
- * reports.
+ * Finds what of a Profile fails for a Group with every request, by rendering it at once within a budget. It leaves long
+ * templates, and templates that read `request`, to the trials. So every request meets each failure that it reports.
  */
 
 import { TextCache } from "../../lib/text-cache.ts";
@@ -45,7 +44,7 @@ class Undecided extends Error {
   override readonly name = "Undecided";
 }
 
-/** Renders templates and checks results; equal ones once. */
+/** Renders templates and checks results, equal ones once. */
 export class RendersBench {
   readonly options: RendersOptions;
   readonly #templates = new TextCache<Template>({ limitBytes: cacheBytes });
@@ -55,7 +54,7 @@ export class RendersBench {
     this.options = options;
   }
 
-  /** @throws {Undecided} for a long one. @throws {RenderError} for one with a mistake. */
+  /** @throws {Undecided} for a long template. @throws {RenderError} for a template with a mistake. */
   template(text: string, budget: RenderBudget): Template {
     if (!isShortTemplate(text)) throw new Undecided();
     const { render, pieces, origin } = this.#templates.get(text, () => compileTemplate(text, this.options));
@@ -66,7 +65,7 @@ export class RendersBench {
     };
   }
 
-  /** @throws {RenderError} as `checkConfig`. @throws {Undecided} for a long one. @throws {TooLongHere} */
+  /** @throws {RenderError} as `checkConfig`. @throws {Undecided} for a long text. @throws {TooLongHere} */
   check({ part, template }: TriedConfig, text: string, budget: RenderBudget): void {
     budget.work(text.length);
     const { error } = this.#checked.get(`${part} ${template.format ?? ""} ${text}`, () => {
@@ -90,7 +89,7 @@ export class ProfileRenders {
   readonly #bench: RendersBench;
   readonly #bootLength: number;
 
-  /** @param secretText by hash; undefined for one that is not in view, which is not tried. */
+  /** @param secretText by hash; undefined for a text that is not in view, which is not tried. */
   constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, bench: RendersBench) {
     const { boot, grubScript } = content;
     this.#content = content;
@@ -198,7 +197,7 @@ function configsOf(
   });
 }
 
-/** Units of the budget for checking a config. @throws {Undecided} for a long one. */
+/** Units of the budget for checking a config. @throws {Undecided} for a long text. */
 function checkWork(part: TemplatePart, text: string): number {
   if (part === "generic" || (part === "cloudConfig" && text.startsWith("#!"))) return text.length;
   if (part === "ignition" && /^\s*\{/.test(text)) {

@@ -1,7 +1,7 @@
 /**
- * When a Group's claim to its machines was accepted: between Groups of several namespaces that match a machine alike, the
- * first claim wins. It is kept in the Group's document for as long as the selector does not widen. Values that are added
- * to a list are claimed from then on, and the others as before: who adds a machine to a list loses none. Pure.
+ * When a Group's claim to its machines was accepted. If Groups of several namespaces match a machine alike, the first
+ * claim wins. The claim stays in the Group's document as long as the selector does not widen. Values added to a list
+ * are claimed from then on, and the others keep their claim: adding a machine to a list loses none. Pure.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";
@@ -10,7 +10,7 @@ import { implies, selectionOf } from "../../model/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 
-// Beyond that, the oldest additions count as if they had come together: later, never earlier.
+// Beyond that, the oldest additions count as made together: later, never earlier.
 const mostLaterClaims = 32;
 
 type ClaimPlace = Omit<LaterClaim, "at">;
@@ -18,7 +18,7 @@ type ClaimPlace = Omit<LaterClaim, "at">;
 /**
  * The claim of a Group.
  * @param stored its document so far; undefined for a new Group.
- * @param index of the store, for claims that are made now.
+ * @param index of the store, for claims made now.
  */
 export function claimOf(stored: GroupDocument | undefined, spec: GroupSpec, index: number): Claim {
   if (stored === undefined) return { claimedAt: index };
@@ -31,12 +31,12 @@ export function claimOf(stored: GroupDocument | undefined, spec: GroupSpec, inde
   return { ...(claimedAt !== undefined && { claimedAt }), ...(claims.length > 0 && { claimedLater: claims }) };
 }
 
-/** A Group's document with a claim instead of the one that it has. */
+/** A Group's document with this claim instead of its own. */
 export function withClaim({ claimedAt: _, claimedLater: __, tenant: ___, ...document }: GroupDocument, claim: Claim) {
   return { ...document, ...claim };
 }
 
-/** The part of a claim that is about machines with this label. */
+/** The part of a claim that concerns machines with this label. */
 export function claimOn({ claimedAt, claimedLater = [], tenant }: Claim, label: string, value: string): Claim {
   const later = claimedLater.flatMap((each) => (counts(each, label, value) ? [each.at] : []));
   const at = later.reduce((latest, each) => Math.max(latest, each), claimedAt ?? 0);
@@ -47,14 +47,17 @@ function counts({ label, values, isName }: LaterClaim, of: string, value: string
   return label === of ? values.includes(value) : isName !== true;
 }
 
-/** Without the values that the selector has no more: whoever names one again claims it anew. */
+/** Drops the values that the selector no longer names: naming one again makes a new claim. */
 function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClaim[] {
   const named = new Set(namedValues(selection, claim.label));
   const values = claim.values.filter((value) => named.has(value));
   return values.length === 0 ? [] : [{ ...claim, values }];
 }
 
-/** What a narrower selector names that the one before took without a name: who takes all of a vendor claims nothing. */
+/**
+ * Values that a narrower selector names and the previous one took unnamed: a selector for a whole vendor claims no
+ * value.
+ */
 function newlyNamed(before: Selection, after: Selection): readonly ClaimPlace[] {
   return labelsOf(after).flatMap((label) => {
     const values = namedValues(after, label);
@@ -62,7 +65,7 @@ function newlyNamed(before: Selection, after: Selection): readonly ClaimPlace[] 
   });
 }
 
-/** The values of which a label must be one, whatever else is said of it; undefined where none are named. */
+/** The values that a label may have, whatever other expressions say; undefined where no values are named. */
 function namedValues({ selector, expressions }: Selection, label: string): readonly string[] | undefined {
   if (Object.hasOwn(selector, label)) return [selector[label] ?? ""];
   const list = expressions.find(({ key, operator }) => key === label && operator === "In");
@@ -73,7 +76,7 @@ function labelsOf({ selector, expressions }: Selection): readonly string[] {
   return [...new Set([...Object.keys(selector), ...expressions.map(({ key }) => key)])];
 }
 
-/** The label of which a selector names more values than before, and those; undefined where it is wider otherwise. */
+/** The label whose list of values grew, with the added values; undefined where the selector widened in another way. */
 function addedValues(before: Selection, after: Selection): readonly ClaimPlace[] | undefined {
   for (const label of labelsOf(before)) {
     const [known, values] = [valuesOf(before, label), valuesOf(after, label)];
@@ -85,7 +88,7 @@ function addedValues(before: Selection, after: Selection): readonly ClaimPlace[]
   return undefined;
 }
 
-/** The values that a label may have, where nothing else is said of it. */
+/** The values that a label may have, where no other expression is about it. */
 function valuesOf({ selector, expressions }: Selection, label: string): readonly string[] | undefined {
   const own = expressions.filter(({ key }) => key === label);
   const [only] = own;
@@ -111,7 +114,7 @@ function shortened(claims: readonly LaterClaim[]): readonly LaterClaim[] {
   return [...merged, ...claims.slice(1 - mostLaterClaims)];
 }
 
-/** As if they had all been made when the last of them was. */
+/** Merges claims, as if all had been made with the last one. */
 function together(first: LaterClaim, others: readonly LaterClaim[]): LaterClaim {
   const at = others.reduce((last, each) => Math.max(last, each.at), first.at);
   return { ...first, at, values: [...new Set([first, ...others].flatMap(({ values }) => values))] };

@@ -1,15 +1,15 @@
-/** What a Group's user reads of the other Groups that want its machines. Pure; equal standings give equal texts. */
+/** What a Group's user reads about other Groups that want its machines. Pure; equal standings give equal texts. */
 
 import type { Group } from "../../model/group.ts";
 import type { Condition } from "../../model/source.ts";
 import type { Standing } from "./ranking.ts";
 
-// Two Groups that give the same never make a machine wait.
+// Groups that give the same answers never make a machine wait.
 const renaming =
   "To rename a Group, create it under its new name with the same Profile, args, metadata and hold, " +
   "then delete the old one";
 
-/** One for all of the Groups that have none. */
+/** One object for all Groups without a conflict. */
 const noConflict: Condition = {
   type: "Conflicted",
   status: "False",

@@ -1,5 +1,5 @@
 /**
- * Decides which Group of one selector gets their machines. A question costs the same among ten Groups and among ten
+ * Decides which Group of one selector gets its machines. A question costs the same among ten Groups and among ten
  * thousand, until one of them changes.
  */
 
@@ -12,11 +12,14 @@ const fewCopies = 8;
 
 export class Copies {
   readonly #groups = new Map<string, Set<Group>>();
-  /** Taken out in this step: who is renamed in one step keeps the claim. By namespace and selector, as the next. */
+  /**
+   * Groups removed in this step: a Group that is renamed in one step keeps its claim. By namespace and selector, as the
+   * next.
+   */
   readonly #parted = new Map<string, Group>();
-  /** The oldest claim of each namespace, where many have a selector. */
+  /** The oldest claim of each namespace, where many Groups share a selector. */
   readonly #eldest = new Map<string, Group>();
-  /** By selector, then by priority; of selectors that nobody changed since. */
+  /** By selector, then by priority, for selectors whose Groups have not changed since. */
   readonly #contests = new Map<string, Map<number, Contest<Group>>>();
 
   add(group: Group): void {
@@ -28,7 +31,7 @@ export class Copies {
     if (eldest !== undefined) this.#eldest.set(key, older(group, eldest));
   }
 
-  /** Takes a Group out: the same object that was added. */
+  /** Removes a Group: the same object that was added. */
   remove(group: Group): void {
     const groups = this.#groups.get(group.selectorText);
     groups?.delete(group);
@@ -39,12 +42,12 @@ export class Copies {
     if (this.#eldest.get(key) === group) this.#eldest.delete(key);
   }
 
-  /** Forgets who was taken out. */
+  /** Forgets which Groups were removed. */
   endStep(): void {
     this.#parted.clear();
   }
 
-  /** The one with the oldest claim of a namespace's Groups of this selector, there or just taken out. */
+  /** The Group with the oldest claim among a namespace's Groups of this selector, present or just removed. */
   eldestOf(namespace: string, selectorText: string): Group | undefined {
     const key = `${namespace}/${selectorText}`;
     let eldest = this.#eldest.get(key);
@@ -60,7 +63,7 @@ export class Copies {
     return this.#groups.get(selectorText) ?? new Set();
   }
 
-  /** What the contest between the Groups of this one's selector and priority comes to, whatever machine asks. */
+  /** The result of the contest between the Groups of this Group's selector and priority, for every machine. */
   contestOf(group: Group): Contest<Group> {
     const { selectorText, priority } = group;
     const copies = this.of(selectorText);
@@ -74,7 +77,7 @@ export class Copies {
 }
 
 function contestAmong(copies: ReadonlySet<Group>, priority: number): Contest<Group> {
-  // One is enough of those whose machines get the same answers.
+  // One Group stands for all Groups whose machines get the same answers.
   const heads = new Map<string, Group>();
   for (const group of copies) {
     if (group.priority !== priority) continue;
@@ -87,7 +90,7 @@ function contestAmong(copies: ReadonlySet<Group>, priority: number): Contest<Gro
   return settle(groups, first === undefined ? new Map() : sampleLabels(first));
 }
 
-/** Of one selector and namespace. */
+/** The key of a selector in a namespace. */
 function keyOf({ id, selectorText }: Group): string {
   return id.slice(0, id.indexOf("/") + 1) + selectorText;
 }

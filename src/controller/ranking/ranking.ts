@@ -1,11 +1,11 @@
 /**
- * Which Groups win over which, whatever machine asks: a Group that can never win, and Groups that nothing but their names
- * would tell apart. It holds every Group as the boot service has it or is about to have it, and finds these facts by
- * index, so that a change costs as much among 10,000 Groups as among ten. It reads no store and no source.
+ * Which Groups win over which, for every machine: a Group that can never win, and Groups that differ only in name. It
+ * holds every Group as the boot service has it or is about to have it, and finds these facts by index. So a change
+ * costs as much among 10,000 Groups as among ten. It reads no store and no source.
  *
- * Where no index helps, as among thousands of patterns for one label, it compares a bounded number of Groups and no more.
- * So "free" may mean that nothing was found in time; what it says of a Group that loses is always so, and whoever was told
- * to lose is named again as soon as the winner is another than it was. The boot service decides for each machine anew.
+ * Where no index helps, as among thousands of patterns for one label, it compares a bounded number of Groups. So "free"
+ * may mean that the search ended early. A Group reported as losing always loses, and it is looked at again as soon as
+ * its winner changes. The boot service decides for each machine anew.
  */
 
 import { assert } from "../../lib/errors.ts";
@@ -20,28 +20,28 @@ import { Copies } from "./copies.ts";
 import { sampleLabels } from "./sample-labels.ts";
 import { ShadowMap } from "./shadow-map.ts";
 
-/** What a Group is among the others. */
+/** How a Group stands among the others. */
 export type Standing =
   | { readonly kind: "free" }
   /** Every machine that it selects gets another Group. */
   | { readonly kind: "shadowed"; readonly by: Group }
-  /** Nobody gets the machines that it and this one select, of some at least. */
+  /** No Group gets the machines that both select, or some of them. */
   | { readonly kind: "tied"; readonly with: Group }
-  /** Machines that it selects get this one, of a namespace that claimed them first. */
+  /** Machines that it selects get the other Group, whose namespace claimed them first. */
   | { readonly kind: "outclaimed"; readonly by: Group };
 
-/** Groups to look at again after some have changed; those that have changed may be among them. */
+/** Groups to look at again after some have changed; changed Groups may be among them. */
 export interface Affected {
-  /** They have the same selector as one that changed. */
+  /** They have the same selector as a changed Group. */
   readonly siblings: ReadonlySet<string>;
-  /** One that changed selects all of their machines and others, or some of them with as much right. */
+  /** A changed Group selects all of their machines and others, or some of their machines with an equal right. */
   readonly others: ReadonlySet<string>;
 }
 
 /**
- * How many Groups are compared: for the standing of one, at least and at most, and in a step for all standings, and
- * again for all Groups that its changes may hit. A step of 256 names has enough for each of them; what a larger one
- * leaves open is looked at with the resync, which takes as many.
+ * How many Groups are compared: for the standing of one Group at least and at most; in a step for all standings; and
+ * again for all Groups that the step's changes may affect. A step of 256 names has enough for each name. The resync,
+ * with the same budget, looks at what a larger step leaves open.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 
