@@ -22,6 +22,7 @@ import { type ListenOptions, listen, OpenConnections } from "./listen.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
+import { pathEnd } from "./target.ts";
 import { countedResponses, type UnsentAnswers } from "./unsent-answers.ts";
 
 export interface ServerLimits {
@@ -208,16 +209,14 @@ function nodeOptions(limits: ServerLimits, unsent: UnsentAnswers | undefined) {
 /** The path of a request as sent, without its query, and without the `http://host` that clients of proxies put first. */
 export function pathOf(request: FastifyRequest): string {
   const target = request.originalUrl;
-  const mark = target.indexOf("?");
-  const path = mark < 0 ? target : target.slice(0, mark);
+  const path = target.slice(0, pathEnd(target));
   return path.startsWith("/") ? path : path.replace(/^https?:\/\/[^/]*/i, "");
 }
 
 /** What a request's target has after the first `?`, exactly as sent: ASCII, since Node refuses anything else. */
 export function rawQueryOf(request: FastifyRequest): string {
   const target = request.originalUrl;
-  const mark = target.indexOf("?");
-  return mark < 0 ? "" : target.slice(mark + 1);
+  return target.slice(pathEnd(target) + 1);
 }
 
 /** What every request passes before its route. */
@@ -263,7 +262,8 @@ function answerFailure(
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
   options: ServerOptions,
 ): void {
-  const path = (request.url ?? "").split("?", 1)[0] ?? "";
+  const { url = "" } = request;
+  const path = url.slice(0, pathEnd(url));
   const { status, headers, body, report } = options.answerError(thrown, path);
   if (report !== undefined) options.log.error({ path, ...report }, "request failed");
   if (response.headersSent) response.destroy();

@@ -17,6 +17,7 @@ import { Clients, type Holder } from "../client-shares.ts";
 import { LargeBodies } from "../large-bodies.ts";
 import type { WireResponse } from "../response-headers.ts";
 import type { FastPath } from "../server.ts";
+import { pathEnd } from "../target.ts";
 import type { AccessLog, RequestedMachine } from "./access-log.ts";
 import { answerMachine, type Configs, partRoute } from "./answer.ts";
 import {
@@ -151,8 +152,8 @@ function plainTarget(
   if (headers.host === undefined && httpVersionMinor !== 0) return undefined;
   const userAgent = headers["user-agent"] ?? "";
   if (userAgent.startsWith("GRUB ")) return undefined;
-  const mark = url.indexOf("?");
-  const path = mark < 0 ? url : url.slice(0, mark);
+  const end = pathEnd(url);
+  const path = url.slice(0, end);
   const asked = askedBy(path);
-  return asked && { ...asked, path, rawQuery: mark < 0 ? "" : url.slice(mark + 1), userAgent };
+  return asked && { ...asked, path, rawQuery: url.slice(end + 1), userAgent };
 }

@@ -12,6 +12,7 @@ import { type StorePath, storePath } from "../../store/node.ts";
 import { StoreError } from "../../store/refusal.ts";
 import type { WireResponse } from "../response-headers.ts";
 import type { FastPath } from "../server.ts";
+import { pathEnd } from "../target.ts";
 import { type KeyAnswer, type KeyAnswers, refuseLongKey } from "./answers.ts";
 import { corsWireHeaders } from "./reply.ts";
 import { parseKeysRequest } from "./request.ts";
@@ -53,10 +54,10 @@ const longestTarget = 2_048;
 function plainTarget({ url = "", headers, httpVersionMinor }: IncomingMessage): PlainKeysTarget | undefined {
   if (!url.startsWith(`${keysPrefix}/`) || url.length > longestTarget) return undefined;
   if (headers.host === undefined && httpVersionMinor !== 0) return undefined;
-  const mark = url.indexOf("?");
-  const key = url.slice(keysPrefix.length, mark < 0 ? undefined : mark);
+  const end = pathEnd(url);
+  const key = url.slice(keysPrefix.length, end);
   if (!plainKey.test(key)) return undefined;
-  return { path: storePath(key), query: mark < 0 ? "" : url.slice(mark + 1) };
+  return { path: storePath(key), query: url.slice(end + 1) };
 }
 
 function answerGet(answers: KeyAnswers, { path, query }: PlainKeysTarget, response: WireResponse): boolean {

@@ -4,6 +4,7 @@
  */
 
 import { type StorePath, storePath } from "../../store/node.ts";
+import { pathEnd } from "../target.ts";
 import { decodeEscapes, hasBadEscape } from "./form.ts";
 
 export type Target =
@@ -17,12 +18,12 @@ export const keysPrefix = "/v2/keys";
 /** Reads a target in origin or absolute form. Bytes above ASCII must be escaped. */
 export function parseTarget(raw: string): Target {
   const target = raw.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, "");
-  const mark = target.indexOf("?");
-  const rawPath = mark < 0 ? target : target.slice(0, mark);
+  const end = pathEnd(target);
+  const rawPath = target.slice(0, end);
   if (!/^[\x21-\x7e]*$/.test(target) || hasBadEscape(rawPath)) return { kind: "malformed" };
   const path = decodeEscapes(rawPath);
   const clean = cleanPath(path);
-  const query = mark < 0 ? "" : target.slice(mark + 1);
+  const query = target.slice(end + 1);
   if (clean === path) return { kind: "path", path, query };
   return { kind: "redirect", location: encodePath(clean) + (query === "" ? "" : `?${query}`) };
 }

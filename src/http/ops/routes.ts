@@ -3,6 +3,7 @@
 import type { FastifyPluginAsync } from "fastify";
 import type { Metrics } from "../../lib/metrics.ts";
 import { notReadyStatus } from "../errors.ts";
+import { rawQueryOf } from "../server.ts";
 
 /** One thing that must hold before machines are answered. */
 export interface ReadyCheck {
@@ -35,7 +36,7 @@ export const opsRoutes: FastifyPluginAsync<OpsRoutesOptions> = async (app, { ver
       const lines = failures.map(({ name, failure }) =>
         failure === undefined ? `[+] ${name} ok` : `[-] ${name}: ${failure}`,
       );
-      const isVerbose = /(^|&)verbose(=|&|$)/.test(request.raw.url?.split("?")[1] ?? "");
+      const isVerbose = /^([^?]*&)?verbose([=&?]|$)/.test(rawQueryOf(request));
       if (!isReady) reply.code(notReadyStatus);
       const details = isVerbose || !isReady ? lines : [];
       const notes = isVerbose ? (attention?.() ?? []).map((line) => `[!] ${line}`) : [];

@@ -19,6 +19,7 @@ import { AllowedHosts } from "../allowed-hosts.ts";
 import { holdsToken, readTokenDigests, type TokenDigest, tokenOf } from "../bearer-tokens.ts";
 import { sendUnauthorized } from "../keys/reply.ts";
 import { isForHost, namesOf, readTlsMaterial, ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
+import { pathEnd } from "../target.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
 
 export interface StoreDoorOptions {
@@ -99,7 +100,7 @@ export class StoreDoor {
   admits({ method, url = "", headers }: IncomingMessage): boolean {
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
     // A browser asks what it may send before it sends credentials.
-    if (method === "OPTIONS" || openPaths.has(url.split("?")[0] ?? "")) return true;
+    if (method === "OPTIONS" || openPaths.has(url.slice(0, pathEnd(url)))) return true;
     const token = tokenOf(headers.authorization);
     if (token === undefined) return false;
     return holdsToken(this.#tokens ?? [], token) || isEnough(this.#options.serviceAccounts?.known(token), method);
