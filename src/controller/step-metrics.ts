@@ -1,4 +1,4 @@
-/** Counts reconciles as dashboards know them from other controllers: one "controller" for each kind. */
+/** Counts reconciles under the metric names of other controllers: one "controller" for each kind. */
 
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../lib/metrics.ts";
@@ -38,7 +38,7 @@ export class StepMetrics {
     }
   }
 
-  /** A step for these names begins. @returns what to call when it has ended, with what came of it. */
+  /** Begins a step for these names. @returns a function to call with the result when the step has ended. */
   begin(names: readonly ObjectName[]): (planned: readonly Planned[], written: boolean) => void {
     const sinceMs = this.#clock.monotonicMs();
     const kinds = new Set(names.map(controllerOf));

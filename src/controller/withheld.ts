@@ -1,23 +1,23 @@
 /**
- * Deletions that wait: objects that the source no longer shows stay in effect, since an unreadable part of it may hold
- * them.
+ * Deletions that wait: objects that the source no longer shows stay in effect, because an unreadable part of the source
+ * may hold them.
  */
 
 import type { Log } from "../lib/log.ts";
 import type { GroupDocument } from "../model/documents.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 
-// The others are counted.
+// The message counts the others.
 const shownNames = 3;
 
-/** Its view is another one once it is started. */
+/** The source replaces its view when it starts. */
 interface WatchedSource {
   readonly view: Pick<SourceView, "isGone" | "isLeaving" | "withheld">;
 }
 
 export class Withheld {
   readonly #source: WatchedSource;
-  /** Those that only the store has. */
+  /** Objects that only the store has. */
   readonly #stored = new Map<string, ObjectName>();
   #wasTold = false;
 
@@ -25,7 +25,7 @@ export class Withheld {
     this.#source = source;
   }
 
-  /** Takes in whether a stored object waits for its deletion. */
+  /** Records whether a stored object waits for its deletion. */
   note(name: ObjectName, isWithheld: boolean): void {
     if (isWithheld) this.#stored.set(objectKey(name), name);
     else this.#stored.delete(objectKey(name));
@@ -48,7 +48,7 @@ export class Withheld {
     return [...new Map([...this.#stored, ...known]).values()];
   }
 
-  /** Logs when the first deletion has to wait, and when none does any more. */
+  /** Logs when the first deletion has to wait, and when no deletion waits any more. */
   tell(log: Pick<Log, "warn" | "info">): void {
     const { names } = this;
     const isNews = names.length > 0 !== this.#wasTold;

@@ -51,18 +51,18 @@ export class Ranking {
   /** By label and value, for each value that a selector names, and by the label alone. */
   readonly #byLabel = new Map<string, Set<Group>>();
   readonly #index = new SelectorIndex<Group>();
-  /** Groups that came, went or changed, one for each selector and priority. */
+  /** Groups that were added, removed or changed, one for each selector and priority. */
   readonly #touched = new Map<string, Group>();
   /** Groups that lose a machine, and the winner of each: ids. */
   readonly #shadows = new ShadowMap();
-  /** Who lost to Groups that went or changed. */
+  /** Groups that lost to a removed or changed Group. */
   readonly #freed = new Set<string>();
-  /** Groups that share machines with a rival: a Group that comes or goes may decide between them. */
+  /** Groups that share machines with a rival: a Group that is added or removed may decide between them. */
   readonly #rivalled = new Set<string>();
-  /** How many Groups the standings of this step may still be compared with. */
+  /** How many comparisons are left for the standings of this step. */
   #left: number = comparisons.ofStep;
 
-  /** Takes in what a Group is now; undefined for one that is gone. */
+  /** Takes in a Group's current state; undefined for a Group that is gone. */
   update(id: string, group: Group | undefined): void {
     const before = this.#groups.get(id);
     if (before === group || (before !== undefined && group !== undefined && isSame(before, group))) return;
@@ -71,11 +71,11 @@ export class Ranking {
     if (group !== undefined) this.#add(group);
   }
 
-  /** Begins a step. @returns whose standing may have changed by the updates since the last one. */
+  /** Begins a step. @returns the Groups whose standing may have changed by the updates since the last step. */
   takeAffected(): Affected {
     const siblings = new Set<string>();
     const others = new Set([...this.#freed].filter((id) => this.#groups.has(id)));
-    // Those with few to compare first, so that they are told whatever the others cost.
+    // Searches with few comparisons first, so that they finish whatever the others cost.
     const searches = [...this.#touched.values()]
       .map((group) => ({ group, candidates: this.#candidatesFor(group) }))
       .toSorted((a, b) => sizeOf(a.candidates) - sizeOf(b.candidates));
@@ -94,7 +94,7 @@ export class Ranking {
     return { siblings, others };
   }
 
-  /** What a Group is among those that were taken in, which it is one of. */
+  /** How a Group stands among all Groups, of which it must be one. */
   standingOf({ id }: Group): Standing {
     const group = this.#groups.get(id);
     assert(group !== undefined, "A Group's standing is asked for once it was taken in");
@@ -105,13 +105,13 @@ export class Ranking {
     return standing;
   }
 
-  /** True when another Group takes each machine of one that is none of these any more, and outranks it. */
+  /** True when other Groups take and outrank a removed Group for each of its machines. */
   isTaken(gone: Group): boolean {
     const [winner, machine] = [this.#winnerOver(gone), sampleLabels(gone)];
     return outranks(winner, gone, machine) && !mayHaveBarred(gone, winner, machine);
   }
 
-  /** The claim that a namespace has to the machines of a selector by a Group that is there, or went in this step. */
+  /** The claim that a namespace has to a selector's machines, by a Group that exists or was removed in this step. */
   claimIn(namespace: string, selectorText: string): Claim | undefined {
     const eldest = this.#copies.eldestOf(namespace, selectorText);
     if (eldest === undefined) return undefined;
@@ -119,7 +119,7 @@ export class Ranking {
     return { claimedAt, ...(claimedLater.length > 0 && { claimedLater }) };
   }
 
-  /** True for a Group whose every machine is answered 503, since another Group of its selector has as much right. */
+  /** True for a Group whose machines are all answered 503, because another Group of its selector has an equal right. */
   isTied({ id }: Group): boolean {
     const group = this.#groups.get(id);
     if (group === undefined) return false;
@@ -132,7 +132,7 @@ export class Ranking {
     return this.#rivalled.has(other.id) || isRival(other, group);
   }
 
-  /** What a Group is to others that some machine meets as well, with equal right; undefined where there are none. */
+  /** How a Group stands to others with an equal right to some machine; undefined where there are none. */
   #standingAmongRivals(group: Group): Standing | undefined {
     const most = this.#budget();
     const { winner = group, rivals } = this.#copies.contestOf(group);
@@ -163,7 +163,7 @@ export class Ranking {
     return outclaimed;
   }
 
-  /** The Groups that match a machine; of very many, these two and the one that comes first in the order. */
+  /** The Groups that match a machine; of very many, these two and the first in the order. */
   #contenders(
     group: Group,
     other: Group,
@@ -175,13 +175,13 @@ export class Ranking {
     return new Set([group, other, ...others]);
   }
 
-  /** The first Group in order that selects all of this one's machines and is no rival, as far as few comparisons show. */
+  /** The first non-rival Group in order that selects all of this Group's machines, as far as few comparisons show. */
   #winnerOver(group: Group): Group {
-    // Whoever selects all of its machines selects this one among them. Where none is at hand, nothing is known.
+    // A Group that selects all of its machines also selects this sample. Without a sample, nothing is known.
     const machine = sampleLabels(group);
     if (!matches(group, machine)) return group;
     const most = this.#budget();
-    // The likeliest one, a copy under another name, is found among however many others.
+    // The most likely winner, a copy under another name, is found among any number of others.
     const copies = firstOf([this.#copies.of(group.selectorText)], most);
     const copy = [...copies].reduce((best, other) => (isBetter(other, best, group) ? other : best), group);
     const { winner, compared } = firstAbove(group, copy, { lists: this.#index.listsFor(machine), most });
@@ -193,7 +193,7 @@ export class Ranking {
     return Math.max(comparisons.least, Math.min(comparisons.most, this.#left));
   }
 
-  /** Groups among which are all whose machines this one selects. */
+  /** Groups that include every Group whose machines this one selects. */
   #candidatesFor(group: Group): readonly ReadonlySet<Group>[] {
     const candidates = placesOf(group).map((texts) => texts.map((text) => this.#byLabel.get(text) ?? new Set<Group>()));
     const [fewest = []] = candidates.toSorted((a, b) => sizeOf(a) - sizeOf(b));
@@ -239,7 +239,7 @@ function textOf(standing: Standing): string {
   return standing.kind === "outclaimed" ? `2 ${standing.by.id}` : "3";
 }
 
-/** Machines that two selectors match: one for each value that two lists share, where they have any; else one at most. */
+/** Machines that two selectors match: one for each value that their lists share, or at most one without lists. */
 function* commonMachines(group: Group, other: Group, most: number): Iterable<Labels> {
   const selector = { ...group.selector, ...other.selector };
   const expressions = [...group.expressions, ...other.expressions];
@@ -253,13 +253,13 @@ function* commonMachines(group: Group, other: Group, most: number): Iterable<Lab
   }
 }
 
-/** True for what makes no difference to any standing. */
+/** True when the two differ in nothing that affects a standing. */
 function isSame(group: Group, other: Group): boolean {
   if (!isSameRank(group, other) || !isSameOutcome(group, other) || group.claimedAt !== other.claimedAt) return false;
   return JSON.stringify(group.claimedLater) === JSON.stringify(other.claimedLater);
 }
 
-/** The first Group in order, from `known` on, that selects all of a Group's machines; lists are in that order. */
+/** The first Group in order, from `known` on, that selects all of a Group's machines; the lists have the same order. */
 function firstAbove(
   group: Group,
   known: Group,
@@ -281,12 +281,12 @@ function isBetter(other: Group, best: Group, group: Group): boolean {
   return compareGroups(other, best) < 0 && mayShadow(other, group);
 }
 
-/** False for one with equal right, and for a tenant's, whose place in the order counts in its own namespace alone. */
+/** False for a Group with an equal right, and for a tenant's Group, whose order counts in its own namespace alone. */
 function mayShadow(other: Group, group: Group): boolean {
   return !isRival(group, other) && (!other.isTenant || isSameNamespace(other, group));
 }
 
-/** No more than this many of some Groups, list by list. */
+/** The first Groups of these lists, list by list, up to this many. */
 function* firstOf(lists: Iterable<Iterable<Group>>, most: number): Iterable<Group> {
   let left = most;
   for (const list of lists) {
@@ -301,12 +301,12 @@ function isSameRank(a: Group, b: Group): boolean {
   return a.priority === b.priority && a.selectorText === b.selectorText;
 }
 
-/** A Group with more labels wins over one that selects its machines, unless that has a priority, or one has expressions. */
+/** A Group with more labels beats a wider Group, unless the wider one has a priority or either has expressions. */
 function mayLose(other: Group, group: Group): boolean {
   return group.priority > 0 || group.expressions.length > 0 || other.expressions.length > 0;
 }
 
-/** Under which texts the Groups are found whose machines meet a requirement: one list for each that is positive. */
+/** The index texts of Groups whose machines meet a requirement: one list for each positive requirement. */
 function placesOf({ selector, expressions }: Group): readonly (readonly string[])[] {
   const labels = Object.entries(selector).map(([label, value]) => [labelText(label, value)]);
   const others = expressions
@@ -315,7 +315,7 @@ function placesOf({ selector, expressions }: Group): readonly (readonly string[]
   return [...labels, ...others];
 }
 
-/** Under which texts a Group is found. */
+/** The index texts of a Group. */
 function textsOf(group: Group): ReadonlySet<string> {
   const { selector, expressions } = group;
   return new Set([...placesOf(group).flat(), ...Object.keys(selector), ...expressions.map(({ key }) => key)]);

@@ -1,10 +1,10 @@
-/** The labels of a machine that a selector matches, as far as one is easily made up. Pure. */
+/** The labels of a sample machine that a selector matches, as far as they are easily made up. Pure. */
 
 import { type Expression, isPositive } from "../../model/expression.ts";
 import type { Selection } from "../../model/group.ts";
 import type { Labels } from "../../model/labels.ts";
 
-/** The MAC address is of the block for documents (RFC 7042); all are the same for every Group, always. */
+/** The MAC address is from the block for documentation (RFC 7042). All values are the same for every Group, always. */
 export const samples: ReadonlyMap<string, string> = new Map([
   ["uuid", "01234567-89ab-4cde-8f01-23456789abcd"],
   ["mac", "00:00:5e:00:53:01"],
@@ -13,8 +13,8 @@ export const samples: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What the selector asks for and no more. Nearly always it matches a machine with these labels: what one expression wants
- * and another one rules out is not looked for any further.
+ * The labels that the selector asks for and no more. A machine with these labels nearly always matches. Where one
+ * expression wants what another rules out, the search ends.
  */
 export function sampleLabels({ selector, expressions }: Selection): Labels {
   const labels = new Map(Object.entries(selector));
@@ -37,10 +37,10 @@ function candidates(wishes: readonly Expression[]): readonly string[] {
   ];
 }
 
-/** A value that one of an expression's values stands for. */
+/** A value that matches one of an expression's values. */
 function instanceOf({ key, operator }: Expression, value: string): string {
   if (operator !== "Prefix" && operator !== "Glob") return value;
   const text = operator === "Glob" ? value.replaceAll("*", "").replaceAll("?", "0") : value;
-  // A MAC address or UUID is only one as a whole.
+  // A MAC address or UUID is only valid as a whole.
   return key === "mac" || key === "uuid" ? text + (samples.get(key) ?? "").slice(text.length) : text;
 }

@@ -1,10 +1,10 @@
-/** Which Group was told to lose to which other one, by their ids. */
+/** Which Group was reported as losing to which other Group, by their ids. */
 
 export class ShadowMap {
   readonly #winners = new Map<string, string>();
   readonly #losers = new Map<string, Set<string>>();
 
-  /** Replaces what is known of a Group; undefined for one that loses to nobody, or is gone. */
+  /** Replaces a Group's winner; undefined for a Group that loses to no other, or is gone. */
   set(loser: string, winner: string | undefined): void {
     const before = this.#winners.get(loser);
     if (before === winner) return;
@@ -15,7 +15,7 @@ export class ShadowMap {
     this.#losers.set(winner, losers.add(loser));
   }
 
-  /** Who loses to this one. */
+  /** The Groups that lose to this one. */
   to(winner: string): Iterable<string> {
     return this.#losers.get(winner) ?? [];
   }

@@ -1,4 +1,4 @@
-/** What an object may say and yet hardly means: told in its status, and never in the way of a boot. Pure. */
+/** Advice on valid but probably unintended specs. The status reports it, and no boot waits for it. Pure. */
 
 import { toRequirement } from "../../model/expression.ts";
 import { type GroupSpec, isBroad } from "../../model/group.ts";
@@ -66,7 +66,7 @@ const contradictionAdvice: Advice = {
   text: "the labels of the selector do not meet its expressions: no machine gets this Group",
 };
 
-// A message has at most 32 KiB in the CRDs, and a name may be as long as its keys together.
+// A message has at most 32 KiB in the CRDs, and a name may be as long as all of its keys together.
 const maxNames = 10;
 const maxNameLength = 253;
 
@@ -84,7 +84,7 @@ function metadataAdvice(metadata: JsonObject): readonly Advice[] {
   return texts.map((text) => ({ code: "shared-metadata-name", field, text }));
 }
 
-/** The names that several values share, or why the metadata cannot be written at all. */
+/** The names that several values share, or the reason why the metadata cannot be written at all. */
 function namesOrError(metadata: JsonObject): readonly string[] | RenderError {
   try {
     return sharedNames(metadata);
@@ -94,7 +94,7 @@ function namesOrError(metadata: JsonObject): readonly string[] | RenderError {
   }
 }
 
-// iPXE splits a line into words, and takes these ones for its own (measured with iPXE 1.0.0+).
+// iPXE splits a line into words and takes these words for itself (measured with iPXE 1.0.0+).
 function argumentAdvice(list: string, args: readonly string[]): readonly Advice[] {
   return args.flatMap((arg, at) => {
     const text = endOf(arg);
@@ -108,7 +108,7 @@ function endOf(arg: string): string | undefined {
   return ["||", "&&", ";"].includes(arg) ? `is ${arg}: iPXE ends the command there` : undefined;
 }
 
-/** The first of them is enough. */
+/** Reports the first match only. */
 function effectAdvice(spec: ProfileSpec): readonly Advice[] {
   if (spec.effect !== undefined) return [];
   for (const [field, text] of bootTexts(spec)) {

@@ -1,12 +1,13 @@
 /**
- * Where kernels and initrds come from, as far as a spec alone can tell: an HTTP URL that no client can follow. What
- * templates and the client's own tokens put in is not known here, and other schemes are the client's business. Pure.
+ * Checks where kernels and initrds come from, as far as a spec alone shows: it finds HTTP URLs that no client can
+ * follow. Values from templates and the client's own tokens are unknown here, and other schemes are left to the client.
+ * Pure.
  */
 
 import { parseInitrd } from "../../render/initrd.ts";
 import type { Finding } from "../status/conditions.ts";
 
-/** What is wrong with a kernel's or an initrd's location; undefined for one that may be good. */
+/** What is wrong with a kernel's or an initrd's location; undefined for a location that may be good. */
 export function locationFinding(text: string): Finding | undefined {
   if (/\{\{|\$\{/.test(text)) return undefined;
   const [location = ""] = parseInitrd(text).location.split(/\s/, 1);

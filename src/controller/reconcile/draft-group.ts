@@ -1,9 +1,8 @@
 /**
- * From what is known of a Group to the documents that it wants: its newest version, and while that is refused the last
- * accepted one of the same uid, as far as both agree. A machine that either version holds is held. If they differ in
- * the machines or in the Profile, or the newest one does not say, the machines of both wait: no machine boots by a
- * version that its user meant to replace. A refused version with a selector of its own gets a document beside, the
- * twin. Pure.
+ * Drafts the documents of a Group. Its newest version counts. While that is refused, the last accepted version of the
+ * same uid counts, as far as both agree. A machine that either version holds is held. If the versions differ in
+ * machines or Profile, or the newest does not say, the machines of both wait: no machine boots by a version that its
+ * user meant to replace. A refused version with another selector gets a second document, the twin. Pure.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";
@@ -13,35 +12,35 @@ import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../../
 import type { Finding, SyncState } from "../status/conditions.ts";
 import { permitted } from "./tenancy.ts";
 
-/** A Group that is there: its documents as they should be, less what the other Groups have to do with them. */
+/** The documents of an existing Group, before other Groups and its Profile are considered. */
 export interface GroupDraft {
   readonly id: ObjectName;
-  /** Of the newest version. */
+  /** The generation of the newest version. */
   readonly generation: number;
-  /** The version that counts: the newest one, or the last that was accepted. */
+  /** The version that counts: the newest one, or the last accepted one. */
   readonly spec?: GroupSpec;
   readonly refusal?: Refusal;
-  /** Undefined for a Group that no machine may be answered from. */
+  /** Undefined for a Group that answers no machine. */
   readonly document: GroupDocument | undefined;
-  /** Has the machines of a refused version wait whose selector is another one. */
+  /** Makes the machines of a refused version wait if its selector differs. */
   readonly twin?: GroupDocument;
   readonly sync: SyncState;
-  /** Beside what its Profile and its templates are found to have. */
+  /** Findings beside those of its Profile and its templates. */
   readonly findings: readonly Finding[];
 }
 
-/** What the source says of a Group, and the store has. */
+/** The source's and the store's versions of a Group. */
 export interface KnownGroup {
   readonly id: ObjectName;
-  /** The newest version that was accepted, or a stand-in. */
+  /** The newest accepted version, or a stand-in. */
   readonly object: GroupObject | undefined;
-  /** Of the newest version. */
+  /** The refusal of the newest version. */
   readonly refusal: Refusal | undefined;
   readonly stored: GroupDocument | undefined;
   readonly adminNamespace: string | undefined;
 }
 
-/** What a Group wants; undefined for one of which nothing is in view. */
+/** The documents that a Group needs; undefined for a Group with nothing in view. */
 export function draftGroup(given: KnownGroup): GroupDraft | undefined {
   const known = withoutHidden(given);
   const { id, object, adminNamespace } = known;
@@ -79,7 +78,7 @@ function draftRefused({ id, object, stored }: KnownGroup, refusal: Refusal, allo
   };
 }
 
-/** The last accepted version, held where a refused one says so; it has its machines wait unless they agree. */
+/** The last accepted version, held where a refused version says so. Its machines wait unless the versions agree. */
 function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: boolean): GroupDocument {
   const { spec } = accepted;
   const isHeld = !spec.hold && known.some(({ hold }) => hold);
@@ -91,7 +90,7 @@ function lastGood(accepted: GroupDocument, known: readonly GroupSpec[], agree: b
   };
 }
 
-/** Has machines wait: those that the refused version names; where it does not say, those of what is stored. */
+/** Makes machines wait: those that the refused version names; if it names none, those of the stored document. */
 function firstRefused(
   refusal: Refusal,
   [spec]: readonly GroupSpec[],
@@ -101,13 +100,13 @@ function firstRefused(
   return { ...provenanceOf(refusal), spec, refused: true };
 }
 
-/** It ranks before everything that the version before ranked before. */
+/** The twin ranks before everything that the previous version ranked before. */
 function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | undefined): GroupDocument {
   const priority = Math.max(spec.priority, accepted?.spec.priority ?? 0);
   return { ...provenanceOf(refusal), spec: { ...spec, priority: spec.matchAll ? 0 : priority }, refused: true };
 }
 
-/** A stand-in is refused, too, in the moment in which its file is written anew. */
+/** While a stand-in's file is being rewritten, the stand-in is refused, too. */
 function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
   if (refusal !== undefined || object?.refusal === undefined) return refusal;
   const { kind, namespace, name, spec, refusal: message } = object;
@@ -115,9 +114,9 @@ function refusalIn({ object, refusal }: KnownGroup): Refusal | undefined {
 }
 
 /**
- * What is stored of a Group on which davit failed. The version before stays only where nothing else than metadata
- * differs; else its machines wait by a stand-in: a machine that was held, or given another Profile, must not boot as
- * before.
+ * The document of a Group on which davit failed. The previous version stays only if nothing but metadata differs.
+ * Otherwise a stand-in makes its machines wait: a machine that is held now, or has another Profile now, must not boot
+ * as before.
  */
 export function groupStandIn(given: KnownGroup): GroupDocument | undefined {
   const known = withoutHidden(given);
@@ -142,7 +141,7 @@ function acceptedStandIn(
   return { ...toDocument({ ...object, spec: { ...object.spec, metadata: {} } }), ...before, refused: true };
 }
 
-/** What was found of a Group before, with the same Profile: it counts until a look finds something else. */
+/** The earlier findings on a Group with the same Profile: they count until a look finds something else. */
 export function stateBefore(
   stored: GroupDocument | undefined,
   { uid, spec }: Pick<GroupDocument, "uid" | "spec">,
@@ -151,8 +150,9 @@ export function stateBefore(
 }
 
 /**
- * A CRD from before there were expressions hides those of a Group, and its generation stays: the same one was accepted
- * with expressions. Without them it would take more machines. A file has one generation for ever and is never hidden from.
+ * A CRD older than expressions hides a Group's expressions without a new generation: davit accepted this generation
+ * with them. Without them the Group would take more machines. A file's generation never changes, and nothing hides its
+ * expressions.
  */
 function withoutHidden(known: KnownGroup): KnownGroup {
   const { object, stored } = known;
@@ -175,7 +175,7 @@ function isSameButMetadata(a: GroupSpec, b: GroupSpec | undefined): boolean {
   return b !== undefined && leadsAlike(a, b) && own(a) === own(b);
 }
 
-/** The last accepted version of the Group with this uid: one of its name that is gone has nothing to say any more. */
+/** The last accepted version of the Group with this uid. A removed Group of the same name does not count. */
 function acceptedOf(
   object: GroupObject | undefined,
   { uid }: Refusal,
@@ -185,7 +185,7 @@ function acceptedOf(
   return stored?.uid === uid ? lastAccepted(stored) : undefined;
 }
 
-/** The accepted version that a document was made of; undefined where there was none. */
+/** The accepted version that a document was made from; undefined where there was none. */
 export function lastAccepted(stored: GroupDocument): GroupDocument | undefined {
   const { refused, outdated, flaw: _, oldProfile: _old, heldByRefused, ...document } = stored;
   if (refused === true && outdated !== true) return undefined;

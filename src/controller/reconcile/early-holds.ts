@@ -1,6 +1,6 @@
 /**
- * What counts of Groups before the first list is whole: while a namespace cannot be read at a start, a hold or a narrower
- * selector of another namespace must not wait for it. See `countingAtOnce`.
+ * The parts of Groups that count before the first list is complete. While a namespace cannot be read at a start, a hold
+ * or a narrower selector of another namespace must not wait for it. See `countingAtOnce`.
  */
 
 import { countingAtOnce } from "../../model/at-once.ts";
@@ -9,7 +9,7 @@ import type { ObjectName, SourceView } from "../../model/source.ts";
 import type { Documents, DocumentWrite } from "../core/documents.ts";
 import { groupChanges } from "./reconcile-group.ts";
 
-/** The writes that have machines of stored Groups wait. Everything else of these Groups comes with the first list. */
+/** The writes that make machines of stored Groups wait. Everything else of these Groups comes with the first list. */
 export function earlyHolds(
   names: readonly ObjectName[],
   view: Pick<SourceView, "get">,

@@ -1,6 +1,6 @@
 /** Which kernel arguments are an installer's. Pure. */
 
-/** An argument by its name, which is all of it or ends before `=`, or by how the name begins. */
+/** An argument by its whole name, which may end before `=`, or by the beginning of its name. */
 interface InstallerArguments {
   readonly installer: string;
   readonly names: readonly string[];
@@ -24,10 +24,10 @@ const installers: readonly InstallerArguments[] = [
   { installer: "Talos", names: ["talos.config"] },
 ];
 
-/** What to do about one, in a Profile that says nothing of disks. */
+/** The advice for a Profile that says nothing about disks. */
 export const effectCure = "set effect: Install, or effect: Boot where disks are left alone";
 
-/** The installer that one of these words belongs to, with the argument's name; undefined where none does. */
+/** The installer that uses one of these words, with the argument's name; undefined where none does. */
 export function installerIn(text: string): { readonly installer: string; readonly argument: string } | undefined {
   for (const word of text.split(/[\s"']+/)) {
     const [name = ""] = word.split("=", 1);

@@ -1,4 +1,4 @@
-/** What a Profile comes to, whatever is known of its newest version: accepted, refused, not read whole, or gone. */
+/** The outcome of a Profile, accepted, refused, not read whole, or gone. */
 
 import { partsOf } from "../../model/profile.ts";
 import type { ObjectName, ProfileObject, Refusal, SourceView } from "../../model/source.ts";
@@ -22,7 +22,7 @@ interface Around {
   readonly faults: Faults;
 }
 
-/** Plans a Profile. One that is out of view keeps everything, but installs no machine. */
+/** Plans a Profile. A Profile that is out of view keeps everything, but installs no machine. */
 export function profileOutcome(id: ObjectName, stored: StoredProfile, around: Around): Outcome {
   const { view, world, faults } = around;
   const newest = view.get("Profile", id.namespace, id.name) ?? view.refusalOf(id);
@@ -51,7 +51,10 @@ function outcomeOf(newest: ProfileObject | Refusal, stored: StoredProfile, { vie
   return { ...outcome, status: asRefused(status, refusal, syncOfKept(content)), isOlder: true };
 }
 
-/** There is in view, or refused or out of view for now and still served from the store; `refused` was never accepted. */
+/**
+ * `there` is in view, or is refused or out of view for now and still served from the store; `refused` was never
+ * accepted.
+ */
 export function profileStanding(
   view: Around["view"],
   { namespace, name }: { readonly namespace: string; readonly name: string },
@@ -64,7 +67,7 @@ export function profileStanding(
   return view.refusalOf(id) === undefined ? "missing" : "refused";
 }
 
-/** True while the Profile, or a text that it is made of, is in view for now only. */
+/** True while the Profile, or a text that it includes, will soon leave the view. */
 function isLeaving(profile: ProfileObject, view: Around["view"]): boolean {
   if (view.isLeaving === undefined) return false;
   const { namespace, spec } = profile;

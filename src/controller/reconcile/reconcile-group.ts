@@ -1,6 +1,6 @@
 /**
- * From a Group to its document. Selector, profileRef, priority and hold take effect at once, whatever its Profile is
- * like: a Group that selects a machine keeps it from falling to a less specific one. Pure.
+ * Makes a Group's document. Selector, profileRef, priority and hold take effect at once, whatever the state of its
+ * Profile: a Group that selects a machine keeps it from falling to a less specific Group. Pure.
  */
 
 import { encodeDocument, type GroupDocument, groupPath } from "../../model/documents.ts";
@@ -14,7 +14,7 @@ import type { GroupDraft } from "./draft-group.ts";
 import { inField, type ProfileWorld, templateFinding } from "./resolve-profile.ts";
 import { selectorSummary } from "./selector-summary.ts";
 
-/** The other Groups and the Profiles, as far as a Group is concerned with them. */
+/** The other Groups and the Profiles, as far as they concern a Group. */
 export interface GroupWorld {
   /** `refused` was never accepted. */
   readonly profile: (namespace: string, name: string) => "there" | "refused" | "missing";
@@ -22,7 +22,7 @@ export interface GroupWorld {
   readonly checkTemplate: ProfileWorld["checkTemplate"];
 }
 
-/** Brings a Group's document in line with its draft; `storedText` is what the store has of it. */
+/** Brings a Group's document in line with its draft; `storedText` is the stored document. */
 export function reconcileGroup(draft: GroupDraft, storedText: string | undefined, world: GroupWorld): Outcome {
   const { id, generation, spec, refusal, document, sync } = draft;
   const { namespace, name } = id;
@@ -44,7 +44,7 @@ export function reconcileGroup(draft: GroupDraft, storedText: string | undefined
   };
 }
 
-/** What it takes to have a document, or none, at a path. */
+/** The changes that lead to a document, or none, at a path. */
 export function groupChanges(
   path: string,
   document: GroupDocument | undefined,

@@ -1,6 +1,6 @@
 /**
- * From a Profile to its documents in the store, keeping the last good content where the new one is not usable.
- * Pure: it reads the world through `ProfileWorld` and tells what should change.
+ * Makes a Profile's documents, and keeps the last good content where the new content is not usable. Pure: it reads the
+ * world through `ProfileWorld` and returns the changes.
  */
 
 import { encodeDocument, type ProfileDocument, profilePath, secretPath } from "../../model/documents.ts";
@@ -62,7 +62,7 @@ export function reconcileProfile(
   };
 }
 
-/** Keeps what is stored of a Profile whose newest version is refused, or has its machines wait. */
+/** Keeps the stored content of a Profile whose newest version is refused, or makes its machines wait. */
 export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { uid, namespace } = refusal;
   const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
@@ -75,8 +75,8 @@ export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: Pr
 }
 
 /**
- * What a Profile comes to whose reconcile ended in an exception: its last good content, or a stand-in that has its
- * machines wait. What is kept of an older version that never was good as a whole is no reason to let them boot it.
+ * The outcome of a Profile whose reconcile ended in an exception: its last good content, or a stand-in that makes its
+ * machines wait. An older version that never was good as a whole must not boot them.
  */
 export function failProfile(object: ObjectMeta, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { namespace, uid, generation } = object;
@@ -89,7 +89,10 @@ export function failProfile(object: ObjectMeta, stored: StoredProfile, world: Pr
   };
 }
 
-/** The same where even that ended in an exception: what is stored of this Profile stays, and of another one nothing. */
+/**
+ * The outcome if `failProfile` also ended in an exception: what is stored of this object stays, and nothing of another
+ * object.
+ */
 export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outcome {
   const isStored = stored.document !== undefined && stored.document.uid === object.uid;
   return {
@@ -98,7 +101,7 @@ export function abandonProfile(object: ObjectMeta, stored: StoredProfile): Outco
   };
 }
 
-/** Keeps what is stored of a Profile that may be gone. */
+/** Keeps the stored content of a Profile that may be gone. */
 export function doubtProfile(name: ObjectName, stored: StoredProfile): Outcome {
   const { document } = stored;
   const changes = document === undefined ? [] : documentChanges(name, asOutdated(document), stored, new Map());
@@ -126,7 +129,7 @@ function standIn({ origin, uid, generation, name }: ObjectMeta): ProfileDocument
   return { origin, uid, generation, revision: "", content, failed: true };
 }
 
-/** Removes everything that is stored of a Profile that is gone. */
+/** Removes all stored documents of a Profile that is gone. */
 export function removeProfile(namespace: string, name: string, stored: StoredProfile): Outcome {
   const secrets = stored.secrets.map((sha256) => ({ path: secretPath(namespace, name, sha256), text: undefined }));
   const document = { path: profilePath(namespace, name), text: undefined };
@@ -134,7 +137,7 @@ export function removeProfile(namespace: string, name: string, stored: StoredPro
   return { changes, status: undefined, isOlder: false };
 }
 
-/** A secret's text is written before the document that names it, and removed after no document names it any more. */
+/** Writes a secret's text before the document that names it, and removes it after no document names it any more. */
 function documentChanges(
   { namespace, name }: Pick<ObjectName, "namespace" | "name">,
   document: ProfileDocument,
@@ -160,8 +163,8 @@ function documentChanges(
 }
 
 /**
- * An older version, as careful as the newest one says, whatever else is wrong with that: its machines boot from disk if
- * it says so, and wait if it says that booting installs.
+ * An older version, as careful as the newest version says, whatever else is wrong with the newest: its machines boot
+ * from disk if the newest says so, and wait if the newest says that booting installs.
  */
 function cautious(
   older: ProfileDocument,
@@ -185,7 +188,7 @@ function cautionIn({ spec: { boot, effect } }: ProfileObject): ProfileCaution {
   return { ...(boot?.kind === "local" && { local: boot.local }), ...(effect === "Install" && { isInstall: true }) };
 }
 
-/** The last good content, less the parts whose Secret was taken away meanwhile. */
+/** The last good content, without the parts whose Secret was withdrawn meanwhile. */
 function withoutWithdrawn(document: ProfileDocument, namespace: string, world: ProfileWorld): ProfileDocument {
   const templates = { ...document.content.templates };
   for (const part of partsOf(templates)) {
@@ -197,14 +200,14 @@ function withoutWithdrawn(document: ProfileDocument, namespace: string, world: P
   return { ...document, content: { ...document.content, templates } };
 }
 
-/** Out of view for now is not withdrawn: the file that holds it may be the one that cannot be read. */
+/** Out of view for now is not withdrawn: the file with the Secret may be unreadable. */
 function isWithdrawn(template: SecretTemplate, namespace: string, world: ProfileWorld): boolean {
   const isGone = world.isGone({ kind: "Secret", namespace, name: template.name });
   const isKnown = isGone || world.secret(namespace, template.name) !== undefined;
   return isKnown && "fault" in readSecret(template, namespace, world);
 }
 
-/** Of the object with this uid: one under the same name that is gone has nothing to say any more. */
+/** The last good content of the object with this uid. A removed object of the same name does not count. */
 function lastGoodOf({ document }: StoredProfile, uid: string): ProfileDocument | undefined {
   return document?.uid === uid && isWhole(document.content) ? document : undefined;
 }

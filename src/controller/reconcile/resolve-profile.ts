@@ -1,4 +1,4 @@
-/** A Profile's spec made complete: every reference replaced by what it names, every template parsed once. Pure. */
+/** Completes a Profile's spec: it replaces every reference by its text, and parses every template once. Pure. */
 
 import { unreachable } from "../../lib/errors.ts";
 import type { ProfileDocument } from "../../model/documents.ts";
@@ -24,7 +24,7 @@ import { locationFinding } from "./check-location.ts";
 // Parsing takes about 1 s per MiB in the worst case; a config of that size is a mistake.
 const maxTemplateBytes = 1024 * 1024;
 
-// All texts of a Profile are one document of the store, which is copied, hashed and sent as a whole.
+// The store keeps all texts of a Profile in one document, which is copied, hashed and sent as a whole.
 const maxProfileBytes = 4 * 1024 * 1024;
 
 /** What resolving may ask. */
@@ -35,11 +35,11 @@ export interface ProfileWorld {
   readonly isForbidden: (name: ObjectName) => boolean;
   /** True for a ConfigMap or Secret that is known not to exist. */
   readonly isGone: (name: ObjectName) => boolean;
-  /** Parses a template; the problem is in our own words, with its place. */
+  /** Parses a template; the problem is in davit's own words, with its place. */
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Lower-case hex. */
   readonly sha256: (text: string) => string;
-  /** Why valid content is not taken over from the last good one: a Group would lose a config by it. */
+  /** Why valid content does not replace the last good content: a Group would lose a config by it. */
   readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
 
@@ -58,7 +58,7 @@ export interface ResolvedProfile {
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
-/** Resolves and checks everything that a Profile says. */
+/** Resolves and checks the whole spec of a Profile. */
 export function resolveProfile(object: ProfileObject, world: ProfileWorld): ResolvedProfile {
   const { spec, name } = object;
   const bootFindings = checkBoot(spec, world);
@@ -91,7 +91,7 @@ function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorl
   return { templates, findings, secretTexts };
 }
 
-/** Reads one key of a Secret that allows it; the fault tells why not. */
+/** Reads one key of a Secret that allows it; the fault says why it cannot. */
 export function readSecret(
   { name, key }: { readonly name: string; readonly key: string },
   namespace: string,
@@ -114,7 +114,7 @@ type FoundText = { readonly text: string } | { readonly fault: Finding };
 interface TemplatePlace {
   readonly namespace: string;
   readonly world: ProfileWorld;
-  /** What the parts before it leave of the limit on all. */
+  /** How many bytes the parts before it leave below the limit on all. */
   readonly roomBytes: number;
 }
 
@@ -138,13 +138,13 @@ function tooLarge(message: string): FoundText {
   return { fault: { type: "Accepted", reason: "TooLarge", message, code: "template-too-large" } };
 }
 
-/** A finished document is the answer itself, so what its machines would be refused for is known already. */
+/** A finished document is the answer itself, so the reason to refuse its machines is known already. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): FoundText {
   const refused = refusalOf(() => checkConfig(part, text, { raw: true, format }));
   return refused === undefined ? { text } : invalid(refused);
 }
 
-/** Butane instead of Ignition is a mistake that most make once, and one that no machine's labels can mend. */
+/** Butane instead of Ignition is a common mistake, and no machine's labels can correct it. */
 function checkButane(text: string): FoundText {
   if (!mayBeButane(text)) return { text };
   const refused = refusalOf(() => renderIgnition({ text, raw: false }));
@@ -182,7 +182,7 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
   }
 }
 
-/** Whoever may not read an object is told the same of one that is there and of one that is not. */
+/** A reader without the right gets the same answer for an object that exists and one that does not. */
 function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): FoundText {
   const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
   const code = name.kind === "ConfigMap" ? "missing-config-map" : "missing-secret";
@@ -214,7 +214,7 @@ function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
   });
 }
 
-/** What a template's text is found to have wrong. */
+/** The finding for a template's fault. */
 export function templateFinding({ reason, message, line, column }: TemplateFault): Finding {
   const told = `line ${line}, column ${column}: ${message}`;
   const place = { field: "", position: { line, column } };

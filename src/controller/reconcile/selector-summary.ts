@@ -1,13 +1,13 @@
-/** A selector as its user reads it in a status: long lists by their first values and how many there are. Pure. */
+/** Shows a selector in a status, for its user: a long list by its first values and its length. Pure. */
 
 import type { Expression } from "../../model/expression.ts";
 import { type Selection, selectorText } from "../../model/group.ts";
 
 const maxShownValues = 4;
-// What the CRD allows a status, and then some for what is written behind it.
+// The CRD's limit on a status, less some room for the text behind it.
 const maxLength = 8_000;
 
-/** The selector as text, at most as long as a status may have it; empty for that of a catch-all. */
+/** The selector as text, cut to the longest that a status may hold; empty for a catch-all's selector. */
 export function selectorSummary({ selector, expressions }: Selection): string {
   const text = selectorText(selector, expressions.map(summary));
   return text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}...`;

@@ -1,15 +1,15 @@
 /**
- * What a Group may do, by its namespace. Where one davit reads several namespaces, whoever may write in one of them must
- * not take the machines of all others: `matchAll`, a selector that nearly every machine may meet, and a priority count in
- * the admin namespace alone. Pure.
+ * What a Group may do, by its namespace. Where one davit reads several namespaces, an author in one of them must not
+ * take the machines of all others. So `matchAll`, a selector that nearly every machine may meet, and a priority count
+ * in the admin namespace alone. Pure.
  */
 
 import { type GroupSpec, isBroad } from "../../model/group.ts";
 import type { Finding } from "../status/conditions.ts";
 
-/** What counts of a Group. */
+/** The parts of a Group that count. */
 export interface Permitted {
-  /** Undefined for a Group that no machine is answered from. */
+  /** Undefined for a Group that answers no machine. */
   readonly spec: GroupSpec | undefined;
   readonly findings: readonly Finding[];
 }

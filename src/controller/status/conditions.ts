@@ -1,4 +1,4 @@
-/** Conditions: what a reconcile found, in the words that a user reads. Equal findings give equal texts, always. */
+/** Conditions: a reconcile's findings, in words for its user. Equal findings always give equal texts. */
 
 import type { Position } from "../../lib/position.ts";
 import type { DocumentChange } from "../../model/feed.ts";
@@ -12,7 +12,7 @@ export interface FieldPlace {
   readonly position?: Position;
 }
 
-/** Something wrong with an object, and the condition under which it is told. */
+/** Something wrong with an object, and the condition that reports it. */
 export interface Finding {
   readonly type: "Accepted" | "ResolvedRefs";
   readonly reason:
@@ -26,12 +26,12 @@ export interface Finding {
     | "InternalError"
     | RefReason;
   readonly message: string;
-  /** None where another finding tells it: of a refused object, or of a fault of davit's own. */
+  /** None where another finding reports it: for a refused object, or for a bug in davit. */
   readonly code?: FindingCode;
   readonly place?: FieldPlace;
 }
 
-/** What is allowed and hardly meant; a sentence without its full stop. */
+/** Something allowed but probably unintended; a sentence without its full stop. */
 export interface Advice {
   readonly code: FindingCode;
   readonly text: string;
@@ -51,14 +51,14 @@ export type SyncState =
   | "failed"
   | "failedWithLastGood";
 
-/** What a reconcile wants: documents to change in one step, in this order, and what to tell the user. */
+/** The result of a reconcile: documents to change in one step, in this order, and the status to report. */
 export interface Outcome {
   readonly changes: readonly DocumentChange[];
   /** Undefined for an object that is gone. */
   readonly status: ObjectStatus | undefined;
-  /** What the status tells, one by one; undefined where nothing could be looked at. */
+  /** What the status reports, one by one; undefined where nothing could be looked at. */
   readonly told?: Findings;
-  /** Of a Profile that is looked at: what its machines get. */
+  /** For a Profile that is looked at: what its machines get. */
   readonly content?: ProfileContent | undefined;
   /** For a Profile: davit serves an older version, since it does not accept the newest one. */
   readonly isOlder?: boolean;
@@ -71,16 +71,16 @@ export interface Findings {
   readonly advice: readonly Advice[];
   /** References were not looked at. */
   readonly isUnresolved?: boolean;
-  /** Of a Group. */
+  /** For a Group. */
   readonly conflict?: Condition;
-  /** Of a Group whose machines wait because it says so. */
+  /** For a Group whose spec makes its machines wait. */
   readonly isHeld?: boolean;
 }
 
 /** The reason of `Ready` where a Group is held and nothing else is wrong. */
 export const heldReason = "Held";
 
-/** Of an object about which there is nothing to say. One for all of them: there may be 10,000. */
+/** The conditions of an object without findings. One object for all of them: there may be 10,000. */
 const good = {
   accepted: { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" },
   resolved: { type: "ResolvedRefs", status: "True", reason: "Resolved", message: "Every reference is resolved" },
@@ -122,13 +122,13 @@ function acceptedWithAdvice(advice: readonly Advice[]): Condition {
   return { type: "Accepted", status: "True", reason: "ValidWithAdvice", message };
 }
 
-/** The status of an object of which no version is known that could be looked at. */
+/** The status of an object without an accepted version. */
 export function refusedStatus({ generation, message }: Refusal, sync: SyncState): ObjectStatus {
   const finding: Finding = { type: "Accepted", reason: "Refused", message };
   return unresolvedStatus(generation, finding, sync);
 }
 
-/** The status of an object on which davit failed: what is wrong is in its log, for whoever mends davit. */
+/** The status of an object on which davit failed. The cause is a bug in davit, and davit's log names it. */
 export function failedStatus(generation: number, isServed: boolean): ObjectStatus {
   const message =
     "davit failed on this version, by a fault of its own that its log describes; it tries again by itself";
@@ -141,7 +141,7 @@ function unresolvedStatus(observedGeneration: number, finding: Finding, sync: Sy
   return { observedGeneration, conditions: conditionsFor(told) };
 }
 
-/** The status of an object whose newest version is refused, from that of the version which stays. */
+/** The status of an object whose newest version is refused, made from the status of the version that stays. */
 export function asRefused(status: ObjectStatus, refusal: Refusal, sync: SyncState): ObjectStatus {
   const failing = new Map(refusedStatus(refusal, sync).conditions.map((condition) => [condition.type, condition]));
   failing.delete("ResolvedRefs");

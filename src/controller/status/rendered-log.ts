@@ -1,6 +1,6 @@
 /**
- * What trials found, for the log: one line when something is found first, and one when the last Group is rid of it. A
- * mistake in a Profile is the same finding for each of its Groups, and thousands of lines would tell it no better.
+ * Logs what trials found: one line when a finding first appears, and one when the last Group is rid of it. A mistake in
+ * a Profile is the same finding for each of its Groups, and thousands of lines would add nothing.
  */
 
 import type { Log } from "../../lib/log.ts";
@@ -12,7 +12,7 @@ interface Found {
   readonly groups: Map<string, ObjectName>;
 }
 
-/** Something that was found, and one of the Groups. */
+/** A finding, and one of its Groups. */
 export interface FoundForGroups {
   readonly name: ObjectName;
   readonly condition: Condition;
@@ -24,14 +24,14 @@ export class RenderedLog {
   readonly #log: Log;
   /** By namespace and message. */
   readonly #found = new Map<string, Found>();
-  /** Group to the key of what was found of it. */
+  /** From each Group to the key of its finding. */
   readonly #byGroup = new Map<string, string>();
 
   constructor({ log }: { readonly log: Log }) {
     this.#log = log;
   }
 
-  /** Takes in the newest condition `Rendered` of a Group. */
+  /** Takes in a Group's newest condition `Rendered`. */
   write(name: ObjectName, condition: Condition): void {
     const group = objectKey(name);
     const key = isFinding(condition) ? `${name.namespace} ${condition.reason} ${condition.message}` : undefined;
@@ -50,7 +50,7 @@ export class RenderedLog {
     this.#byGroup.delete(group);
   }
 
-  /** Everything that is found now, sorted by namespace, reason and message. */
+  /** All current findings, sorted by namespace, reason and message. */
   found(): readonly FoundForGroups[] {
     const sorted = [...this.#found].toSorted(([a], [b]) => compareBytes(a, b));
     return sorted.flatMap(([, { condition, groups }]) => {

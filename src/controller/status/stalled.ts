@@ -1,6 +1,6 @@
 /**
- * By the condition `Stalled`, kstatus (Flux, `helm --wait`) knows that waiting does not make an object ready. It is true or
- * absent: kstatus reads it as a failure, and an object that is not ready and has none as in progress. Pure.
+ * The condition `Stalled` shows kstatus (Flux, `helm --wait`) that waiting does not make an object ready. It is true or
+ * absent: kstatus reads it as a failure, and an unready object without it as in progress. Pure.
  */
 
 import type { ObjectStatus } from "../../model/source.ts";
@@ -12,7 +12,7 @@ const passing: ReadonlySet<string> = new Set([
   "Held",
 ]);
 
-/** The status as it is shown: with `Stalled` where only a person can make the object ready. */
+/** The status to show: with `Stalled` where only a person can make the object ready. */
 export function withStalled(status: ObjectStatus): ObjectStatus {
   const ready = status.conditions.find(({ type }) => type === "Ready");
   if (ready?.status !== "False" || passing.has(ready.reason)) return status;

@@ -1,7 +1,7 @@
 /**
- * Which status each object should show: writes what differs, and counts who is ready. Writing goes on in the background,
- * a few at a time, so that a slow sink holds up no change of the store; of several statuses of one object that wait, the
- * last is written. A status that could not be written is written later.
+ * Which status each object should show. It writes what differs, and counts the ready objects. Writes run in the
+ * background, a few at a time, so that a slow sink delays no change of the store. If several statuses of one object
+ * wait, the last one is written. A failed write is tried again later.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -27,11 +27,11 @@ interface BookEntry {
   readonly ready: Readiness;
 }
 
-/** A Group that is held on purpose is neither: it must not raise an alert. */
+/** A Group that is held on purpose counts as neither: it must not raise an alert. */
 type Readiness = (typeof readinesses)[number];
 const readinesses = ["true", "false", "held"] as const;
 
-// A write to an API server takes 20 to 50 ms: so many at once reach the 150 a second that are meant to be the most.
+// A write to an API server takes 20 to 50 ms: this many at once reach the intended maximum of 150 a second.
 const maxWrites = 8;
 
 export class StatusBook {
@@ -55,14 +55,14 @@ export class StatusBook {
     this.#running = this.#run();
   }
 
-  /** Finishes the writes under way and begins no other; idempotent. */
+  /** Finishes the running writes and begins no others; idempotent. */
   async stop(): Promise<void> {
     this.#queue.stop();
     await this.#running;
     await Promise.all(this.#writes.values());
   }
 
-  /** Has a status written that differs from the last one. */
+  /** Writes a status if it differs from the last one. */
   tell(name: ObjectName, found: ObjectStatus): void {
     const key = objectKey(name);
     const status = withStalled(found);
@@ -75,7 +75,7 @@ export class StatusBook {
     this.#queue.add(name);
   }
 
-  /** Shows the sink every status again, which it compares with what its object has. */
+  /** Gives the sink every status again; the sink compares it with the object's status. */
   tellAgain(): void {
     for (const { name } of this.#entries.values()) this.#queue.add(name);
   }
@@ -87,7 +87,7 @@ export class StatusBook {
     if (this.#entries.delete(key)) this.#options.statusSink.forget(name);
   }
 
-  /** Sets what is only known at the time of a scrape. */
+  /** Sets the metrics that are only known when they are scraped. */
   measure(): void {
     this.#queue.measure();
   }
@@ -97,7 +97,7 @@ export class StatusBook {
       const [name] = await this.#queue.take(1);
       if (name === undefined) return;
       const key = objectKey(name);
-      // Two at once could arrive in the wrong order.
+      // Two writes at once could arrive in the wrong order.
       await this.#writes.get(key);
       if (this.#writes.size >= maxWrites) await Promise.race(this.#writes.values());
       this.#writes.set(

@@ -1,7 +1,6 @@
 /**
- * Where the status of objects goes when they come from files: into the log, one line for each transition to or from
- * Ready, and into a list of what is not ready, for people who ask the operations listener. What trials found is told once
- * for all Groups of which it was found.
+ * Reports the status of objects from files. It logs one line for each transition to or from Ready, and lists what is
+ * not ready for the operations listener. A finding of trials is logged once for all of its Groups.
  */
 
 import type { Log } from "../../lib/log.ts";
@@ -53,8 +52,8 @@ export class StatusLog implements StatusSink {
   }
 
   /**
-   * Everything that is not ready now, other than on purpose, or has advice, sorted by kind, namespace and name; then what
-   * trials found.
+   * Every object that is unready, other than on purpose, or has advice, sorted by kind, namespace and name; then the
+   * findings of trials.
    */
   attention(): readonly Attention[] {
     const found = this.#rendered.found().map(({ name, condition: { reason, message }, otherCount }) => {
@@ -68,7 +67,7 @@ export class StatusLog implements StatusSink {
     return [...told, ...found];
   }
 
-  /** The first status of an object that is ready is no transition: 10,000 of them would drown the rest. */
+  /** The first status of a ready object is no transition: 10,000 of them would hide the rest. */
   #tell({ kind, namespace, name }: ObjectName, { status, reason, message }: Condition, before?: Condition): void {
     const data = { kind, namespace, name, reason, message };
     if (reason === heldReason) this.#log.info(data, "object is held");

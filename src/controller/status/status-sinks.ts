@@ -1,4 +1,4 @@
-/** Several places for the status of objects, each told everything. */
+/** Passes the status of objects to several sinks. */
 
 import type { ObjectName, ObjectStatus, StatusSink } from "../../model/source.ts";
 
@@ -9,7 +9,7 @@ export class StatusSinks implements StatusSink {
     this.#sinks = sinks;
   }
 
-  /** Rejects when one of them does, after all were told. */
+  /** Writes to all sinks, then rejects if one of them did. */
   async write(name: ObjectName, status: ObjectStatus): Promise<void> {
     const results = await Promise.allSettled(this.#sinks.map((sink) => sink.write(name, status)));
     for (const result of results) if (result.status === "rejected") throw result.reason;

@@ -2,8 +2,8 @@
  * Which machines would miss a Group: those of the identity labels in its selector, else all that the selector matches.
  * Pure.
  *
- * Of a list of 5,000 addresses there is a tombstone for each, so that none of them may have the whole list: it tells the
- * one value, and of other long lists no more than their label.
+ * A list of 5,000 addresses leaves a tombstone for each address, so no tombstone may hold the whole list. Each holds
+ * its one value, and of other long lists only their label.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -11,23 +11,23 @@ import { type GoneSelector, selectorPlace, tombstoneLabels } from "../../model/d
 import type { Expression } from "../../model/expression.ts";
 import type { GroupSpec } from "../../model/group.ts";
 
-/** A label of a selector and the values that it names; of a selector that names none, the selector itself. */
+/** A label of a selector and the values that it names; without such a label, the selector itself. */
 export interface IdentityClaim {
   readonly label: string;
   readonly values: ReadonlySet<string>;
   readonly labels: GroupSpec["selector"];
-  /** The expression that lists the values; absent where a label of the selector has the one. */
+  /** The expression that lists the values; absent where a label of the selector has a single value. */
   readonly list?: Expression;
   /** The other expressions of the selector. */
   readonly expressions: readonly Expression[];
-  /** As text that is the same only where the rest of the selector is. */
+  /** A text that is equal only where the rest of the selector is equal. */
   readonly restText: string;
 }
 
-// As many patterns as an expression may have: nothing but lists of values is longer.
+// The same limit as for patterns in an expression: only lists of values are longer.
 const mostValues = 16;
 
-/** The claims of a Group: one at most for each label that names machines, or one for the whole of its selector. */
+/** The claims of a Group: at most one for each label that names machines, or one for its whole selector. */
 export function identityClaimsOf(spec: GroupSpec): readonly IdentityClaim[] {
   const { selector: labels, expressions = [] } = spec;
   const named = tombstoneLabels.flatMap((label) => plotOf(label, spec) ?? []);
@@ -36,7 +36,7 @@ export function identityClaimsOf(spec: GroupSpec): readonly IdentityClaim[] {
   return [{ label: selectorPlace, values: new Set([text]), labels, expressions, restText: "" }];
 }
 
-/** The selector as far as it was about machines with this value. */
+/** The part of the selector that concerns machines with this value. */
 export function goneSelector({ label, labels, list, expressions }: IdentityClaim, value: string): GoneSelector {
   if (label === selectorPlace) return { labels, expressions };
   const others = expressions.map(shortened);
@@ -61,7 +61,7 @@ function selectorJson(labels: GroupSpec["selector"], expressions: readonly Expre
   return JSON.stringify([Object.entries(labels).toSorted(([a], [b]) => compareBytes(a, b)), expressions]);
 }
 
-/** A long list as what takes more machines and is about the same label: to wait in vain for a minute does no harm. */
+/** Widens a long list to its label: it makes more machines wait, but a needless wait of a minute does no harm. */
 function shortened(expression: Expression): Expression {
   const { key, operator, values } = expression;
   if (values.length <= mostValues) return expression;

@@ -1,17 +1,17 @@
 /**
- * Tombstones: a Group that is removed, or gets another selector, leaves some in the step that removes it: one for each value
- * of the identity labels that its selector names, else one for the selector. Until it ends, the boot service answers 503 to
- * a machine that the old selector matches and whose winner ranks behind the Group that left it (`boot/known-tombstones.ts`).
- * So however long a removal of thousands takes, no named machine gets a catch-all in between, or the Group that would
- * install it anew.
+ * Tombstones. A Group that is removed, or gets another selector, leaves some in the same step: one for each value of
+ * the identity labels that its selector names, else one for the selector. Until a tombstone ends, the boot service
+ * answers 503 to a machine that the old selector matches and whose winner ranks behind the removed Group
+ * (`boot/known-tombstones.ts`). So however long a removal of thousands takes, no named machine gets a catch-all in
+ * between, or a Group that would install it anew.
  *
- * If another Group outranks it for all of its machines, a Group leaves none: no machine misses it, and a Group without
+ * A Group leaves none if another Group outranks it for all of its machines: no machine misses it, and a Group without
  * effect must not make machines of others wait.
  *
- * Any other selector counts as gone, a narrower one as well: it may no longer match what the old one did. So does a
- * wider one: a Group by the name of another may have been meant for other machines. Of a list of values only those count
- * that are no longer in it. A Group that comes back as it was takes its own tombstones away; where several left the same
- * one, it tells all of their selectors, and only time takes it away. Pure.
+ * Any changed selector counts as gone. A narrower one may no longer match what the old one did. A wider one may belong
+ * to a new Group of the same name, meant for other machines. Of a list, only the values count that it no longer has. A
+ * Group that returns unchanged removes its own tombstones. If several Groups left the same tombstone, it records all of
+ * their selectors, and only time removes it. Pure.
  */
 
 import { outcomeText } from "../../model/contest.ts";
@@ -32,17 +32,17 @@ import type { DocumentWrite } from "../core/documents.ts";
 import { claimOn } from "../ranking/claims.ts";
 import { goneSelector, type IdentityClaim, identityClaimsOf } from "./identity-claims.ts";
 
-/** What a step makes of one Group; undefined where there is none. */
+/** A step's change to one Group; undefined where there is no Group. */
 export interface GroupChange {
   /** `namespace/name`. */
   readonly id: string;
   readonly before: GroupSpec | undefined;
   readonly after: GroupSpec | undefined;
-  /** Of the one before. */
+  /** The state of the Group before. */
   readonly state?: GroupState;
 }
 
-/** @param before the document of the Group so far, as it is stored. */
+/** @param before the stored document of the Group so far. */
 export function groupChangeOf(
   { namespace, name }: Pick<ObjectName, "namespace" | "name">,
   before: GroupDocument | undefined,
@@ -51,21 +51,21 @@ export function groupChangeOf(
   return { id: `${namespace}/${name}`, before: before?.spec, after: after?.spec, ...(before && { state: before }) };
 }
 
-/** What a step makes of one Profile: whether there was one, and whether there is one now. */
+/** A step's change to one Profile: whether it existed, and whether it exists now. */
 export interface ProfileChange {
   readonly name: Pick<ObjectName, "namespace" | "name">;
   readonly before: boolean;
   readonly after: boolean;
 }
 
-/** Of the tombstone of an object in this namespace. */
+/** The tombstone of an object in this namespace. */
 export interface TombstoneWrite extends DocumentWrite {
   readonly namespace: string;
 }
 
 export interface TombstoneOptions {
   readonly sha256: (text: string) => string;
-  /** True when another Group takes each machine of one that was removed, and outranks it. */
+  /** True when other Groups take and outrank a removed Group for each of its machines. */
   readonly isTaken: (gone: Group) => boolean;
   /** The text of the tombstone that is stored at a path. */
   readonly textAt: (path: string) => string | undefined;
@@ -77,9 +77,9 @@ export interface TombstoneOptions {
 
 type Burial = Pick<TombstoneOptions, "sha256" | "adminNamespace">;
 
-/** One value of a label by which a Group selected, or does now; or its selector, where that names no machine. */
+/** One value of a label by which a Group selected or selects now; or its selector, where it names no machine. */
 interface Grave {
-  /** Of the Group, as is the spec. */
+  /** The Group's id; the spec is the Group's, too. */
   readonly id: string;
   readonly spec: GroupSpec;
   readonly namespace: string;
@@ -91,13 +91,13 @@ interface Grave {
   readonly stone: TombstoneDocument;
 }
 
-// The limit for each namespace. Each request of the machine looks at all of them, and a Group that keeps changing
-// leaves more and more.
+// The limit for each namespace. Each request of the machine compares all of them, and a Group that keeps changing adds
+// more and more.
 const mostSelectors = 16;
 
 /**
- * What a step writes of the tombstone of a Profile. Deleted and created anew, as `kubectl replace --force` does, it is
- * missing for a moment; a 404 in between would send its machines to their next boot device.
+ * A step's write to the tombstone of a Profile. A Profile that is deleted and created anew, as by `kubectl replace
+ * --force`, is missing for a moment; a 404 in between would send its machines to their next boot device.
  */
 export function profileTombstoneWrites(
   { name: { namespace, name }, before, after }: ProfileChange,
@@ -109,7 +109,7 @@ export function profileTombstoneWrites(
   return [{ path, text: encodeDocument({ goneProfile: `${namespace}/${name}` }), ttlSeconds, namespace }];
 }
 
-/** The tombstones that a step leaves and takes away. */
+/** The tombstones that a step leaves and removes. */
 export function tombstoneWrites(
   groupChanges: readonly GroupChange[],
   options: TombstoneOptions,
@@ -134,7 +134,7 @@ class Graveyard {
     this.#textAt = textAt;
   }
 
-  /** A stone that another Group left, or several, belongs to nobody from now on, and tells of all. */
+  /** A stone that another Group or several Groups left has no owner from now on, and records all of them. */
   bury(grave: Grave): void {
     const { path, stone, namespace } = grave;
     const found = this.#at(path) ?? stone;
@@ -162,7 +162,7 @@ class Graveyard {
   }
 }
 
-/** What is in some claims and not in others. */
+/** The parts of these claims that the others lack. */
 function without(claims: readonly IdentityClaim[], others: readonly IdentityClaim[]): readonly IdentityClaim[] {
   return claims.map((claim) => {
     const other = others.find(({ label, restText }) => label === claim.label && restText === claim.restText);
@@ -171,7 +171,7 @@ function without(claims: readonly IdentityClaim[], others: readonly IdentityClai
   });
 }
 
-/** What Groups no longer select by, and what they select by now and did not before. */
+/** What Groups no longer select, and what they newly select. */
 function gravesOf(groupChanges: readonly GroupChange[], { sha256, adminNamespace }: Burial) {
   const burial = { sha256, adminNamespace };
   const [left, taken]: [Grave[], Grave[]] = [[], []];
@@ -204,8 +204,8 @@ function gravesIn(
 }
 
 /**
- * The claim that a Group of this namespace had to the same machines until it went a moment ago; of a list the latest one.
- * Undefined where there was none for some of them.
+ * The claim that a Group of this namespace had to the same machines until it was removed a moment ago; for a list, the
+ * latest claim. Undefined if some of the machines had none.
  */
 export function claimLeft(
   id: string,
@@ -227,13 +227,13 @@ function isSameSelector(a: GoneSelector, b: GoneSelector): boolean {
   return selectorText(a.labels, a.expressions) === selectorText(b.labels, b.expressions);
 }
 
-/** The Group as its object describes it: other reasons to wait may end before it comes back. */
+/** The Group as its object describes it: other reasons to wait may end before it returns. */
 function lasting(id: string, spec: GroupSpec, { refused, outdated }: GroupState): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, spec, { ...(refused && { refused }), ...(outdated && { outdated }) });
 }
 
-/** The Group as far as it was about these machines. */
+/** The part of the Group that concerns these machines. */
 function groupOf({ id, spec, gone: { labels, expressions, rank } }: Grave): Group {
   const [namespace = "", name = ""] = id.split("/");
   return toGroup(namespace, name, { ...spec, selector: labels, expressions }, rank);
@@ -248,7 +248,7 @@ function stoneOf(selectors: readonly GoneSelector[]): TombstoneDocument {
   };
 }
 
-/** The selectors of a stone with one more, the last that went at the end. */
+/** The selectors of a stone and one more, the newest at the end. */
 function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): readonly GoneSelector[] {
   const added = JSON.stringify(gone);
   const known = tombstoneSelectors(stone, label, value).filter((other) => JSON.stringify(other) !== added);
@@ -260,7 +260,10 @@ function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): 
   return [...others, merged(old, label, value), ...own.slice(1 - mostSelectors)];
 }
 
-/** Too many old ones become the label alone, with their highest priority and first claim. What they gave is left out. */
+/**
+ * Merges too many old selectors into the label alone, with their highest priority and first claim. What they gave is
+ * left out.
+ */
 function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
   const ranks = old.flatMap(({ rank }) => rank ?? []);
   const [highest] = ranks.toSorted((a, b) => b.priority - a.priority);

@@ -13,29 +13,29 @@ import type { Clock } from "../../lib/clock.ts";
 
 export interface TombstoneVigilOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** How long a tombstone stays by itself. */
+  /** How long an unrenewed tombstone stays. */
   readonly ttlMs: number;
-  /** The namespace whose changes count for all; undefined where those of every one do. */
+  /** The namespace whose changes count for all; undefined where every namespace's changes do. */
   readonly adminNamespace?: string | undefined;
-  /** Of the objects that left the tombstone at a path. */
+  /** The namespaces of the objects that left the tombstone at a path. */
   readonly namespacesAt: (path: string) => readonly string[];
 }
 
-/** So many within the time of one tombstone are no longer machines that somebody takes out one at a time. */
+/** So many changes within a tombstone's time are a mass change, not machines changed one at a time. */
 const massCount = 10;
 
 // Changes in one namespace must not keep the machines of another one waiting.
 const mostOfAnother = 4;
 
-// The slowest removal that was seen, kubectl's prune with 5 a second, takes 10,000 Groups in half an hour. Beyond it a
-// fleet in which Groups come and go all the time would keep its machines waiting for ever.
+// The slowest removal seen, kubectl's prune at 5 a second, takes 10,000 Groups in half an hour. Without this limit, a
+// fleet whose Groups change all the time would keep its machines waiting for ever.
 const massLimitMs = 60 * 60_000;
 
 export class TombstoneVigil {
   readonly #options: TombstoneVigilOptions;
   /** When each tombstone was first seen, monotonic. */
   readonly #seenAtMs = new Map<string, number>();
-  /** Of steps within the time of one tombstone: when, and of which objects they left or took some away. */
+  /** Steps within one tombstone's time: when, and the namespaces of the tombstones that each left or removed. */
   #moves: { readonly atMs: number; readonly namespaces: readonly string[] }[] = [];
   #isMoving = false;
 
@@ -43,19 +43,19 @@ export class TombstoneVigil {
     this.#options = options;
   }
 
-  /** A step has left or taken away some: for each, the namespace of its object. */
+  /** Records that a step left or removed tombstones: for each, the namespace of its object. */
   moved(namespaces: readonly string[]): void {
     if (namespaces.length === 0) return;
     this.#moves.push({ atMs: this.#options.clock.monotonicMs(), namespaces });
     this.#isMoving = true;
   }
 
-  /** What was due has begun anew: a whole time from now, unless more goes or comes. */
+  /** The due tombstones were renewed: they stay a whole time from now, unless more changes come. */
   renewed(): void {
     this.#isMoving = false;
   }
 
-  /** @returns those of all tombstones, by path, whose time is to begin anew. */
+  /** @returns the paths of tombstones to renew. */
   due(paths: readonly string[], isFollowed: boolean): readonly string[] {
     const nowMs = this.#options.clock.monotonicMs();
     this.#see(paths, nowMs);
@@ -73,7 +73,7 @@ export class TombstoneVigil {
     for (const path of paths) if (!this.#seenAtMs.has(path)) this.#seenAtMs.set(path, nowMs);
   }
 
-  /** How many came and went of each namespace within the time of one tombstone. */
+  /** How many tombstones of each namespace were left or removed within the time of one tombstone. */
   #countsSince(nowMs: number): ReadonlyMap<string, number> {
     this.#moves = this.#moves.filter(({ atMs }) => nowMs - atMs < this.#options.ttlMs);
     const counts = new Map<string, number>();
@@ -83,7 +83,7 @@ export class TombstoneVigil {
     return counts;
   }
 
-  /** How many of them concern the tombstone at a path. */
+  /** How many of these changes concern the tombstone at a path. */
   #concerning(path: string, counts: ReadonlyMap<string, number>): number {
     const { adminNamespace, namespacesAt } = this.#options;
     const own = adminNamespace === undefined ? [...counts.keys()] : [adminNamespace, ...namespacesAt(path)];

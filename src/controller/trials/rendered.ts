@@ -1,14 +1,14 @@
-/** The condition `Rendered` of a Group: what came of its trial. Equal trials give equal texts. */
+/** The condition `Rendered` of a Group: the result of its trial. Equal trials give equal texts. */
 
 import type { Condition } from "../../model/source.ts";
 import type { Trial, TrialFinding } from "./trial.ts";
 import type { Severity } from "./trial-verdicts.ts";
 
-// A message is for a person, who mends the first ones and looks again.
+// A person reads the message, corrects the first findings and looks again.
 const maxFindings = 10;
 
 /**
- * The condition that tells of a trial.
+ * The condition that reports a trial.
  * @param profile its Profile's name.
  */
 export function renderedCondition(profile: string, trial: Trial): Condition {
@@ -19,7 +19,7 @@ export function renderedCondition(profile: string, trial: Trial): Condition {
   return rendered(status, reason, `For a sample machine, Profile "${profile}": ${textOf(trial)}`);
 }
 
-/** What no request of the Group's machines can cure, for a person; undefined where nothing is. */
+/** The failure that every request of the Group's machines meets, for a person; undefined where there is none. */
 export function certainFailure(trial: Trial): string | undefined {
   const certain = trial === "untried" ? [] : trial.filter(({ isCertain }) => isCertain === true);
   return certain.length === 0 ? undefined : textOf(certain);
@@ -30,7 +30,7 @@ export function notRendered(message: string): Condition {
   return rendered("Unknown", "NotRendered", message);
 }
 
-/** One for all Groups of which nothing was found. */
+/** One object for all Groups without findings. */
 const whole = rendered("True", "Rendered", "A sample machine gets every config of its Profile whole");
 
 const severities: readonly Severity[] = ["broken", "refused", "advice"];
@@ -45,7 +45,7 @@ function rendered(status: Condition["status"], reason: string, message: string):
   return { type: "Rendered", status, reason, message };
 }
 
-/** The worst ones first. */
+/** The worst findings first. */
 function textOf(findings: readonly TrialFinding[]): string {
   const sorted = severities.flatMap((severity) => findings.filter((finding) => finding.severity === severity));
   const shown = sorted.slice(0, maxFindings).map(({ text }) => text);

@@ -1,4 +1,4 @@
-/** What a machine of a Group might send: the labels that select it, and a made-up value for what every machine has. */
+/** A sample request of a Group's machine: the labels that select it, and made-up values that every machine has. */
 
 import type { Selection } from "../../model/group.ts";
 import { type Labels, labelsFromQuery } from "../../model/labels.ts";
@@ -12,7 +12,7 @@ export interface SampleRequest {
 
 /** Makes the sample request of a Group. */
 export function sampleRequest(selection: Selection): SampleRequest {
-  // Not every machine has a name, say, and those of this Group may be the ones that have none.
+  // A machine may lack a name, for example, and this Group may select exactly those without one.
   const others = [...samples].filter(([label, value]) =>
     selection.expressions.every(({ key, accepts }) => key !== label || accepts(value)),
   );

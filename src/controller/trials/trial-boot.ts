@@ -1,4 +1,4 @@
-/** What is wrong with what iPXE and GRUB would get of a Profile, for one Group. Pure. */
+/** Finds the faults in what iPXE and GRUB would get from a Profile, for one Group. Pure. */
 
 import { unreachable } from "../../lib/errors.ts";
 import type { Labels } from "../../model/labels.ts";
@@ -12,15 +12,15 @@ import type { Filled } from "../../render/pieces.ts";
 import { RenderError } from "../../render/render-error.ts";
 import type { Template, Variables } from "../../render/template.ts";
 
-/** Whom a fault hits: both clients, or one of them. */
+/** Which clients a fault affects: both, or one of them. */
 export type BootClient = "boot" | "ipxe" | "grub";
 
 /** Where a fault is. */
 interface FaultPlace {
   readonly client: BootClient;
-  /** Where it stands, such as `spec.boot.args[2]`. */
+  /** The faulty field, such as `spec.boot.args[2]`. */
   readonly field: string;
-  /** The field is of the Group, else of its Profile. */
+  /** The field belongs to the Group, else to its Profile. */
   readonly isOfGroup?: true;
 }
 
@@ -34,12 +34,12 @@ export interface BootTrial {
   /** The Group's own arguments. */
   readonly args: readonly string[];
   readonly variables: Variables;
-  /** What the machine says of itself. */
+  /** What the machine reports about itself. */
   readonly labels: Labels;
   readonly compile: (text: string) => Template;
 }
 
-/** Every fault that a look at each text finds; a broken section has none to look at. */
+/** Every fault in each text; a broken section has no texts to look at. */
 export function bootFaults(trial: BootTrial): readonly BootFault[] {
   const { content, variables, compile } = trial;
   const { boot, grubScript } = content;
@@ -72,7 +72,7 @@ function kernelFaults(
   boot: { readonly kind: "kernel" } & KernelBoot,
   { content, args, variables, labels, compile }: BootTrial,
 ): readonly BootFault[] {
-  // A Profile that brings a config for GRUB has its kernel for iPXE alone.
+  // If a Profile brings a config for GRUB, its kernel is for iPXE alone.
   const isForGrub = content.grubScript === undefined;
   const client = isForGrub ? "boot" : "ipxe";
   const texts = [
@@ -103,7 +103,7 @@ function kernelFaults(
   }
 }
 
-/** What a client cannot be written, told of the arguments that are at fault where each can be told. */
+/** What cannot be written for a client, with the faulty arguments where each can be named. */
 function argumentFaults(
   client: BootClient,
   filled: FilledKernel,
@@ -129,7 +129,7 @@ function faultOf(place: FaultPlace, render: () => unknown): readonly BootFault[]
   }
 }
 
-/** @throws what is no complaint of a renderer. */
+/** @throws every error that no renderer raised. */
 function fault(place: FaultPlace, error: unknown): BootFault {
   if (!(error instanceof RenderError)) throw error;
   return { ...place, error };

@@ -1,4 +1,4 @@
-/** Of what trials are made: documents of the store, and texts of Secrets, which the store has by hash alone. */
+/** The inputs of trials: documents of the store, and texts of Secrets, which the store has by hash alone. */
 
 import { assert } from "../../lib/errors.ts";
 import { groupPath, profilePath } from "../../model/documents.ts";
@@ -6,7 +6,7 @@ import type { ObjectName, Source } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import type { TrialJob } from "./trial.ts";
 
-/** The documents of one trial; a text is undefined for one that is not in the store. */
+/** The documents of one trial; a text is undefined if the store lacks it. */
 export interface TrialInput {
   readonly group: ObjectName;
   /** The name of its Profile. */
@@ -30,14 +30,14 @@ export class TrialInputs {
     this.#source = options.source;
   }
 
-  /** What a trial of this Group would be made of now. */
+  /** The input for a trial of this Group now. */
   of(group: ObjectName): TrialInput {
     const { namespace, name } = group;
     const profile = this.#documents.group(namespace, name)?.spec.profile ?? "";
     return { group, profile, groupText: this.#groupText(group), profileText: this.profileText(namespace, profile) };
   }
 
-  /** True while a trial of this would be made of the same; which Profile a Group names is part of its text. */
+  /** True while a new trial would have the same input; a Group's text includes its Profile's name. */
   isCurrent({ group, profile, groupText, profileText }: TrialInput): boolean {
     return this.#groupText(group) === groupText && this.profileText(group.namespace, profile) === profileText;
   }
@@ -46,7 +46,7 @@ export class TrialInputs {
     return this.#documents.textAt(profilePath(namespace, profile));
   }
 
-  /** The job that tries these, which are of one Profile. */
+  /** The job that tries these Groups of one Profile. */
   jobOf(inputs: readonly TrialInput[]): TrialJob {
     const [first] = inputs;
     assert(first !== undefined, "A job has a Group");
@@ -76,7 +76,7 @@ export class TrialInputs {
   }
 }
 
-/** Groups of one Profile together, as many as one message may have. */
+/** Groups of one Profile together, as many as one message may hold. */
 export function byProfile<Due extends { readonly input: TrialInput }>(
   dues: readonly Due[],
 ): readonly (readonly Due[])[] {

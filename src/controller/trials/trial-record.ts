@@ -1,14 +1,14 @@
-/** How far the trials of each Profile's Groups are, and what they found that no request can cure. */
+/** How far the trials of each Profile's Groups are, and which failures no request can cure. */
 
 import { compareBytes } from "../../lib/order.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 
-/** Of one Group: `lost` where its trial did not end. */
+/** The state of one Group: `lost` where its trial did not end. */
 export type TrialState =
   | { readonly kind: "pending" | "over" | "lost" }
   | { readonly kind: "failed"; readonly failure: string };
 
-/** Of a Profile, the first that applies: failed, pending, lost, over. */
+/** The summary of a Profile, the first that applies: failed, pending, lost, over. */
 interface Summary {
   readonly kind: TrialState["kind"];
   /** The first Group that failed, and what it lacks. */
@@ -30,12 +30,12 @@ const over: Summary = { kind: "over" };
 export class TrialRecord {
   /** By the key of a Profile. */
   readonly #profiles = new Map<string, TrialsByGroup>();
-  /** Group to the Profile that it was tried with. */
+  /** From each Group to the Profile that it was tried with. */
   readonly #profileOf = new Map<string, string>();
 
   /**
-   * Takes in how far a Group's trial is.
-   * @returns the keys of the Profiles for which that makes a difference.
+   * Records how far a Group's trial is.
+   * @returns the keys of the Profiles whose summary may change.
    */
   note(group: ObjectName, profile: ObjectName, state: TrialState): readonly string[] {
     const [key, profileKey] = [objectKey(group), objectKey(profile)];
@@ -48,7 +48,7 @@ export class TrialRecord {
     else if (state.kind !== "over") trials[state.kind].add(key);
     if (sizeOf(trials) === 0) this.#profiles.delete(profileKey);
     else this.#profiles.set(profileKey, trials);
-    // Of thousands that are tried, the last one counts, and each that failed or failed no more.
+    // Of thousands of trials, only the last one counts, and each that starts or stops failing.
     if (before !== stateIn(trials, key) && trials.pending.size === 0) changed.add(profileKey);
     return [...changed];
   }

@@ -1,4 +1,4 @@
-/** The main thread's side of trials. A job over which its thread died, or that takes too long, has no answer. */
+/** The main thread's side of trials. A job has no answer if its thread died or it took too long. */
 
 import type { Clock } from "../../lib/clock.ts";
 import { JobThread } from "../../lib/job-thread.ts";
@@ -7,7 +7,7 @@ import type { Trial, TrialJob } from "./trial.ts";
 export interface TrialRunner {
   /** Tries the Groups of a job, one job at a time; undefined when that was not possible. */
   run(job: TrialJob): Promise<readonly Trial[] | undefined>;
-  /** Gives up what is under way; idempotent. */
+  /** Gives up the running job; idempotent. */
   stop(): Promise<void>;
 }
 
@@ -19,17 +19,18 @@ export interface TrialThreadOptions {
   readonly worker?: URL;
 }
 
-// Many times what the largest Profile and result take; V8 ends the thread there, not the process. A small young
+// Many times what the largest Profile and result take. Beyond it, V8 ends the thread, not the process. A small young
 // generation takes a little more time and much less memory.
 const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
 
-// What may be rendered is limited, so this is for what nobody thought of. It is the longest that one Group holds up others.
+// Limits bound what may be rendered, so this guards against the unforeseen. One Group delays others no longer than
+// this.
 const limitMs = 60_000;
 
 // Changes come in bursts.
 const idleMs = 10_000;
 
-// Type stripping runs the sources as they are; a build has the same file compiled.
+// Node's type stripping runs the sources as they are; a build has the same file compiled.
 const workerUrl = new URL(`./trial-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 export class TrialThread implements TrialRunner {

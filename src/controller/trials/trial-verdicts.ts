@@ -1,4 +1,6 @@
-/** Judges what templates yield. Machines of one Profile often get equal texts: each is judged once, within a limit. */
+/**
+ * Judges the output of templates. Machines of one Profile often get equal texts: each is judged once, within a limit.
+ */
 
 import type { FindingCode } from "../../model/findings.ts";
 import type { ResolvedTemplate, TemplatePart } from "../../model/profile.ts";
@@ -10,7 +12,9 @@ import { RenderError, renderReasons } from "../../render/render-error.ts";
 import type { TextPosition } from "../../render/text-position.ts";
 import { findInYaml } from "../../render/yaml.ts";
 
-/** `broken` is answered 500, `refused` is of no use to the program that reads it, `advice` works, perhaps not as meant. */
+/**
+ * `broken` is answered 500, `refused` is useless to the program that reads it, `advice` works but perhaps not as meant.
+ */
 export type Severity = "broken" | "refused" | "advice";
 
 export interface TrialVerdict {
@@ -21,14 +25,14 @@ export interface TrialVerdict {
   readonly position?: TextPosition;
 }
 
-// In UTF-16 units: a few hundred usual configs, and no more than the largest result twice.
+// In UTF-16 units: a few hundred usual configs, and at most the largest result twice.
 const maxKeptLength = 16 * 1024 * 1024;
 
 export class Verdicts {
   readonly #known = new Map<string, readonly TrialVerdict[]>();
   #keptLength = 0;
 
-  /** What is wrong with a text that this template yields; nothing for a good one. */
+  /** What is wrong with this output of a template; empty for a good one. */
   of(
     part: TemplatePart,
     template: Exclude<ResolvedTemplate, { kind: "broken" }>,

@@ -1,6 +1,6 @@
 /**
- * The worker thread of trials: a template may take a third of a second and a YAML text a whole one, which the thread that
- * answers machines does not have. Its data is where machines reach davit; it answers each job in order.
+ * The worker thread of trials. A template may take a third of a second and a YAML text a whole one, too long for the
+ * thread that answers machines. Its data is the URL where machines reach davit; it answers each job in order.
  */
 
 import { createHash } from "node:crypto";

@@ -1,9 +1,9 @@
 /**
- * A trial: what the machines of a Group would get, made with the labels of a sample machine and judged as advice. It
- * reads documents as they lie in the store, and changes nothing.
+ * A trial: it renders what a Group's machines would get, with the labels of a sample machine, and judges the result as
+ * advice. It reads documents from the store, and changes nothing.
  *
- * It promises that equal documents yield equal findings, and that a finding names places and fields, never a value: what
- * is tried may come from a Secret. It never decides what a machine gets.
+ * It promises that equal documents yield equal findings, and that a finding names places and fields, never a value: the
+ * text may come from a Secret. It never decides what a machine gets.
  */
 
 import { decodeGroup, decodeProfile, type GroupDocument } from "../../model/documents.ts";
@@ -35,10 +35,10 @@ import { type Severity, Verdicts } from "./trial-verdicts.ts";
 /** Groups of one Profile, as the store has them. */
 export interface TrialJob {
   readonly namespace: string;
-  /** The Profile's name, for what is told. */
+  /** The Profile's name, for reports. */
   readonly profile: string;
   readonly profileText: string;
-  /** What the Secrets say now that the Profile names. */
+  /** The current texts of the Secrets that the Profile names. */
   readonly secretTexts: readonly string[];
   readonly groups: readonly { readonly name: string; readonly text: string }[];
 }
@@ -47,16 +47,16 @@ export interface TrialFinding {
   readonly severity: Severity;
   /** A sentence without its full stop. */
   readonly text: string;
-  /** Every machine of the Group meets it, whatever it asks. */
+  /** Every machine of the Group meets it with every request. */
   readonly isCertain?: true;
-  /** None for what the Profile's own status tells. */
+  /** None for findings that the Profile's own status reports. */
   readonly code?: FindingCode;
   readonly place?: FieldPlace;
-  /** The place is of the Group, else of its Profile. */
+  /** The place belongs to the Group, else to its Profile. */
   readonly isOfGroup?: true;
 }
 
-/** What was found of one Group; `untried` where there is nothing that a machine would get. */
+/** The findings of one Group; `untried` where its machines would get nothing. */
 export type Trial = readonly TrialFinding[] | "untried";
 
 export interface TrialTools {
@@ -123,7 +123,7 @@ class Bench {
     const variables = bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl });
     const compile = (text: string) => this.#compile(text);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
-    // Nothing of the request gets into a boot section.
+    // A boot section holds nothing of the request.
     const told = faults.map(({ client, error, field, isOfGroup }) =>
       asCertain(finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) })),
     );
@@ -133,7 +133,7 @@ class Bench {
   #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
     if (template.kind === "broken") return [brokenPart(part)];
     const text = template.kind === "text" ? template.text : this.#secrets.get(template.sha256);
-    // Its file cannot be read, or it changes just now and is tried again.
+    // The Secret's file cannot be read, or it is changing now and will be tried again.
     if (text === undefined)
       return [
         {
@@ -162,7 +162,7 @@ class Bench {
     }
   }
 
-  /** A variable that no request would define, also behind one that this request does not. */
+  /** A variable that no request would define, even behind one that this request does not define. */
   #absent(text: string, variables: Variables): AbsentVariable | undefined {
     const needs = this.#needs.get(text) ?? this.#readNeeds(text);
     const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : undefined);
@@ -195,9 +195,9 @@ interface ReportedFault {
   readonly text: string;
   /** In the template. */
   readonly position?: TextPosition;
-  /** Where it stands, if that is not the part as a whole. */
+  /** The faulty field, if the fault is not of the whole part. */
   readonly place?: FieldPlace;
-  /** The place is of the Group, else of its Profile. */
+  /** The place belongs to the Group, else to its Profile. */
   readonly isOfGroup?: true;
 }
 
@@ -209,7 +209,7 @@ const unusedArguments: TrialFinding = {
   text: "spec.args of the Group are not used: the Profile has no kernel to hand them to",
 };
 
-/** As the Profile's own advice, of what the Group adds. */
+/** As in the Profile's own advice, for the Group's arguments. */
 function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly string[]): readonly TrialFinding[] {
   if (effect !== undefined || boot?.kind !== "kernel") return [];
   return args.flatMap((text, at) => {
@@ -229,12 +229,12 @@ function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly stri
   });
 }
 
-/** A failure is one of every machine; anything else is advice all the same. */
+/** A failure meets every machine; anything else stays advice. */
 function asCertain(found: TrialFinding): TrialFinding {
   return found.severity === "broken" ? { ...found, isCertain: true } : found;
 }
 
-/** @param isSecret the template is: nothing of it is shown. */
+/** @param isSecret the template is secret: the report shows nothing of it. */
 function fromError(error: RenderError, isSecret = false): ReportedFault {
   const { reason, position } = error;
   const told = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;

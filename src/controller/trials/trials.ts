@@ -1,11 +1,13 @@
 /**
- * Trials of Groups beside everything else: which ones are due, and what they add to the status of their objects: the
- * condition `Rendered`, and `Ready` where no request could cure it, of the Group and of its Profile.
+ * Runs trials of Groups in the background. It decides which are due, and what they add to the status of their objects:
+ * the condition `Rendered`; and `Ready` of the Group and of its Profile, where no request could cure a failure.
  *
- * It promises that no object is ready before its trials are over; that a trial holds up nothing but a status that would
- * be ready, and that for half a minute at most, after which it is `Unknown`; that the store has what is tried before it
- * is tried; that a Group is tried again only when its document or its Profile's is another; and that trials take half of
- * one processor's time at most.
+ * It promises:
+ * - No object is ready before its trials are over.
+ * - A trial delays only a status that would be ready, for half a minute at most; after that the status is `Unknown`.
+ * - The store has what is tried before the trial begins.
+ * - A Group is tried again only when its document or its Profile's changed.
+ * - Trials take at most half of one processor's time.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -30,14 +32,14 @@ export interface TrialsOptions {
   readonly metrics: WorkQueueMetrics;
   /** The Groups that name a Profile. */
   readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
-  /** Where statuses go from here. */
+  /** Receives the statuses. */
   readonly tell: (name: ObjectName, status: ObjectStatus) => void;
 }
 
-/** A Group and what came of its last trial. */
+/** A Group and the result of its last trial. */
 interface TriedGroup {
   readonly name: ObjectName;
-  /** As the controller told it. */
+  /** As the controller reported it. */
   status: ObjectStatus;
   /** Monotonic: since when its newest status waits. */
   heldSinceMs: number | undefined;
@@ -55,28 +57,28 @@ interface ProfileEntry {
   readonly name: ObjectName;
   status: ObjectStatus;
   heldSinceMs: number | undefined;
-  /** Of its document, when its Groups last came up for trial. */
+  /** The text of its document, when its Groups were last due for trial. */
   text: string | undefined;
 }
 
-/** A Group and what it is to be tried with. */
+/** A Group and the input of its trial. */
 interface Due {
   readonly entry: TriedGroup;
   readonly input: TrialInput;
 }
 
-// One message to the thread and one back, and a stop waits for no more than this.
+// One message to the thread and one back; a stop waits no longer than this.
 const maxGroupsPerJob = 128;
 // Reading documents takes about a millisecond for each 100 KiB.
 const sliceLength = 512 * 1024;
 
-/** Of what is ready but for its trials: one takes milliseconds where nothing is wrong, 10,000 take seconds. */
+/** For objects that are ready but for their trials: a good one takes milliseconds, 10,000 take seconds. */
 const patienceMs = 30_000;
-/** Of what is not ready, whatever its trial finds. */
+/** For objects that are unready whatever their trials find. */
 const shortPatienceMs = 1_000;
-/** A timer's own grain would make a rest of a millisecond much longer. */
+/** A timer's resolution would make a rest of a millisecond much longer. */
 const leastRestMs = 20;
-// Telling one takes about 20 µs.
+// Passing on one status takes about 20 µs.
 const tellsPerSlice = 256;
 
 export class Trials {
@@ -89,7 +91,7 @@ export class Trials {
   readonly #patience: DelayedNames;
   readonly #stopping = new AbortController();
   readonly #slices = new Slices(sliceLength);
-  /** Rest that was not taken yet. */
+  /** Rest that is still to be taken. */
   #owedMs = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -109,7 +111,7 @@ export class Trials {
     this.#running = this.#run();
   }
 
-  /** Gives up what is under way, and tells nothing any more; idempotent. */
+  /** Gives up the running trials, and passes on no more statuses; idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#queue.stop();
@@ -118,7 +120,7 @@ export class Trials {
     await this.#running;
   }
 
-  /** Passes a status on with what came of trials, which may be later. */
+  /** Passes a status on with the result of its trials, which may come later. */
   tell(name: ObjectName, status: ObjectStatus): void {
     if (name.kind === "Group") this.#tellGroup(name, status);
     else this.#tellProfile(name, status);
@@ -128,7 +130,7 @@ export class Trials {
     const key = objectKey(name);
     const entry = this.#entries.get(key) ?? { name, status, heldSinceMs: undefined, tried: undefined };
     entry.status = status;
-    // It may end now.
+    // A lost trial may succeed now.
     if (entry.tried?.state.kind === "lost") entry.tried = undefined;
     entry.heldSinceMs ??= this.#options.clock.monotonicMs();
     this.#entries.set(key, entry);
@@ -156,7 +158,7 @@ export class Trials {
     for (const profile of this.#record.forget(name)) this.#passProfileAt(profile);
   }
 
-  /** Sets what is only known at the time of a scrape. */
+  /** Sets the metrics that are only known when they are scraped. */
   measure(): void {
     this.#queue.measure();
   }
@@ -173,13 +175,13 @@ export class Trials {
     for (;;) {
       const names = await this.#queue.take(maxGroupsPerJob);
       if (names.length === 0) return;
-      // Whoever has just told of thousands goes on first.
+      // A caller that has just reported thousands of statuses goes on first.
       await nextTurn();
       for (const job of byProfile(await this.#dues(names))) await this.#try(job);
     }
   }
 
-  /** Tells at once what needs no trial. @returns what does. */
+  /** Passes on at once the statuses that need no trial. @returns the Groups that need one. */
   async #dues(names: readonly ObjectName[]): Promise<readonly Due[]> {
     const dues: Due[] = [];
     for (const name of names) {
@@ -202,7 +204,7 @@ export class Trials {
     return undefined;
   }
 
-  /** A job without an answer is tried in halves, so that one Group spoils nothing for the others. */
+  /** Tries a job without an answer again in halves, so that one Group does not affect the others. */
   async #try(job: readonly Due[]): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     const { clock, runner, log } = this.#options;
@@ -221,7 +223,7 @@ export class Trials {
     await this.#try(job.slice(half));
   }
 
-  /** After work a pause of the same length; many short ones are one. */
+  /** Pauses for as long as the work took; many short pauses become one. */
   async #rest(workedMs: number): Promise<void> {
     this.#owedMs += workedMs;
     if (this.#owedMs < leastRestMs) return;
@@ -237,7 +239,7 @@ export class Trials {
     const state: TrialState =
       trial === undefined ? { kind: "lost" } : failure === undefined ? { kind: "over" } : { kind: "failed", failure };
     entry.tried = { input, condition, state };
-    // What has changed meanwhile is in the queue again.
+    // A Group that changed meanwhile is in the queue again.
     if (this.#entries.get(objectKey(entry.name)) === entry && this.#isTried(entry)) this.#pass(entry);
   }
 
@@ -245,7 +247,7 @@ export class Trials {
     return tried !== undefined && this.#inputs.isCurrent(tried.input);
   }
 
-  /** Tells a Group's status with its trial; a sink that was told the same does nothing. */
+  /** Passes on a Group's status with its trial; a sink ignores a status that it has already. */
   #pass(entry: TriedGroup): void {
     const { name, status, tried } = entry;
     entry.heldSinceMs = undefined;
@@ -270,7 +272,7 @@ export class Trials {
     this.#options.tell(name, withReady(status, readyOfProfile(summary)));
   }
 
-  /** A status that waited for long is passed on with `Ready` unknown. */
+  /** Passes on statuses that waited too long, with `Ready` unknown. */
   async #tellAnyway(names: readonly ObjectName[]): Promise<void> {
     const slices = new Slices(tellsPerSlice);
     const nowMs = this.#options.clock.monotonicMs();
@@ -289,7 +291,7 @@ export class Trials {
 
 const withoutAnswer = notRendered("The trial did not end, which says nothing about machines");
 
-/** In front of `Ready`, which is the last one. */
+/** Inserts the condition before `Ready`, which stays last. */
 function withCondition(status: ObjectStatus, condition: Condition): ObjectStatus {
   const others = status.conditions.filter(({ type }) => type !== "Ready");
   const ready = status.conditions.filter(({ type }) => type === "Ready");
@@ -307,14 +309,14 @@ function isReady({ conditions }: ObjectStatus): boolean {
   return conditions.some(({ type, status }) => type === "Ready" && status === "True");
 }
 
-/** What a trial makes of a Group that is ready otherwise. */
+/** The `Ready` that a trial gives to an otherwise ready Group. */
 function readyOfGroup(profile: string, state: TrialState): Condition | undefined {
   if (state.kind === "lost") return { ...notTriedYet, message: withoutAnswer.message };
   if (state.kind !== "failed") return undefined;
   return { type: "Ready", status: "False", reason: "RenderFailed", message: `Profile "${profile}": ${state.failure}` };
 }
 
-/** What its Groups' trials make of a Profile that is ready otherwise. */
+/** The `Ready` that its Groups' trials give to an otherwise ready Profile. */
 function readyOfProfile({ kind, group, failure, hasMore }: ReturnType<TrialRecord["of"]>): Condition | undefined {
   if (kind === "over") return undefined;
   if (kind !== "failed") return notTriedYet;
