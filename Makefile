@@ -10,7 +10,7 @@ node_modules/.installed: package-lock.json package.json
 	@touch $@
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
-.PHONY: help install run test test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
+.PHONY: help install run test test-unit test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
 .PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
@@ -22,8 +22,11 @@ install: node_modules/.installed ## install what the lockfile names, Node 24 inc
 run: install ## serve manifests/quickstart/: boot service on 8080, store on 2379, operations on 8081
 	@npm --silent start
 
-test: install ## run every suite that this machine can run
-	@npm --silent test
+test: install ## run every suite that this machine can run; PROJECT=integration (system, chart, firmware) runs one stage
+	@npm --silent test -- $(if $(PROJECT),--project $(PROJECT))
+
+test-unit: install ## run what needs no other program, in under a minute
+	@npm --silent run test:unit
 
 test-firmware: install ## boot every firmware and loader, one at a time, and write the tables of docs/firmware.md
 	@npm --silent run test:firmware

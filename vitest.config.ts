@@ -1,12 +1,19 @@
 import { defineConfig } from "vitest/config";
+import { LongestFirst } from "./test/helpers/longest-first.ts";
+import { projects } from "./test/helpers/projects.ts";
 import { TotalsReporter } from "./test/helpers/totals-reporter.ts";
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
+    // What stands beside them here holds in each of them.
+    projects: projects.map(({ name, include, exclude }) => ({
+      extends: true,
+      test: { name, include: [...include], exclude: [...exclude] },
+    })),
     reporters: ["default", new TotalsReporter()],
     // Most files wait for processes of their own: two at a time take little more than half of the time.
     maxWorkers: 2,
+    sequence: { sequencer: LongestFirst },
     // Real firmware boots in some tests, without hardware virtualisation if need be.
     testTimeout: 60_000,
     // Hooks start processes, which takes as long as the machine lets them.

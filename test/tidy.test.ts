@@ -1,7 +1,9 @@
 /** The house rules that no linter knows. Each ban names what to use instead. */
 
 import { readdirSync, readFileSync } from "node:fs";
+import { matchesGlob } from "node:path";
 import { describe, expect, it } from "vitest";
+import { moved, projects } from "./helpers/projects.ts";
 
 const root = new URL("..", import.meta.url);
 
@@ -80,6 +82,18 @@ describe("every test", () => {
     const pattern = /\b(it|test|describe)\.(skip|only|todo)\b/;
     const found = files.filter((file) => file !== "test/tidy.test.ts" && pattern.test(linesOf(file).join("\n")));
     expect(found, "use missing() of helpers/requirements.ts for a program that may be absent").toEqual([]);
+  });
+
+  it("belongs to exactly one of the runner's projects", () => {
+    const matches = (file: string, globs: readonly string[]) => globs.some((glob) => matchesGlob(file, glob));
+    const projectsOf = (file: string) =>
+      projects.filter(({ include, exclude }) => matches(file, include) && !matches(file, exclude));
+    const found = files.filter((file) => projectsOf(file).length !== 1);
+    expect(found, "give its folder a project in helpers/projects.ts").toEqual([]);
+    expect(moved.filter(({ file }) => !files.includes(`test/${file}`))).toEqual([]);
+    const unit = files.filter((file) => file !== "test/tidy.test.ts" && projectsOf(file)[0]?.name === "unit");
+    const needing = unit.filter((file) => /\bmissing\(/.test(linesOf(file).join("\n")));
+    expect(needing, "a unit test needs no other program: move the file in helpers/projects.ts").toEqual([]);
   });
 
   it("asserts something", () => {

@@ -1,0 +1,98 @@
+/**
+ * The runner's projects, each a stage of `.ci/run`. A folder of test/ belongs to one project; the files that differ from
+ * their folder stand below with the reason. test/tidy.test.ts holds that every test file belongs to exactly one.
+ */
+
+type ProjectName = "unit" | "integration" | "system" | "chart" | "firmware";
+
+interface Project {
+  readonly name: string;
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+}
+
+const folders: Readonly<Record<ProjectName, readonly string[]>> = {
+  // No other program and no long wait: what `make test-unit` runs in under a minute.
+  unit: [
+    "behaviour",
+    "boot",
+    "certificates",
+    "controller",
+    "directory",
+    "download",
+    "e2e",
+    "follow",
+    "history",
+    "http",
+    "kubernetes",
+    "lib",
+    "lint",
+    "manifests",
+    "model",
+    "offline",
+    "render",
+    "sign",
+    "store",
+    "tools",
+  ],
+  // davit as a process, or beside programs that Debian has.
+  integration: ["clients", "commands", "conformance", "docs", "durability", "image", "integration", "matchbox"],
+  // davit beside an API server.
+  system: ["chaos", "cluster", "crds"],
+  // What helm makes of the chart.
+  chart: ["chart"],
+  // Machines in QEMU.
+  firmware: ["firmware"],
+};
+
+interface Moved {
+  readonly file: string;
+  readonly to: ProjectName;
+  readonly because: string;
+}
+
+const waits = "waits for a folder in real time";
+const starts = "starts davit again and again";
+
+/** Files that belong to another project than their folder. */
+export const moved: readonly Moved[] = [
+  { file: "behaviour/errors.test.ts", to: "integration", because: "needs grub-script-check" },
+  { file: "behaviour/limits.test.ts", to: "integration", because: "waits for the limits of slow requests" },
+  { file: "behaviour/signatures.test.ts", to: "integration", because: "needs gpg" },
+  { file: "crds/bounds.test.ts", to: "unit", because: "reads the CRDs as files" },
+  { file: "crds/crds.test.ts", to: "unit", because: "reads the CRDs as files" },
+  { file: "directory/directory-files.test.ts", to: "integration", because: waits },
+  { file: "directory/directory.test.ts", to: "integration", because: waits },
+  { file: "directory/half-written.test.ts", to: "integration", because: waits },
+  { file: "directory/no-files.test.ts", to: "integration", because: waits },
+  { file: "directory/no-manifests.test.ts", to: "integration", because: waits },
+  { file: "directory/readers.test.ts", to: "integration", because: waits },
+  { file: "docs/install-page.test.ts", to: "chart", because: "needs helm" },
+  { file: "docs/links.test.ts", to: "unit", because: "reads the pages as files" },
+  { file: "follow/follow.test.ts", to: "integration", because: "needs openssl" },
+  { file: "http/asset-versions.test.ts", to: "integration", because: "changes files for ten seconds" },
+  { file: "http/connection-limit.test.ts", to: "integration", because: "needs openssl" },
+  { file: "http/store-door.test.ts", to: "integration", because: "needs openssl" },
+  { file: "kubernetes/attention.test.ts", to: "integration", because: "needs openssl" },
+  { file: "kubernetes/client-tls.test.ts", to: "integration", because: "needs openssl" },
+  { file: "lint/bad-input.test.ts", to: "integration", because: starts },
+  { file: "lint/lint.test.ts", to: "integration", because: starts },
+  { file: "matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
+  { file: "render/grub.test.ts", to: "integration", because: "needs grub-script-check" },
+  { file: "render/ignition-check.test.ts", to: "integration", because: "needs ignition-validate" },
+  { file: "sign/signer.test.ts", to: "integration", because: "needs gpg" },
+  { file: "sign/signing-key.test.ts", to: "integration", because: "needs gpg" },
+  { file: "store/wal/crash.test.ts", to: "integration", because: "kills its writer again and again" },
+  { file: "store/wal/start.test.ts", to: "integration", because: "needs a tmpfs" },
+];
+
+/** The projects as vitest.config.ts wants them. The files right in test/ are unit tests. */
+export const projects: readonly Project[] = Object.entries(folders).map(([name, inside]) => ({
+  name,
+  include: [
+    ...(name === "unit" ? ["test/*.test.ts"] : []),
+    ...inside.map((folder) => `test/${folder}/**/*.test.ts`),
+    ...moved.filter(({ to }) => to === name).map(({ file }) => `test/${file}`),
+  ],
+  exclude: moved.filter(({ to }) => to !== name).map(({ file }) => `test/${file}`),
+}));
