@@ -1,6 +1,6 @@
 /**
- * From what a machine says of itself to the config it asked for: selection, then rendering. An answer is made from one
- * state of the store and nothing else; equal requests get equal bytes while that state lasts.
+ * Finds a machine's config from its request: selection, then rendering. An answer depends on one state of the store and
+ * nothing else; equal requests get equal bytes while that state lasts.
  */
 
 import { hash } from "node:crypto";
@@ -22,13 +22,13 @@ import { KeptConfigs } from "./kept-configs.ts";
 import type { BootGroup } from "./known-documents.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
 
-/** Every config that a machine can ask for, named as its endpoint is; beside the parts that a Profile names. */
+/** Every config of a machine, named like its endpoint, besides the Profile's named parts. */
 export const configNames = ["ipxe", "grub", "ignition", "cloud", "generic", "metadata"] as const;
 export type ConfigName = (typeof configNames)[number] | GenericPart;
 
 export interface BootConfigsOptions extends BootScriptsOptions {
   readonly index: BootView;
-  /** Takes over what `answer` may not wait for; undefined: everything is made at once. */
+  /** Makes slow configs for `answer`; undefined: everything is made at once. */
   readonly slowWork?: Pick<SlowWork, "make"> | undefined;
 }
 
@@ -36,25 +36,25 @@ export interface ConfigRequest {
   readonly labels: Labels;
   /** As sent, without the `?`. */
   readonly rawQuery: string;
-  /** Empty when the client tells none. */
+  /** Empty when the client sends none. */
   readonly userAgent: string;
-  /** Returns whose request it is, asked only for slow configs. Absent: nobody's. */
+  /** Returns the request's client, called only for slow configs. Absent: no client. */
   readonly client?: (() => string | undefined) | undefined;
 }
 
-/** A machine's config, and whose it is. */
+/** A machine's config, with its Group and Profile. */
 export interface MachineConfig {
   readonly rendered: Rendered;
   /** `namespace/name`. */
   readonly group: string;
-  /** `namespace/name`; undefined where the Profile has no part in it. */
+  /** `namespace/name`; undefined if the config does not use the Profile. */
   readonly profile: string | undefined;
 }
 
-/** 8,000 configs of 4 KiB each, or 100,000 of 200 bytes: a fleet's, while it boots. */
+/** 8,000 configs of 4 KiB each, or 100,000 of 200 bytes: enough for a booting fleet. */
 const keptConfigBytes = 64 * 1024 * 1024;
 
-/** Does a job in one way or another. */
+/** Does a job at once or later. */
 type Make = (job: BootJob, subject: Subject) => Soon<MadeFor>;
 
 export class BootConfigs {
@@ -74,7 +74,7 @@ export class BootConfigs {
 
   /**
    * The config that a machine asks for, made at once, however long that takes.
-   * @throws {BootError} for every reason not to give one.
+   * @throws {BootError} for every refusal.
    */
   render(name: ConfigName, request: ConfigRequest): MachineConfig {
     const config = this.#configOf(name, request, this.#atOnce);
@@ -83,14 +83,14 @@ export class BootConfigs {
   }
 
   /**
-   * The same where others wait: nearly always at once, and a promise where it takes long.
+   * The same without delaying others: nearly always at once, and a promise for a slow config.
    * @throws {BootError} as `render`; and busy.
    */
   answer(name: ConfigName, request: ConfigRequest): Soon<MachineConfig> {
     return this.#configOf(name, request, this.#soon(request.client));
   }
 
-  /** The files that a machine boots; undefined when there are none, or when they take long to make. */
+  /** The files that a machine boots; undefined without any, or if they take long to make. */
   bootFilesOf(machine: Machine): BootFiles | undefined {
     try {
       return asBroken({ ...machine, name: "ipxe" }, () =>
@@ -179,13 +179,13 @@ export class BootConfigs {
   }
 }
 
-/** For a script of this name, which no request has a part in. */
+/** For a script of this name, which depends on no request. */
 function ofMachine(make: Make, key: string) {
   return (job: BootJob, { group, profile }: Machine) =>
     after(make(job, { group, version: profile, key }), ({ made }) => made);
 }
 
-/** @throws {BootError} broken, for a part that its Profile's status says more of than the store does. */
+/** @throws {BootError} broken, for a part that has a problem in its Profile's status, which the store does not show. */
 function assertUsable({ group, profile }: Machine, part: TemplatePart): void {
   const template = profile.content.templates[part];
   if (template?.kind !== "broken") return;
@@ -206,7 +206,7 @@ function sha256(text: string): string {
   return hash("sha256", text, "hex");
 }
 
-/** Turns a renderer's complaint into the reason that a machine is refused for. */
+/** Converts a renderer's error into the refusal. */
 function asBroken<Result>(asked: AskedConfig, render: () => Result): Result {
   try {
     return render();
@@ -216,7 +216,7 @@ function asBroken<Result>(asked: AskedConfig, render: () => Result): Result {
   }
 }
 
-/** The same for what may be there later. */
+/** The same for a result that may come later. */
 function asBrokenSoon<Result>(asked: AskedConfig, render: () => Soon<Result>): Soon<Result> {
   const result = asBroken(asked, render);
   if (!(result instanceof Promise)) return result;

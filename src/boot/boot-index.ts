@@ -1,10 +1,10 @@
 /**
  * The boot service's own view of the store: every Profile and Group in memory, ready for selection.
  *
- * It follows the documents below `/davit` and answers which group and Profile a machine gets. It promises that an
- * answer comes from one state of the store, never from half a change, and costs the same whatever the number of groups.
- * It answers nothing before the store holds a finished first sync and the app has called `open`. It never drops what it
- * knows because of a document it cannot read, and it never waits: no disk, no network, no timer.
+ * It follows the documents below `/davit` and finds a machine's Group and Profile. An answer comes from one state of
+ * the store, never from half a change, and costs the same for any number of groups. It answers nothing until the store
+ * holds a complete first sync and the app has called `open`. It never drops what it knows because of an unreadable
+ * document. It never waits: no disk, no network, no timer.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -23,7 +23,7 @@ import type { Freshness } from "./freshness.ts";
 import { type BootGroup, type BootProfile, KnownDocuments, secretId } from "./known-documents.ts";
 import { Settling } from "./settling.ts";
 
-/** What a machine's labels lead to. */
+/** A machine's Group and Profile. */
 export interface Machine {
   readonly group: BootGroup;
   readonly profile: BootProfile;
@@ -37,14 +37,14 @@ export interface TemplateText {
   readonly format?: GenericFormat;
 }
 
-/** What configs are made from. */
+/** The view that configs are made from. */
 export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "defaultsOf">;
 
 export interface BootIndexOptions {
   readonly log: Pick<Log, "error">;
-  /** None where documents are all there at once, and nothing comes later. */
+  /** None if all documents are there at once, and nothing comes later. */
   readonly clock?: Pick<Clock, "monotonicMs">;
-  /** Asked before a Profile that installs is given; without it nothing is too old. */
+  /** Checked before a Profile that installs is given; without it nothing is too old. */
   readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
 }
 
@@ -62,7 +62,7 @@ export class BootIndex implements FeedListener {
     this.#freshness = freshness;
   }
 
-  /** From now on the copy may be served: the source was heard in this run, or the grace time is over. */
+  /** Allows serving: the source was heard in this run, or the grace time is over. */
   open(): void {
     this.#isOpen = true;
   }
@@ -82,7 +82,7 @@ export class BootIndex implements FeedListener {
     return this.#known.synced?.complete === false;
   }
 
-  /** Why no Profile that installs is given now, whatever its Group; undefined when that is left to the objects. */
+  /** Why no Profile that installs is given now, for any Group; undefined if only single objects may be in doubt. */
   get doubt(): CommonDoubt | undefined {
     if (this.#known.synced?.half === true) return "half";
     if (this.#known.unreadable.size > 0) return "unreadable";
@@ -93,7 +93,7 @@ export class BootIndex implements FeedListener {
     return this.#known.groups.size;
   }
 
-  /** Every group by its `namespace/name`, as it is now: a change of the store changes this, too. */
+  /** Every group by its `namespace/name`. It is live: a change of the store changes it. */
   get groups(): ReadonlyMap<string, BootGroup> {
     return this.#known.groups;
   }
@@ -132,7 +132,7 @@ export class BootIndex implements FeedListener {
     if (synced === undefined || !this.#isOpen) throw new BootError("notReady");
     const group = this.#winner(labels);
     if (labels.flaws !== undefined) this.#assertIdentity(labels.flaws, group);
-    // What cannot be read yet may hold this machine's own group.
+    // An unreadable object may be this machine's own group.
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
     if (this.#known.isBereft(labels, group)) throw new BootError("bereft", group && { group: group.id });
     if (group === undefined) throw new BootError("noMatch");
@@ -155,7 +155,7 @@ export class BootIndex implements FeedListener {
     return machine;
   }
 
-  /** A group by its name, and its Profile; undefined while there is one of them only. */
+  /** A group by its name, and its Profile; undefined if either is missing. */
   machineOf(groupId: string): Machine | undefined {
     const group = this.#known.groups.get(groupId);
     const profile = group && this.#known.profiles.get(group.profileId);
@@ -163,8 +163,8 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * What the metadata of a group goes by where it says nothing itself; undefined too while its Profile is not there.
-   * @throws {BootError} failed or vanished, when it cannot be known.
+   * The Profile's defaults for a group's metadata; undefined also without a Profile.
+   * @throws {BootError} failed or vanished, when the defaults are unknown.
    */
   defaultsOf(group: BootGroup): JsonObject | undefined {
     const profile = this.#known.profiles.get(group.profileId);
@@ -176,8 +176,7 @@ export class BootIndex implements FeedListener {
 
   /**
    * The text of one of a machine's templates.
-   * @throws {BootError} noPart when the Profile has no such template, broken when its text cannot be had; withheld and
-   *   doubtful.
+   * @throws {BootError} noPart without such a template, broken without its text; withheld and doubtful.
    */
   template(machine: Machine, part: TemplatePart, labels: Labels): TemplateText {
     const { group, profile } = machine;
@@ -199,7 +198,7 @@ export class BootIndex implements FeedListener {
   /** @throws {BootError} withheld and doubtful. */
   #assertCertain(machine: Machine, labels: Labels): void {
     const subject = { group: machine.group.id, profile: machine.profile.id };
-    // Naming the machine is not enough: what cannot be read yet may hold a Group that outranks this one.
+    // Even a Group that names the machine is not enough: an unreadable object may be a Group that outranks it.
     if (this.isWithholding) throw new BootError("withheld", subject);
     const doubt = this.#doubtOf(machine, labels);
     if (doubt === undefined) return;
@@ -207,7 +206,7 @@ export class BootIndex implements FeedListener {
     throw new BootError("doubtful", { ...subject, problem: doubtText(doubt, known) });
   }
 
-  /** What cannot be read yet may hold the Profile; a 404 would send the machine to its next boot device. */
+  /** An unreadable object may be the Profile; a 404 would send the machine to its next boot device. */
   #whyNoProfile({ profileId }: BootGroup): BootRefusal {
     if (this.isWithholding) return "withheld";
     return this.#known.goneProfiles.has(profileId) ? "vanished" : "noProfile";
@@ -223,7 +222,7 @@ export class BootIndex implements FeedListener {
   }
 
   /**
-   * @throws {BootError} ambiguous or unreadable: a machine with an unreadable name never boots as one without a name.
+   * @throws {BootError} ambiguous or unreadable: a machine with an unreadable name never boots like one without a name.
    */
   #assertIdentity(flaws: LabelFlaws, group: BootGroup | undefined): void {
     const subject = group && { group: group.id };
@@ -231,12 +230,12 @@ export class BootIndex implements FeedListener {
     if (!namesMachine(group) && this.#mayMatter(flaws)) throw new BootError("unreadable", subject);
   }
 
-  /** True when some Group selects, or did a moment ago, by a label that cannot be read. */
+  /** True when a Group selects by a label that cannot be read, or did so until a moment ago. */
   #mayMatter({ unreadable }: LabelFlaws): boolean {
     return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
   }
 
-  /** True for a Group that is leaving without a copy that stays: a rename by create-then-delete never waits. */
+  /** True for a Group that is being deleted without a lasting copy: a rename by create-then-delete never waits. */
   #mayBeGone(group: BootGroup, labels: Labels): boolean {
     if (!group.isLeaving) return false;
     const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);
@@ -244,7 +243,7 @@ export class BootIndex implements FeedListener {
     return !this.#selectors.listsFor(labels).some((groups) => groups.some(isCopy));
   }
 
-  /** Why newer versions, Groups that are not there yet, or a label that cannot be read may say something else. */
+  /** Why the answer may be wrong: newer versions, missing Groups, or a label that cannot be read. */
   #doubtOf({ group, profile }: Machine, labels: Labels): Doubt | undefined {
     if (group.flaw !== undefined) return "flawedGroup";
     if (group.isOutdated || this.#mayBeGone(group, labels)) return "outdatedGroup";
@@ -254,7 +253,7 @@ export class BootIndex implements FeedListener {
     return this.#settling.isUnderWay() && isCatchAll(group) ? "settling" : this.doubt;
   }
 
-  /** The path alone: a document holds what its user wrote. */
+  /** Logs only the path: a document holds its user's text. */
   #reportUnreadable(path: string): void {
     this.#log.error({ path }, "unreadable document in the store, the last readable one stays");
   }

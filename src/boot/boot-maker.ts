@@ -1,6 +1,6 @@
 /**
  * Makes answers from a Group, its Profile and a request, and does not know where those are kept. So the same code runs
- * on the thread that answers machines and, for slow configs, on a thread of its own.
+ * on the thread that answers machines and on a thread for slow configs.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -21,7 +21,7 @@ import { RenderBudget, TooLongHere } from "../render/template-limits.ts";
 import { bootVariables, type RequestReads, templateVariables } from "../render/variables.ts";
 import { CheckedTexts } from "./checked-texts.ts";
 
-/** What everything is made of. */
+/** The input of every answer. */
 interface MakerScope {
   readonly group: { readonly metadata: JsonObject; readonly selector: Readonly<Record<string, string>> };
   /** The Profile's metadata. */
@@ -30,7 +30,7 @@ interface MakerScope {
   readonly davitUrl: string;
 }
 
-/** What a machine says of itself, where that has a part. */
+/** The machine's request, for configs that may read it. */
 interface Asking {
   readonly labels: Labels;
   /** As sent, without the `?`. */
@@ -65,13 +65,13 @@ export interface MetadataJob extends MakerScope, Asking {
 
 export type BootJob = PartJob | IpxeJob | GrubJob | MetadataJob;
 
-/** What came of a job. */
+/** The result of a job. */
 export interface Made {
-  /** Of a part, of iPXE where there is a script, and of metadata whose lines cannot be kept. */
+  /** For a part, for an iPXE script, and for metadata whose lines cannot be kept. */
   readonly rendered?: Rendered | undefined;
-  /** Of GRUB: what its config is made of for each request. */
+  /** For GRUB: the source of its config for each request. */
   readonly source?: GrubSource;
-  /** Of metadata: what it is made of for each request. */
+  /** For metadata: its source for each request. */
   readonly lines?: GroupLines;
 }
 
@@ -82,16 +82,16 @@ export interface Made {
  */
 const templateCacheBytes = 64 * 1024 * 1024;
 
-/** Some 10 ms: as long as everybody may wait for one request. */
+/** Some 10 ms: the longest time that one request may delay all others. */
 const shortWork = 300_000;
 /** Parsing a template takes some 10 µs for each expression. */
 const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
 /** Some 15 ms of YAML, which takes two seconds for each MiB, and 3 ms of JSON. */
 const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
-/** The most lines that each request is compared with. More are made anew each time, in the other thread. */
+/** The most lines to compare with each request. Larger metadata is made anew each time, in the other thread. */
 const maxKeptLines = 2_000;
 
-/** Work that is too little to notice; more throws TooLongHere. */
+/** The budget for work that nobody notices; more throws TooLongHere. */
 export function shortBudget(): RenderBudget {
   return new RenderBudget(shortWork);
 }
@@ -112,7 +112,7 @@ export class BootMaker {
 
   /**
    * Does a job.
-   * @param reads takes note of what the request has a part in: without any, every request gets the same.
+   * @param reads records what the job reads of the request: if nothing, every request gets the same result.
    * @throws {RenderError} @throws {TooLongHere} for a short budget.
    */
   make(job: BootJob, budget: RenderBudget, reads: RequestReads): Made {
@@ -130,7 +130,7 @@ export class BootMaker {
     }
   }
 
-  /** Remembers another thread's check of a text that is served as it is. */
+  /** Records another thread's check of a text that is served unrendered. */
   learn(job: BootJob, { rendered }: Made): void {
     if (job.kind === "part" && job.raw && rendered !== undefined) this.#checksOf(job).learn(job.text, rendered);
   }
@@ -195,7 +195,7 @@ function isLongTemplate(text: string): boolean {
   return text.length > length || text.split("{{", expressions + 2).length > expressions + 1;
 }
 
-/** True for a result whose check takes long: what begins like JSON is not read as YAML. */
+/** True for a result whose check takes long. A text that begins like JSON is not read as YAML. */
 function isLong({ part }: PartJob, text: string): boolean {
   const isJson = part !== "cloudConfig" && (part !== "ignition" || /^\s*\{/.test(text));
   return text.length > (isJson ? shortResult.json : shortResult.yaml);
@@ -206,7 +206,7 @@ function partVariables(job: PartJob, budget: RenderBudget, reads: RequestReads) 
   return templateVariables(job, reads);
 }
 
-/** How many names metadata has at the top: all of them are copied. */
+/** How many top-level names metadata has: all of them are copied. */
 function namesOf({ group, defaults = {} }: MakerScope): number {
   return Object.keys(group.metadata).length + Object.keys(defaults).length;
 }

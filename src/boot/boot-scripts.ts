@@ -1,6 +1,6 @@
 /**
- * What iPXE and GRUB start a machine by. But for the tokens that GRUB has from the request, a script depends on nothing
- * but a Group and its Profile, so that it is rendered once for each version of the two and kept in the Group.
+ * The scripts for iPXE and GRUB. Except for GRUB's tokens from the request, a script depends only on a Group and its
+ * Profile. So it is rendered once for each version of the two and kept in the Group.
  */
 
 import type { Soon } from "../lib/soon.ts";
@@ -17,23 +17,23 @@ import type { BootJob, GrubJob, Made } from "./boot-maker.ts";
 import type { BootProfile, KeptText } from "./known-documents.ts";
 
 export interface BootScriptsOptions {
-  /** `host:port` that machines reach the boot service by: from the configuration, never from a request. */
+  /** `host:port` of the boot service for machines: from the configuration, never from a request. */
   readonly authority: string;
   readonly grub: { readonly separator: GrubSeparator; readonly commands: GrubCommands };
-  /** True where GRUB's configs are signed: then that of an Install is for the machine that asked, and no other. */
+  /** True if GRUB's configs are signed: an Install's config is then only for the machine that asked. */
   readonly isSigned?: boolean;
 }
 
-/** Does a job of a machine's, now or later. */
+/** Does a machine's job, now or later. */
 export type MakeScript = (job: BootJob, machine: Machine) => Soon<Made>;
 
-/** What a boot section has a machine fetch. */
+/** The files that a boot section makes a machine fetch. */
 export interface BootFiles {
   readonly kernel: string;
   readonly initrd: readonly string[];
 }
 
-/** Of a request, as far as GRUB configs say something of it. */
+/** The part of a request that GRUB configs use. */
 interface GrubRequest {
   readonly labels: Labels;
   readonly userAgent: string;
@@ -50,7 +50,7 @@ export class BootScripts {
 
   /**
    * The script for iPXE.
-   * @returns undefined for a machine that shall find none.
+   * @returns undefined for a machine that must find none.
    * @throws {BootError} noPart or broken. @throws {RenderError} when it cannot be made.
    */
   ipxe(machine: Machine, make: MakeScript): Soon<Rendered | undefined> {
@@ -76,8 +76,8 @@ export class BootScripts {
   }
 
   /**
-   * Kernel and initrds as scripts name them; undefined where a script is the Profile's own, or boots from disk, and while
-   * they are yet to be made.
+   * Kernel and initrds as scripts name them; undefined for a Profile's own script, for a boot from disk, and until they
+   * are made.
    * @throws {BootError | RenderError} as `ipxe`.
    */
   files(machine: Machine, make: MakeScript): BootFiles | undefined {
@@ -112,7 +112,7 @@ function guardedConfig({ body, contentType }: Rendered, guard: GrubGuard): Rende
   return { body: guardedScript(body, guard), contentType };
 }
 
-/** Every member by name: with a copy's the last one would have a second object beside the first. */
+/** Every member by name: V8 would put a copy's last member into a second object. */
 function keptText(script: Rendered, profile: BootProfile): KeptText {
   const { body, contentType, byteLength } = counted(script);
   return { body, contentType, byteLength, isShared: true, profile };
@@ -127,7 +127,7 @@ function bootOf(machine: Machine): Boot {
   throw new BootError("broken", { ...subjectOf(machine), problem });
 }
 
-/** @throws {BootError} as `bootOf`; and for a Profile that has a script for iPXE alone. */
+/** @throws {BootError} as `bootOf`; and for a Profile with a script for iPXE only. */
 function grubBootOf(machine: Machine): GrubJob["boot"] {
   const { boot, grubScript } = machine.profile.content;
   if (grubScript !== undefined && boot?.kind !== "broken") return { kind: "config", config: grubScript };

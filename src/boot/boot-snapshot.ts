@@ -1,7 +1,6 @@
 /**
- * What the boot index answers for one machine, taken at one moment: who explains or renders at leisure does so of one
- * state of the store, whatever changes meanwhile. What is kept of a rendering goes with the moment: nothing of it gets
- * into the index.
+ * What the boot index answers for one machine at one time. Explaining and rendering take a while, and use one state of
+ * the store, whatever changes meanwhile. Renderings are kept in the snapshot: none gets into the index.
  */
 
 import type { JsonObject } from "../model/json.ts";
@@ -22,16 +21,16 @@ interface Refused {
 export class BootSnapshot implements BootView {
   /** Every Group. */
   readonly groups: readonly BootGroup[];
-  /** The Group that wins, also where its machines get nothing; undefined where none is known. */
+  /** The winning Group, even if its machines get nothing; undefined if none is known. */
   readonly chosen: BootGroup | undefined;
-  /** What the Profile of that Group says of the disks; undefined where it says nothing, or is not there. */
+  /** What that Group's Profile does to the disks; undefined if it does not say, or is missing. */
   readonly effect: ProfileContent["effect"];
   readonly #group: CallOutcome<BootGroup>;
   readonly #machine: CallOutcome<Machine>;
   readonly #defaults: CallOutcome<JsonObject | undefined>;
   readonly #templates: ReadonlyMap<TemplatePart, CallOutcome<TemplateText>>;
 
-  /** Asks the index, as a request of a machine with these labels would. */
+  /** Queries the index, as a request of a machine with these labels would. */
   constructor(index: BootIndex, labels: Labels) {
     this.#group = outcomeOf(() => unkept(index.selectGroup(labels)));
     const group = this.#group;
@@ -50,7 +49,7 @@ export class BootSnapshot implements BootView {
     this.effect = this.chosen && index.machineOf(this.chosen.id)?.profile.content.effect;
   }
 
-  /** Why the machine gets no boot script, if that is so whatever the Profile says. */
+  /** The refusal of every boot script, whatever the Profile says; undefined without one. */
   get refusal(): BootError | undefined {
     return this.#machine.kind === "refused" ? this.#machine.error : undefined;
   }
@@ -97,7 +96,7 @@ function given<Value>(outcome: CallOutcome<Value>): Value {
   return outcome.value;
 }
 
-/** A Group in which nothing is kept yet, and whose texts go with it. */
+/** A copy of a Group that keeps no texts yet; its texts go with the copy. */
 function unkept(group: BootGroup): BootGroup {
   const nothing = { script: undefined, boot: undefined, lines: undefined, defaults: undefined, configs: undefined };
   return { ...group, ...nothing };

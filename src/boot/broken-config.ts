@@ -1,4 +1,4 @@
-/** Says of a config that cannot be made which field of its objects is at fault, and which variable. */
+/** Names the field and the variable that break a config. */
 
 import { fieldOf, isOfSecret, partAt } from "../model/profile.ts";
 import type { RenderError } from "../render/render-error.ts";
@@ -8,13 +8,13 @@ import type { BootGroup, BootProfile } from "./known-documents.ts";
 /** The config that a machine asked for, with its Group and Profile. */
 export interface AskedConfig {
   readonly group: BootGroup;
-  /** Undefined where it has no part in the config. */
+  /** Undefined if the config does not use it. */
   readonly profile: BootProfile | undefined;
   /** The endpoint, such as `cloud`. */
   readonly name: string;
 }
 
-/** The refusal for a config that a renderer complains of. */
+/** The refusal for a renderer's error. */
 export function brokenConfig(error: RenderError, asked: AskedConfig): BootError {
   const { group, profile, name } = asked;
   const part = partAt(name);
@@ -29,7 +29,7 @@ function bootField({ field }: RenderError, { name, group }: AskedConfig, { conte
   if (name === "grub" && grubScript !== undefined) return "spec.boot.grubScript";
   if (boot?.kind === "script") return "spec.boot.script";
   if (field === undefined) return "spec.boot";
-  // The Group's arguments stand behind those of its Profile.
+  // The Group's arguments follow those of its Profile.
   const own = boot?.kind === "kernel" ? boot.args.length : 0;
   const ofGroup = new Map(group.args.map((_, at) => [`args[${own + at}]`, `spec.args[${at}] of the Group`]));
   return ofGroup.get(field) ?? `spec.boot.${field}`;

@@ -1,7 +1,7 @@
 /**
- * Remembers what came of checking a rendered text, good or bad: parsing JSON costs more than rendering it, and parsing
- * YAML up to a second for each MiB. When a rack is powered on, its machines ask for equal texts together, and those of a
- * broken config ask again and again.
+ * Keeps the results of checking rendered texts, good or bad. Parsing JSON costs more than rendering it, and parsing
+ * YAML up to a second for each MiB. After a power-on the machines of a rack ask for equal texts together, and those
+ * with a broken config ask again and again.
  */
 
 import { TextCache } from "../lib/text-cache.ts";
@@ -15,13 +15,13 @@ export class CheckedTexts {
   readonly #check: (text: string) => Rendered;
   readonly #verdicts = new TextCache<Rendered | RenderError>({ limitBytes });
 
-  /** @param check must give the same for the same text, always. */
+  /** @param check must always give the same result for the same text. */
   constructor(check: (text: string) => Rendered) {
     this.#check = check;
   }
 
   /**
-   * What `check` makes of a text.
+   * The result of `check` for a text.
    * @throws {RenderError} what `check` threw for it.
    */
   get(text: string): Rendered {
@@ -30,12 +30,12 @@ export class CheckedTexts {
     return verdict;
   }
 
-  /** True when a text was looked at. */
+  /** True when a text was checked. */
   has(text: string): boolean {
     return this.#verdicts.has(text);
   }
 
-  /** Takes over what the same check gave elsewhere. */
+  /** Adopts the result of the same check in another thread. */
   learn(text: string, rendered: Rendered): void {
     this.#verdicts.get(text, () => counted(rendered));
   }

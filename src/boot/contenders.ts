@@ -1,6 +1,6 @@
 /**
- * Every Group's place in the contest for one machine: those that match it, the winner first, and those that nearly do.
- * It looks at all Groups, which takes 100,000 of them some tens of milliseconds, in slices; selection itself never does.
+ * Ranks all Groups for one machine: those that match, the winner first, and those that nearly match.
+ * It looks at every Group, in slices; 100,000 Groups take some tens of milliseconds. Selection itself never does this.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -9,10 +9,10 @@ import { identityLabels, type Labels } from "../model/labels.ts";
 import { type Want, wantsOf } from "../model/wants.ts";
 
 export interface Contenders<Entry extends Group> {
-  /** Groups that match, in the order in which they win; not all of them. */
+  /** Groups that match, in winning order; only the first ones. */
   readonly matching: readonly Entry[];
   readonly matchingCount: number;
-  /** Groups that do not match, the nearest first; not all of them. */
+  /** Groups that do not match, the nearest first; only the first ones. */
   readonly nearest: readonly Entry[];
   readonly otherCount: number;
   /** Every label that some Group selects by. */
@@ -22,11 +22,11 @@ export interface Contenders<Entry extends Group> {
 export interface ContestOptions<Entry extends Group> {
   readonly groups: Iterable<Entry>;
   readonly labels: Labels;
-  /** How many Groups of each kind are told at most. */
+  /** The most Groups of each kind that are listed. */
   readonly limit: number;
 }
 
-/** A millisecond's worth. */
+/** A millisecond's work. */
 const groupsPerSlice = 1_000;
 
 /** Looks at every Group; each yield is the end of a slice. */
@@ -55,12 +55,12 @@ export function* findContenders<Entry extends Group>({
   };
 }
 
-/** What a Group wants that the machine has not. */
+/** What a Group wants and the machine lacks. */
 export function unmetWants(group: Group, labels: Labels): readonly Want[] {
   return wantsOf(group).filter(({ label, accepts }) => !accepts(labels.get(label)));
 }
 
-/** The first few of all that are offered, in their order. */
+/** The first few of all offered entries, in their order. */
 class Best<Entry> {
   readonly entries: Entry[] = [];
   offered = 0;
@@ -82,9 +82,9 @@ class Best<Entry> {
   }
 }
 
-/** How near a Group is that does not match; all of it is the nearer the smaller. */
+/** How near a Group is that does not match; smaller numbers are nearer. */
 interface Nearness {
-  /** What a person would think of first: see `kindOf`. */
+  /** A person's first guess: see `kindOf`. */
   readonly kind: number;
   readonly unmet: number;
   /** Negative. */
@@ -105,8 +105,8 @@ function nearness(wants: readonly Want[], labels: Labels): Nearness {
 }
 
 /**
- * 0 names this machine, 1 wants something that it has, 2 names another whose address hardly differs: a slip of the pen,
- * 3 wants nothing that it has, 4 names another machine.
+ * 0 names this machine. 1 wants something that it has. 2 names another machine with a similar address: probably a
+ * typing error. 3 wants nothing that it has. 4 names another machine.
  */
 function kindOf(wants: readonly Want[], met: readonly Want[], labels: Labels): number {
   if (met.some(namesMachine)) return 0;
@@ -119,10 +119,10 @@ function namesMachine({ label, namesValue }: Want): boolean {
   return namesValue && identityLabels.includes(label);
 }
 
-/** Serial numbers and host names differ by little as a rule. */
+/** Only these: serial numbers and host names are usually similar. */
 const hardwareAddresses: readonly string[] = ["mac", "uuid"];
 
-/** Two digits that were exchanged, or one that was misread. */
+/** Two exchanged digits, or one misread. */
 const maxSlips = 2;
 
 function hardlyDiffers(label: string, wanted: string | undefined, found: string | undefined): boolean {

@@ -2,7 +2,7 @@
 
 import type { Staleness } from "./freshness.ts";
 
-/** Of all Profiles that install, or of one and its Group. */
+/** Some doubts hold for all Profiles that install, others for one and its Group. */
 export type Doubt = keyof typeof doubtTexts;
 export type CommonDoubt = Staleness | "half" | "unreadable";
 

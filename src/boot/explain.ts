@@ -1,6 +1,6 @@
 /**
- * Why a machine gets what it gets, in words: the Group that wins, those that match and lose, and those that nearly match.
- * The winner is the one that a boot gets, from the boot index; all that is looked for here is why the others are not.
+ * Explains in words why a machine gets its config: the Group that wins, those that match and lose, and those that
+ * nearly match. The boot index decides the winner, as for a boot; this only finds out why the others lose.
  */
 
 import { shown } from "../lib/visible.ts";
@@ -26,31 +26,31 @@ export interface NamedGroup {
 
 /** A Group that matches and does not win. */
 export interface Loser extends NamedGroup {
-  /** Why not. */
+  /** Why it loses. */
   readonly lost: string;
 }
 
 /** A Group that does not match. */
 export interface NearMiss extends NamedGroup {
-  /** What it wants that the machine has not, each as `wants zone=a, request has zone=b`. */
+  /** What it wants and the machine lacks, each as `wants zone=a, request has zone=b`. */
   readonly misses: readonly string[];
 }
 
 export interface Explanation {
-  /** The Group that wins, also where its machines get nothing; undefined where none does, or none is known yet. */
+  /** The winning Group, even if its machines get nothing; undefined if none wins, or none is known yet. */
   readonly chosen: NamedGroup | undefined;
-  /** What the Profile of that Group says of the disks; undefined where it says nothing, or is not there. */
+  /** What that Group's Profile does to the disks; undefined if it does not say, or is missing. */
   readonly effect?: "Install" | "Boot" | undefined;
-  /** Why the machine is refused whatever it asks for; undefined where it depends on what it asks for. */
+  /** Why the machine is refused for every request; undefined if that depends on the request. */
   readonly refused:
     | {
         readonly reason: BootRefusal;
         readonly meaning: string;
-        /** What it is in particular; of an Install that is doubtful alone. */
+        /** The particular doubt; only for a doubtful Install. */
         readonly doubt?: string;
       }
     | undefined;
-  /** In the order in which they win. */
+  /** In winning order. */
   readonly losers: readonly Loser[];
   /** How many more match. */
   readonly moreLosers: number;
@@ -82,7 +82,7 @@ export function explain(
   };
 }
 
-/** What a Group wants that the machine has not, each as `wants zone=a, request has zone=b`. */
+/** What a Group wants and the machine lacks, each as `wants zone=a, request has zone=b`. */
 export function missesOf(group: Group, labels: Labels): readonly string[] {
   return unmetWants(group, labels).map((want) => missText(want, labels));
 }
@@ -92,7 +92,7 @@ function refusedFor({ reason, problem }: BootError): Explanation["refused"] {
   return { reason, meaning: refusalMeanings[reason], ...doubt };
 }
 
-/** What each refusal means for whoever asks why. */
+/** What each refusal means to a person. */
 const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   notReady: "the first list of objects is not there yet, every machine waits",
   noMatch: "no Group matches",
@@ -115,7 +115,7 @@ const refusalMeanings: Readonly<Record<BootRefusal, string>> = {
   broken: "a template, or what it yields, cannot be used",
 };
 
-/** By what a Group that matches loses to the winner: the first of the ranks in which they differ (`compareGroups`). */
+/** Why a matching Group loses to the winner: the first rank in which they differ (`compareGroups`). */
 function lostBy(loser: Group, winner: Group, refusal: BootRefusal | undefined): string {
   if (isRival(winner, loser)) {
     return refusal === "tied"

@@ -32,7 +32,7 @@ export class Freshness {
     this.#provenAtMs = provenAtMs;
   }
 
-  /** Since the last proof; since the start where there was none. */
+  /** Since the last proof; since the start without one. */
   get ageSeconds(): number {
     return (this.#options.clock.monotonicMs() - (this.#provenAtMs() ?? this.#startMs)) / 1_000;
   }

@@ -1,6 +1,7 @@
 /**
- * Configs that no request changes, such as an Ignition config of metadata alone. They are kept in their Group, like its
- * boot script, and count together: beyond a number of bytes all of them are let go, and made again as they are asked for.
+ * Keeps configs that are the same for every request, such as an Ignition config of metadata alone. They are kept in
+ * their Group, like its boot script, and counted together. Beyond a number of bytes all are dropped, and made again on
+ * request.
  */
 
 import type { TemplatePart } from "../model/profile.ts";
@@ -10,25 +11,25 @@ import type { BootGroup, KeptConfig } from "./known-documents.ts";
 
 export class KeptConfigs {
   readonly #limitBytes: number;
-  /** Groups that keep some; those among them that the index has dropped stay until all are let go. */
+  /** Groups that keep some. Groups that the index has dropped stay here until everything is dropped. */
   #groups: BootGroup[] = [];
   #sizeBytes = 0;
 
-  /** @param options.limitBytes of configs, and of what makes up for small ones. */
+  /** @param options.limitBytes of configs, including the overhead of small ones. */
   constructor({ limitBytes }: { readonly limitBytes: number }) {
     this.#limitBytes = limitBytes;
   }
 
   /**
-   * What is kept of a part; undefined unless it was made of this version of the Profile, which tells the template: a
-   * Secret's text by its hash.
+   * The kept config of a part; undefined unless it was made of this version of the Profile. A version identifies the
+   * template, and a Secret's text by its hash.
    */
   get({ group, profile }: Machine, part: TemplatePart): Rendered | undefined {
     const kept = keptOf(group, part);
     return kept !== undefined && kept.profile === profile ? kept : undefined;
   }
 
-  /** @returns what is to be answered: the same as `get` gives from now on, unless it is too large to be kept. */
+  /** @returns what to answer: the object that `get` returns from now on, unless it is too large to keep. */
   keep({ group, profile }: Machine, part: TemplatePart, rendered: Rendered): Rendered {
     const bytes = sizeOf(rendered);
     if (bytes > this.#limitBytes) return rendered;
@@ -37,7 +38,7 @@ export class KeptConfigs {
     const { body, contentType, byteLength } = rendered;
     const kept = { body, contentType, byteLength, isShared: true, profile, part } as const;
     put(group, kept);
-    // One that is made anew counts twice until all are let go: too much rather than too little.
+    // A config that is made anew counts twice until all are dropped: too much rather than too little.
     this.#sizeBytes += bytes;
     return kept;
   }
@@ -51,14 +52,14 @@ export class KeptConfigs {
   }
 }
 
-/** What a Group keeps of a part, whatever it was made of. */
+/** What a Group keeps for a part, from any version. */
 export function keptOf({ configs }: BootGroup, part: TemplatePart): KeptConfig | undefined {
   if (configs === undefined) return undefined;
   if ("part" in configs) return configs.part === part ? configs : undefined;
   return configs.find((kept) => kept.part === part);
 }
 
-/** One alone is kept without a list, which would take as much memory as three members of the Group. */
+/** A single config is kept without a list, which would take as much memory as three members of the Group. */
 function put(group: BootGroup, kept: KeptConfig): void {
   const { configs = [] } = group;
   const others = ("part" in configs ? [configs] : configs).filter(({ part }) => part !== kept.part);

@@ -1,4 +1,4 @@
-/** What the boot service knows of the store: its documents, decoded, by where they are. */
+/** The store's documents as the boot service knows them: decoded, by path. */
 
 import {
   type DocumentAddress,
@@ -21,18 +21,20 @@ import { KnownTombstones } from "./known-tombstones.ts";
 export interface BootGroup extends Group, RenderedTexts {}
 
 /**
- * What was rendered of a Group that no request changes. It is kept in the Group and not in a map beside it: with 100,000
- * groups each step on the way to a text is a wait for memory, and each object on it some of the 2 KiB that a Group may take.
+ * The texts of a Group that no request changes. They are kept in the Group and not in a map beside it: with 100,000
+ * groups each step to a text waits for memory, and each object takes some of the 2 KiB that a Group may take.
  */
 export interface RenderedTexts {
   /** For iPXE. */
   script: KeptText | undefined;
-  /** For GRUB, whose config has words of the request besides. */
+  /** For GRUB, whose config also has words of the request. */
   boot: KeptBoot | undefined;
   lines: GroupLines | undefined;
   /** The Profile's metadata that `lines` were made with. */
   defaults: JsonObject | undefined;
-  /** Configs of templates that say nothing of the request, see `kept-configs.ts`. Nearly every Group has one or none. */
+  /**
+   * Configs of templates that read nothing of the request, see `kept-configs.ts`. Nearly every Group has one or none.
+   */
   configs: KeptConfig | readonly KeptConfig[] | undefined;
 }
 
@@ -51,12 +53,12 @@ export interface KeptBoot {
   readonly boot: GrubSource;
 }
 
-/** A Profile as machines get it. As with groups, a changed one is a new object. */
+/** A Profile as machines get it. A changed Profile is a new object. */
 export interface BootProfile {
   /** `namespace/name`. */
   readonly id: string;
   readonly content: ProfileContent;
-  /** Its content is none: davit failed on it. */
+  /** It has no content: davit failed on it. */
   readonly hasFailed: boolean;
   /** It overwrites disks: in doubt its machines wait. */
   readonly isInstall: boolean;
@@ -71,7 +73,7 @@ export class KnownDocuments {
   readonly profiles = new Map<string, BootProfile>();
   /** Texts of secret templates by `secretId`. */
   readonly secrets = new Map<string, string>();
-  /** A name for thousands of groups: comparing a text with itself takes no look at its letters. */
+  /** One string object per name, for thousands of groups: comparing an object with itself reads no letters. */
   readonly #profileIds = new Map<string, string>();
   readonly #tombstones = new KnownTombstones();
   /** Profiles that were removed a moment ago, by `namespace/name`. */
@@ -81,7 +83,7 @@ export class KnownDocuments {
   synced: SyncedDocument | undefined;
 
   /**
-   * Takes a document in, replacing an older one at its path. A path that holds no document is passed over.
+   * Stores a document, and replaces an older one at its path. Other paths are ignored.
    * @returns false when the text cannot be read; then nothing is changed.
    */
   learn(path: string, text: string): boolean {
@@ -116,7 +118,7 @@ export class KnownDocuments {
     }
   }
 
-  /** Takes over the document at a path from an older view, if that has one. */
+  /** Takes the document at a path from an older view, if that has one. */
   inherit(path: string, older: KnownDocuments): void {
     const address = documentAddress(path);
     if (address?.kind === "synced") this.synced = older.synced;
@@ -137,8 +139,8 @@ export class KnownDocuments {
   }
 
   /**
-   * True when the machine waits for a Group that was removed a moment ago, instead of getting this one.
-   * @param isConfig it asks for a config: that of an Install may install, though its boot may be one from the disk.
+   * True when the machine waits for a Group that was just removed, instead of getting this one.
+   * @param isConfig the request is for a config: an Install's config may install even if the machine boots from disk.
    */
   isBereft(labels: Labels, group: Group | undefined, isConfig = false): boolean {
     if (this.#tombstones.isEmpty) return false;
@@ -154,7 +156,7 @@ export class KnownDocuments {
     return this.#tombstones.has(label);
   }
 
-  /** The group whose document lies at a path; undefined too for a path that is no group's. */
+  /** The group whose document is at a path; undefined for any other path. */
   groupAt(path: string): BootGroup | undefined {
     const address = documentAddress(path);
     return address?.kind === "group" ? this.groups.get(objectId(address)) : undefined;
@@ -178,7 +180,7 @@ export class KnownDocuments {
     return true;
   }
 
-  /** Every member by name: V8 keeps what a copy brings in a second object, which each request would have to fetch. */
+  /** Every member by name: V8 would put a copy's members into a second object, which each request would fetch. */
   #toBootGroup(group: Group): BootGroup {
     const { id, selector, expressions, requirementCount, selectorText, priority, args, metadata } = group;
     const { barrier, isOutdated, flaw, isLeaving, claimedAt, claimedLater, isTenant, rankCount } = group;

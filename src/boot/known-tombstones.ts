@@ -1,16 +1,17 @@
 /**
- * What the boot service knows of Groups that were removed a moment ago: their selectors and ranks. It decides which
- * machines wait for them:
+ * What the boot service knows of recently removed Groups: their selectors and ranks. It decides which machines wait for
+ * them:
  *
- * - A removed Group keeps its rank until its tombstone ends: a machine that it selected waits rather than get a Group
- * that ranks behind it. It never waits for a Group that outranks it: that one won before, and wins now.
+ * - A removed Group keeps its rank until its tombstone ends. A machine that it selected waits rather than get a Group
+ *   that ranks below it. The machine never waits for a Group that outranks the removed one: that one won before, and
+ *   wins now.
  * - If the removed Group named its machines, a Group that asks for as much of the same labels takes them at once, such
- *   as a renamed one, unless it has a lower priority or installs.
+ *   as a renamed one. It does not if it has a lower priority or installs.
  * - If it named none, only an Install waits.
- * - Two Groups that tie, or that name one machine by different labels, keep an Install from it. So an Install waits for the
- *   other one as well, which may be on its way back. It does not wait for a copy of itself.
+ * - Two Groups that tie, or that name one machine by different labels, keep an Install from it. So an Install also
+ *   waits for the other one, which may return. It does not wait for a copy of itself.
  *
- * A look at them costs the same however many machines were named.
+ * Each check costs the same however many machines were named.
  */
 
 import { hash } from "node:crypto";
@@ -46,15 +47,15 @@ export class KnownTombstones {
   /** Of Groups that named no machine, by the value of their place. */
   readonly #broad: GoneByValue = new Map();
   readonly #broadIndex = new SelectorIndex<GoneGroup>();
-  /** Hashes of what Groups give, each made once, and only for Groups that may have to wait for a similar one. */
+  /** Hashes of what Groups give. Each is made once, and only for Groups that may have to wait for a similar one. */
   readonly #outcomes = new WeakMap<Group, string>();
   #count = 0;
-  /** Every request asks for it, and it is nearly always true. */
+  /** Every request reads this, and it is nearly always true. */
   isEmpty = true;
 
   /**
-   * An unreadable one counts, too, where its place names machines: a Group of theirs went.
-   * @returns false where it names none; then the older one stays.
+   * An unreadable tombstone counts, too, if its place names machines: a Group of theirs was removed.
+   * @returns false if the place names none; then the older one stays.
    */
   learn(place: TombstonePlace, text: string): boolean {
     const { label, value, tenant } = place;
@@ -85,14 +86,15 @@ export class KnownTombstones {
     return label === selectorPlace ? this.#broad : this.#named.get(label);
   }
 
-  /** True while there is one for any value of a label, or of a Group that asked for it. */
+  /** True while a tombstone has this label, with any value. */
   has(label: string): boolean {
     return (this.#named.get(label)?.size ?? 0) > 0 || this.#broadIndex.speaksOf(label);
   }
 
   /**
-   * True when a machine has to wait for a Group that selected it and was removed a moment ago.
-   * @param group that the machine would get, undefined for none; `isInstall` tells whether its Profile overwrites disks.
+   * True when a machine has to wait for a recently removed Group that selected it.
+   * @param group that the machine would get, undefined for none; `isInstall` returns true if its Profile overwrites
+   * disks.
    */
   isBereft(labels: Labels, group: Group | undefined, isInstall: (group: Group) => boolean): boolean {
     for (const [label, tombstones] of this.#named) {
@@ -107,7 +109,7 @@ export class KnownTombstones {
       .some((list) => list.some((each) => this.#keepsInstall(each, group, labels) && matches(each, labels)));
   }
 
-  /** True when a Group that named a machine, and was removed, keeps it from another one. */
+  /** True when a removed Group that named a machine keeps it from another Group. */
   #holdsBack(
     gone: GoneGroup,
     group: Group | undefined,
@@ -121,7 +123,7 @@ export class KnownTombstones {
 
   #keepsInstall(gone: GoneGroup, group: Group, labels: Labels): boolean {
     if (outranks(gone, group, labels)) return true;
-    // A merged one, or one of an older davit, does not say how much its Groups asked for.
+    // A merged one, or one of an older davit, does not record how much its Groups asked for.
     if (gone.outcome === undefined && group.priority <= gone.priority && areRankedAlike(gone, group)) return true;
     return mayHaveBarred(gone, group, labels) && gone.outcome !== this.#outcomeOf(group);
   }

@@ -1,9 +1,9 @@
 /**
- * Says in the log which Group a machine nearly had that no Group matches: once for each set of labels and minute.
+ * Logs which Group nearly matched a machine that matches none: once a minute for each set of labels.
  *
- * To look for it takes a look at every Group, so it is done after the answer, in slices, one machine at a time, and with
- * a rest after each that is fifty times as long. Machines beyond a few that wait are passed over, and have their turn when
- * they ask again: a storm of them costs no more than one of them does.
+ * The search looks at every Group. So it runs after the answer, in slices, for one machine at a time, and then rests
+ * fifty times as long as it worked. Only a few machines may wait; further ones are skipped, and get their turn when
+ * they ask again. A storm of machines costs no more than one of them.
  */
 
 import { hash } from "node:crypto";
@@ -23,20 +23,20 @@ export interface NearMissesOptions {
   readonly log: Pick<Log, "info">;
 }
 
-/** How long a set of labels that was told is not told again. */
+/** How long a logged set of labels is not logged again. */
 const quietMs = 60_000;
-/** Machines that wait to be looked at, with up to 8 KiB of labels each. */
+/** Waiting machines, with up to 8 KiB of labels each. */
 const maxWaiting = 16;
-/** Ten lines a second at most, so that some 600 sets of labels are remembered at most. */
+/** At most ten lines a second, so at most some 600 sets of labels are remembered. */
 const leastRestMs = 100;
 /** At most two per cent of the time, however many Groups there are. */
 const restPerWork = 50;
-/** What a Group wants beyond that is counted. */
+/** Further wants of a Group are only counted. */
 const maxMisses = 4;
 
 export class NearMisses {
   readonly #options: NearMissesOptions;
-  /** When each set of labels may be told again, by its hash; the oldest first. */
+  /** When each set of labels may be logged again, by its hash; the oldest first. */
   readonly #told = new Map<string, number>();
   readonly #waiting: Labels[] = [];
   readonly #stopping = new AbortController();
@@ -46,21 +46,21 @@ export class NearMisses {
     this.#options = options;
   }
 
-  /** Takes note of a machine that no Group matches; never waits. */
+  /** Notes a machine that matches no Group; never waits. */
   tell(labels: Labels): void {
-    // First, so that a storm gets no further.
+    // First, so that a storm costs nothing more.
     if (this.#waiting.length >= maxWaiting || this.#stopping.signal.aborted) return;
     if (!this.#isDue(labels)) return;
     this.#waiting.push(labels);
     if (!this.#isRunning) void this.#work();
   }
 
-  /** Tells nothing more; idempotent. */
+  /** Logs nothing more; idempotent. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  /** True for a set of labels that was not told for a minute; it is not due again for another one. */
+  /** True for a set of labels that was not logged for a minute; it is then not due for another minute. */
   #isDue(labels: Labels): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [key, dueMs] of this.#told) {
@@ -105,7 +105,7 @@ function missesText(misses: readonly string[]): string {
   return [...misses.slice(0, maxMisses), ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
-/** Who the machine is, as far as it says so: labels with a name of davit's own, cut. */
+/** The machine's identity, as far as it is known: labels with reserved names, cut. */
 function reserved(labels: Labels): Readonly<Record<string, string>> {
   const known = [...sentLabels(labels)].filter(([name, value]) => reservedLabels.has(name) && value !== "");
   return Object.fromEntries(known.map(([name, value]) => [name, shown(value)]));

@@ -1,7 +1,7 @@
 /**
  * Makes slow configs in one worker thread, one job after the other, each within 10 s, beside the thread that answers
  * machines. Tenants take turns, and so do the clients of a tenant, so nobody waits for all jobs of another. Once half
- * of the places are taken, the one with most jobs is refused first.
+ * of the places are taken, the tenant with most jobs is refused first.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -14,13 +14,15 @@ import type { TextPosition } from "../render/text-position.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootJob, Made } from "./boot-maker.ts";
 
-/** A job as it is sent: metadata as text, which costs the sender a copy of bytes instead of a walk through all of it. */
+/**
+ * A job as it is sent: metadata is sent as text, because copying bytes costs the sender less than walking all of it.
+ */
 export interface SentJob {
   readonly job: BootJob;
   readonly metadataText: string;
   /** Empty for none. */
   readonly defaultsText: string;
-  /** Becomes 1 when the request has a part in what is made. It can be read while the job goes on. */
+  /** Becomes 1 when the job reads the request. It can be read while the job runs. */
   readonly asked: Int32Array<SharedArrayBuffer>;
 }
 
@@ -35,7 +37,7 @@ export type ThreadAnswer =
       };
     };
 
-/** Who waits. */
+/** The tenant and client that wait. */
 export interface Customer {
   readonly namespace: string;
   /** The client's address; empty when unknown. */
@@ -59,7 +61,7 @@ const limitMs = 10_000;
 const maxWaiting = 64;
 // The machines of a rack ask within a minute or two.
 const idleMs = 60_000;
-// The largest results and what is made on the way to them; V8 ends the thread there, not the process.
+// Enough for the largest results and what making them takes. Beyond it V8 ends the thread, not the process.
 const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 16 };
 
 // Type stripping runs the sources as they are; a build has the same file compiled.
@@ -76,7 +78,7 @@ export class RenderThread {
   readonly #queue = new FairQueue<WaitingRender>();
   readonly #tenants = new Shares({ limit: maxWaiting });
   readonly #clients = new Shares({ limit: maxWaiting });
-  /** Texts of metadata, for as long as somebody has the metadata. */
+  /** Texts of metadata, for as long as the metadata is in use. */
   readonly #texts = new WeakMap<JsonObject, string>();
   #isBusy = false;
   #isStopped = false;
@@ -141,7 +143,7 @@ export class RenderThread {
 
 type End = Awaited<ReturnType<JobThread<SentJob, ThreadAnswer>["run"]>>;
 
-/** What took too long here may not do so on a quieter machine: that is not final. */
+/** A job that took too long may be faster on a quieter machine, so this is not final. */
 function outcomeOf(end: End) {
   if (end.kind !== "answered") return { error: new RenderError("stopped"), isFinal: false };
   if ("made" in end.answer) return { made: end.answer.made };

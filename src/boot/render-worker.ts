@@ -1,6 +1,6 @@
 /**
- * The worker thread for configs that take long to make: it does one job after the other, with the whole budget of a
- * render, and is ended by its parent when one takes too long.
+ * The worker thread for slow configs. It does one job after the other, with the whole budget of a render. Its parent
+ * ends it when a job takes too long.
  */
 
 import { hash } from "node:crypto";

@@ -1,12 +1,12 @@
 /**
- * Whether more objects may still arrive. A cluster or a directory that is being filled may have the catch-all before
- * the Groups that name machines: until then no machine gets an Install by `matchAll`.
+ * Decides whether more objects may still arrive. A cluster or directory that is being filled may have the catch-all
+ * before the Groups that name machines: until then no machine gets an Install by `matchAll`.
  */
 
 import type { Clock } from "../lib/clock.ts";
 import type { SyncedDocument } from "../model/documents.ts";
 
-// kubectl creates some 50 objects a second, so that a rack of machines is there by then.
+// kubectl creates some 50 objects a second, so a rack of machines is there by then.
 const settleMs = 10_000;
 
 export class Settling {
@@ -15,17 +15,17 @@ export class Settling {
   /** Monotonic; undefined before the first complete list, and once the time is over. */
   #sinceMs: number | undefined;
 
-  /** @param clock undefined where nothing comes later. */
+  /** @param clock undefined if nothing comes later. */
   constructor(clock: Pick<Clock, "monotonicMs"> | undefined) {
     this.#clock = clock;
   }
 
-  /** The first complete list is in: the time begins, or begins anew. */
+  /** The first complete list is in: the time starts, or restarts. */
   begin(): void {
     this.#sinceMs = this.#clock?.monotonicMs();
   }
 
-  /** Takes in what the store says of its syncs. */
+  /** Reads the store's sync state. */
   note(synced: SyncedDocument | undefined): void {
     const isComplete = synced?.complete === true;
     if (isComplete && !this.#isComplete) this.begin();

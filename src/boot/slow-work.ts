@@ -1,7 +1,7 @@
 /**
  * Decides where a config is made. Nearly all take less than a millisecond, and are made at once, on the thread that
- * answers machines. Slower ones start again in another thread. One that is the same for every request is made there
- * once, and its failure is remembered.
+ * answers machines. Slower ones start again in another thread. A config that is the same for every request is made
+ * there once, and its failure is remembered.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -17,10 +17,10 @@ export interface SlowWorkOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** Whose config it is. */
+/** The Group, Profile and config of a job. */
 export interface Subject {
   readonly group: BootGroup;
-  /** What of its Profile has a part in it: another object when that has changed. */
+  /** The part of its Profile that it uses: another object after a change. */
   readonly version: object | undefined;
   /** Which of its configs. */
   readonly key: string;
@@ -29,9 +29,9 @@ export interface Subject {
 /** What is known of a config that took too long, for as long as its Group and Profile stay the same. */
 interface KnownSlow {
   readonly version: object | undefined;
-  /** It always takes too long, whatever the request says. */
+  /** It always takes too long, for any request. */
   isAlwaysSlow: boolean;
-  /** The request has a part in it. */
+  /** The job reads the request. */
   isOfRequest: boolean;
   flight: Promise<JobOutcome> | undefined;
   failed: { readonly error: RenderError; readonly untilMs: number } | undefined;
@@ -109,7 +109,7 @@ export class SlowWork {
   }
 }
 
-/** Something made, and whether the request had a part in it. */
+/** A result, and whether it used the request. */
 export interface MadeFor {
   readonly made: Made;
   readonly isOfRequest: boolean;

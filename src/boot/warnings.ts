@@ -1,4 +1,7 @@
-/** What may surprise who boots a machine, although it is answered: told by a preview and by `davit render`, and in no boot's way. */
+/**
+ * Warnings on machines that are answered, but perhaps not as expected. A preview and `davit render` show them; boots do
+ * not wait for them.
+ */
 
 import { shown } from "../lib/visible.ts";
 import { identityLabels, type Labels, reservedLabels } from "../model/labels.ts";
@@ -19,7 +22,7 @@ export interface Warning {
   readonly text: string;
 }
 
-/** A request, and who takes it. */
+/** A request, and the Group that takes it. */
 export interface TakenRequest {
   readonly labels: Labels;
   /** Every label that some Group selects by. */
@@ -29,16 +32,18 @@ export interface TakenRequest {
 
 export interface Seen extends TakenRequest {
   readonly profile: BootProfile | undefined;
-  /** Paths of configs that other requests of the same machine may get otherwise, such as `/generic`. */
+  /**
+   * Paths of configs that read the request, so that the same machine's other requests may differ, such as `/generic`.
+   */
   readonly usesRequest: readonly string[];
 }
 
-/** All of them, those of the request first. */
+/** All warnings, those of the request first. */
 export function warningsOf(seen: Seen): readonly Warning[] {
   return [...requestWarnings(seen), ...initrdWarnings(seen), ...usageWarnings(seen)];
 }
 
-/** Those of the request, and of who takes it: they come whatever the machine asks for. */
+/** Warnings on the request and its Group: they come whatever the machine asks for. */
 export function requestWarnings(seen: TakenRequest): readonly Warning[] {
   return [...identityWarnings(seen.labels), ...caseWarnings(seen), ...catchAllWarnings(seen)];
 }
@@ -58,7 +63,7 @@ function identityWarnings(labels: Labels): readonly Warning[] {
   ];
 }
 
-/** Only reserved names are taken in any letter case. */
+/** davit ignores letter case only in reserved names. */
 function caseWarnings({ labels, selectorLabels }: TakenRequest): readonly Warning[] {
   const byLower = new Map([...selectorLabels].map((name) => [name.toLowerCase(), name]));
   return [...labels.keys()].flatMap((name) => {
@@ -82,7 +87,7 @@ function initrdWarnings({ profile, chosen }: Seen): readonly Warning[] {
   return [warning("efiInitrd", text)];
 }
 
-/** What iPXE sends of every machine. */
+/** The labels that iPXE sends for every machine. */
 const usualLabels: readonly string[] = ["uuid", "mac", "domain", "hostname", "serial"];
 
 function usageWarnings({ usesRequest, labels }: Seen): readonly Warning[] {

@@ -1,12 +1,12 @@
-/** Tokens that requests show: how they are taken from a header, and compared with those of a file in constant time. */
+/** Bearer tokens: read from a header, and compared in constant time with those of a file. */
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { readTokens } from "../lib/token-file.ts";
 
-/** SHA-256 of a token: equal lengths, so that comparing tells nothing of any token's length. */
+/** SHA-256 of a token: all have one length, so comparing reveals no token's length. */
 export type TokenDigest = Buffer;
 
-/** What a refusal says would be taken (RFC 9110, 11.6.1). */
+/** The challenge of a refusal: the schemes that davit accepts (RFC 9110, 11.6.1). */
 export const tokenChallenge = 'Bearer realm="davit", Basic realm="davit"';
 
 /**
@@ -27,13 +27,13 @@ export function tokenOf(authorization = ""): string | undefined {
   return colon < 0 ? undefined : pair.slice(colon + 1);
 }
 
-/** True for one of these tokens. Looks at every one of them, however early one fits. */
+/** True for one of these tokens. It compares with all of them, so that the time reveals nothing. */
 export function holdsToken(tokens: readonly TokenDigest[], token: string): boolean {
   const digest = tokenDigest(token);
   return tokens.reduce((isHeld, known) => timingSafeEqual(known, digest) || isHeld, false);
 }
 
-/** What a token is compared by. */
+/** The form in which tokens are compared. */
 export function tokenDigest(token: string): TokenDigest {
   return hash("sha256", token, "buffer");
 }

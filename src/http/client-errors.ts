@@ -1,6 +1,6 @@
 /**
- * Answers on a connection whose bytes are no request, or no longer one: there Node has only the socket and an error. What
- * was asked before them is answered first.
+ * Answers malformed bytes on a connection, where Node has only the socket and an error. Earlier requests are answered
+ * first.
  */
 
 import { ServerResponse, STATUS_CODES } from "node:http";
@@ -17,30 +17,30 @@ export interface ClientErrorOptions {
   readonly hasTls: boolean;
 }
 
-/** Answers what Node could not read, if there is anyone to answer to, and ends the connection. */
+/** Answers bytes that Node could not read, if a client can still get the answer, and ends the connection. */
 export function answerClientError(error: Error, socket: Socket, options: ClientErrorOptions): void {
   const code = codeOf(error);
   if (code === "ECONNRESET" || socket.destroyed) return;
   options.log.debug({ code }, "unreadable request");
   const current = answerOf(socket);
   if (options.hasTls && !code?.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT") {
-    // A failed handshake has no one to answer to.
+    // After a failed handshake nobody can read an answer.
     socket.destroy();
   } else if (!(current instanceof ServerResponse)) {
     refuse(socket, headRefusal(code), options);
   } else if (isDue(current)) {
-    // Every further byte would be an error of its own.
+    // Every further byte would cause another error.
     socket.pause();
     current.once("finish", () => socket.writable && answerClientError(error, socket, options));
   } else if (current.headersSent) {
-    // Behind an answer that has begun, another one would end up in the middle of its bytes.
+    // An answer has begun: another one would end up in the middle of its bytes.
     socket.destroy();
   } else {
     refuse(socket, bodyRefusal(code), options);
   }
 }
 
-/** What comes behind a whole request takes nothing from its answer, which may be that of a write. A watch is cut. */
+/** Bytes after a whole request do not void its answer, which may be that of a write. A watch is cut. */
 function isDue({ req, headersSent, writableEnded }: ServerResponse): boolean {
   return req.complete && (!headersSent || writableEnded);
 }
@@ -60,7 +60,7 @@ function headRefusal(code: string | undefined): RequestRefusal {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badRequest";
 }
 
-/** For a request whose head was read, and whose body cannot be. */
+/** For a request whose head was read, but whose body cannot be. */
 function bodyRefusal(code: string | undefined): RequestRefusal {
   if (code === "HPE_INVALID_EOF_STATE") return "bodyCut";
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badBody";

@@ -1,6 +1,6 @@
 /**
- * Which client a connection or a request belongs to, for limits by client. A client is an IPv4 address or an IPv6 /64,
- * of which one machine can have every address.
+ * The client of a connection or a request, for limits by client. A client is an IPv4 address or an IPv6 /64, because
+ * one machine can have every address of a /64.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -13,7 +13,7 @@ export interface ClientsOptions {
   readonly trustedProxies?: BlockList | undefined;
 }
 
-/** The name under which a client's share is counted; undefined for one that has no share of its own. */
+/** The name under which a client's share is counted; undefined for a client without a share of its own. */
 export type Holder = string | undefined;
 
 export class Clients {
@@ -25,12 +25,12 @@ export class Clients {
     this.#proxies = trustedProxies;
   }
 
-  /** Of a connection: a trusted proxy's are many clients'. */
+  /** The holder of a connection. A trusted proxy has none: its connections carry many clients. */
   ofConnection(address = ""): Holder {
     return includes(this.#proxies, address) ? undefined : this.#holderOf(address);
   }
 
-  /** Of a request: that of the last address in `X-Forwarded-For` that is no trusted proxy's. */
+  /** The holder of a request: the last address in `X-Forwarded-For` that is not a trusted proxy. */
   ofRequest({ socket, headers }: IncomingMessage): Holder {
     const peer = socket.remoteAddress ?? "";
     if (!includes(this.#proxies, peer)) return this.#holderOf(peer);

@@ -1,10 +1,11 @@
 /**
- * Limits the connections of one listener. A process without a free descriptor closes new connections unseen, and cannot
- * open its own files. So a listener takes fewer than there are descriptors, and logs those that it turns away.
+ * Limits the connections of one listener. A process without a free descriptor closes new connections silently, and
+ * cannot open its own files. So a listener takes fewer connections than there are descriptors, and logs those that it
+ * refuses.
  *
- * No client may have more of them than are left free: one alone gets half. Many clients together can still take all of
- * them. A probe that then fails has the process killed, so a listener for probes makes room: it closes a connection of
- * the client with most.
+ * No client may have more connections than are left free: a single client gets half. Many clients together can still
+ * take all of them. A failing probe gets the process killed, so a listener for probes makes room: it closes a
+ * connection of the client with most.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -16,16 +17,16 @@ import type { Clients, Holder } from "./client-shares.ts";
 
 export interface ConnectionLimitOptions {
   readonly maxConnections: number;
-  /** Closes a connection of the client with most for one of a client with few. */
+  /** Closes a connection of the client with most in favour of a client with few. */
   readonly makesRoom?: boolean;
   readonly clients: Clients;
   readonly log: Log;
   readonly clock: Clock;
-  /** Called for each connection that is turned away. */
+  /** Called for each refused connection. */
   readonly onRefused?: () => void;
 }
 
-/** A line for each would fill a disk when thousands come again and again. */
+/** A line for each would fill a disk when thousands retry. */
 const quietMs = 10_000;
 
 /** For downloads (512 at most), the store's log, and other open files. */
@@ -34,7 +35,7 @@ const reservedFiles = 2_048;
 /** Supervisors, scrapers and people. */
 const maxOperators = 256;
 
-/** How long a refused connection may take to send its request, to get its 503. */
+/** How long a refused connection may take to send its request, so that it gets its 503. */
 const farewellMs = 1_000;
 /** The share of all connections that may wait for their 503; more are closed at once. */
 const farewellShare = 1 / 16;
@@ -47,10 +48,10 @@ const messages = {
     "See what it keeps them for, or keep it away (a network policy)",
 } as const;
 
-/** The listeners, by who asks there: machines, clients of the store, operators. */
+/** The listeners, named for their clients: machines, clients of the store, operators. */
 export type Listener = "boot" | "store" | "ops";
 
-/** How many connections each listener takes where the process may open so many files. Machines come first. */
+/** How many connections each listener takes for this limit of open files. Machines come first. */
 export function connectionsWithin(maxOpenFiles: number): Readonly<Record<Listener, number>> {
   const store = Math.floor(maxOpenFiles / 4);
   return {
@@ -69,7 +70,7 @@ interface Taken {
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #shares: Shares;
-  /** The longest idle first; empty where no room is made. */
+  /** The longest idle first; empty if no room is made. */
   readonly #taken = new Map<Socket, Taken>();
   /** By the address and port of the other end: with TLS a request has another socket than its connection. */
   readonly #leaving = new Set<string>();
@@ -81,7 +82,7 @@ export class ConnectionLimit {
     this.#shares = new Shares({ limit: options.maxConnections });
   }
 
-  /** Turns away what comes beyond the limit, and logs it. */
+  /** Refuses connections beyond the limit, and logs them. */
   watch(server: Server): void {
     const { maxConnections, makesRoom = false } = this.#options;
     server.on("connection", (socket: Socket) => this.#enter(socket));
@@ -94,7 +95,7 @@ export class ConnectionLimit {
     server.on("drop", () => this.#refused("files"));
   }
 
-  /** True for a connection that is turned away: its request is answered 503. */
+  /** True for a refused connection: its request gets 503. */
   isLeaving(socket: Socket): boolean {
     return this.#leaving.size > 0 && this.#leaving.has(peerOf(socket));
   }
@@ -118,7 +119,9 @@ export class ConnectionLimit {
     });
   }
 
-  /** Closes a connection of the client with most, if the newcomer has none yet, or still has fewer afterwards. */
+  /**
+   * Closes a connection of the client with most, if the newcomer has none yet, or would still have fewer afterwards.
+   */
   #makeRoom(newcomer: Holder): boolean {
     if (this.#options.makesRoom !== true) return false;
     const has = newcomer === undefined ? 0 : this.#shares.heldBy(newcomer);
@@ -133,7 +136,7 @@ export class ConnectionLimit {
     return true;
   }
 
-  /** The longest idle one; if all wait for an answer, the one that waits longest. */
+  /** The client's longest idle connection; if none is idle, the one that has waited longest for its answer. */
   #longestIdleOf(client: Holder): readonly [Socket, Taken] | undefined {
     const its = [...this.#taken].filter(([, { holder }]) => holder === client);
     return its.find(([, { isBusy }]) => !isBusy) ?? its[0];

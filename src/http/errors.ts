@@ -1,6 +1,6 @@
 /**
- * From what was thrown to what is answered: the one place, besides the store's own catalogue, that knows statuses.
- * Bodies are short and say nothing of templates, values or paths. A 500 tells its reader nothing; the log has the rest.
+ * Converts thrown errors into answers. Beside the store's own catalogue, only this file knows statuses.
+ * Bodies are short and name no templates, values or paths. A 500 reveals nothing; the log has the rest.
  */
 
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
@@ -9,7 +9,7 @@ import { waitingConfig } from "../render/grub-waiting.ts";
 import { RenderError } from "../render/render-error.ts";
 import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
 
-/** What HTTP itself can be refused for, before any part of davit is asked. */
+/** Refusals of HTTP itself, before any other part of davit runs. */
 export const requestRefusals = {
   badRequest: { status: 400, text: "bad request" },
   /** The connection ended before the body did. */
@@ -29,7 +29,7 @@ export const requestRefusals = {
   rangeNotSatisfiable: { status: 416, text: "range not satisfiable" },
   headersTooLarge: { status: 431, text: "headers too large" },
   overloaded: { status: 503, text: "too many downloads" },
-  /** Of one address. */
+  /** Too many connections from one address. */
   crowded: { status: 503, text: "too many connections" },
   /** Answers that their clients do not read. */
   unsent: { status: 503, text: "too many unread answers" },
@@ -39,7 +39,7 @@ export const requestRefusals = {
 
 export type RequestRefusal = keyof typeof requestRefusals;
 
-/** A request is refused by the HTTP layer itself. */
+/** The HTTP layer itself refuses a request. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly reason: RequestRefusal;
@@ -58,11 +58,11 @@ export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** What the log says of it, at level error; undefined for what needs no attention. */
+  /** What is logged at level error; undefined if nothing needs attention. */
   readonly report?: object;
 }
 
-/** Makes an answer of anything thrown while `path` was asked for. Each listener has its own way. */
+/** Converts anything thrown while `path` was requested into an answer. Each listener has its own function. */
 export type AnswerError = (thrown: unknown, path: string) => ErrorAnswer;
 
 const bootStatuses: Readonly<Record<BootRefusal, number>> = {
@@ -82,14 +82,14 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   doubtful: 503,
   withheld: 503,
   busy: 503,
-  // Ignition asks again for ever after a 500, and ends in its emergency shell after anything below.
+  // After a 500 Ignition asks again for ever; after anything lower it enters its emergency shell.
   broken: 500,
 };
 
-// iPXE and GRUB wait that long and ask again, each time: a brake, and short enough for a person who watches.
+// iPXE and GRUB wait this long before each retry: it slows them down, and a watching person can bear it.
 const retryAfterSeconds = 5;
 
-// A machine that needs a signature cannot go on without it, and may get it later. A withheld one stays withheld.
+// A machine that needs a signature cannot continue without it, and may get it later. A withheld one stays withheld.
 const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
   expired: 503,
   busy: 503,
@@ -97,7 +97,7 @@ const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
   failed: 503,
 };
 
-/** What a readiness probe that fails answers with. */
+/** The status of a failed readiness probe. */
 export const notReadyStatus = bootStatuses.notReady;
 
 /** The errors of the boot and operations listeners: one line of plain text. */
@@ -132,16 +132,16 @@ function plainAnswer(status: number, text: string, path: string, report?: object
   return { status, headers, body, ...(report && { report }) };
 }
 
-/** GRUB runs the body of an error as a script: on its own path the line is a comment, and its signature's is the same. */
+/** GRUB runs the body of an error as a script. So on GRUB's path, and on its signature's, the line is a comment. */
 function bodyOf(status: number, words: string, path: string): string {
   if (status === 503 && path === "/grub") return waitingConfig(words, retryAfterSeconds);
   return `${/^\/grub(\.(sig|asc))?$/.test(path) ? "# " : ""}${words}\n`;
 }
 
-// All that is told without a problem of its own.
+// The report for a lost text, which has no problem of its own.
 const textIsGone = "the text of a Secret is not in the store";
 
-/** Only what is broken needs a person; the rest is a machine's ordinary day, and the access log has it. */
+/** Only broken configs need a person. The other refusals are ordinary, and the access log has them. */
 function bootReport({ reason, group, profile, problem, cause }: BootError): object | undefined {
   if (reason !== "broken") return undefined;
   if (cause instanceof RenderError) {

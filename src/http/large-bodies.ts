@@ -1,6 +1,6 @@
 /**
- * The memory of large answers while their clients fetch them. A body that many machines get, or an event that many
- * watch, is in memory once. All together take at most 128 MiB, and no client more of it than is left free.
+ * Limits the memory of large answers while their clients fetch them. A body for many machines, or an event with many
+ * watchers, is in memory once. All together take at most 128 MiB, and no client takes more than is left free.
  */
 
 import type { ServerResponse } from "node:http";
@@ -10,7 +10,7 @@ import type { Holder } from "./client-shares.ts";
 import { RequestError } from "./errors.ts";
 import { WireResponse } from "./response-headers.ts";
 
-/** Smaller ones are in the buffers of their sockets at once. */
+/** Smaller bodies go into their sockets' buffers at once. */
 const largeBytes = 64 * 1024;
 
 const presetLimitBytes = 128 * 1024 * 1024;
@@ -23,7 +23,7 @@ export interface HeldBytes {
 
 interface Sent {
   readonly bytes: Buffer;
-  /** Whose share it is in: who asked for it first. */
+  /** The client that asked for them first; they count in its share. */
   readonly holder: Holder;
   answers: number;
 }
@@ -43,8 +43,8 @@ export class LargeBodies {
   }
 
   /**
-   * What to send of a text: the bytes that others are sent, too, until the answer's end.
-   * @throws {RequestError} unsent, when too much is on its way already.
+   * The bytes to send for a text, shared with other answers until this one ends.
+   * @throws {RequestError} unsent, when too much is being sent already.
    */
   take(rendered: Rendered, response: ServerResponse, holder: () => Holder): string | Buffer {
     const { body } = rendered;
@@ -57,9 +57,9 @@ export class LargeBodies {
   }
 
   /**
-   * The bytes of a text, the same for everybody who is sent it.
-   * @param of the same for equal texts, and different for others.
-   * @returns undefined when too much is on its way already.
+   * The bytes of a text, the same for all its receivers.
+   * @param of the same object for equal texts, and different objects for others.
+   * @returns undefined when too much is being sent already.
    */
   hold(of: object, text: string, holder: () => Holder): HeldBytes | undefined {
     const sent = this.#sent.get(of) ?? this.#begin(of, text, holder());
@@ -78,7 +78,7 @@ export class LargeBodies {
   }
 
   #begin(of: object, text: string, holder: Holder): Sent | undefined {
-    // A unit of text is one byte at least: bytes are made only where there is room.
+    // A unit of text is at least one byte, so bytes are made only where there is room.
     if (!this.#shares.admits(holder, text.length)) return undefined;
     const bytes = Buffer.from(text);
     if (!this.#shares.take(holder, bytes.length)) return undefined;
@@ -88,7 +88,7 @@ export class LargeBodies {
   }
 }
 
-/** True for a text that is worth counting. */
+/** True for a text that is large enough to count. */
 export function isLarge(text: string): boolean {
   return text.length >= largeBytes;
 }

@@ -1,4 +1,4 @@
-/** Beginning and ending to listen: errors that say what to do, and an end that cuts no answer short. */
+/** Starts and stops listening: errors say what to do, and stopping cuts no answer short. */
 
 import type { Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -25,9 +25,9 @@ const listenRefusals: Readonly<Record<string, string>> = {
 };
 
 /**
- * Connections that wait to be accepted; Node's own 511 are few. Racks that are powered on connect by the thousand within
- * a second, and a connection that found no room is noticed only when its request was sent again, 1 to 30 s later. Linux
- * cuts this to net.core.somaxconn, which is 4,096 unless somebody changed it.
+ * Connections that wait to be accepted; Node's own 511 are few. Thousands of machines may connect within a second after
+ * a power-on. A connection that finds no room notices only when it sends its request again, 1 to 30 s later. Linux cuts
+ * this to net.core.somaxconn, which is 4,096 by default.
  */
 const backlog = 16_384;
 
@@ -56,14 +56,14 @@ function listenError({ host, port, option }: ListenOptions, cause: unknown): Sta
 
 /** How long requests in flight may go on after `close`. The whole process has 10 s to end. */
 const closeGraceMs = 5_000;
-/** How often connections are looked at meanwhile: an end is noticed soon, and 50 looks cost nothing. */
+/** The interval between checks while closing: short enough to notice an end soon, and 50 checks cost nothing. */
 const closeStepMs = 100;
 
-/** Follows a server's connections, to end each once its answer is out. */
+/** Follows a server's connections, to end each after its answer is out. */
 export class OpenConnections {
-  /** What requests come by: above TLS, where there is TLS. */
+  /** The sockets that requests use: above TLS, if there is TLS. */
   readonly #sockets = new Set<Socket>();
-  /** What is below: with TLS, a connection whose handshake is not over is only here. */
+  /** The sockets below: with TLS, a connection in its handshake is only here. */
   readonly #wires = new Set<Socket>();
 
   constructor(server: Server) {
@@ -84,8 +84,8 @@ export class OpenConnections {
   }
 
   /**
-   * Node's `closeIdleConnections` calls a connection idle once the answer's last byte is handed to the socket, and then
-   * destroys what the client has not fetched yet: a kernel would lose its end. So this waits for the bytes to be gone.
+   * Node's `closeIdleConnections` calls a connection idle when the socket has the answer's last byte. It then destroys
+   * what the client has not fetched yet: a kernel would lose its end. So this waits until the bytes are gone.
    */
   #endIdle(): void {
     for (const socket of this.#sockets) if (answerOf(socket) === undefined) socket.end();

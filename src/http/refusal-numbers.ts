@@ -1,4 +1,4 @@
-/** The reasons of refusals as the history keeps them: a number takes no memory of its own. */
+/** Numbers for the reasons of refusals: in the history a number takes no memory of its own. */
 
 import { type BootRefusal, bootRefusals } from "../boot/boot-error.ts";
 

@@ -1,4 +1,4 @@
-/** Requests of one connection, one after the other, as the reference answers them. */
+/** Answers the requests of one connection in order, as the reference does. */
 
 import { type RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -7,21 +7,20 @@ import { nextTurn } from "../lib/slices.ts";
 import { Clients, type Holder } from "./client-shares.ts";
 import { answerOf } from "./listen.ts";
 
-// Beside these there may be as many as fit into one read of 64 KiB. Bodies that nobody reads yet are held by Node.
+// The limit may be exceeded by the requests of one read of 64 KiB. Node holds bodies that nobody reads yet.
 const maxWaiting = 100;
 
 /** Of all connections. Each takes some 3 KiB. */
 const maxWaitingInAll = 16_384;
 
 /**
- * A client may send its next request before it has the answer to the last one, and Node hands on each as soon as its
- * head is read. Where requests change what others read, that would let a read overtake the write before it (RFC 9112,
- * 9.3.2), and a client that does not read would have every answer made and kept: here each waits until the answers before
- * it are out, a watch among them.
+ * A client may send its next request before it has its last answer. Node passes on each request as soon as its head is
+ * read. A read could then overtake the write before it (RFC 9112, 9.3.2), and a client that does not read would have
+ * every answer made and kept. So each request waits until the earlier answers are out, a watch included.
  *
- * While more than 100 wait, nothing more is read from their connection. Behind a watch it is cut instead: as nothing is
- * read, davit would not notice that its client has gone. It is cut, too, when its client has more that wait, on all its
- * connections, than others leave free.
+ * While more than 100 wait, nothing more is read from their connection. If they wait for a watch, the connection is cut
+ * instead: without reading, davit would not notice that its client has gone. It is also cut when its client has more
+ * waiting requests, on all its connections, than others leave free.
  * @param clients knows which client opened a connection.
  */
 export function inOrder(listener: RequestListener, clients = new Clients()): RequestListener {
@@ -55,7 +54,7 @@ export function inOrder(listener: RequestListener, clients = new Clients()): Req
   };
 }
 
-/** Once what was read is handed on, and the answer that is due has begun if it can. */
+/** Runs after the pending requests are passed on and the next answer has begun, if it can. */
 async function review(socket: Socket, countOf: (socket: Socket) => number): Promise<void> {
   await nextTurn();
   if (countOf(socket) <= maxWaiting) socket.resume();
@@ -63,7 +62,7 @@ async function review(socket: Socket, countOf: (socket: Socket) => number): Prom
   else socket.pause();
 }
 
-/** True for an answer that has begun and whose end is not known: a watch. */
+/** True for an answer that has begun and has no known end: a watch. */
 function isOpenEnded(answer: object | undefined): boolean {
   return answer instanceof ServerResponse && answer.headersSent && !answer.writableEnded;
 }

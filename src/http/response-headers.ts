@@ -12,18 +12,18 @@ import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders
 type GivenHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 export class WireResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
-  /** The length that the head told of the body; undefined until there is a head, or when it told none. */
+  /** The body's length by the head; undefined until there is a head, or if the head names none. */
   announcedBytes: number | undefined;
-  /** Of a body that goes out in pieces, what the network has taken. */
+  /** How much of a body in pieces the network has taken. */
   takenBytes = 0;
-  /** Its body is in memory for others, too, and counted there. */
+  /** Its body is shared with other answers, and counted there. */
   isCountedElsewhere = false;
 
   override writeHead(statusCode: number, statusMessage?: string, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, second?: string | GivenHeaders, third?: GivenHeaders): this {
     const ordered = new OrderedHeaders();
-    // What `setHeader` collected is taken away first, so that it is written in our order too.
+    // Removes what `setHeader` collected, so that it is written in our order too.
     for (const name of this.getHeaderNames()) {
       ordered.add(name, this.getHeader(name));
       this.removeHeader(name);
@@ -36,8 +36,8 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
   }
 
   /**
-   * As `writeHead`, when nothing was set before and the headers are spelled and ordered as they shall go out: the value
-   * of Content-Length is the last one.
+   * As `writeHead`, for headers that already have their final spelling and order, when nothing was set before. The
+   * value of Content-Length is the last one.
    */
   writeOrdered(statusCode: number, headers: string[]): void {
     this.announcedBytes = Number(headers.at(-1));
@@ -64,7 +64,7 @@ class OrderedHeaders {
     }
   }
 
-  /** Of Content-Type and Content-Length the last one added counts. */
+  /** For Content-Type and Content-Length the last value counts. */
   add(name: string, value: OutgoingHttpHeader | undefined): void {
     if (value === undefined) return;
     const spelling = titleCase(name);
@@ -80,7 +80,7 @@ class OrderedHeaders {
   }
 }
 
-// Header names come from our own code, so this stays as small as that code is.
+// Header names come from our own code, so this map stays small.
 const spellings = new Map<string, string>();
 
 function titleCase(name: string): string {

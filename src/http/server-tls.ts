@@ -1,6 +1,6 @@
 /**
- * TLS of a listener, whose certificate may change while it serves: connections that stand keep the certificate they
- * began with, new ones get the new one.
+ * TLS of a listener. Its certificate may change while it serves: open connections keep the old certificate, new ones
+ * get the new one.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -9,11 +9,11 @@ import { createServer, type Server } from "node:https";
 import { checkServerIdentity, createSecureContext } from "node:tls";
 import { FileError } from "../lib/watched-files.ts";
 
-/** What a listener shows to its clients, and what it asks of them; all of it PEM. */
+/** A listener's certificate and key, and the authorities for its clients; all PEM. */
 export interface ServerTlsMaterial {
   readonly cert: string;
   readonly key: string;
-  /** Clients must have a certificate that one of these signed; undefined asks for none. */
+  /** Clients must have a certificate signed by one of these; undefined requires none. */
   readonly ca: string | undefined;
   /** When the certificate ends, Unix milliseconds. */
   readonly expiresAtMs: number;
@@ -29,7 +29,7 @@ const secrecy = {
   ].join(":"),
 } as const;
 
-// A client that dribbles its handshake would hold up the end of the process.
+// A very slow handshake would hold up the end of the process.
 const handshakeTimeoutMs = 10_000;
 
 /**
@@ -45,7 +45,7 @@ export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): S
   return { cert, key, ca, expiresAtMs: certificate.validToDate.getTime() };
 }
 
-/** True for a certificate that a client takes who came by this name or address. */
+/** True if clients that use this name or address accept the certificate. */
 export function isForHost(cert: string, host: string): boolean {
   return checkServerIdentity(host, new X509Certificate(cert).toLegacyObject()) === undefined;
 }
@@ -76,7 +76,7 @@ export class ServerTls {
     return server;
   }
 
-  /** Uses this for connections that begin from now on. Whether clients need a certificate does not change. */
+  /** Uses this for new connections. Whether clients need a certificate does not change. */
   renew(material: ServerTlsMaterial): void {
     this.#material = material;
     const { cert, key, ca } = material;
@@ -84,7 +84,7 @@ export class ServerTls {
   }
 }
 
-/** Node passes over what it cannot read in a list of authorities, and would then trust nobody. */
+/** Node ignores unreadable parts of a list of authorities, and would then trust nobody. */
 function checkAuthorities(ca: string): void {
   const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new FileError("the client authorities have no certificate in PEM");
@@ -93,7 +93,7 @@ function checkAuthorities(ca: string): void {
   }
 }
 
-/** The library's own messages are not passed on. */
+/** Does not pass on the library's own messages. */
 function readOr<Value>(problem: string, read: () => Value): Value {
   try {
     return read();

@@ -1,7 +1,7 @@
 /**
- * One HTTP server, as all three listeners use it: explicit limits, header spelling for GRUB, and a single way from an
- * error to bytes. What Node and Fastify would answer by themselves (bad escapes, unknown paths, oversized headers,
- * unreadable requests) takes that way too. It never trusts `X-Forwarded-*` and never redirects.
+ * One HTTP server, used by all three listeners: explicit limits, header spelling for GRUB, and a single way from an
+ * error to bytes. Errors that Node and Fastify would answer themselves (bad escapes, unknown paths, oversized headers,
+ * unreadable requests) take the same way. It never trusts `X-Forwarded-*` and never redirects.
  */
 
 import {
@@ -31,13 +31,13 @@ export interface ServerLimits {
   /** Largest request line and header block; Node answers 431 beyond. */
   readonly maxHeaderBytes: number;
   readonly maxBodyBytes: number;
-  /** A connection on which nothing moves for this long while an answer is due is cut; 0: never, for long polls. */
+  /** While an answer is due, a connection without progress for this long is cut; 0: never, for long polls. */
   readonly stallTimeoutMs: number;
-  /** A request's head must be whole within this time, against clients that dribble. */
+  /** A request's head must be complete within this time, against very slow clients. */
   readonly headersTimeoutMs: number;
   /** A whole request, with its body; not shorter than the head's. */
   readonly requestTimeoutMs: number;
-  /** How often requests past those two are looked for. */
+  /** The interval between checks for requests past those two limits. */
   readonly connectionCheckMs: number;
   /** A connection is closed when no request follows an answer for this long. */
   readonly keepAliveTimeoutMs: number;
@@ -51,9 +51,9 @@ const defaultLimits: ServerLimits = {
   stallTimeoutMs: 120_000,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
-  // Node's own 30 s would make the two above mere hints.
+  // Node's own 30 s would make the two limits above mere hints.
   connectionCheckMs: 2_000,
-  // iPXE unpacks an initrd between two requests of one connection, and takes a closed one for an error.
+  // iPXE unpacks an initrd between two requests of one connection, and treats a closed connection as an error.
   keepAliveTimeoutMs: 75_000,
 };
 
@@ -66,9 +66,9 @@ export interface ServerOptions {
   readonly limits?: Partial<ServerLimits>;
   /** Speaks HTTPS instead of HTTP. */
   readonly tls?: ServerTls | undefined;
-  /** Where the router shall look for a request; handlers find what was sent in `originalUrl`. */
+  /** The path that the router sees for a request; handlers find the original in `originalUrl`. */
   readonly rewriteUrl?: (request: { readonly url?: string | undefined }) => string;
-  /** Turns connections beyond a number away. */
+  /** Refuses connections beyond a limit. */
   readonly connections?:
     | Pick<ConnectionLimitOptions, "maxConnections" | "makesRoom" | "clients" | "onRefused">
     | undefined;
@@ -76,13 +76,13 @@ export interface ServerOptions {
   readonly unsent?: UnsentAnswers;
   /** Called first for each request that reached HTTP; it must not answer. */
   readonly observe?: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** Asked before Fastify, while the server is not closing. */
+  /** Called before Fastify, while the server is not closing. */
   readonly fastPath?: FastPath;
 }
 
 /**
- * Answers a request before Fastify sees it, and says so with true; of one that it leaves alone it has read nothing.
- * `fail` answers what it did not expect.
+ * Returns true if it answered the request; Fastify then never sees it. Otherwise it has read nothing of the request.
+ * `fail` answers unexpected errors.
  */
 export type FastPath = (request: IncomingMessage, response: WireResponse, fail: (thrown: unknown) => void) => boolean;
 
@@ -90,13 +90,13 @@ export interface HttpServer {
   /** Where routes are registered, before `listen`. */
   readonly app: FastifyInstance;
   /**
-   * @returns the address that is listened on.
-   * @throws {StartError} when it cannot be had.
+   * @returns the address that it listens on.
+   * @throws {StartError} when it cannot listen.
    */
   listen(options: ListenOptions): Promise<AddressInfo>;
   /**
-   * Takes no new connection, closes idle ones, lets requests in flight finish for 5 s, then cuts them. Idempotent.
-   * Long polls are ended by whoever holds them, in a `preClose` hook.
+   * Takes no new connection, closes idle ones, lets requests in flight finish for 5 s, then cuts them. Idempotent. The
+   * owners of long polls end them in a `preClose` hook.
    */
   close(): Promise<void>;
 }
@@ -125,7 +125,7 @@ export function createServer(options: ServerOptions): HttpServer {
     logger: false,
     // Labels and keys are read from the raw query, whose parsed form loses repeats and bad escapes: `request.query` is
     // empty, and costs nothing.
-    // Too long is what the whole target is, wherever its length comes from.
+    // The length limit holds for the whole target, not for one parameter.
     routerOptions: { querystringParser: () => ({}), maxParamLength: limits.maxTargetBytes },
     ...(options.rewriteUrl && { rewriteUrl: options.rewriteUrl }),
     http,
@@ -146,9 +146,9 @@ export function createServer(options: ServerOptions): HttpServer {
     },
     clientErrorHandler: (error, socket) => answerClientError(error, socket, clientErrors),
   });
-  // Node would answer 417 with chunks; an expectation that is not understood may be ignored (RFC 9110, 10.1.1).
+  // Node would answer 417 with chunks; an unknown expectation may be ignored (RFC 9110, 10.1.1).
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
-  // Node hands these over as bare sockets, and would close them without a word. davit is no proxy: nothing is there.
+  // Node passes these as bare sockets, and would close them silently. davit is no proxy: it has nothing to connect to.
   app.server.on("connect", (_request, socket) => refuse(socket, "notFound", clientErrors));
   app.setErrorHandler((error, request, reply) => answer(toRequestError(error), request, reply));
   app.setNotFoundHandler(() => {
@@ -163,7 +163,7 @@ export function createServer(options: ServerOptions): HttpServer {
   return { app, listen: (address) => listen(app, address), close: () => connections.close(app, options.clock) };
 }
 
-/** Answers 503 to refused connections when they ask, and to clients that do not read. */
+/** Answers 503 to refused connections when they send a request, and to clients that do not read. */
 function refusalFirst(
   listener: RequestListener,
   limit: ConnectionLimit | undefined,
@@ -181,7 +181,7 @@ function refusalFirst(
   };
 }
 
-/** Fastify itself when there is no other way, or the server is closing: then its answers end their connections. */
+/** Fastify itself without a fast path, or while the server closes: Fastify's answers then end their connections. */
 function fastPathFirst(fastify: RequestListener, options: ServerOptions, isClosing: () => boolean): RequestListener {
   const { fastPath } = options;
   if (fastPath === undefined) return fastify;
@@ -192,7 +192,7 @@ function fastPathFirst(fastify: RequestListener, options: ServerOptions, isClosi
   };
 }
 
-/** What Node itself is told: Fastify sets no timeouts of a server that it did not make. */
+/** Options of Node's server: Fastify sets no timeouts on a server that it did not make. */
 function nodeOptions(limits: ServerLimits, unsent: UnsentAnswers | undefined) {
   return {
     ServerResponse: unsent === undefined ? WireResponse : countedResponses(unsent),
@@ -201,25 +201,25 @@ function nodeOptions(limits: ServerLimits, unsent: UnsentAnswers | undefined) {
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.connectionCheckMs,
-    // Checked with every request instead: Node's own answer would be chunked.
+    // davit checks it with every request instead: Node's own answer would be chunked.
     requireHostHeader: false,
   };
 }
 
-/** The path of a request as sent, without its query, and without the `http://host` that clients of proxies put first. */
+/** The path of a request as sent, without its query, and without the `http://host` that proxies' clients put first. */
 export function pathOf(request: FastifyRequest): string {
   const target = request.originalUrl;
   const path = target.slice(0, pathEnd(target));
   return path.startsWith("/") ? path : path.replace(/^https?:\/\/[^/]*/i, "");
 }
 
-/** What a request's target has after the first `?`, exactly as sent: ASCII, since Node refuses anything else. */
+/** The target after the first `?`, exactly as sent: ASCII, since Node refuses anything else. */
 export function rawQueryOf(request: FastifyRequest): string {
   const target = request.originalUrl;
   return target.slice(pathEnd(target) + 1);
 }
 
-/** What every request passes before its route. */
+/** Adds the checks that run before every route. */
 function addChecks(app: FastifyInstance, { isReadOnly, observe }: ServerOptions, limits: ServerLimits): void {
   const exact = new Set<string>();
   const prefixes: string[] = [];
@@ -256,7 +256,7 @@ function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply
   reply.code(status).headers(headers).send(Buffer.from(body));
 }
 
-/** As `sendError`, for what Fastify never saw. */
+/** As `sendError`, for requests that Fastify never saw. */
 function answerFailure(
   thrown: unknown,
   { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },

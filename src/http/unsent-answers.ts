@@ -1,8 +1,7 @@
 /**
- * Unread answers. What the network does not take at once stays in memory until it does: at most 128 MiB for each
- * listener, and for no client more than is left free. A client with more is answered 503 until it reads. Beyond the
- * whole limit the answers of the client with most are cut. Nearly all answers leave at once, and cost a look at one
- * number.
+ * Counts unread answers. What the network does not take at once stays in memory: at most 128 MiB for each listener, and
+ * for no client more than is left free. A client above its share gets 503 until it reads. Beyond the whole limit the
+ * answers of the client with most are cut. Nearly all answers leave at once, and cost one comparison.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -13,7 +12,7 @@ import { WireResponse } from "./response-headers.ts";
 export interface UnsentAnswersOptions {
   readonly clients: Clients;
   readonly limitBytes?: number;
-  /** A client that takes nothing for so long is cut; undefined where the listener itself does so. */
+  /** A client that takes nothing for this long is cut; undefined where the listener itself does so. */
   readonly stallMs?: number;
 }
 
@@ -25,7 +24,7 @@ interface Unsent {
 }
 
 export class UnsentAnswers {
-  /** What is counted elsewhere for the same listener may be added to it. */
+  /** Other counts for the same listener may be added to it. */
   readonly shares: Shares;
   readonly #clients: Clients;
   readonly #limitBytes: number;
@@ -39,18 +38,18 @@ export class UnsentAnswers {
     this.shares = new Shares({ limit: limitBytes });
   }
 
-  /** All that is counted. */
+  /** The sum of all counts. */
   get bytes(): number {
     return this.shares.total;
   }
 
-  /** True for a request whose client is to read first what it was answered before. */
+  /** True for a request whose client must first read its earlier answers. */
   refuses(request: IncomingMessage): boolean {
     const free = Math.max(this.#limitBytes - this.bytes, 0);
     return this.bytes > free && this.shares.heldBy(this.#clients.ofRequest(request) ?? "") > free;
   }
 
-  /** Whose an answer is. */
+  /** The client of an answer. */
   holderOf({ req }: ServerResponse): Holder {
     return this.#clients.ofRequest(req);
   }
@@ -66,12 +65,12 @@ export class UnsentAnswers {
     while (this.bytes > this.#limitBytes && this.#unsent.size > 0) this.#cutLargest();
   }
 
-  /** Cuts an answer of which nothing is taken for too long. */
+  /** Cuts an answer when its client takes nothing for too long. */
   watchStall({ socket }: ServerResponse): void {
     if (this.#stallMs !== undefined) socket?.setTimeout(this.#stallMs);
   }
 
-  /** The client has taken all of it, and may be silent for ever. */
+  /** The client has taken everything, and may be silent for ever. */
   settled(response: ServerResponse): void {
     const unsent = this.#unsent.get(response);
     if (unsent === undefined) return;
@@ -79,7 +78,7 @@ export class UnsentAnswers {
     this.shares.release(unsent.holder, unsent.bytes);
   }
 
-  /** The largest answer of the client that has most. Those without a share are a client each. */
+  /** Cuts the largest answer of the client with most. Clients without a share count one by one. */
   #cutLargest(): void {
     const weight = ({ holder, bytes }: Unsent) => (holder === undefined ? bytes : this.shares.heldBy(holder));
     let largest: [ServerResponse, Unsent] | undefined;
@@ -103,7 +102,7 @@ export function countedResponses(unsent: UnsentAnswers): typeof WireResponse {
     override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), done?: () => void): this {
       if (typeof encoding === "string") super.end(chunk, encoding, done);
       else super.end(chunk, encoding ?? done);
-      // Without a body the end follows what was counted as it was written.
+      // Without a body nothing is added after the bytes that were counted when written.
       if (chunk !== undefined && !this.isCountedElsewhere && this.writableLength > 0) unsent.follow(this);
       return this;
     }

@@ -1,10 +1,10 @@
 /**
- * `/assets/*`: kernels, initrds and whatever else lies in the assets directory.
+ * `/assets/*`: kernels, initrds and other files of the assets directory.
  *
- * It promises a length that is true, and bytes of one version of the file: one that is written, or shrinks, while it is
- * sent ends the connection, never a short or mixed answer that looks whole. Each request looks at the file, so that a
- * change is seen at once. It never lists a directory, never follows a link out of the root, never opens what is no
- * regular file, never sends chunks and never compresses: no firmware asks for it.
+ * Each answer has a true length and the bytes of one version of the file. If the file is written or shrinks while it is
+ * sent, the connection ends: a short or mixed answer never looks whole. Each request checks the file, so a change shows
+ * at once. It never lists a directory, follows a link out of the root, or opens anything but a regular file. It never
+ * sends chunks and never compresses, because no firmware asks for that.
  */
 
 import type { OutgoingHttpHeaders } from "node:http";
@@ -27,24 +27,24 @@ import { AssetStreams, sendPieces } from "./streams.ts";
 export interface AssetsOptions {
   /** The assets directory; undefined: every asset is 404. */
   readonly root: string | undefined;
-  /** Memory for assets that are asked for again and again; 0: none. */
+  /** Memory for frequently requested assets; 0: none. */
   readonly cacheBytes: number;
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
-  /** Downloads at one time; the next one is told to come again. */
+  /** The most downloads at one time; further ones are refused with a request to retry. */
   /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly maxStreams?: number;
 }
 
 /**
- * Each has 5 Mbit/s of a 10 Gbit/s link, so that 64 MiB take two minutes; more at once only make all of them slower.
- * Past the cache they hold 188 MiB at most: 64 large read buffers, and small ones.
+ * Each has 5 Mbit/s of a 10 Gbit/s link, so that 64 MiB take two minutes; more at once would slow all of them. Outside
+ * the cache they hold 188 MiB at most: 64 large read buffers, and small ones.
  */
 const maxAssetStreams = 2048;
 
-/** A file that is written between two looks at it is looked at again; one that is written all the time is not sent. */
+/** A file that was written between two checks is checked again. A file that is written all the time is not sent. */
 const maxLooks = 3;
 
 const prefix = "/assets/";
@@ -92,8 +92,8 @@ interface DownloadContext {
 }
 
 /**
- * Resolves when the answers to what the client asked before are out. A client that goes away before that is forgotten:
- * until then nothing is held for it.
+ * Resolves when the answers to the client's earlier requests are out. If the client disconnects first, this never
+ * settles: nothing is held for the request until then.
  */
 async function turnOf({ raw }: FastifyReply): Promise<void> {
   if (raw.socket === null) await new Promise((resolve) => raw.once("socket", resolve));
@@ -105,7 +105,7 @@ async function answer(root: string, sending: DownloadContext, request: FastifyRe
     try {
       return await answerWith(asset, sending, request, reply);
     } catch (error) {
-      // Thrown to here only while nothing was sent.
+      // This is thrown only while nothing was sent.
       if (!(error instanceof AssetChanged)) throw error;
     } finally {
       await asset.handle.close();
@@ -160,8 +160,8 @@ interface AssetHead {
 }
 
 /**
- * The bytes that the request asks for, and the status that says so. An empty file has the range 0 to -1.
- * @throws {RequestError} when it asks for bytes that are not there.
+ * The requested bytes and the matching status. An empty file has the range 0 to -1.
+ * @throws {RequestError} when the request asks for bytes beyond the file.
  */
 function chooseRange(asset: Asset, request: FastifyRequest): AssetHead & { readonly range: ByteRange } {
   const { sizeBytes } = asset.version;
@@ -178,7 +178,7 @@ function chooseRange(asset: Asset, request: FastifyRequest): AssetHead & { reado
   }
 }
 
-/** Sends around Fastify's reply, whose streams cost more than the bytes. */
+/** Bypasses Fastify's reply, whose streams cost more than the bytes. */
 async function sendBody(
   { status, headers }: AssetHead,
   pieces: AssetPieces,

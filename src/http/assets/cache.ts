@@ -1,10 +1,10 @@
 /**
- * Contents of files in memory, in chunks of 1 MiB that begin at multiples of it, up to a given sum.
+ * Contents of files in memory, in chunks of 1 MiB that begin at multiples of 1 MiB, up to a given sum.
  *
- * It promises that a chunk holds bytes of the version that it was asked for, since it takes only what was read whole
- * before the file changed; that several who ask for a chunk cause one read; and that its memory never exceeds the limit,
- * chunks in use and chunks being read included. It never waits for room: where none is left it says so, and the caller
- * reads for itself. What was not used for longest goes first.
+ * A chunk holds bytes of the requested version: the cache takes only what was read whole before the file changed.
+ * Several requests for a chunk cause one read. The memory never exceeds the limit, chunks in use and chunks being read
+ * included. The cache never waits for room: without room it says so, and the caller reads for itself. The least
+ * recently used chunk is dropped first.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -19,33 +19,33 @@ export interface AssetCacheOptions {
   readonly metrics: Pick<Metrics, "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
 }
 
-/** A chunk that stays where it is until it is released. */
+/** A chunk that stays in place until it is released. */
 export interface PinnedChunk {
   readonly bytes: Buffer;
-  /** Settles when `bytes` are there; rejects as `readAsset` does. Undefined when they are. */
+  /** Settles when `bytes` are there; rejects as `readAsset` does. Undefined when they are there already. */
   readonly loading: Promise<void> | undefined;
 }
 
 /**
- * One write of so much takes the kernel some 0.2 ms, beside which the rest of a chunk's way costs nothing; larger ones
- * measured no faster, and would keep other requests waiting (bench/RESULTS.md).
+ * The kernel takes some 0.2 ms for one write of this size, so the other work for a chunk costs nothing beside it.
+ * Larger chunks measured no faster, and would keep other requests waiting (bench/RESULTS.md).
  */
 export const chunkBytes = 1024 * 1024;
 
-/** What the memory of a small file is counted in. */
+/** The unit in which a small file's memory is counted. */
 const pageBytes = 4096;
 
 /**
- * A change time tells two contents apart only if the clock that writes it ticked in between: 10 ms at most for the
- * kernel's, 2 s for the coarsest file system. A file is kept once a further change would be seen for certain.
+ * Two contents have different change times only if the clock ticked between the writes: 10 ms at most for the kernel's,
+ * 2 s for the coarsest file system. A file is kept once any further change is certain to show.
  */
 const settleMs = 2_000;
 
 export class AssetCache {
   readonly #options: AssetCacheOptions;
-  /** By file; the newest version of each that was asked for. */
+  /** By file; the newest version of each file that was requested. */
   readonly #versions = new Map<string, CachedVersion>();
-  /** Chunks that nobody uses, the one unused for longest first. */
+  /** Unused chunks, least recently used first. */
   readonly #idle = new Set<Chunk>();
   #heldBytes = 0;
 
@@ -59,10 +59,10 @@ export class AssetCache {
   }
 
   /**
-   * Pins a chunk of the version that is open. Where it is not there yet it is read from this asset's handle, which the
-   * caller keeps open until it is.
+   * Pins a chunk of the open version. A missing chunk is read from this asset's handle; the caller keeps the handle
+   * open until the chunk is loaded.
    * @param index 0 for the first `chunkBytes` of the file.
-   * @returns undefined when it is not there and cannot be taken in.
+   * @returns undefined when the chunk is missing and there is no room for it.
    */
   pin(asset: Asset, index: number): PinnedChunk | undefined {
     const owner = this.#versionOf(asset.version);
@@ -77,7 +77,7 @@ export class AssetCache {
     return owner === undefined || !this.#mayKeep(asset.version) ? undefined : this.#load(owner, asset, index);
   }
 
-  /** Gives a pin back; the bytes must not be used any more. */
+  /** Gives a pin back; the caller must not use the bytes any more. */
   release(pinned: PinnedChunk): void {
     assert(pinned instanceof Chunk && pinned.pins > 0, "a chunk is released as often as it was pinned");
     pinned.pins--;
@@ -86,7 +86,7 @@ export class AssetCache {
     else this.#count(-pinned.memoryBytes);
   }
 
-  /** Undefined when a newer version of the file was seen: this one is not worth its memory. */
+  /** Undefined when a newer version of the file was seen: an old version is not worth its memory. */
   #versionOf(version: FileVersion): CachedVersion | undefined {
     const known = this.#versions.get(version.file);
     if (known === undefined) return { version, chunks: new Map() };
@@ -96,7 +96,10 @@ export class AssetCache {
     return { version, chunks: new Map() };
   }
 
-  /** A file that does not fit would drive out all others, and be gone from its beginning when it is asked for again. */
+  /**
+   * A file larger than the cache would drive out all others, and its first chunks would be gone before the next
+   * request.
+   */
   #mayKeep({ sizeBytes, ctimeNs }: FileVersion): boolean {
     const { limitBytes, clock } = this.#options;
     return sizeBytes <= limitBytes && clock.nowMs() - Number(ctimeNs / 1_000_000n) >= settleMs;
@@ -123,7 +126,7 @@ export class AssetCache {
     }
   }
 
-  /** @returns memory of that length, that of a chunk which had to go where it fits; undefined when all is in use. */
+  /** @returns memory of that length: a dropped chunk's if it fits; undefined when all memory is in use. */
   #makeRoom(lengthBytes: number): Buffer | undefined {
     const memoryBytes = memoryOf(lengthBytes);
     let free: Buffer | undefined;
@@ -137,7 +140,7 @@ export class AssetCache {
     return free ?? Buffer.allocUnsafeSlow(lengthBytes);
   }
 
-  /** Nobody will find this chunk any more; who has it pinned uses it to the end. */
+  /** New requests no longer find this chunk; those that pinned it use it to the end. */
   #drop(chunk: Chunk): void {
     if (!chunk.isKept) return;
     chunk.isKept = false;
@@ -164,7 +167,7 @@ class Chunk implements PinnedChunk {
   readonly bytes: Buffer;
   loading: Promise<void> | undefined;
   pins = 1;
-  /** False once it may not be found any more. */
+  /** False once new requests must not find it. */
   isKept = true;
 
   constructor(owner: CachedVersion, index: number, bytes: Buffer) {

@@ -1,6 +1,6 @@
 /**
- * Finds and opens files below the assets directory: regular files only, and never anything outside of it. What is read
- * is of the version that was opened, or refused: a file may be written while it is read.
+ * Finds and opens files below the assets directory: regular files only, and never anything outside of it. A read
+ * returns bytes of the version that was opened, or is refused: a file may be written while it is read.
  */
 
 import { type BigIntStats, constants } from "node:fs";
@@ -8,7 +8,7 @@ import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 
-/** An open asset. Everything is read from one descriptor, so that a file replaced meanwhile cannot mix with it. */
+/** An open asset. All reads use one descriptor, so that a file replaced meanwhile cannot mix with it. */
 export interface Asset {
   readonly handle: FileHandle;
   readonly version: FileVersion;
@@ -18,18 +18,18 @@ export interface Asset {
   readonly modified: string;
 }
 
-/** What one content of a file is told from another by. */
+/** What distinguishes one content of a file from another. */
 export interface FileVersion {
-  /** Device and inode: what stays the same when a file is written in place. */
+  /** Device and inode: they stay the same when a file is written in place. */
   readonly file: string;
   readonly sizeBytes: number;
   /** Modification time, which programs may set. */
   readonly mtimeNs: bigint;
-  /** Change time, which only the kernel sets: it tells of a content whose modification time was set back. */
+  /** Change time, which only the kernel sets: it differs even if a program sets the modification time back. */
   readonly ctimeNs: bigint;
 }
 
-/** The bytes that were asked for are gone: the file was written, or cut, since it was opened. */
+/** The requested bytes are gone: the file was written or cut since it was opened. */
 export class AssetChanged extends Error {
   override readonly name = "AssetChanged";
 }
@@ -37,7 +37,7 @@ export class AssetChanged extends Error {
 /**
  * Opens the asset that a path names.
  * @param root the assets directory; itself may be a symbolic link.
- * @param path as sent, percent-encoded, what follows `/assets/`.
+ * @param path as sent, percent-encoded: the part after `/assets/`.
  * @returns undefined when there is no such asset. Otherwise the caller closes the handle.
  */
 export async function openAsset(root: string, path: string): Promise<Asset | undefined> {
@@ -51,11 +51,11 @@ export async function openAsset(root: string, path: string): Promise<Asset | und
   }
 }
 
-// What the file system says of a path that holds no file for us: absent, a file where a directory should be, a circle
-// of links, a name too long, a file that davit may not read, a link put there between two looks at it.
+// The errors for a path without a file to serve: absent, a file instead of a directory, a circle of links, a name too
+// long, a file that davit may not read, a link that appeared between two checks.
 const absentCodes: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "EACCES", "ENXIO"]);
 
-/** No empty names, no dot files, no way up, and no separator that was hidden by an escape. */
+/** No empty names, no dot files, no way up, and no escaped separator. */
 function isServedName(name: string): boolean {
   return name !== "" && !name.startsWith(".") && !/[/\0]/.test(name);
 }
@@ -64,8 +64,8 @@ async function openBelow(root: string, segments: readonly string[]): Promise<Ass
   const realRoot = await realpath(root);
   const path = await realpath(join(realRoot, ...segments));
   if (!path.startsWith(realRoot + sep)) return undefined;
-  // Looked at before it is opened, because opening a device can do something; opened without blocking and looked at
-  // again, because it may have been replaced by a FIFO in between.
+  // The file is checked before it is opened, because opening a device can have effects. It is opened without blocking
+  // and checked again, because a FIFO may have replaced it in between.
   if (!(await lstat(path)).isFile()) return undefined;
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   const stats = await handle.stat({ bigint: true });
@@ -86,8 +86,8 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileVersi
 }
 
 /**
- * Fills `target` with what an asset has from `position` on. The handle must stay open until this is settled.
- * @throws {AssetChanged} when these are not, or may not be, bytes of the version that was opened.
+ * Fills `target` with the asset's bytes from `position` on. The handle must stay open until this is settled.
+ * @throws {AssetChanged} when these may not be bytes of the version that was opened.
  */
 export async function readAsset({ handle, version }: Asset, target: Buffer, position: number): Promise<void> {
   for (let filled = 0; filled < target.length; ) {
@@ -95,18 +95,18 @@ export async function readAsset({ handle, version }: Asset, target: Buffer, posi
     if (bytesRead === 0) throw new AssetChanged("Asset shrank while it was sent");
     filled += bytesRead;
   }
-  // Looked at after the bytes were read: what is written from here on cannot be among them.
+  // Checked after the read: later writes cannot be among these bytes.
   const stats = await handle.stat({ bigint: true });
   if (!isStill(version, stats)) throw new AssetChanged("Asset was written while it was sent");
 }
 
-/** A file without a name any more was replaced, which changes its change time too, and nobody writes it. */
+/** A file that has lost its name was replaced. That changes its change time too, but nobody writes it. */
 function isStill({ sizeBytes, mtimeNs, ctimeNs }: FileVersion, stats: BigIntStats): boolean {
   if (Number(stats.size) !== sizeBytes || stats.mtimeNs !== mtimeNs) return false;
   return stats.ctimeNs === ctimeNs || stats.nlink === 0n;
 }
 
-/** Time and size alone do not tell: rsync, tar and reproducible builds give other bytes the same ones. */
+/** Time and size alone are not enough: rsync, tar and reproducible builds give other bytes the same ones. */
 function etagOf({ mtimeNs, ctimeNs, size, ino }: BigIntStats): string {
   return `"${[mtimeNs, ctimeNs, size, ino].map((part) => part.toString(16)).join("-")}"`;
 }

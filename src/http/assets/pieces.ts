@@ -1,11 +1,11 @@
-/** The bytes of one answer, piece by piece: from the cache, and past it where the cache has no room. */
+/** The bytes of one answer, piece by piece: from the cache, and from the file where the cache has no room. */
 
 import { type AssetCache, chunkBytes } from "./cache.ts";
 import { type Asset, readAsset } from "./file.ts";
 import type { ByteRange } from "./preconditions.ts";
 import type { ReadBuffers } from "./read-buffers.ts";
 
-/** Bytes to send, which stay as they are until they are released. */
+/** Bytes to send; they do not change until they are released. */
 export interface AssetPiece {
   readonly bytes: Buffer;
   readonly release: () => void;
@@ -21,7 +21,7 @@ export class AssetPieces {
   readonly #options: AssetPiecesOptions;
   readonly #end: number;
   #position: number;
-  /** What is read past the cache is read to here. */
+  /** Holds bytes that are read past the cache. */
   #buffer: Buffer | undefined;
 
   constructor(asset: Asset, range: ByteRange, options: AssetPiecesOptions) {
@@ -32,9 +32,9 @@ export class AssetPieces {
   }
 
   /**
-   * The piece that follows; the one before it must be released.
-   * @returns undefined when there is none.
-   * @throws {AssetChanged} when the file is no longer as it was opened.
+   * The next piece; the caller must have released the one before.
+   * @returns undefined at the end.
+   * @throws {AssetChanged} when the file has changed since it was opened.
    */
   async next(): Promise<AssetPiece | undefined> {
     if (this.#position >= this.#end) return undefined;
@@ -43,7 +43,7 @@ export class AssetPieces {
     return piece;
   }
 
-  /** Gives back what was taken, once no piece is in use. The asset stays open. */
+  /** Gives back the buffer, once no piece is in use. The asset stays open. */
   close(): void {
     if (this.#buffer !== undefined) this.#options.buffers.giveBack(this.#buffer);
     this.#buffer = undefined;
@@ -68,7 +68,7 @@ export class AssetPieces {
   async #read(): Promise<AssetPiece> {
     const leftBytes = this.#end - this.#position;
     this.#buffer ??= this.#options.buffers.take(leftBytes);
-    // Up to the end of a chunk, since the next one may be in the cache.
+    // Only up to the end of a chunk, since the next one may be in the cache.
     const toChunkEnd = chunkBytes - (this.#position % chunkBytes);
     const bytes = this.#buffer.subarray(0, Math.min(leftBytes, toChunkEnd));
     await readAsset(this.#asset, bytes, this.#position);

@@ -1,8 +1,8 @@
-/** What conditional and range headers ask for (RFC 9110 sections 13 and 14). Pure: headers in, a decision out. */
+/** Evaluates conditional and range headers (RFC 9110 sections 13 and 14). Pure: headers in, a decision out. */
 
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What a file's state can be told by. */
+/** What identifies a file's state. */
 export interface Validators {
   readonly etag: string;
   readonly modified: string;
@@ -17,10 +17,10 @@ export interface ByteRange {
 export type RangeSelection =
   | { readonly kind: "whole" }
   | { readonly kind: "part"; readonly range: ByteRange }
-  /** The range begins behind the end of the file. */
+  /** The range begins after the end of the file. */
   | { readonly kind: "none" };
 
-/** True when the client has the current file already: 304. */
+/** True when the client already has the current file: the answer is 304. */
 export function isUnchanged(headers: IncomingHttpHeaders, { etag, modified }: Validators): boolean {
   const noneMatch = headers["if-none-match"];
   if (noneMatch !== undefined) return noneMatch.trim() === "*" || entityTags(noneMatch).includes(etag);
@@ -29,8 +29,8 @@ export function isUnchanged(headers: IncomingHttpHeaders, { etag, modified }: Va
 }
 
 /**
- * Which bytes are asked for. A header that is malformed, of an unknown unit, or asks for several ranges is ignored, and
- * so is one whose If-Range no longer holds.
+ * The requested bytes. A malformed header, an unknown unit or several ranges are ignored, and so is a range whose
+ * If-Range no longer holds.
  */
 export function selectRange(headers: IncomingHttpHeaders, sizeBytes: number, validators: Validators): RangeSelection {
   const [, first, last] = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(headers.range ?? "") ?? [];
@@ -48,7 +48,7 @@ function suffix(count: number, sizeBytes: number): RangeSelection {
   return { kind: "part", range: { start: Math.max(0, sizeBytes - count), end: sizeBytes - 1 } };
 }
 
-/** A weak tag never holds here, and a date only when it is exactly the file's. */
+/** A weak tag never holds here, and a date holds only if it is exactly the file's. */
 function ifRangeHolds(headers: IncomingHttpHeaders, { etag, modified }: Validators): boolean {
   const condition = headers["if-range"];
   return condition === undefined || condition === etag || condition === modified;

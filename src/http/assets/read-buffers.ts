@@ -1,9 +1,9 @@
 /**
- * Memory for what is read past the cache: a buffer for each download, which it keeps to its end. The first 64 have large
- * ones, all others small ones, so that the sum is bounded by the number of downloads.
+ * Memory for reads past the cache: each download keeps one buffer to its end. The first 64 downloads get large buffers,
+ * all others small ones, so the number of downloads bounds the sum.
  */
 
-// As large as a chunk of the cache, and for the same reason.
+// The size of a cache chunk, for the same reason.
 const largeBytes = 1024 * 1024;
 const maxLarge = 64;
 
@@ -13,7 +13,7 @@ const smallBytes = 64 * 1024;
 export class ReadBuffers {
   #largeCount = 0;
 
-  /** @param wantedBytes what the download has at most to hold. The caller gives the buffer back. */
+  /** @param wantedBytes the most that the download has to hold. The caller gives the buffer back. */
   take(wantedBytes: number): Buffer {
     if (wantedBytes <= smallBytes || this.#largeCount >= maxLarge) {
       return Buffer.allocUnsafeSlow(Math.min(wantedBytes, smallBytes));

@@ -1,6 +1,6 @@
 /**
- * Sends pieces of assets, each once the kernel has taken the one before it: what a client has not fetched is in the
- * socket's buffers or still in the file. Only so many answers are sent at one time.
+ * Sends pieces of assets, each after the kernel has taken the one before: what a client has not fetched is in the
+ * socket's buffers or still in the file. It limits the answers that are sent at one time.
  */
 
 import type { ServerResponse } from "node:http";
@@ -20,7 +20,7 @@ export class AssetStreams {
     this.#running = running;
   }
 
-  /** @returns false when there are too many already; else the caller calls `leave` when its answer has ended. */
+  /** @returns false when the limit is reached; else the caller calls `leave` when its answer has ended. */
   enter(client: Holder): boolean {
     const isIn = this.#shares.take(client);
     this.#running.set(this.#shares.total);
@@ -34,7 +34,7 @@ export class AssetStreams {
 }
 
 /**
- * Writes `first` and all pieces after it to an answer whose head is written, and ends it.
+ * Writes `first` and all later pieces to an answer whose head is written, and ends the answer.
  * @returns false when the client has gone.
  * @throws what `pieces` throw; the answer is cut.
  */
@@ -46,18 +46,18 @@ export async function sendPieces(response: ServerResponse, first: AssetPiece, pi
     response.end();
     return true;
   } catch (error) {
-    // What was announced will not come: only a connection that ends tells the client so.
+    // The announced bytes will not follow: only a closed connection makes that clear to the client.
     response.destroy();
     throw error;
   }
 }
 
-/** Resolves once the kernel has all of a piece: with false when it never will. */
+/** Resolves when the kernel has taken the whole piece: with false when it never will. */
 async function write(response: ServerResponse, { bytes, release }: AssetPiece): Promise<boolean> {
   try {
-    // Node keeps what is written to a socket that has ended, and never reports it.
+    // Node keeps what is written to an ended socket, and never reports it.
     if (response.destroyed || response.socket?.writable === false) return false;
-    // Node hands the head, which it has kept until now, and these bytes to the kernel in one call.
+    // Node kept the head until now: it hands head and bytes to the kernel in one call.
     const isTaken = await new Promise<boolean>((resolve) => {
       response.write(bytes, (error) => resolve(error === undefined || error === null));
     });

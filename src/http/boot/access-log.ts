@@ -1,7 +1,7 @@
 /**
- * One log line, two metrics and a place in the history for each request of the boot listener, once its answer is out or
- * its client is gone.
- * What a machine says of itself is logged only in part and never when it is long; rendered text never is.
+ * One log line, two metrics and a history entry for each request of the boot listener, after its answer is out or its
+ * client is gone.
+ * A machine's own words are logged only in part and never when they are long. Rendered text is never logged.
  */
 
 import type { ServerResponse } from "node:http";
@@ -16,17 +16,17 @@ import { type Recorder, recordRequest } from "./request-recorder.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Who asked and what was found, as far as it is known; only on routes that ask for a machine. */
+    /** The asking machine and the result, as far as known; only on routes for machines. */
     machine?: RequestedMachine;
-    /** True when the answer is the signature of what the path, perhaps without an ending, stands for. */
+    /** True when the answer is the signature of the path's content. */
     asksForSignature?: boolean;
   }
 }
 
-/** The part of an answer that its log line tells. */
+/** The part of an answer that its log line records. */
 export interface RequestedMachine {
   readonly labels: Labels;
-  /** What they were read from. */
+  /** The source of the labels. */
   readonly rawQuery: string;
   /** `namespace/name`. */
   readonly group?: string | undefined;
@@ -44,7 +44,7 @@ export interface AccessLogOptions {
   readonly history?: Recorder | undefined;
 }
 
-/** Longer label values and paths are not logged: a log is no place for whatever a stranger sends. */
+/** Longer label values and paths are not logged: strangers may send anything. */
 const maxLoggedLength = 1024;
 
 /** What is known of a request when its answer is out. */
@@ -59,9 +59,9 @@ export interface FinishedRequest {
 }
 
 export interface AccessLog {
-  /** What `createServer` takes as `observe`. */
+  /** The `observe` option of `createServer`. */
   readonly observe: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** The same for a request that Fastify does not see; `told` is asked at the end. */
+  /** The same for a request that bypasses Fastify; `told` is called at the end. */
   readonly follow: (response: ServerResponse, told: () => FinishedRequest) => void;
 }
 
@@ -69,7 +69,7 @@ export function accessLog({ log, clock, metrics, history }: AccessLogOptions): A
   const count = requestCounter(metrics);
   const follow: AccessLog["follow"] = (response, told) => {
     const startedAtMs = clock.monotonicMs();
-    // Asked for at once: a socket that is closed does not know it any more.
+    // Read at once: a closed socket no longer knows it.
     const address = history && response.req.socket.remoteAddress;
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
@@ -87,7 +87,7 @@ export function accessLog({ log, clock, metrics, history }: AccessLogOptions): A
           address,
         });
       }
-      // One shape for every request, which is faster to make; what is undefined is left out of the line.
+      // One shape for every request, which is faster to make; the line omits undefined members.
       const entry: LogEntry = {
         method,
         path: brief(path),
@@ -119,7 +119,10 @@ interface LogEntry {
   readonly profile: string | undefined;
   readonly mac: string | undefined;
   readonly uuid: string | undefined;
-  /** The answer is a signature, or why there is none. GRUB asks for those by the path of what is signed. */
+  /**
+   * The answer is a signature, or the reason that there is none. GRUB asks for signatures at the path of the signed
+   * file.
+   */
   readonly signature: true | undefined;
   readonly durationMs: number;
   /** The client was gone before it had the whole answer. */
@@ -133,7 +136,7 @@ interface Series {
 
 /**
  * Finds the two series of a request by its route; looking them up by labels each time costs more than counting.
- * What it makes tells the endpoint that it counted the request as.
+ * The counter returns the endpoint name that it used.
  */
 function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["metrics"]) {
   const known = new Map<string | undefined, Map<number, Series>>();
@@ -156,13 +159,13 @@ function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["
   };
 }
 
-/** The route; for a signature that GRUB asks for by the path of what is signed, the route that others take. */
+/** The route. If GRUB asks for a signature at the signed path, the route that other clients use for that signature. */
 function countedAs(route: string | undefined, isSignature: boolean | undefined): string | undefined {
   if (route === undefined || isSignature !== true) return route;
   return /\.(sig|asc)$/.test(route) ? route : `${route}.sig`;
 }
 
-/** A closed set: the routes, and `other` for everything that has none. */
+/** A closed set: the routes, and `other` for everything else. */
 function endpointOf(url: string | undefined): string {
   if (url === undefined) return "other";
   return url === "/" ? "root" : url.replaceAll(/^\/|\/\*$/g, "").replace("/:name", "-part");

@@ -1,4 +1,4 @@
-/** From a machine's request to its config, and to what the access log tells of it. */
+/** Finds the config for a machine's request, and what the access log records of it. */
 
 import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/boot-error.ts";
@@ -7,10 +7,10 @@ import { labelsFromQuery } from "../../model/labels.ts";
 import type { Rendered } from "../../render/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
 
-/** The route of every generic part: one, so that logs and metrics have one name for whatever a stranger asks for. */
+/** The route of every generic part: logs and metrics have one name, whatever part a stranger asks for. */
 export const partRoute = "/generic/:name";
 
-/** What machines' configs are asked for; a promise where one takes long to make. */
+/** Makes machines' configs; returns a promise for a slow one. */
 export interface Configs {
   /** @throws {BootError} */
   render(name: ConfigName, request: ConfigRequest): Soon<MachineConfig>;
@@ -22,7 +22,7 @@ export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
 
 /**
  * The config that a machine asks for.
- * @param tell is told who asked and what was found, as far as it is known; also of a refusal.
+ * @param tell receives who asked and what was found, as far as known; also for a refusal.
  * @throws {BootError | LabelError}
  */
 export function answerMachine(

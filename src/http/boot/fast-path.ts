@@ -1,11 +1,11 @@
 /**
- * The way that most requests of machines take: a plain GET of a config, or of its signature, is answered here, before
- * Fastify's router sees it.
- * Measured, that saves one to two of twenty microseconds, about as much as selection and a boot script cost.
+ * The path of most machine requests: it answers a plain GET of a config, or of its signature, before Fastify's router
+ * runs.
+ * Measured: it saves one to two of twenty microseconds, about as much as selection and a boot script cost.
  *
- * It takes only requests that it is sure of: a config's own path or its signature's, a target of usual length, a client that is not GRUB
- * (which asks for signatures in ways of its own), a server that is not ending. Whatever else it meets is left to the
- * routes, which answer everything. What it answers has the same bytes as theirs, and the same line in the log.
+ * It takes only requests that meet all conditions: a config's own path or its signature's, a target of usual length, a
+ * client other than GRUB (which asks for signatures in its own ways), a server that is not ending. The routes answer
+ * everything else. Both give the same bytes and the same log line.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -40,20 +40,20 @@ export interface BootFastPathOptions extends BootSigners {
 /** What a path asks for. */
 interface AskedEndpoint {
   readonly name: ConfigName;
-  /** Of the config's signature; undefined for the config itself. */
+  /** The form of the config's signature; undefined for the config itself. */
   readonly form: SignatureForm | undefined;
-  /** Who makes that. */
+  /** The signer of that signature. */
   readonly signer: BootSigner | undefined;
-  /** What stands for the path where requests are counted. */
+  /** The name under which requests are counted. */
   readonly route: string;
 }
 
-/** What a path asks for; undefined for one that is left to the routes. */
+/** What a path asks for; undefined for a path that the routes answer. */
 type AskedBy = (path: string) => AskedEndpoint | undefined;
 
 const longestTarget = 2_048;
 
-/** Makes what `createServer` takes as `fastPath`. */
+/** Makes the `fastPath` option of `createServer`. */
 export function bootFastPath(options: BootFastPathOptions): FastPath {
   const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), ...signers } = options;
   const askedBy = readPaths(signers);
@@ -65,7 +65,7 @@ export function bootFastPath(options: BootFastPathOptions): FastPath {
     const isSignature = form !== undefined;
     accessLog.follow(response, () => ({ method: "GET", path, route, machine, isSignature }));
     try {
-      // Asked only for large or slow configs: reading an address takes time.
+      // Called only for large or slow configs: reading an address takes time.
       const client = () => clients.ofRequest(request);
       const rendered = answerMachine(configs, { name, rawQuery, userAgent, client }, (found) => {
         machine = found;
@@ -133,7 +133,7 @@ function write(response: WireResponse, { contentType, body, byteLength }: FastAn
   const bytes = byteLength ?? Buffer.byteLength(body);
   const length = String(bytes);
   response.writeOrdered(200, ["Content-Type", contentType, "Cache-Control", "no-store", "Content-Length", length]);
-  // As many bytes as letters: ASCII, which Node copies faster when it need not look for more.
+  // Byte count equals letter count, so the text is ASCII. Node copies that faster if it is declared.
   if (typeof body === "string" && bytes === body.length) response.end(body, "latin1");
   else response.end(body);
 }

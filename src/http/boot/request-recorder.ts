@@ -1,4 +1,4 @@
-/** From a finished request of the boot listener to what the history keeps of it. */
+/** Converts a finished request of the boot listener into a history entry. */
 
 import type { ServerResponse } from "node:http";
 import type { BootRefusal } from "../../boot/boot-error.ts";
@@ -26,17 +26,17 @@ export interface EndedRequest {
   readonly address: string;
 }
 
-/** What load balancers ask again and again is no machine's. */
+/** Load balancers ask for this again and again; machines never do. */
 const ignoredEndpoint = "root";
 
-/** These have many paths: which one was asked for is half of what there is to know. */
+/** These have many paths: the requested path is half of the information. */
 const pathEndpoints: ReadonlySet<string> = new Set([
   "assets",
   "other",
   ...["", ".sig", ".asc"].map((ending) => `generic-part${ending}`),
 ]);
 
-/** Of a longer path the beginning is kept: a history is no place for whatever a stranger sends. */
+/** A longer path keeps only its beginning: strangers may send anything. */
 const maxPathLength = 512;
 
 export function recordRequest(recorder: Recorder, response: ServerResponse, ended: EndedRequest): void {

@@ -1,6 +1,6 @@
 /**
- * What machines ask: the boot scripts and every rendered config, for GET and HEAD, and the signatures of all of them.
- * Nothing here changes state, nothing but a signature and what takes long to make waits, and nothing is printed into an answer but what the renderers made of it.
+ * The routes for machines: boot scripts and every rendered config, for GET and HEAD, and their signatures.
+ * Nothing here changes state. Only signatures and slow configs wait. Answers contain only what the renderers made.
  */
 
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
@@ -80,7 +80,7 @@ function plain(body: string): Rendered {
   return { body, contentType: plainText, isShared: true };
 }
 
-/** @throws {RequestError} for a name that no part may have, such as that of a signature where there are none. */
+/** @throws {RequestError} for a name that no part may have, such as a signature's where nothing is signed. */
 function askedPart({ params }: FastifyRequest): GenericPart {
   const name = isJsonObject(params) ? String(params.name) : "";
   if (!isPartName(name)) throw new RequestError("notFound");
@@ -90,6 +90,6 @@ function askedPart({ params }: FastifyRequest): GenericPart {
 const identity = (body: string) => body;
 
 function send(reply: FastifyReply, contentType: string, body: string | Buffer): FastifyReply {
-  // A serializer of our own keeps Fastify from completing the content type of JSON text.
+  // This serializer keeps Fastify from completing the content type of JSON text.
   return reply.headers({ "content-type": contentType, "cache-control": "no-store" }).serializer(identity).send(body);
 }

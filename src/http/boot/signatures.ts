@@ -1,6 +1,6 @@
 /**
- * Signatures of what machines ask for: the same path with `.sig` or `.asc`, in answer to the same query. Errors are those
- * of the path without the ending, unsigned. Without a signing key there are no such paths.
+ * Signatures of configs: the same path with `.sig` or `.asc`, for the same query. Errors equal those of the path
+ * without the ending, and are unsigned. Without a signing key these paths do not exist.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -10,14 +10,14 @@ import type { Signer } from "../../sign/signer.ts";
 import type { Clients, Holder } from "../client-shares.ts";
 import { rawQueryOf } from "../server.ts";
 
-/** What signs, as routes need it. */
+/** The part of a signer that routes need. */
 export type BootSigner = Pick<Signer, "sign" | "withhold" | "publicKey">;
 
-/** Who signs what. */
+/** The signers of the boot listener. */
 export interface BootSigners {
-  /** Undefined: there are no signatures, but for those of the other one. */
+  /** Undefined: there are no signatures except `grubSigner`'s. */
   readonly signer?: BootSigner | undefined;
-  /** Signs GRUB's configs instead, and nothing else. */
+  /** Signs GRUB's configs instead of `signer`, and nothing else. */
   readonly grubSigner?: BootSigner | undefined;
 }
 
@@ -26,14 +26,14 @@ export function signerAt({ signer, grubSigner }: BootSigners, path: string): Boo
   return path === "/grub" ? (grubSigner ?? signer) : signer;
 }
 
-/** A path and what it answers. */
+/** A path and its answer. */
 export interface BootEndpoint {
   readonly url: string;
-  /** @param rawQuery stands in for that of the request. @throws what `errors.ts` knows. */
+  /** @param rawQuery replaces that of the request. @throws what `errors.ts` knows. */
   readonly render: (request: FastifyRequest, rawQuery: string) => Soon<Rendered>;
 }
 
-/** As endings of paths name them. */
+/** The endings of signature paths. */
 export const signatureForms = ["sig", "asc"] as const;
 export type SignatureForm = (typeof signatureForms)[number];
 
@@ -47,7 +47,7 @@ export interface SignatureRoutesOptions extends BootSigners {
   readonly clients: Clients;
 }
 
-/** Registers the signatures of these endpoints, and the keys to verify them by. */
+/** Registers the signatures of these endpoints, and the public keys. */
 export function addSignatureRoutes(
   app: FastifyInstance,
   endpoints: readonly BootEndpoint[],
@@ -83,8 +83,8 @@ function addKeyRoute(app: FastifyInstance, url: string, signer: BootSigner | und
 const grubEnding = ".sig";
 
 /**
- * The query whose answer GRUB wants the signature of, or undefined when it wants something else. Where signatures are
- * enforced GRUB appends `.sig` to the whole name of each file, and a query is part of the name to it.
+ * The query whose answer GRUB wants the signature of; undefined for any other request. With enforced signatures GRUB
+ * appends `.sig` to the whole name of each file, and counts the query as part of the name.
  */
 export function queryGrubWantsSigned({ headers }: FastifyRequest, rawQuery: string): string | undefined {
   if (!rawQuery.endsWith(grubEnding) || headers["user-agent"]?.startsWith("GRUB ") !== true) return undefined;
@@ -105,7 +105,7 @@ export interface SignatureQuestion {
 }
 
 /**
- * The signature of a rendered text as it is answered: at once when it is known, since a promise costs more than that.
+ * The signature of a rendered text: at once when it is known, since a promise costs more.
  * @throws {SigningError} withheld.
  */
 export function answerSignature(

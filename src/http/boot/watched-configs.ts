@@ -1,4 +1,4 @@
-/** Counts what machines are refused, by reason, and takes note of those that no Group matches. */
+/** Counts refusals by reason, and notes machines that match no Group. */
 
 import { BootError, bootRefusals } from "../../boot/boot-error.ts";
 import type { NearMisses } from "../../boot/near-misses.ts";
@@ -11,7 +11,7 @@ export interface WatchedConfigsOptions {
   readonly nearMisses: Pick<NearMisses, "tell">;
 }
 
-/** The same configs and the same refusals. */
+/** The same configs and the same refusals, counted. */
 export function watchedConfigs(configs: Configs, { metrics, nearMisses }: WatchedConfigsOptions): Configs {
   const counters = new Map<string, { inc(): void }>();
   for (const reason of Object.keys(bootRefusals)) {

@@ -1,7 +1,6 @@
 /**
- * What a key's read or write is answered with, before it goes to anyone: status, headers in the spelling and order of
- * the wire, and body. Both ways to the key API send exactly this: `routes.ts` by Fastify, `fast-path.ts` past
- * it.
+ * Answers to reads and writes of a key, before they are sent: status, headers in wire spelling and order, and body.
+ * Both ways to the key API send exactly these: `routes.ts` through Fastify, `fast-path.ts` past it.
  */
 
 import type { Listing } from "../../store/listing.ts";
@@ -13,16 +12,16 @@ import type { KeysRequest } from "./request.ts";
 
 export interface KeyAnswer {
   readonly status: number;
-  /** Name, value, name, value; what every answer of the listener carries is left out, and so is the length. */
+  /** Name, value, name, value; without the length and the headers that every answer of the listener carries. */
   readonly headers: readonly string[];
   readonly body: string;
 }
 
-/** The answer to a read of anything, which may be large: a success, of which the body is yet to be written. */
+/** The answer to any read, which may be large: a success whose body is not written yet. */
 export interface BegunListing {
   readonly request: ReadRequest;
   readonly headers: readonly string[];
-  /** To be ended. */
+  /** The caller ends it. */
   readonly listing: Listing;
 }
 
@@ -30,10 +29,10 @@ export type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
 export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
 
 const presetMaxValueBytes = 1024 * 1024;
-// The stated limit of the API; the reference has none but that of its request line.
+// The stated limit of the API; the reference limits only its request line.
 const maxKeyBytes = 32 * 1024;
-// Each level of a listing tells its whole path, so that one deep key makes a long answer. Those 4,096 bytes to which the
-// reference holds a request line name no deeper one.
+// Each level of a listing repeats its whole path, so one deep key makes a long answer. The reference limits a request
+// line to 4,096 bytes, which allow no deeper key.
 const maxKeyDepth = 2_048;
 
 export class KeyAnswers {
@@ -55,7 +54,7 @@ export class KeyAnswers {
     return { request, headers: successHeaders(this.#store, indexes), listing };
   }
 
-  /** The answer to a read of what is a file; undefined for everything else, which `read` answers. */
+  /** The answer to a read of a file; undefined for everything else, which `read` answers. */
   readFile(path: ReadRequest["path"]): KeyAnswer | undefined {
     const { indexes } = this.#store;
     if (isSecret(path)) return undefined;

@@ -1,6 +1,7 @@
 /**
- * Bodies of the key API. Only the form of a PUT or POST is read, and all that is sent to a route that says so;
- * everything else is let through to nowhere, whatever its content type says. Fastify refuses content types that it cannot read, so they are taken out of its sight first.
+ * Bodies of the key API. Only forms of PUT and POST are read, and every body on a route that asks for it. All other
+ * bodies are discarded, whatever their content type says. Fastify refuses unknown content types, so the header is
+ * removed first.
  */
 
 import type { Readable } from "node:stream";
@@ -22,7 +23,7 @@ export type ParsedBody = Buffer | "tooLarge" | "tooMany" | undefined;
 export interface BodyReader {
   /** Takes the content type from a request that begins. */
   take(request: FastifyRequest): void;
-  /** Reads or skips a body; to be Fastify's only parser. Never rejects for what the client sent. */
+  /** Reads or skips a body; register it as Fastify's only parser. It never rejects because of the client's bytes. */
   read(request: FastifyRequest, payload: Readable): Promise<ParsedBody>;
   /**
    * The form, decoded as latin1; undefined when there is none.
@@ -31,7 +32,7 @@ export interface BodyReader {
   formOf(request: FastifyRequest): string | undefined;
   /** As it was sent, before it was taken. */
   contentTypeOf(request: FastifyRequest): string | undefined;
-  /** What was read, decoded as UTF-8; empty when nothing was, or too much. */
+  /** The body, decoded as UTF-8; empty when nothing was read, or too much was sent. */
   textOf(request: FastifyRequest): string;
 }
 
@@ -79,7 +80,7 @@ function isReadable(request: FastifyRequest, contentType: string | undefined): b
   try {
     return hasForm(request) && isForm(contentType);
   } catch {
-    // Told by `formOf`, when the request is answered.
+    // `formOf` reports it when the request is answered.
     return false;
   }
 }
@@ -99,7 +100,7 @@ async function readBody(payload: Readable, received: Shares, client: Holder): Pr
         heldBytes += buffer.length;
         chunks.push(buffer);
       } else {
-        // The rest is read and dropped, so that the client gets to read the answer.
+        // The rest is read and dropped, so that the client can read the answer.
         chunks.length = 0;
         received.release(client, heldBytes);
         heldBytes = 0;

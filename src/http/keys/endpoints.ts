@@ -1,6 +1,6 @@
 /**
- * What a store listener answers beside `/v2/keys`: who it is, how it is, what it counted. All of it only tells; nothing
- * here changes the store.
+ * The other endpoints of a store listener beside `/v2/keys`: identity, health and counts. Nothing here changes the
+ * store.
  */
 
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -27,7 +27,7 @@ export interface EndpointContext {
 
 export const membersPrefix = "/v2/members";
 
-// What clients take for the version of the protocol: the last line of servers that speak it.
+// Clients read this as the protocol's version: the last line of servers that speak it.
 const versionBody = '{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}';
 
 export function endpointsOf({ store, bodies, member, uptime }: EndpointContext): readonly KeysEndpoint[] {
@@ -39,7 +39,7 @@ export function endpointsOf({ store, bodies, member, uptime }: EndpointContext):
     getOnly("/v2/stats/store", (reply) => sendJson(reply, 200, storeStats(store))),
     getOnly("/v2/stats/self", (reply) => sendJson(reply, 200, selfStats(member(), uptime()))),
     getOnly("/v2/stats/leader", (reply) => sendJson(reply, 200, leaderStats(member()))),
-    // Clients ask before they send credentials. There are no users: who may come in is decided at the listener.
+    // Clients ask before they send credentials. There are no users: the listener decides who gets in.
     getOnly("/v2/auth/enable", (reply) => sendJson(reply.headers(clusterHeaders(store)), 200, '{"enabled":false}\n')),
     {
       urls: ["/v2/machines"],

@@ -1,6 +1,6 @@
 /**
- * The errors of the store's listener that no route of it makes: v2 error bodies, since that is what its clients read.
- * What cannot be a request at all is answered as Go's net/http does, in plain text.
+ * Errors of the store's listener outside its routes: v2 error bodies, since its clients read those.
+ * Malformed requests are answered in plain text, as Go's net/http does.
  */
 
 import { refusals, StoreError } from "../../store/refusal.ts";
@@ -9,7 +9,7 @@ import { type AnswerError, type ErrorAnswer, RequestError, type RequestRefusal, 
 import { refusalAnswer } from "./answers.ts";
 import { corsHeaders } from "./reply.ts";
 
-/** Where the reference has words of its own for a refusal. */
+/** Refusals for which the reference has its own words. */
 const causes: Partial<Record<RequestRefusal, string>> = {
   bodyCut: "unexpected EOF",
   badBody: "invalid byte in chunk length",
@@ -18,7 +18,7 @@ const causes: Partial<Record<RequestRefusal, string>> = {
 export function keysErrors(store: Store): AnswerError {
   return (thrown) => {
     if (!(thrown instanceof RequestError)) {
-      // The log has the rest: what a bug says may quote a value.
+      // The log has the rest: a bug's message may quote a value.
       const answer = errorAnswer(store, 500, new StoreError("logFailed", "internal error", 0));
       return { ...answer, report: { err: thrown } };
     }

@@ -1,10 +1,10 @@
 /**
- * The way that most requests of the key API take: a GET of one key, and a PUT or POST of a small form, are answered here,
- * before Fastify's router sees them. Measured, Fastify's own way costs as much processor time as all the rest of a GET.
+ * The path of most key API requests: it answers a GET of one key, and a PUT or POST of a small form, before Fastify's
+ * router runs. Measured: Fastify's own path costs as much processor time as all the rest of a GET.
  *
- * It takes only requests that it is sure of, before it has read any of their body: a plain target without escapes, a
+ * It takes only requests that meet all conditions, before it reads any of their body: a plain target without escapes, a
  * form of known and small length, a key that is a file, credentials that the door admits, a server that is not ending.
- * Whatever else it meets is left to the routes, which answer everything. What it answers has the same bytes as theirs.
+ * The routes answer everything else. Both give the same bytes.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -20,15 +20,15 @@ import { keysPrefix } from "./target.ts";
 
 export interface KeysFastPathOptions {
   readonly answers: KeyAnswers;
-  /** True for a request that may come in. */
+  /** True for a request that may continue. */
   readonly admits: (request: IncomingMessage) => boolean;
 }
 
-// Larger forms come in many pieces, and their own cost exceeds what is saved.
+// Larger forms come in many pieces, and cost more than this path saves.
 const maxFormBytes = 16 * 1024;
 const formType = "application/x-www-form-urlencoded";
 
-/** Makes what `createServer` takes as `fastPath`. */
+/** Makes the `fastPath` option of `createServer`. */
 export function keysFastPath({ answers, admits }: KeysFastPathOptions): FastPath {
   return (request, response, fail) => {
     const target = plainTarget(request);
@@ -46,11 +46,11 @@ interface PlainKeysTarget {
   readonly query: string;
 }
 
-// Names of characters that no rule of the protocol touches, and not only of dots.
+// Names of characters without a special meaning in the protocol, and not of dots alone.
 const plainKey = /^(?:\/(?!\.{1,2}(?:\/|$))[\w.~!$'()*,:@+=&-]+)+$/;
 const longestTarget = 2_048;
 
-/** The key and the query of a target that says what it means; undefined for any other. */
+/** The key and query of a target without escapes; undefined for any other. */
 function plainTarget({ url = "", headers, httpVersionMinor }: IncomingMessage): PlainKeysTarget | undefined {
   if (!url.startsWith(`${keysPrefix}/`) || url.length > longestTarget) return undefined;
   if (headers.host === undefined && httpVersionMinor !== 0) return undefined;
@@ -88,7 +88,7 @@ interface Write extends PlainKeysTarget {
   readonly fail: (thrown: unknown) => void;
 }
 
-/** Waits for the form. A client that goes away before its end is owed nothing; one that dribbles, Node cuts. */
+/** Waits for the form. A client that disconnects early gets no answer; Node cuts one that is too slow. */
 function answerWrite(answers: KeyAnswers, write: Write): void {
   let form = "";
   write.request.on("data", (piece: Buffer) => {

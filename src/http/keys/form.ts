@@ -1,8 +1,8 @@
-/** Queries and forms as the protocol reads them: strict about escapes, careless about content types. */
+/** Queries and forms as the protocol reads them: strict on escapes, lax on content types. */
 
 import { StoreError } from "../../store/refusal.ts";
 
-/** Parameters by name; of a name that came more than once, the first. */
+/** Parameters by name; the first value of a repeated name. */
 export type FormFields = ReadonlyMap<string, string>;
 
 const noFields: FormFields = new Map();
@@ -16,7 +16,7 @@ const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 export function parseFields(text: string): FormFields {
   if (text === "") return noFields;
   const pairs = text.split("&").filter((pair) => pair !== "");
-  // Go's url.ParseQuery tells of a semicolon anywhere rather than of a bad escape.
+  // Go's url.ParseQuery reports a semicolon anywhere before a bad escape.
   if (text.includes(";")) throw new StoreError("invalidForm", "invalid semicolon separator in query", 0);
   const fields = new Map<string, string>();
   for (const pair of pairs) {
@@ -63,7 +63,7 @@ const mediaType = new RegExp(`^(${token})(?:(/)(${token})?)?(.*)$`, "s");
 const parameter = new RegExp(`^\\s*;\\s*(${token})\\s*=\\s*(?:${token}|"(?:[^"\\\\\\r\\n]|\\\\.)*")`);
 
 /**
- * Tells whether a body is a form. Any other media type is fine and its body is not read.
+ * True for a form. Any other media type is fine, and its body is not read.
  * @throws {StoreError} invalidForm for a content type that Go's mime.ParseMediaType does not read.
  */
 export function isForm(contentType: string | undefined): boolean {

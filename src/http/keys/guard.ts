@@ -1,10 +1,10 @@
-/** What clients of the key API may not do: write what only davit writes, and see templates that came from Secrets. */
+/** What clients of the key API must not do: write davit's own documents, or read templates from Secrets. */
 
 import { davitRoot, secretsRoot } from "../../model/documents.ts";
 import { isAtOrBelow, type StorePath, storePath } from "../../store/node.ts";
 import { StoreError } from "../../store/refusal.ts";
 
-// `/machines` is for state of machines, such as their labels.
+// `/machines` holds state of machines, such as their labels.
 const reservedRoots = [storePath(davitRoot), storePath("/machines")];
 const hiddenRoot = storePath(secretsRoot);
 
@@ -13,7 +13,7 @@ export function refuseReserved(path: StorePath, index: number): void {
   if (reservedRoots.some((root) => isAtOrBelow(path, root))) throw new StoreError("reserved", path, index);
 }
 
-/** True for a path that looks as if nothing were there. */
+/** True for a path that must look absent. */
 export function isSecret(path: StorePath): boolean {
   return isAtOrBelow(path, hiddenRoot);
 }

@@ -1,8 +1,8 @@
 /**
  * Bodies of the key API, byte for byte as v2 clients know them: order of fields, escapes, one newline at the end.
  *
- * Texts are written by JSON.stringify, and what Go escapes in another way is escaped in the body as a whole: outside of
- * texts there is none of it. Looking for it once in a large body costs a tenth of looking in each of its texts.
+ * JSON.stringify writes the texts. Where Go escapes differently, the escapes are replaced in the whole body: those
+ * characters occur only in texts. One search of a large body costs a tenth of a search in each text.
  */
 
 import { toRfc3339 } from "../../lib/clock.ts";
@@ -10,14 +10,14 @@ import type { ListingStep } from "../../store/listing.ts";
 import { type NodeRecord, rootPath, type StoreEvent } from "../../store/node.ts";
 import { refusals, type StoreError } from "../../store/refusal.ts";
 
-/** The answer to a read of a node of which nothing is listed. */
+/** The answer to a read of a node without a listing. */
 export function readBody(node: NodeRecord): string {
   return asGoEscapes(`${readBegin}${nodeJson(node)}${readEnd}`);
 }
 
 /**
- * The answer to a read in pieces of some size, the last of which is returned; none is yielded if that one is all.
- * Empty ones, too, so that making each takes no longer than another.
+ * The answer to a read, in pieces of some size. The last piece is returned; if it is the only one, none is yielded.
+ * Pieces may be empty, so that each takes about the same time to make.
  * @param pieceLength in characters, about; a piece is longer by one node at most.
  */
 export function* readPieces(
@@ -45,7 +45,7 @@ export function* readPieces(
 
 const readBegin = '{"action":"get","node":';
 const readEnd = "}\n";
-// A step that finds nothing costs as much as writing so much.
+// A step without a result costs as much as this many characters.
 const stepLength = 50;
 
 /** A change, as its writer gets it. */
@@ -56,7 +56,7 @@ export function eventBody({ action, node, prevNode }: StoreEvent): string {
 
 const watchedBodies = new WeakMap<StoreEvent, string>();
 
-/** The same for watchers: of one event there may be thousands, so it is written out once. */
+/** The same for watchers: an event may have thousands of them, so it is written out once. */
 export function watchedEventBody(event: StoreEvent): string {
   const known = watchedBodies.get(event);
   if (known !== undefined) return known;
@@ -113,7 +113,7 @@ export function timeJson(unixMs: number): string {
   return toRfc3339(unixMs).replace(/\.?0+Z$/, "Z");
 }
 
-// What Go's encoding/json escapes and JSON.stringify does not, or writes in another way.
+// Characters that Go's encoding/json escapes and JSON.stringify does not, or escapes differently.
 const special = ["<", ">", "&", "\\", "\u2028", "\u2029"];
 const escapes = /\\[bf\\]|[<>&\u2028\u2029]/g;
 const written: Readonly<Record<string, string>> = {
@@ -127,7 +127,7 @@ const written: Readonly<Record<string, string>> = {
   "\u2029": "\\u2029",
 };
 
-/** JSON with the escapes that Go writes. A search for one character is a fifth of a nanosecond a character. */
+/** JSON with Go's escapes. A search for one character costs a fifth of a nanosecond a character. */
 function asGoEscapes(json: string): string {
   const isPlain = special.every((mark) => !json.includes(mark));
   return isPlain ? json : json.replaceAll(escapes, (found) => written[found] ?? found);

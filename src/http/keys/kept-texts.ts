@@ -1,11 +1,11 @@
 /**
- * Bodies of listings that were sent, to be sent again. Clients of this protocol ask for the same listing again and again,
- * and writing one of 10,000 keys takes some 13 ms of the only thread, while sending what is written takes one. So a text
- * is kept until it is asked for after something at or below its path has changed, or others need its place.
+ * Keeps sent bodies of listings, to send them again. Clients of this protocol request the same listing repeatedly.
+ * Writing a listing of 10,000 keys takes some 13 ms of the only thread; sending a kept one takes one. A text is kept
+ * until something at or below its path has changed at the next request, or until others need its place.
  *
- * It keeps whole texts alone, in the very pieces in which they went out, so that nobody can tell a kept answer from
- * another; and none that time changes, since something in it has a ttl. What it keeps has a bound, in which the texts
- * count, too, that are being made or sent: where slow readers fill it, nothing more is kept.
+ * It keeps only whole texts, in the pieces in which they were sent, so a kept answer looks like any other. It keeps no
+ * text with a ttl in it, since time changes that. Its memory has a bound, which includes texts that are being made or
+ * sent: when slow readers fill it, nothing more is kept.
  */
 
 import type { Listing } from "../../store/listing.ts";
@@ -20,16 +20,19 @@ export interface KeptTextsOptions {
 /** The body of a listing, the last piece of which is returned. */
 export interface ListingPieces {
   next(): IteratorResult<Buffer, Buffer>;
-  /** To be called when no more are taken; ends the listing, too. Idempotent, and not needed behind the last piece. */
+  /**
+   * Ends the listing, too. The caller calls it when it takes no more pieces. Idempotent, and not needed after the last
+   * piece.
+   */
   end(): void;
 }
 
 interface ListingText {
   readonly version: symbol;
   readonly pieces: Buffer[];
-  /** Of the pieces, and what else it takes. */
+  /** Of the pieces, and the overhead. */
   bytes: number;
-  /** Who needs it: those who make or send it, and the one that keeps it. */
+  /** How many need it: those who make or send it, and the cache itself. */
   holders: number;
 }
 
@@ -42,7 +45,7 @@ const overheadBytes = 1_024;
 export class KeptTexts {
   readonly #maxBytes: number;
   readonly #maxTextBytes: number;
-  /** By what was asked; the one that was not asked for the longest time comes first. */
+  /** By request; the least recently requested comes first. */
   readonly #texts = new Map<string, ListingText>();
   #bytes = 0;
 
@@ -51,7 +54,7 @@ export class KeptTexts {
     this.#maxTextBytes = maxTextBytes;
   }
 
-  /** Of all texts that are kept, and of those that are being made or sent. */
+  /** Of all texts that are kept, being made or being sent. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -62,8 +65,8 @@ export class KeptTexts {
   }
 
   /**
-   * The body of a listing that has just begun: as it was kept, or as `make` writes it.
-   * @param make is called only if it was not kept.
+   * The body of a listing that has just begun: the kept one, or a new one from `make`.
+   * @param make is called only without a kept text.
    */
   piecesOf({ request, listing }: BegunListing, make: () => Iterator<string, string>): ListingPieces {
     const { version } = listing;
@@ -80,7 +83,7 @@ export class KeptTexts {
     };
   }
 
-  /** What is kept and still true. */
+  /** A kept text that is still true. */
   #find(key: string, version: symbol | undefined): ListingText | undefined {
     const text = this.#texts.get(key);
     if (text === undefined) return undefined;
@@ -116,7 +119,7 @@ export class KeptTexts {
       for (;;) {
         const { done, value } = pieces.next();
         const piece = bytesOf(value);
-        // What changed meanwhile is not asked for again.
+        // A text whose listing changed meanwhile will not be requested again.
         if (text !== undefined && (listing.version !== version || !this.#add(text, piece))) {
           this.#release(text);
           text = undefined;
@@ -145,12 +148,12 @@ export class KeptTexts {
     return true;
   }
 
-  /** @returns false when there is no room for so much more. */
+  /** @returns false without room for this many more bytes. */
   #claim(text: ListingText, bytes: number): boolean {
     if (text.bytes + bytes > this.#maxTextBytes) return false;
     for (const [key, oldest] of this.#texts) {
       if (this.#bytes + bytes <= this.#maxBytes) break;
-      // One that is being sent would stay in memory all the same.
+      // A text that is being sent would stay in memory anyway.
       if (oldest.holders > 1) continue;
       this.#texts.delete(key);
       this.#release(oldest);
@@ -162,7 +165,7 @@ export class KeptTexts {
   }
 
   #keep(key: string, text: ListingText): void {
-    // Somebody else was faster. Should his be out of date, it goes when it is asked for.
+    // Another request was faster. If its text is out of date, the next request drops it.
     if (this.#texts.has(key)) return;
     text.holders += 1;
     this.#texts.set(key, text);
@@ -176,7 +179,7 @@ export class KeptTexts {
 
 interface TextInMaking {
   readonly listing: Listing;
-  /** Of its beginning. */
+  /** The version when the listing began. */
   readonly version: symbol | undefined;
   readonly key: string;
   readonly pieces: Iterator<string, string>;
@@ -184,7 +187,7 @@ interface TextInMaking {
 
 const noBytes = Buffer.alloc(0);
 
-/** In memory of their own: a small buffer of Node's pool keeps all of that. */
+/** In memory of their own: a small buffer would keep the whole block of Node's pool alive. */
 function bytesOf(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

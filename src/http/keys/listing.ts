@@ -1,11 +1,11 @@
 /**
- * The answers to reads, which may list a million keys. What fits into one piece is sent whole, with its length; more
- * goes out in chunks, each made when its client has taken the last one, and all of them of the moment at which the
- * first was made. So a listing never keeps others waiting for more than a piece, and a slow reader costs one piece
- * and what changes meanwhile, beside his share in what `kept-texts.ts` keeps.
+ * The answers to reads, which may list a million keys. A listing that fits into one piece is sent whole, with its
+ * length. A longer one is sent in chunks; each is made after the client has taken the one before. All chunks show the
+ * state of the moment when the first was made. So a listing never delays others by more than a piece. A slow reader
+ * costs one piece, what changes meanwhile, and its share of `kept-texts.ts`.
  *
- * A client that is gone, takes nothing for too long, or takes so long that too much changed, ends its listing: the
- * connection is cut, so that nobody takes a part for the whole.
+ * A listing ends early if its client is gone, takes nothing for too long, or is so slow that too much changed. The
+ * connection is then cut, so that nobody mistakes a part for the whole.
  */
 
 import type { ServerResponse } from "node:http";
@@ -23,9 +23,9 @@ export interface OpenListingsOptions {
   readonly clock: Clock;
   /** Knows which client sent a request. */
   readonly clients?: Clients;
-  /** How many may go out in pieces at a time; more wait for their turn. */
+  /** How many may be sent in pieces at a time; others wait for their turn. */
   readonly maxOpen?: number;
-  /** Longest time in which a client takes a piece. */
+  /** The longest time that a client may take for a piece. */
   readonly stallMs?: number;
 }
 
@@ -34,9 +34,10 @@ interface ListingStream extends BegunListing {
   readonly first: IteratorResult<Buffer, Buffer>;
 }
 
-// In characters. Some 400 small keys, which take half a millisecond; larger ones cost more in sum, for want of cache.
+// In characters. Some 400 small keys, which take half a millisecond; larger pieces cost more in sum, because they
+// exceed the processor's cache.
 const pieceLength = 64 * 1024;
-// Each may hold the names of a large directory; that more of them at a time would be faster is not so.
+// Each may hold the names of a large directory; more of them at a time measured no faster.
 const presetMaxOpen = 16;
 const presetStallMs = 30_000;
 /** The same while others wait for their turn. */
@@ -49,7 +50,7 @@ export class OpenListings {
   readonly #stallMs: number;
   readonly #kept = new KeptTexts();
   readonly #turns = new Turns();
-  /** Those who go on when one that is open ends: clients take turns. */
+  /** Listings that continue when an open one ends: clients take turns. */
   readonly #waiting = new FairQueue<() => void>();
   #openCount = 0;
   /** How many have given up their places, and are about to leave. */
@@ -68,7 +69,7 @@ export class OpenListings {
   }
 
   /**
-   * Answers with what `begin` lists; it is called again if the listing had to wait.
+   * Answers with the listing of `begin`, which is called again if the listing had to wait.
    * @throws what `begin` throws, before anything is answered.
    */
   async answer(reply: FastifyReply, begin: () => BegunListing): Promise<FastifyReply> {
@@ -85,7 +86,7 @@ export class OpenListings {
     return this.#sendLate(reply, begin);
   }
 
-  /** Goes on in the place of another. */
+  /** Continues in the place of another listing. */
   #sendLate(reply: FastifyReply, begin: () => BegunListing): FastifyReply {
     try {
       const stream = this.#started(begin());
@@ -137,7 +138,7 @@ export class OpenListings {
 
   async #isTaken(response: ServerResponse): Promise<boolean> {
     const over = new AbortController();
-    // Without a reason an error would be made each time.
+    // Without a reason, abort makes an error each time.
     const end = () => over.abort("over");
     response.once("drain", end).once("close", end);
     for (let waitedMs = 0; waitedMs < this.#stallMs && !over.signal.aborted; ) {
@@ -162,7 +163,7 @@ export class OpenListings {
   }
 }
 
-/** The head that a GET would get. Its length is not known without all of the listing, and so is left out. */
+/** The head that a GET would get, without the length: only the whole listing gives it. */
 function sendHead(reply: FastifyReply, { pieces, headers }: ListingStream): FastifyReply {
   pieces.end();
   beginSuccess(reply, headers).end();

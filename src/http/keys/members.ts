@@ -1,6 +1,6 @@
 /**
- * `/v2/members`, from which clients learn where to ask. Pure. The store is a cluster of one and stays so: it tells of
- * itself, and refuses every change of members as the reference does what it cannot do, after the same checks of form.
+ * `/v2/members`, from which clients learn the store's URL. Pure. The store is always a cluster of one: it lists itself,
+ * and refuses every change of members, after the reference's checks of form.
  */
 
 import { isJsonObject } from "../../model/json.ts";
@@ -10,7 +10,7 @@ import { textJson } from "./json.ts";
 export interface Member {
   readonly id: string;
   readonly name: string;
-  /** Where other members would reach it: nowhere. */
+  /** Other members would use these; there are none. */
   readonly peerURLs: readonly string[];
   readonly clientURLs: readonly string[];
 }
@@ -19,7 +19,7 @@ export const membersMethods = ["GET", "POST", "DELETE", "PUT"] as const;
 
 export interface MembersRequest {
   readonly method: (typeof membersMethods)[number];
-  /** Behind `/v2/members` and a slash. */
+  /** The path after `/v2/members/`. */
   readonly rest: string;
   readonly contentType: string | undefined;
   readonly body: string;
@@ -44,8 +44,8 @@ export function answerMembers(member: Member, request: MembersRequest): MembersA
   }
 }
 
-// The only member cannot go, and none can come: the log is a file of this process. Nor is it reached by peers, so that a
-// 204 for their URLs, as the reference has it, would tell of a change that was not made.
+// The only member cannot leave, and none can join: the log is a file of this process. It has no peers either, so the
+// reference's 204 for peer URLs would claim a change that was not made.
 const cannot = problem(500, "Internal Server Error");
 
 function tell(member: Member, rest: string): MembersAnswer {
@@ -64,7 +64,7 @@ function problemOfOther({ id }: Member, rest: string): MembersAnswer | undefined
   return other === id ? undefined : problem(404, `No such member: ${other}`);
 }
 
-/** An id as the store writes it; undefined for what is none. */
+/** An id as the store writes it; undefined for any other text. */
 function memberId(text: string): string | undefined {
   if (!/^[0-9a-f]+$/i.test(text)) return undefined;
   const id = BigInt(`0x${text}`);

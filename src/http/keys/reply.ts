@@ -7,7 +7,7 @@ import type { Store } from "../../store/store.ts";
 import { tokenChallenge } from "../bearer-tokens.ts";
 import { type KeyAnswer, refusalAnswer } from "./answers.ts";
 
-/** On every answer of the listener, so that pages of other origins can read. */
+/** On every answer of the listener, so that web pages of other origins can read it. */
 export const corsHeaders = {
   "access-control-allow-origin": "*",
   "access-control-allow-methods": "POST, GET, OPTIONS, PUT, DELETE",
@@ -21,12 +21,12 @@ export const corsWireHeaders: readonly string[] = [
   ...["Access-Control-Allow-Headers", corsHeaders["access-control-allow-headers"]],
 ];
 
-/** Answers with a JSON body. A buffer, since Fastify would add a charset to the type of a string. */
+/** Answers with a JSON body. It sends a buffer, since Fastify would add a charset to the type of a string. */
 export function sendJson(reply: FastifyReply, status: number, body: string): FastifyReply {
   return reply.code(status).header("content-type", "application/json").send(Buffer.from(body));
 }
 
-/** Answers with what both ways to a key send. */
+/** Sends the answer that both ways to a key share. */
 export function sendAnswer(reply: FastifyReply, { status, headers, body }: KeyAnswer): FastifyReply {
   return withHeaders(reply, headers).code(status).send(Buffer.from(body));
 }
@@ -36,7 +36,7 @@ export function sendSuccess(reply: FastifyReply, headers: readonly string[], bod
   return withHeaders(reply, headers).code(200).send(body);
 }
 
-/** Begins an answer that its caller goes on with. @param headers as in `KeyAnswer`. */
+/** Begins an answer that the caller continues. @param headers as in `KeyAnswer`. */
 export function beginSuccess(reply: FastifyReply, headers: readonly string[]): ServerResponse {
   withHeaders(reply, headers).hijack();
   return reply.raw.writeHead(200, Object.entries(reply.getHeaders()).flat().map(String));
@@ -47,7 +47,6 @@ function withHeaders(reply: FastifyReply, headers: readonly string[]): FastifyRe
   return reply;
 }
 
-/** Answers with a refusal. */
 export function sendRefusal(reply: FastifyReply, store: Store, error: StoreError): FastifyReply {
   return sendAnswer(reply, refusalAnswer(store, error));
 }
@@ -64,7 +63,7 @@ export function sendPlain(reply: FastifyReply, status: number, text: string): Fa
   return reply.code(status).type("text/plain; charset=utf-8").send(text);
 }
 
-/** Answers what is not there; an OPTIONS is fine anywhere. */
+/** Answers an unknown path; an OPTIONS succeeds anywhere. */
 export function sendOutside(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (request.method === "OPTIONS") return reply.code(200).send();
   return sendPlain(reply, 404, "404 page not found\n");
@@ -76,7 +75,7 @@ export function sendNotAllowed(reply: FastifyReply, allowed: readonly string[] |
   return sendPlain(reply, 405, "Method Not Allowed\n");
 }
 
-/** On answers that know no index. */
+/** On answers without an index. */
 export function clusterHeaders(store: Store): Record<string, string> {
   const { clusterId } = store.identity;
   return { "x-store-cluster-id": clusterId, "x-etcd-cluster-id": clusterId };

@@ -1,6 +1,7 @@
 /**
- * A request of `/v2/keys` as a read, a watch or a command. Pure. The order of the checks is part of the protocol: of
- * several mistakes the first one is told, and all parameters are checked whether or not the method uses them.
+ * Parses a request of `/v2/keys` into a read, a watch or a command. Pure. The order of the checks is part of the
+ * protocol: only the first of several mistakes is reported, and all parameters are checked even if the method ignores
+ * them.
  */
 
 import type { Expected, SingleCommand } from "../../store/command.ts";
@@ -66,7 +67,7 @@ interface CheckedFields {
   readonly noValueOnSuccess: boolean;
   readonly prevExist: boolean | undefined;
   readonly value: string;
-  /** Undefined for none, also when it was given as empty. */
+  /** Undefined for none, and for an empty one. */
   readonly ttlSeconds: number | undefined;
   readonly refresh: boolean;
 }
@@ -111,15 +112,15 @@ function checkedFields(fields: FormFields, method: KeysMethod): CheckedFields {
 
 function readRequest(path: StorePath, fields: CheckedFields): KeysRequest {
   const { recursive, sorted, wait, quorum, stream, waitIndex = 0n } = fields;
-  // The reference answers a quorum read with what is there, also beside wait=true.
+  // The reference ignores wait=true for a quorum read, and answers at once.
   if (!wait || quorum) return { kind: "read", path, recursive, sorted };
-  // An index beyond 2^53 loses digits here, and is beyond every index that will ever be.
+  // An index beyond 2^53 loses digits here, but no store ever reaches one.
   return { kind: "watch", path, recursive, stream, waitIndex: Number(waitIndex) };
 }
 
 function putCommand(path: StorePath, fields: CheckedFields): SingleCommand {
   const { dir, prevExist } = fields;
-  // A create has nothing to refresh: it is an ordinary one.
+  // A create has nothing to refresh, so the refresh is ignored.
   if (prevExist === false) return { kind: "create", path, ...written(fields), dir };
   const refresh = fields.refresh ? { refresh: true } : {};
   const expected = expectedIn(fields);
@@ -138,7 +139,7 @@ function deleteCommand(path: StorePath, fields: CheckedFields): SingleCommand {
   return { kind: "delete", path, dir: fields.dir, recursive: fields.recursive };
 }
 
-/** What must hold; undefined when nothing must. An index of 0 alone is no condition. */
+/** The write's conditions; undefined for none. An index of 0 alone is no condition. */
 function expectedIn({ prevValue, prevIndex = 0n }: CheckedFields): Expected | undefined {
   if (prevValue === undefined && prevIndex === 0n) return undefined;
   return { ...(prevValue !== undefined && { value: prevValue }), ...(prevIndex > 0n && { index: prevIndex }) };
@@ -163,7 +164,7 @@ function numberIn(fields: FormFields, name: string, refusal: RefusalName): bigin
 const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const falseTexts = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 
-/** An empty ttl is none. One beyond 2^53 loses digits here, and ends later than any clock can tell. */
+/** An empty ttl is none. A ttl beyond 2^53 loses digits here, and ends after any clock does. */
 function ttlIn(fields: FormFields): number | undefined {
   const ttl = fields.get("ttl") === "" ? undefined : numberIn(fields, "ttl", "ttlNotNumber");
   return ttl === undefined ? undefined : Number(ttl);
@@ -173,7 +174,7 @@ function isSet(fields: FormFields, name: string, shown?: string): boolean {
   return flagIn(fields, name, shown) ?? false;
 }
 
-/** `shown` is how the reference writes the name when it refuses the value. */
+/** `shown` is the reference's spelling of the name when it refuses the value. */
 function flagIn(fields: FormFields, name: string, shown = `"${name}"`): boolean | undefined {
   const text = fields.get(name);
   if (text === undefined) return undefined;

@@ -1,9 +1,9 @@
 /**
- * The key API of the store, `/v2/keys`, with what clients ask beside it: a plugin for a listener of its own, where it
- * also answers what is unknown. It reads targets and bodies by the protocol's rules, not by Fastify's, and keeps no
- * state: everything is in the store, and in the answers that wait for it.
+ * The store's key API, `/v2/keys`, and the endpoints beside it: a plugin for a listener of its own, where it also
+ * answers unknown paths. It reads targets and bodies by the protocol's rules, not by Fastify's. It keeps no state: the
+ * store and the waiting answers have everything.
  *
- * The listener must be made with `rewriteUrl: keysRewriteUrl`, see there.
+ * The listener must use `rewriteUrl: keysRewriteUrl`, see there.
  */
 
 import { type IncomingMessage, METHODS } from "node:http";
@@ -34,15 +34,15 @@ export interface KeysRoutesOptions {
   readonly clients?: Clients;
   /** Of the listener. */
   readonly unsent?: UnsentAnswers;
-  /** What members and machines tell clients to use; asked for each answer. */
+  /** The URL that the members list and `/v2/machines` give to clients; called for each answer. */
   readonly advertiseUrl: () => string;
 }
 
 const memberName = "davit";
 
 /**
- * Limits of the listener: the protocol's keys may be 32 KiB long, each byte of them escaped, and so may a form with a
- * value be. Long polls may be silent for ever.
+ * Limits of the listener. The protocol's keys may be 32 KiB long with each byte escaped, and so may a form with a
+ * value. Long polls may be silent for ever.
  */
 export const keysLimits = { maxTargetBytes: 112 * 1024, maxHeaderBytes: 128 * 1024, stallTimeoutMs: 0 } as const;
 
@@ -63,7 +63,7 @@ export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, opt
   app.addHook("onRequest", async (request, reply) => {
     reply.headers(corsHeaders);
     bodies.take(request);
-    // Node undoes chunks and would hand on the bytes of any other coding as they are.
+    // Node decodes chunks, and would hand on any other coding's bytes unchanged.
     const coding = request.raw.headers["transfer-encoding"] ?? "chunked";
     if (coding.toLowerCase() !== "chunked") await sendPlain(reply, 501, "Unsupported transfer encoding");
   });
@@ -91,7 +91,7 @@ function endpointContext({ store, clock, advertiseUrl }: KeysRoutesOptions, bodi
   };
 }
 
-/** What Node reads, Fastify's own or not: a path that is known answers 405 to a method that is not. */
+/** Every method that Node reads: a known path answers 405 to an unknown method. */
 function everyMethod(app: FastifyInstance): string[] {
   // CONNECT asks for a tunnel and never becomes a request.
   const unknown = METHODS.filter((method) => method !== "CONNECT" && !app.supportedMethods.includes(method));
@@ -107,7 +107,7 @@ function addEndpoint(app: FastifyInstance, method: string[], { urls, methods, an
   for (const url of urls) app.route({ method, url, handler });
 }
 
-/** Where the target leads: away, nowhere, or to a key. */
+/** Handles a target: a redirect, an unknown path, or a key. */
 async function answerKeys(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const target = parseTarget(request.originalUrl);
   if (request.method === "OPTIONS") return sendOutside(request, reply);
@@ -157,5 +157,5 @@ function sendRedirect(request: FastifyRequest, reply: FastifyReply, location: st
   return reply.type("text/html; charset=utf-8").send(`<a href="${link}">Moved Permanently</a>.\n\n`);
 }
 
-// The query of a target is passed on as it came: none of it may become a tag. Written as Go's net/http writes them.
+// The query is copied from the target, so none of it may become a tag. The escapes are those of Go's net/http.
 const markup: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };

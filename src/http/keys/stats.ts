@@ -1,4 +1,4 @@
-/** `/v2/stats/*`: what the store counted since it started, and what a cluster of one has to tell of itself. */
+/** `/v2/stats/*`: the store's counts since its start, and the state of a cluster of one. */
 
 import { countNames } from "../../store/operation-counts.ts";
 import type { Store } from "../../store/store.ts";

@@ -1,6 +1,6 @@
 /**
- * The target of a request as it was sent. URL libraries fold `..`, `%2e` and `//` before anyone sees them, while the
- * protocol redirects them, so this reads the raw text.
+ * The target of a request as it was sent. URL libraries fold `..`, `%2e` and `//`, while the protocol redirects them,
+ * so this reads the raw text.
  */
 
 import { type StorePath, storePath } from "../../store/node.ts";
@@ -28,7 +28,7 @@ export function parseTarget(raw: string): Target {
   return { kind: "redirect", location: encodePath(clean) + (query === "" ? "" : `?${query}`) };
 }
 
-/** The key that a path names; undefined when it is not one of `/v2/keys`. */
+/** The key that a path names; undefined for a path outside `/v2/keys`. */
 export function keyOf(path: string): StorePath | undefined {
   if (path !== keysPrefix && !path.startsWith(`${keysPrefix}/`)) return undefined;
   const key = path.slice(keysPrefix.length);
@@ -36,8 +36,8 @@ export function keyOf(path: string): StorePath | undefined {
 }
 
 /**
- * Where Fastify's router is to look for a raw target: give it to `fastify({ rewriteUrl })` of the listener. The router
- * refuses escapes that are not UTF-8 and knows no redirects; `keysRoutes` reads the original target.
+ * The path that Fastify's router sees for a raw target: give it to `fastify({ rewriteUrl })` of the listener. The
+ * router refuses escapes that are not UTF-8 and knows no redirects; `keysRoutes` reads the original target.
  */
 export function keysRewriteUrl({ url = "/" }: { readonly url?: string | undefined }): string {
   const target = parseTarget(url);
@@ -56,7 +56,7 @@ function cleanPath(path: string): string {
   return path.endsWith("/") && clean !== "/" ? `${clean}/` : clean;
 }
 
-// As Go's net/url escapes a path; encodeURIComponent keeps and escapes other marks.
+// As Go's net/url escapes a path; encodeURIComponent escapes a different set.
 function encodePath(path: string): string {
   return encodeURIComponent(path)
     .replaceAll(/[!*'()]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)

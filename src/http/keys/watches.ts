@@ -1,8 +1,9 @@
 /**
- * The answers that wait: long polls and streams. Headers go out when the watch is registered, events when they happen.
- * A client that reads too slowly pauses its watch, and is disconnected when the history has moved on, or when what is
- * kept for clients that do not read leaves no room for its event: it comes again with `waitIndex`. On shutdown every
- * waiting answer ends properly, without an event, and its client asks again.
+ * The answers that wait: long polls and streams. Headers are sent when the watch is registered, events when they
+ * happen.
+ * A slow client pauses its watch. It is disconnected when the history has moved past its place, or when unread answers
+ * leave no room for its event; it reconnects with `waitIndex`. On shutdown every waiting answer ends properly, without
+ * an event, and its client asks again.
  */
 
 import type { ServerResponse } from "node:http";
@@ -45,7 +46,7 @@ export class OpenWatches {
     beginSuccess(reply, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
     response.on("drain", () => {
       this.#unsent.settled(response);
-      // Silent for as long as nothing happens, from now on again.
+      // From now on silence is allowed, for as long as nothing happens.
       response.socket?.setTimeout(0);
       handle.resume();
     });
@@ -55,7 +56,7 @@ export class OpenWatches {
     else handle.resume();
   }
 
-  /** @returns false for a client that is to read first. */
+  /** @returns false for a client that must read first. */
   #send(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
     const body = watchedEventBody(event);
     if (isLarge(body)) return this.#sendLarge(response, event, isStream);
@@ -68,7 +69,7 @@ export class OpenWatches {
     return isTaken;
   }
 
-  /** A large event has one copy for all its watchers. */
+  /** All watchers of a large event share one copy. */
   #sendLarge(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
     const held = this.#large.hold(event, watchedEventBody(event), () => this.#unsent.holderOf(response));
     if (held === undefined) {

@@ -1,8 +1,8 @@
-/** Which of two forms of an answer a client wants, by its `Accept` header (RFC 9110, 12.5.1). */
+/** Chooses between text and JSON by a request's `Accept` header (RFC 9110, 12.5.1). */
 
 /**
- * True where JSON is asked for, and text is not liked better. What says nothing of either gets text: `curl`, whose
- * `Accept` takes anything, is a person's.
+ * True if the header accepts JSON, and does not prefer text. Without a preference the answer is text: `curl`, whose
+ * `Accept` takes anything, serves a person.
  */
 export function prefersJson(accept = ""): boolean {
   const weights = new Map(accept.split(",").map(weighed));

@@ -1,11 +1,11 @@
 /**
- * The door of what the operations listener shows of machines and their configs. Health, version and metrics are open to
- * whoever reaches the listener; a config may hold what is nobody else's business.
+ * The door of the operations listener, for routes that show machines and their configs. Health, version and metrics are
+ * open to everyone who reaches the listener; a config may be confidential.
  *
- * With a file of tokens, each request needs one of them, wherever it comes from. Without, only who asks on this very
- * machine gets in: the listener is bound to a loopback address, no proxy stands between, and the request names a loopback
- * address, so that no web page can ask under a name of its own. Where a request comes from is never asked: a port-forward
- * into a pod arrives from loopback whoever uses it.
+ * With a token file, each request needs one of its tokens, wherever it comes from. Without one, only clients on this
+ * machine get in: the listener is bound to a loopback address, the request has passed no proxy, and it names a loopback
+ * address, so that no web page can ask under its own name. The request's origin proves nothing: a port-forward into a
+ * pod arrives from loopback whoever uses it.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -20,7 +20,7 @@ import { holdsToken, readTokenDigests, type TokenDigest, tokenChallenge, tokenOf
 import { RequestError } from "../errors.ts";
 
 export interface OpsDoorOptions {
-  /** Undefined: who asks on this machine needs no token, and everybody else is refused. */
+  /** Undefined: clients on this machine need no token, and all others are refused. */
   readonly tokenFile: string | undefined;
   /** The address that the listener is bound to; undefined until it is. */
   readonly boundTo: () => string | undefined;
@@ -55,7 +55,7 @@ export class OpsDoor {
     return door;
   }
 
-  /** Puts the door in front of every route that this instance gets from now on. */
+  /** Guards every route that is added to this instance from now on. */
   guard(app: FastifyInstance): void {
     app.addHook("onRequest", (request, _reply, done) => {
       const refusal = this.#refusalOf(request.raw);
@@ -65,7 +65,7 @@ export class OpsDoor {
     });
   }
 
-  /** Follows its file no longer; idempotent. */
+  /** Stops following the file; idempotent. */
   stop(): void {
     this.#files?.stop();
   }
@@ -90,7 +90,7 @@ export class OpsDoor {
       parse: ([text = ""]) => readTokenDigests(text),
       changed: (tokens) => {
         this.#tokens = tokens;
-        // Whoever empties the file wants nobody to get in.
+        // An operator who empties the file wants nobody to get in.
         if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, everybody is refused");
       },
       clock,
@@ -103,8 +103,8 @@ export class OpsDoor {
 }
 
 /**
- * What proxies write beside `X-Forwarded-*`: of the standards, of nginx, HAProxy and Envoy, and of those who run networks.
- * None of them is a header of a program that asks by itself.
+ * Headers of proxies beside `X-Forwarded-*`: of the standards, of nginx, HAProxy and Envoy, and of networks' operators.
+ * No direct client sends any of them.
  */
 const proxyHeaders: ReadonlySet<string> = new Set([
   "forwarded",

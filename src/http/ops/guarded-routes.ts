@@ -1,4 +1,4 @@
-/** Routes of the operations listener that show machines and their configs: all of them behind one door. */
+/** Routes of the operations listener that show machines and their configs: one door guards all of them. */
 
 import type { FastifyPluginAsync } from "fastify";
 import type { OpsDoor } from "./door.ts";
@@ -13,7 +13,7 @@ export interface GuardedRoutesOptions {
 }
 
 export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (app, { door, previews, history }) => {
-  // Before any route: those that are there already would stay open.
+  // Before any route: earlier routes would stay open.
   door.guard(app);
   await app.register(previewRoutes, { previews });
   await app.register(historyRoutes, history);

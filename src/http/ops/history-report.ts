@@ -1,4 +1,4 @@
-/** The history as it is answered: lines for a person, JSON for programs. Whatever a machine said is quoted in both. */
+/** Formats the history: lines for a person, JSON for programs. Both quote a machine's own words. */
 
 import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../../history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
@@ -6,7 +6,7 @@ import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels.ts";
 import { refusalOf } from "../refusal-numbers.ts";
 
-/** Everything about some machines; boots with the latest first. */
+/** Everything about some machines; the latest boot first. */
 export function machinesJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
   return {
     machines: machines.map((machine) => ({
@@ -46,7 +46,7 @@ export function listText(machines: readonly MachineHistory[], stageOf: StageOf):
   return lines.join("");
 }
 
-/** Undefined when there is nothing to tell. */
+/** Undefined when nothing went unrecorded. */
 export function unrecordedJson(unrecorded: UnrecordedRequests | undefined): object | undefined {
   if (unrecorded === undefined) return undefined;
   const { count, firstAtMs, lastAtMs } = unrecorded;
@@ -165,7 +165,7 @@ function groupText(boot: PastBoot | undefined): string {
   return boot?.group === undefined ? "" : `, group ${boot.group}`;
 }
 
-/** A machine may say anything: also what would move a terminal's cursor, or turn the direction of its text. */
+/** A machine may send anything, even characters that move a terminal's cursor or turn the direction of its text. */
 function quoted(value: string): string {
   if (/^[\x21-\x7e]+$/.test(value) && !/["\\]/.test(value)) return value;
   return JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, (letter) => {

@@ -1,7 +1,7 @@
 /**
- * `/history`: what machines asked for lately, and where each boot stopped. Without a query the machines that were seen
- * last; with `mac`, `uuid`, `hostname`, `serial` or `address` all that is remembered of the machines that have them. Text
- * for people; JSON for who accepts `application/json`.
+ * `/history`: what machines asked for lately, and where each boot stopped. Without a query it lists the machines that
+ * were seen last. With `mac`, `uuid`, `hostname`, `serial` or `address` it shows everything recorded of the matching
+ * machines. It answers text, and JSON to clients that accept `application/json`.
  */
 
 import type { FastifyPluginAsync } from "fastify";
@@ -20,7 +20,7 @@ export interface HistoryRoutesOptions {
   readonly bootFilesOf: BootFilesOf;
 }
 
-/** As many machines as a person reads through. */
+/** As many machines as a person can read through. */
 const maxMachines = 50;
 
 const askedLabels: ReadonlySet<string> = new Set(["mac", "uuid", "hostname", "serial"]);
@@ -71,15 +71,15 @@ function textBody({ text }: Report, { unrecorded }: HistoryView, shown: ListText
 }
 
 /**
- * The machines that a query asks for, in any form of its labels that a machine may send.
- * @throws {RequestError} when it asks for something else, or for what is not remembered.
+ * The machines that a query names, in any spelling that a machine may send.
+ * @throws {RequestError} for any other query, or for labels that are not recorded.
  */
 function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
   const asked = sentLabels(labelsFromQuery(rawQuery));
   const address = asked.get("address");
   const labels = new Map([...asked].filter(([name]) => askedLabels.has(name)));
   const names = labels.size + (address === undefined ? 0 : 1);
-  // What is no MAC address is no label.
+  // A malformed MAC address is no label.
   const isMacLost = /(?:^|&)mac=/i.test(rawQuery) && !labels.has("mac");
   if (names === 0 || names < asked.size || isMacLost) throw new RequestError("historyQuestion");
   const found = address === undefined || labels.size > 0 ? view.find(labels, maxMachines) : view.at(address);

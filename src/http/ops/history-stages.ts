@@ -1,18 +1,18 @@
-/** Tells kernels and initrds among the assets that machines fetched: by the paths that their Group's Profile names. */
+/** Recognises kernels and initrds among fetched assets, by the paths in the Profile of the machine's Group. */
 
 import type { BootFiles } from "../../boot/boot-scripts.ts";
 import { plainStage, type StageOf } from "../../history/boots.ts";
 import { parseInitrd } from "../../render/initrd.ts";
 
-/** The files that a Group's machines are told now; undefined when it has none, or is gone. */
+/** The files that a Group's machines get now; undefined when it has none, or is gone. */
 export type BootFilesOf = (group: string) => BootFiles | undefined;
 
 /**
- * Names stages by what Profiles say now: a file that they named before, or that they leave to the client to name, goes by
- * its path.
+ * Names stages by the Profiles of now. A file of an earlier Profile, or one that the client names, is shown by its
+ * path.
  */
 export function stagesBy(bootFilesOf: BootFilesOf): StageOf {
-  // Asked once for each Group, however many requests its machines have made.
+  // Looked up once for each Group, however many requests its machines have made.
   const known = new Map<string, BootFiles | undefined>();
   return (request, group) => {
     const { path, endpoint } = request;
@@ -25,7 +25,7 @@ export function stagesBy(bootFilesOf: BootFilesOf): StageOf {
   };
 }
 
-/** A location's path, without the server before it and the query behind it. */
+/** A location's path, without server and query. */
 function pathOf(location: string): string {
   return location.replace(/^[a-z]+:\/\/[^/]*/i, "").replace(/[?#].*$/s, "");
 }

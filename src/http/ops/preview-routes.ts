@@ -1,4 +1,4 @@
-/** `GET /preview?<labels>`: what a machine with these labels would get, and why, as text or as JSON. */
+/** `GET /preview?<labels>`: shows what a machine with these labels would get, and why, as text or as JSON. */
 
 import type { FastifyPluginAsync } from "fastify";
 import { jsonText, plainText } from "../../render/rendered.ts";
@@ -11,7 +11,7 @@ export interface PreviewRoutesOptions {
   readonly previews: Pick<Previews, "of">;
 }
 
-/** The query is the machine's, all of it: there is no room for options of the preview's own. */
+/** The whole query belongs to the machine: the preview has no options of its own. */
 export const previewRoutes: FastifyPluginAsync<PreviewRoutesOptions> = async (app, { previews }) => {
   app.route({
     method: ["GET", "HEAD"],
@@ -25,7 +25,7 @@ export const previewRoutes: FastifyPluginAsync<PreviewRoutesOptions> = async (ap
           "content-type": isJson ? jsonText : plainText,
           "cache-control": "no-store",
           vary: "accept",
-          // What machines would get may look like anything to a browser.
+          // A browser may take a config for anything.
           "x-content-type-options": "nosniff",
         })
         .send(Buffer.from(body));

@@ -1,10 +1,10 @@
-/** A preview as a person reads it on a terminal. What others wrote moves no cursor and begins no line of its own. */
+/** A preview as a person reads it on a terminal. Quoted text cannot move the cursor or begin a line. */
 
 import type { Loser, NamedGroup, NearMiss } from "../../boot/explain.ts";
 import { shown, visible } from "../../lib/visible.ts";
 import type { Preview, Rendering } from "./preview.ts";
 
-/** Writes all of it, lines ended by LF. */
+/** Writes the whole preview, lines ended by LF. */
 export function previewText(preview: Preview): string {
   const { losers, moreLosers, nearest, moreOthers, warnings } = preview;
   const sections = [

@@ -1,9 +1,9 @@
 /**
- * What a machine with given labels would get, and why: selection explained, and every config rendered, by the very code
- * that answers machines and of one state of the store. Nothing of it is kept, counted or logged.
+ * Shows what a machine with given labels would get, and why. It explains the selection and renders every config with
+ * the code that answers machines, from one state of the store. It keeps, counts and logs nothing.
  *
- * Texts of Secrets are never shown, nor what is rendered of them: only the status and the length. Whatever takes long is
- * done in slices, so that machines do not wait.
+ * It never shows texts of Secrets, nor configs made of them: only status and length. Slow work is done in slices, so
+ * that machines do not wait.
  */
 
 import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -23,22 +23,22 @@ import { answerError } from "../errors.ts";
 
 export interface PreviewsOptions {
   readonly index: BootIndex;
-  /** Makes what answers machines, over a view of the index. @throws {BootError} before machines are listened for. */
+  /** Makes the configs over a view of the index. @throws {BootError} before the boot listener is open. */
   readonly configsOver: (view: BootView) => Pick<BootConfigs, "answer">;
 }
 
-/** What a machine is answered at one path. */
+/** A machine's answer at one path. */
 export interface Rendering {
   readonly path: string;
   readonly status: number;
   readonly contentType: string;
   /** Of the whole body. */
   readonly bytes: number;
-  /** The first 64 KiB of it; absent where it is made of a Secret. */
+  /** Its first 64 KiB; absent if it is made of a Secret. */
   readonly body?: string;
   readonly isCut: boolean;
   readonly isSecret: boolean;
-  /** What the log would say of a 500: own words, which quote nothing. */
+  /** The problem that the log would show for a 500; it quotes nothing. */
   readonly problem?: string;
 }
 
@@ -49,17 +49,17 @@ export interface Preview extends Explanation {
   readonly renderings: readonly Rendering[];
 }
 
-/** Groups told of each kind. */
+/** The most Groups of each kind that are listed. */
 const toldGroups = 10;
-/** A config that a person reads is shorter; there are six of them, and one for each generic part. */
+/** Configs for people are shorter. There are six, and one for each generic part. */
 const maxShownLength = 64 * 1024;
 
-/** GRUB's locations are spelt otherwise for other clients. */
+/** GRUB's user agent, because davit spells locations differently for other clients. */
 const userAgents: Readonly<Partial<Record<ConfigName, string>>> = { grub: "GRUB preview" };
 
 export class Previews {
   readonly #options: PreviewsOptions;
-  /** Of all previews together: machines wait for one slice of one of them. */
+  /** All previews take turns: machines wait for at most one slice. */
   readonly #turns = new Turns();
 
   constructor(options: PreviewsOptions) {
@@ -96,7 +96,7 @@ export class Previews {
   }
 
   async #contenders(moment: BootSnapshot, labels: Labels): Promise<Contenders<BootGroup>> {
-    // Before the first list is whole, nothing that could be said of Groups would hold.
+    // Before the first complete list, no statement about Groups would hold.
     const groups = moment.refusal?.reason === "notReady" ? [] : moment.groups;
     const work = findContenders({ groups, labels, limit: toldGroups });
     for (;;) {
@@ -117,7 +117,7 @@ export class Previews {
       const { rendered } = await configs.answer(name, { ...asked, userAgent: userAgents[name] ?? "" });
       return answered(path, rendered, showsSecret(name, moment));
     } catch (error) {
-      // Anything else is a bug, and told as one.
+      // Anything else is a bug, and is reported as one.
       if (!(error instanceof BootError)) throw error;
       return refused(path, error);
     }
@@ -147,13 +147,15 @@ function showsSecret(name: ConfigName, { profile }: BootSnapshot): boolean {
   return part !== undefined && isOfSecret(profile?.content.templates[part]);
 }
 
-/** The six of every machine, and the parts that the Profile of this one names. */
+/** The six of every machine, and the parts that this machine's Profile names. */
 function configsOf({ profile }: BootSnapshot): readonly ConfigName[] {
   const parts = profile === undefined ? [] : partsOf(profile.content.templates).filter(isGenericPart);
   return [...configNames, ...parts];
 }
 
-/** What is the same for every request is kept in the moment's own Group; what is not, looked at the request. */
+/**
+ * Configs without request data are kept in the snapshot's own Group. So a config that is not kept has read the request.
+ */
 function pathsUsingRequest(moment: BootSnapshot, renderings: readonly Rendering[]): readonly string[] {
   const used = configsOf(moment).filter((name) => {
     const part = partAt(name);

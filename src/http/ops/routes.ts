@@ -1,4 +1,4 @@
-/** `/livez /readyz /version /metrics`: what a supervisor and an operator ask. On a listener of its own. */
+/** `/livez /readyz /version /metrics`: for supervisors and operators, on a listener of its own. */
 
 import type { FastifyPluginAsync } from "fastify";
 import type { Metrics } from "../../lib/metrics.ts";
@@ -9,14 +9,14 @@ import { rawQueryOf } from "../server.ts";
 export interface ReadyCheck {
   /** Lower case, one word or hyphenated. */
   readonly name: string;
-  /** Why not, in a few words; undefined when it holds. */
+  /** The reason, in a few words, if it does not hold; undefined when it holds. */
   check(): string | undefined;
 }
 
 export interface OpsRoutesOptions {
   readonly version: string;
   readonly checks: readonly ReadyCheck[];
-  /** What a person should look at although machines are answered: a line each, shown by `/readyz?verbose`. */
+  /** Problems for a person while machines are answered: a line each, shown by `/readyz?verbose`. */
   readonly attention?: () => readonly string[];
   readonly metrics: Pick<Metrics, "contentType" | "text">;
 }
@@ -25,7 +25,7 @@ const plainText = "text/plain; charset=utf-8";
 
 export const opsRoutes: FastifyPluginAsync<OpsRoutesOptions> = async (app, { version, checks, attention, metrics }) => {
   const method = ["GET", "HEAD"];
-  // Alive is: this line runs. A process that cannot go on ends itself.
+  // A process that runs this line is alive. One that cannot continue ends itself.
   app.route({ method, url: "/livez", handler: (_request, reply) => reply.type(plainText).send("ok\n") });
   app.route({
     method,

@@ -1,6 +1,6 @@
 /**
- * `GET /davit/v1/backup`, on the store's listener: everything in the store at one index, the texts of Secrets among it,
- * as `store/backup-format.ts` describes. The guard decides who may ask.
+ * `GET /davit/v1/backup`, on the store's listener: everything in the store at one index, including the texts of
+ * Secrets, in the format of `store/backup-format.ts`. The guard decides who may ask.
  */
 
 import type { FastifyPluginAsync } from "fastify";
@@ -12,7 +12,7 @@ import type { SecretsGuard } from "./secrets-guard.ts";
 
 export interface BackupRoutesOptions {
   readonly store: Store;
-  /** Cut with the listener. */
+  /** Cut when the listener closes. */
   readonly streams: BackupStreams;
   readonly guard: SecretsGuard;
 }

@@ -1,7 +1,7 @@
 /**
- * The answers that are backups: each is made while it is sent, no faster than its reader takes it. One that takes
- * nothing for too long is cut, and so is every one when the listener ends: a cut answer lacks the last line of a backup,
- * and nobody takes it for a whole one.
+ * The answers with backups. Each is made while it is sent, no faster than its reader takes it. It is cut if the reader
+ * takes nothing for too long, or when the listener ends. A cut answer lacks the last line of a backup, so nobody
+ * mistakes it for a complete one.
  */
 
 import type { ServerResponse } from "node:http";
@@ -15,10 +15,10 @@ export interface BackupStreamsOptions {
   readonly log: Log;
 }
 
-// What changes meanwhile is kept for each of them: a store that is overwritten while two are sent takes three times its
-// memory, at most.
+// Each keeps what changes meanwhile: a store that is overwritten while two are sent takes three times its memory, at
+// most.
 const maxBackups = 2;
-/** A disk that is written to and synced is slow for seconds, not for this long. */
+/** A disk that is written and synced stalls for seconds, never for this long. */
 const stallLimitMs = 60_000;
 
 export class BackupStreams {
@@ -48,7 +48,7 @@ export class BackupStreams {
     log.info({ client }, "backup begins");
     const startMs = clock.monotonicMs();
     this.#open.add(response);
-    // Whoever goes away has nothing to hear of it.
+    // A client that left needs no error.
     response.on("error", () => undefined);
     try {
       const bytes = await this.#send(response);
@@ -85,7 +85,7 @@ export class BackupStreams {
     const settled = new AbortController();
     const settle = () => settled.abort();
     response.once("drain", settle).once("close", settle);
-    // The events may have come before they were listened to.
+    // The events may have come before anyone listened.
     if (response.writableNeedDrain && !response.destroyed) {
       await this.#options.clock.sleep(stallLimitMs, settled.signal);
     }

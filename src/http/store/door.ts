@@ -1,7 +1,8 @@
 /**
  * The door of the store listener: TLS, client certificates, bearer tokens of a file or of a cluster's ServiceAccounts,
- * each if it is configured. It is asked before anything else looks at a request. Its files may change at any time: new
- * connections get the new certificate, the next request meets the new tokens, and what is broken replaces nothing.
+ * each if configured. It runs before anything else looks at a request. Its files may change at any time: new
+ * connections get the new certificate, the next request is checked against the new tokens, and a broken file replaces
+ * nothing.
  *
  * It never says which part of the credentials was wrong, and compares in constant time.
  */
@@ -27,30 +28,30 @@ export interface StoreDoorOptions {
   readonly keyFile?: string | undefined;
   readonly clientCaFile?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** The name or address by which clients are told to come; undefined when nobody said it. */
+  /** The name or address that clients are given; undefined when none is configured. */
   readonly host?: string | undefined;
-  /** Further names by which clients may come where no credentials are asked for. */
+  /** Further names that clients may use on a listener without credentials. */
   readonly allowedHosts?: readonly string[];
-  /** Judges tokens of a cluster's ServiceAccounts: some are as good as those of the file, others are to read by. */
+  /** Checks tokens of a cluster's ServiceAccounts: some may do what the file's tokens may, others may only read. */
   readonly serviceAccounts?: Pick<ServiceAccountTokens, "known" | "accessOf"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "storeUnauthorized">;
 }
 
-// What supervisors ask without credentials; neither tells anything of the keys.
+// Supervisors ask these without credentials; neither reveals any key.
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
 
 const expiryCheckMs = 1_000;
 
-/** What becomes of a request: it goes on, nobody knows who sent it, or who sent it may not do this. */
+/** The decision on a request: it continues, its sender is unknown, or its sender must not do this. */
 type DoorVerdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
 
 export class StoreDoor {
   readonly #options: StoreDoorOptions;
   readonly #hosts: AllowedHosts;
-  /** What is being answered, by the token that let it in: a watch may go on for days. */
+  /** Open answers, by the token that admitted them: a watch may last for days. */
   readonly #open = new Map<string, Set<ServerResponse>>();
   readonly #stopping = new AbortController();
   #tls: ServerTls | undefined;
@@ -84,7 +85,7 @@ export class StoreDoor {
     return this.#tls;
   }
 
-  /** True when nobody gets in without a client certificate or a token. */
+  /** True when everybody needs a client certificate or a token. */
   get asksForCredentials(): boolean {
     return this.#asksForToken || this.#options.clientCaFile !== undefined;
   }
@@ -94,19 +95,19 @@ export class StoreDoor {
   }
 
   /**
-   * True for a request that may go on, as far as that is known at once; see `judge`. Certificates were looked at before:
-   * without one there is no connection.
+   * True for a request that may continue, as far as that is known at once; see `judge`. TLS has already checked
+   * certificates: without one there is no connection.
    */
   admits({ method, url = "", headers }: IncomingMessage): boolean {
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
-    // A browser asks what it may send before it sends credentials.
+    // A browser sends this request before it sends credentials.
     if (method === "OPTIONS" || openPaths.has(url.slice(0, pathEnd(url)))) return true;
     const token = tokenOf(headers.authorization);
     if (token === undefined) return false;
     return holdsToken(this.#tokens ?? [], token) || isEnough(this.#options.serviceAccounts?.known(token), method);
   }
 
-  /** What becomes of a request that was not admitted at once. */
+  /** Decides on a request that was not admitted at once. */
   async judge({ method, headers }: IncomingMessage): Promise<DoorVerdict> {
     if (!this.#asksForToken) return "wrongHost";
     const token = tokenOf(headers.authorization);
@@ -115,7 +116,7 @@ export class StoreDoor {
     return isEnough(access, method) ? "admitted" : "forbidden";
   }
 
-  /** Cuts this answer when the token of its request is removed or expires meanwhile. */
+  /** Cuts this answer when its request's token is removed or expires. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
     const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
     if (token === undefined) return;
@@ -127,13 +128,13 @@ export class StoreDoor {
     });
   }
 
-  /** Follows its files no longer; idempotent. */
+  /** Stops following the files; idempotent. */
   stop(): void {
     this.#stopping.abort();
     for (const files of this.#watched) files.stop();
   }
 
-  /** Each token is looked at once, however many answers go on by it. */
+  /** Checks each token once, however many answers it admitted. */
   #cutRevoked(): void {
     const { serviceAccounts } = this.#options;
     for (const [token, open] of this.#open) {
@@ -176,7 +177,7 @@ export class StoreDoor {
     const read = ([text = ""]: readonly string[]) => readTokenDigests(text);
     const changed = (tokens: readonly TokenDigest[]) => {
       this.#tokens = tokens;
-      // Whoever empties the file wants nobody to get in.
+      // An operator who empties the file wants nobody to get in.
       if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, every client is refused");
       this.#cutRevoked();
     };
@@ -196,7 +197,7 @@ export class StoreDoor {
     return await files.start();
   }
 
-  /** What clients will find wrong with it, who are not here to say so. */
+  /** Logs what clients will reject in the certificate. */
   #warnOf({ cert, expiresAtMs }: ServerTlsMaterial): void {
     const { clock, log, certFile: path, host } = this.#options;
     if (expiresAtMs <= clock.nowMs()) log.warn({ path }, "certificate has expired, clients will refuse it");
@@ -206,7 +207,7 @@ export class StoreDoor {
   }
 }
 
-/** Puts a door in front of every route of a listener; to be called before any of them is registered. */
+/** Guards every route of a listener; call it before any of them is registered. */
 export function addStoreDoor(
   app: FastifyInstance,
   { door, store, metrics }: { readonly door: StoreDoor; readonly store: Store } & Pick<StoreDoorOptions, "metrics">,
@@ -221,7 +222,7 @@ export function addStoreDoor(
       door.follow(request.raw, reply.raw);
       done();
     };
-    // Most are known at once, and wait for nothing.
+    // Most are known at once, and do not wait.
     if (door.admits(request.raw)) return admit();
     void door.judge(request.raw).then((verdict) => (verdict === "admitted" ? admit() : refuse(reply, verdict)));
   });
@@ -233,7 +234,7 @@ const causes = {
   wrongHost: "the request names a host that is not davit's: ask by an IP address, or give --allowed-host",
 } as const;
 
-/** True when this access is enough for a request by this method; whatever does not only read is a write. */
+/** True when this access permits the method; any method that does more than read is a write. */
 function isEnough(access: Access | undefined, method: string | undefined): boolean {
   return access === "write" || (access === "read" && readingMethods.has(method));
 }

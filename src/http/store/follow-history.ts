@@ -1,13 +1,13 @@
 /**
- * What followers of the store are served from: every document below `/davit` as it is now, and the last steps that led
- * there. The steps are bounded by count and bytes; who lacks one that is gone gets everything again.
+ * The data for the store's followers: every document below `/davit` as it is now, and the latest steps. Count and bytes
+ * bound the steps. A follower whose next step is gone gets everything again.
  */
 
 import type { DocumentChange } from "../../model/feed.ts";
 import { encodeFollowLine, type FollowPlace } from "../../model/follow-line.ts";
 
 export interface FollowHistoryOptions {
-  /** A follower that was away for a minute of an upgrade finds its place again. */
+  /** Enough for a follower that was away for a minute during an upgrade. */
   readonly maxSteps?: number;
   /** Texts of steps; a step that is larger by itself is not kept at all. */
   readonly maxBytes?: number;
@@ -16,11 +16,11 @@ export interface FollowHistoryOptions {
 interface HistoryStep extends FollowPlace {
   readonly changes: readonly DocumentChange[];
   readonly sizeBytes: number;
-  /** Written out once, when the first follower gets it. */
+  /** Written out once, for the first follower. */
   lines?: string;
 }
 
-/** What a dump begins with. */
+/** The head of a dump. */
 interface Greeting {
   readonly cluster: string;
   readonly nowMs?: number;
@@ -38,11 +38,11 @@ export class FollowHistory {
   #documents = new Map<string, string>();
   #steps: HistoryStep[] = [];
   #sizeBytes = 0;
-  /** How many steps were dropped: the position of the first one that is kept. */
+  /** How many steps were dropped: the position of the first kept step. */
   #dropped = 0;
   /** Where the history begins. */
   readonly #start: FollowPlace;
-  /** Everything after this index is in the steps. */
+  /** The steps contain everything after this index. */
   #knownAfter: number;
 
   /** @param start the place of the store now. */
@@ -53,7 +53,7 @@ export class FollowHistory {
     this.#maxBytes = maxBytes;
   }
 
-  /** The position behind the last step. */
+  /** The position after the last step. */
   get end(): number {
     return this.#dropped + this.#steps.length;
   }
@@ -74,9 +74,9 @@ export class FollowHistory {
   }
 
   /**
-   * Where to go on for a follower that has everything up to `after`; undefined when that can no longer be told, and when
-   * what the follower has is another history.
-   * @param now the place of the store: of its run are all changes since the start of this history.
+   * Where a follower continues that has everything up to `after`; undefined when that is no longer known, or when the
+   * follower has another history.
+   * @param now the place of the store: this history has all changes of its run since the start.
    */
   positionAfter(after: FollowPlace, now: FollowPlace): number | undefined {
     if (after.index < this.#knownAfter || after.index > now.index) return undefined;
@@ -100,7 +100,7 @@ export class FollowHistory {
     return step.lines;
   }
 
-  /** The lines of a dump, in pieces, as everything stands now: what changes meanwhile does not show. */
+  /** The lines of a dump, in pieces, of the documents as they are now: later changes do not show. */
   dump(greeting: Greeting, now: FollowPlace): Iterator<string> {
     return dumpLines([...this.#documents], greeting, now);
   }
@@ -133,7 +133,10 @@ function changeLine({ path, text }: DocumentChange): string {
   return encodeFollowLine(text === undefined ? { kind: "delete", path } : { kind: "put", path, text });
 }
 
-/** In memory, at most: V8 keeps two bytes a unit where a text is not Latin-1; what is written out is as much again. */
+/**
+ * The most that it takes in memory: V8 keeps two bytes a unit unless a text is Latin-1; the lines written out take as
+ * much again.
+ */
 function bytesOf(text: string): number {
   return text.length * 2;
 }

@@ -1,6 +1,6 @@
 /**
  * `GET /davit/v1/follow`, on the store's listener: the documents below `/davit` for a boot service in another process,
- * the texts of Secrets among them. `model/follow-line.ts` describes the lines. The guard decides who may ask.
+ * including the texts of Secrets. `model/follow-line.ts` describes the lines. The guard decides who may ask.
  */
 
 import type { FastifyPluginAsync, FastifyReply } from "fastify";
@@ -19,8 +19,8 @@ export interface FollowRoutesOptions {
   readonly log: Log;
   readonly guard: SecretsGuard;
   /**
-   * True once this davit would answer machines from its store by itself. Until then a store that was just started may
-   * hold what its source said long ago; whoever followed it before goes on with the same.
+   * True once this davit itself would answer machines from its store. Before that, a newly started store may hold old
+   * documents; its earlier followers continue with those they have.
    */
   readonly isReady: () => boolean;
 }
@@ -49,7 +49,7 @@ function sendBusy(reply: FastifyReply, retryAfterSeconds: number, text: string):
   return sendPlain(reply.header("retry-after", String(retryAfterSeconds)), 503, text);
 }
 
-/** What cannot be read counts as nothing: the answer is then everything. */
+/** Unreadable parameters count as absent: the answer is then everything. */
 function readFollowRequest(rawQuery: string): FollowRequest {
   const query = new URLSearchParams(rawQuery);
   const after = query.get("after") ?? "";

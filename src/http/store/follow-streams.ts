@@ -1,7 +1,7 @@
 /**
- * The answers to followers: each is a dump or a place in the history, then every later step, for as long as the
- * follower stays. Nothing is kept for a slow one but its place: it is disconnected when the history has moved on without
- * it, or when it has taken nothing for three heartbeats, and comes again.
+ * The answers to followers. Each starts with a dump or at a place in the history, and then sends every later step while
+ * the follower stays. For a slow follower only its place is kept. It is disconnected when the history has dropped its
+ * next step, or when it has taken nothing for three heartbeats; then it reconnects.
  */
 
 import type { ServerResponse } from "node:http";
@@ -11,7 +11,7 @@ import { encodeFollowLine, type FollowPlace, heartbeatMs } from "../../model/fol
 import type { Store } from "../../store/store.ts";
 import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
 
-/** What a follower says that it has. */
+/** What a follower already has. */
 export interface FollowRequest {
   /** Empty when it has nothing. */
   readonly cluster: string;
@@ -21,7 +21,7 @@ export interface FollowRequest {
 export interface FollowStreamsOptions {
   readonly store: Store;
   readonly clock: Clock;
-  /** Monotonic: what the source said by then is in the store, at least; undefined before it was heard. */
+  /** Monotonic: the store has at least everything that the source said by then; undefined before it was heard. */
   readonly provenAtMs: () => number | undefined;
   /** How often a follower gets a heartbeat; `heartbeatMs` unless given. */
   readonly beatMs?: number | undefined;
@@ -31,13 +31,13 @@ export interface FollowStreamsOptions {
 
 interface FollowStream {
   readonly response: ServerResponse;
-  /** What is left of its dump. */
+  /** The rest of its dump. */
   dump: Iterator<string> | undefined;
   /** Position of the next step in the history. */
   position: number;
-  /** False while the follower has not taken what it was given. */
+  /** False while the follower has not taken what was written. */
   isFlowing: boolean;
-  /** How many heartbeats came while it did not flow. */
+  /** How many heartbeats passed while it did not flow. */
   missedBeats: number;
 }
 
@@ -84,7 +84,7 @@ export class FollowStreams {
     return this.#streams.size >= this.#maxFollowers;
   }
 
-  /** Answers with a stream that ends when the follower goes, or at `endAll`. The head must be out. */
+  /** Answers with a stream that ends when the follower disconnects, or at `endAll`. The head must be out. */
   answer(response: ServerResponse, { cluster, after }: FollowRequest): void {
     const { clusterId } = this.#store.identity;
     const now = this.#place;
@@ -107,7 +107,7 @@ export class FollowStreams {
     if (this.#stopping.signal.aborted) response.end();
   }
 
-  /** Ends every answer; their followers come again. */
+  /** Ends every answer; their followers reconnect. */
   endAll(): void {
     for (const { response } of this.#streams) response.end();
   }
@@ -119,7 +119,7 @@ export class FollowStreams {
     this.endAll();
   }
 
-  /** Writes until the follower has enough or all. */
+  /** Writes until the follower's buffer is full, or nothing is left. */
   #pump(stream: FollowStream): void {
     while (stream.isFlowing && !this.#history.isGone(stream.position)) {
       const text = this.#next(stream);
@@ -152,7 +152,7 @@ export class FollowStreams {
   }
 
   #beatOne(stream: FollowStream): void {
-    // One that flows has everything up to now, so the index is true of it.
+    // A follower that flows has everything up to now, so the index is true for it.
     if (stream.isFlowing) this.#write(stream, this.#now());
     else stream.missedBeats += 1;
     if (stream.missedBeats * this.#beatMs >= maxMissedBeats * heartbeatMs) stream.response.destroy();

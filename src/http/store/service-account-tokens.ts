@@ -1,9 +1,10 @@
 /**
- * Tokens of a cluster's ServiceAccounts, as davit's own followers show them: signed by the cluster, for davit's audience,
- * not expired, and of an account that is allowed. They are judged here, by the cluster's public keys, so that followers
- * get in while the API server is away; the keys are kept on disk for the same reason.
+ * Tokens of a cluster's ServiceAccounts, which davit's own followers send. A token must be signed by the cluster, be
+ * made for davit's audience, not have expired, and belong to an allowed account. davit checks them itself with the
+ * cluster's public keys, so that followers get in while the API server is away. It keeps the keys on disk for the same
+ * reason.
  *
- * What the API server alone knows, that a token's pod or account is gone, is not asked: such a token is good until it
+ * Only the API server knows that a token's pod or account is gone. davit does not ask: such a token is good until it
  * expires, an hour at most by default.
  */
 
@@ -20,11 +21,11 @@ import { isJsonObject, parseJsonObject } from "../../model/json.ts";
 export interface ServiceAccountTokensOptions {
   /** Who may read and write: `NAMESPACE/NAME` each. */
   readonly allowed: readonly string[];
-  /** Who may only read, unless allowed more. */
+  /** Who may only read, unless `allowed` names them too. */
   readonly reading: readonly string[];
   /** The `aud` that tokens must be made for. */
   readonly audience: string;
-  /** Asks the cluster. @throws {Error} while it cannot be asked. */
+  /** Fetches the keys from the cluster. @throws {Error} while the cluster does not answer. */
   readonly fetchKeys: () => Promise<TokenKeys>;
   readonly files: Files;
   /** Where the keys are kept. */
@@ -43,13 +44,13 @@ interface KnownToken {
 }
 
 const fileName = "service-account-keys.json";
-/** Keys that the cluster withdrew are trusted no longer than this, while it can be asked. */
+/** While the cluster can be asked, keys that it withdrew are trusted no longer than this. */
 const refreshMs = 10 * 60_000;
-/** A token by an unknown key has them read anew, but not each time that anyone shows some. */
+/** A token with an unknown key has the keys fetched anew, but not more often than this. */
 const unknownKeyPauseMs = 10_000;
 /** Clocks of a cluster's nodes differ. */
 const clockToleranceSeconds = 10;
-/** What API servers sign by (kube-apiserver --service-account-signing-key-file takes RSA and ECDSA keys). */
+/** The algorithms of API servers (kube-apiserver --service-account-signing-key-file takes RSA and ECDSA keys). */
 const algorithms = ["RS256", "ES256", "ES384", "ES512"];
 /** More followers than a store takes. */
 const maxKnown = 1_024;
@@ -58,7 +59,7 @@ export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions;
   readonly #stopping = new AbortController();
   readonly #subjects: ReadonlyMap<string, Access>;
-  /** Tokens that were found good, by their digests. */
+  /** Good tokens, by their digests. */
   readonly #known = new Map<string, KnownToken>();
   #keys: TokenKeys | undefined;
   #fetching: Promise<void> | undefined;
@@ -70,11 +71,11 @@ export class ServiceAccountTokens {
     this.#options = options;
     const subjects = (names: readonly string[], access: Access) =>
       names.map((name) => [`system:serviceaccount:${name.replace("/", ":")}`, access] as const);
-    // The last one of a name counts: who is in both lists may write.
+    // The last entry of a name counts: an account in both lists may write.
     this.#subjects = new Map([...subjects(options.reading, "read"), ...subjects(options.allowed, "write")]);
   }
 
-  /** Reads the keys that were kept, and asks for them from now on. Resolves without having asked. */
+  /** Reads the kept keys, and begins to fetch new ones. Resolves before the first fetch. */
   async start(): Promise<void> {
     this.#keys = await this.#readKept();
     this.#refreshing = this.#refresh();
@@ -86,13 +87,13 @@ export class ServiceAccountTokens {
     await this.#refreshing;
   }
 
-  /** What a token is good for that was found good before and has not expired; undefined for any other. */
+  /** The access of a token that was checked before and has not expired; undefined for any other. */
   known(token: string): Access | undefined {
     const known = this.#known.get(digestOf(token));
     return known !== undefined && known.expiresAtMs > this.#options.clock.nowMs() ? known.access : undefined;
   }
 
-  /** What a token is good for; undefined for one that is not. It never throws. */
+  /** The access of a token; undefined for a bad one. It never throws. */
   async accessOf(token: string): Promise<Access | undefined> {
     const known = this.known(token);
     if (known !== undefined || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return known;
@@ -122,7 +123,7 @@ export class ServiceAccountTokens {
       return "judged";
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return "unknownKey";
-      // Anything else that is wrong with a token is the concern of who showed it.
+      // Other faults of a token concern only its sender.
       return "judged";
     }
   }
@@ -141,7 +142,7 @@ export class ServiceAccountTokens {
     }
   }
 
-  /** One at a time; a failure is told once, until it is another one. */
+  /** One at a time; a failure is logged once, until it changes. */
   async #fetch(): Promise<void> {
     this.#fetching ??= this.#fetchNow().finally(() => {
       this.#fetching = undefined;
@@ -158,7 +159,7 @@ export class ServiceAccountTokens {
       const text = JSON.stringify(keys);
       if (text === JSON.stringify(this.#keys)) return;
       this.#keys = keys;
-      // By a key that is gone, nobody is known any more.
+      // Tokens signed by withdrawn keys lose their access.
       this.#known.clear();
       await writeWholeFile(files, directory, fileName, [Buffer.from(text)]);
       log.info({ keys: keys.keys.length }, "keys of ServiceAccounts read");
@@ -171,7 +172,7 @@ export class ServiceAccountTokens {
     }
   }
 
-  /** Undefined when there are none, or they cannot be read: then the cluster has to be asked first. */
+  /** Undefined when there are none, or they cannot be read: then the cluster must be asked first. */
   async #readKept(): Promise<TokenKeys | undefined> {
     const { files, directory, log } = this.#options;
     try {
