@@ -1,4 +1,4 @@
-/** Why the API server gave no answer that can be used. Nothing here quotes what it sent: it may quote an object. */
+/** Why the API server gave no usable answer. Nothing here quotes the answer: it may quote an object. */
 
 import type { JsonObject } from "../../model/json.ts";
 
@@ -18,7 +18,7 @@ export interface ApiErrorDetail {
   readonly status?: number;
   /** A Status' `reason`, a system error's code or a rule that was broken. */
   readonly what?: string | undefined;
-  /** How long the server wants to be left alone. */
+  /** How long the server asks davit to wait. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
@@ -46,7 +46,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The error for an answer that is no success. */
+/** The error for an unsuccessful answer. */
 export function answeredError(status: number, headers: Headers, body: JsonObject | undefined): ApiError {
   return new ApiError("answered", { status, what: reasonOf(body), retryAfterMs: retryAfterMs(headers["retry-after"]) });
 }
@@ -66,7 +66,7 @@ function reasonOf(body: JsonObject | undefined): string | undefined {
 /** Headers of an answer, with names in lower case. */
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-// A server that asks for more is not believed: machines wait for what it holds.
+// davit ignores longer waits, because machines wait for the server's data.
 const maxRetryAfterSeconds = 300;
 
 function retryAfterMs(value: string | string[] | undefined): number | undefined {

@@ -1,11 +1,11 @@
-/** What the API server warns of in headers, such as a version that it will drop: into the log, each warning once. */
+/** Logs the API server's warnings in headers, such as a version that it will drop, each warning once. */
 
 import type { Log } from "../../lib/log.ts";
 
 // RFC 9111 5.5: code, agent and quoted text. The texts are the API server's own, written for people.
 const warning = /^\d{3} \S+ "((?:[^"\\]|\\.){1,1000})"/;
 
-// Warnings come from a small set; a server that makes new ones for ever is not listened to.
+// Warnings come from a small set; this bounds what a server that invents new ones can add.
 const maxKnown = 100;
 
 export class ApiWarnings {

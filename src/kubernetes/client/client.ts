@@ -1,10 +1,9 @@
 /**
- * Talks to the API server: JSON calls and watches, over pools of connections that are shared by everything.
+ * Talks to the API server: JSON calls and watches, over shared pools of connections.
  *
- * It promises that every call ends: by an answer, by its time-out or by its signal. A GET is tried again after a failure
- * that passes by itself, and anything after a 429; a 401 reads the credentials anew and tries once more, and they are
- * read anew, too, after a certificate that cannot be trusted. It leaves the meaning of objects to others: what it
- * returns is JSON.
+ * It promises that every call ends: by an answer, by its time-out or by its signal. It retries a GET after a failure
+ * that may pass, and every request after a 429. After a 401 it reads the credentials anew and tries once more; after an
+ * untrusted certificate it also reads them anew. It returns JSON and leaves the meaning of objects to its callers.
  */
 
 import { backoffMs, type Clock } from "../../lib/clock.ts";
@@ -25,7 +24,7 @@ export interface ApiClientOptions {
   readonly random: () => number;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "restClientRequests" | "restClientRequestSeconds">;
-  /** davit's own, for the User-Agent. */
+  /** davit's own version, for the User-Agent. */
   readonly version: string;
   readonly limits?: { readonly timeoutMs?: number; readonly maxBodyBytes?: number };
 }
@@ -38,13 +37,13 @@ export interface ApiRequest {
   readonly accept?: string;
   readonly body?: { readonly contentType: string; readonly value: object };
   readonly signal: AbortSignal;
-  /** How often a failure that may pass is tried again: 2 unless given. */
+  /** How often a failure that may pass is retried: 2 unless given. */
   readonly retries?: number;
 }
 
-/** The API server gives up after 60 s by default; whoever waits that long has something better to do. */
+/** The API server itself gives up after 60 s by default; no caller should wait that long. */
 const presetTimeoutMs = 30_000;
-/** A page of 500 objects of the largest size that a Group can have; a longer text JSON.parse would not take. */
+/** A page of 500 objects of a Group's largest size; JSON.parse would not take a longer text. */
 const presetMaxBodyBytes = 400 * 1024 * 1024;
 const presetRetries = 2;
 const retryDelays = { firstMs: 250, capMs: 2_000 };
@@ -64,7 +63,7 @@ export class ApiClient {
 
   /**
    * One call with its answer as JSON.
-   * @throws {ApiError} also when the signal aborts: a caller looks at its signal.
+   * @throws {ApiError} also when the signal aborts, so callers check their signal.
    */
   async json(request: ApiRequest): Promise<JsonObject> {
     const { retries = presetRetries, signal } = request;
@@ -79,7 +78,7 @@ export class ApiClient {
   }
 
   /**
-   * Opens a watch; resolves with its bytes when the API server has taken it, and then has no time-out of its own.
+   * Opens a watch. Resolves with its bytes when the API server has accepted it; the watch itself has no time-out here.
    * @throws {ApiError}
    */
   async watch(request: ApiRequest): Promise<AsyncIterable<Buffer>> {
@@ -99,7 +98,7 @@ export class ApiClient {
     return value;
   }
 
-  /** Runs with a signal that also knows the time-out; whatever comes out is an ApiError. */
+  /** Runs with a signal that includes the time-out; turns every error into an ApiError. */
   async #within<Result>(request: ApiRequest, run: (limited: ApiRequest) => Promise<Result>): Promise<Result> {
     const { clock, limits = {} } = this.#options;
     const deadline = new Deadline({ clock, durationMs: limits.timeoutMs ?? presetTimeoutMs });
@@ -172,7 +171,7 @@ export class ApiClient {
     try {
       return await this.#options.access.credentials();
     } catch (error) {
-      // What a login program prints is for the person who set it up, not for the log.
+      // A login program prints for the person who set it up, not for the log.
       throw new ApiError("credentials", { what: codeOf(error), cause: error });
     }
   }
@@ -196,14 +195,14 @@ export class ApiClient {
 }
 
 /**
- * Codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS itself: the
- * authority may be another by now, and a kubeconfig that holds it as text is read again for nothing else.
+ * Codes of OpenSSL's verification (Node's documentation of tls, "X509 certificate error codes") and of TLS itself. The
+ * authority may have changed, and nothing else makes davit read a kubeconfig with an inline authority again.
  */
 function isOfCertificates(code = ""): boolean {
   return /^(CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|INVALID_CA$|ERR_TLS_|ERR_SSL_)/.test(code);
 }
 
-/** A 429 was not looked at; after anything else only a GET is sure not to be done twice. */
+/** The server did not process a request that it answered 429. After other failures only a GET is safe to repeat. */
 function mayRetry({ method = "GET" }: ApiRequest, error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.status === 429 || (method === "GET" && error.isTransient);

@@ -1,6 +1,6 @@
 /**
- * What the store's door needs of a cluster: the public keys of its ServiceAccounts' tokens, and a ConfigMap in which its
- * pods find whom to trust. The ConfigMap must exist: davit may write that one, and make none.
+ * The cluster's part in the store listener's trust: the public keys of its ServiceAccounts' tokens, and a ConfigMap
+ * that shows its pods which authority to trust. The ConfigMap must exist: davit may write this one, and create none.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -29,7 +29,7 @@ export class ApiServerTrust implements ClusterTrust {
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
   #wanted = "";
-  /** Why it could not be published, as the log has it; empty once it could. */
+  /** Why it could not be published, as logged; empty after a success. */
   #toldProblem = "";
   #publishing: Promise<void> | undefined;
 
@@ -83,7 +83,7 @@ export class ApiServerTrust implements ClusterTrust {
     }
   }
 
-  /** Once for each reason in a row: retries go on for as long as the ConfigMap is missing, and say nothing new. */
+  /** Logs each reason in a row once: retries go on while the ConfigMap is missing, and their logs would repeat it. */
   #tellProblem(configMap: object, problem: string): void {
     if (problem === this.#toldProblem) return;
     this.#toldProblem = problem;

@@ -1,8 +1,9 @@
 /**
- * The sockets to the API server: one pool for calls, which are short, and one for watches, so that neither waits for
- * the other. HTTP/1.1, because with HTTP/2 one stalled stream would hold up everything on its connection.
+ * The sockets to the API server: one pool for short calls and one for watches, so that neither waits for the other. It
+ * uses HTTP/1.1, because with HTTP/2 one stalled stream would block its whole connection.
  *
- * When the certificates or the authority change, new requests get new connections; those under way end on the old ones.
+ * When the certificates or the authority change, new requests use new connections; running requests end on the old
+ * ones.
  */
 
 import { Agent, type Dispatcher, ProxyAgent, request } from "undici";
@@ -26,9 +27,9 @@ export interface HttpAnswer {
   readonly body: AsyncIterable<Buffer>;
 }
 
-// A first sync writes hundreds of statuses a second; the API server takes that over a few connections.
+// A first sync writes hundreds of statuses a second; a few connections are enough for that.
 const maxCallConnections = 16;
-// Below the idle time-out of load balancers, which is 60 s at some; client-go has the same.
+// Below the idle time-out of load balancers, 60 s at some; client-go uses the same delay.
 const keepAliveInitialDelayMs = 30_000;
 const connectTimeoutMs = 10_000;
 const idleConnectionMs = 30_000;
@@ -48,7 +49,7 @@ export class ConnectionPool {
     this.#proxy = proxy;
   }
 
-  /** Sends a request; resolves with the head of its answer. @throws what the network or the signal says. */
+  /** Sends a request; resolves with the head of its answer. @throws the network's or the signal's error. */
   async send({ url, method, headers, body, signal, use, tls }: OutgoingRequest): Promise<HttpAnswer> {
     const dispatcher = this.#poolsFor(tls)[use];
     const answer = await request(url, {
@@ -56,7 +57,7 @@ export class ConnectionPool {
       method,
       headers,
       signal,
-      // Time-outs are the caller's: they run on its clock.
+      // The caller sets time-outs, on its own clock.
       headersTimeout: 0,
       bodyTimeout: 0,
       ...(body !== undefined && { body }),
@@ -86,7 +87,7 @@ export class ConnectionPool {
     return new ProxyAgent({ ...shared, uri: this.#proxy, requestTls: tls, connect: keepAlive });
   }
 
-  /** A watch on an old connection has at most its ten minutes left, a call its time-out. */
+  /** Requests on old connections end soon: a watch within its ten minutes, a call within its time-out. */
   #retire({ call, watch }: Pools): void {
     const closing = Promise.all([call.close(), watch.close()]).then(() => void this.#retiring.delete(closing));
     this.#retiring.add(closing);

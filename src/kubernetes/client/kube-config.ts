@@ -1,8 +1,8 @@
 /**
- * Where the cluster is and how to log in to it: a kubeconfig, or the service account of a pod.
+ * Finds the cluster and the login for it: a kubeconfig, or the service account of a pod.
  *
- * The client package does the reading and every form of login (tokens that expire, exec plug-ins, OIDC). It takes tens
- * of megabytes, so it is imported here alone, and only when a cluster is asked for.
+ * The client package reads the config and does every form of login (tokens that expire, exec plug-ins, OIDC). It takes
+ * tens of megabytes, so only this file imports it, and only when davit reads a cluster.
  */
 
 import type { RequestOptions } from "node:https";
@@ -13,22 +13,25 @@ import { StartError } from "../../lib/start-error.ts";
 import { useTokenFiles } from "./token-files.ts";
 
 export interface KubeConfigOptions {
-  /** A file; else `KUBECONFIG`, the pod's service account and `~/.kube/config` are tried, in this order. */
+  /**
+   * A kubeconfig file; without it, `KUBECONFIG`, the pod's service account and `~/.kube/config` are tried, in this
+   * order.
+   */
   readonly kubeconfig?: string | undefined;
   /** A context of the kubeconfig instead of its current one; a service account has none. */
   readonly context?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** What the service account's paths are below; the root, outside of tests. */
+  /** The directory above the service account's paths; the root, outside of tests. */
   readonly root?: string;
 }
 
-/** What a connection needs to be trusted and to be let in. */
+/** The authority and the login of a connection. */
 export interface ClusterCredentials {
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: ClientTlsMaterial;
 }
 
-/** PEM texts and what else TLS is told; absent means Node's own default. */
+/** PEM texts and other TLS settings; absent means Node's own default. */
 export interface ClientTlsMaterial {
   readonly ca?: string;
   readonly cert?: string;
@@ -45,9 +48,9 @@ export interface ClusterAccess {
   readonly proxy?: string;
   /** The namespace of the context or of the pod. */
   readonly namespace: string;
-  /** Files are read for each call, so that a rotated certificate is found. */
+  /** Reads files for each call, so that a rotated certificate is found. */
   credentials(): Promise<ClusterCredentials>;
-  /** Forgets tokens that were remembered; the next call reads them anew. */
+  /** Forgets remembered tokens; the next call reads them anew. */
   renew(): void;
 }
 
@@ -66,7 +69,7 @@ class ConfigAccess implements ClusterAccess {
   readonly proxy?: string;
   readonly namespace: string;
   readonly #load: () => KubeConfig;
-  /** Remembers tokens; undefined when they shall be read anew. */
+  /** Remembers tokens; undefined when they must be read anew. */
   #config: KubeConfig | undefined;
 
   constructor(load: () => KubeConfig) {
@@ -114,7 +117,9 @@ const noCluster =
   "Find the cluster: there is no kubeconfig, and KUBERNETES_SERVICE_HOST is not set, so that this is no pod either: " +
   "name a file with --kubeconfig";
 
-/** The order of controller-runtime. A context is one of a file, so that with one the pod is passed over. */
+/**
+ * The order of controller-runtime. A context belongs to a file, so with a context the pod's service account is skipped.
+ */
 function kubeconfigFiles({ kubeconfig, context, environment }: KubeConfigOptions): readonly string[] {
   if (kubeconfig !== undefined) return [kubeconfig];
   const listed = (environment.KUBECONFIG ?? "").split(delimiter).filter((file) => file !== "");
@@ -151,7 +156,7 @@ function describe(config: KubeConfig) {
   return { server, proxyUrl, namespace: config.getContextObject(current)?.namespace?.trim() || "default" };
 }
 
-/** @throws {StartError} which says what there is instead. */
+/** @throws {StartError} which lists the existing names. */
 function currentOf(config: KubeConfig) {
   const current = config.getCurrentContext() || "";
   const contexts = namesOf(config.getContexts());
@@ -176,7 +181,7 @@ interface NamedItem {
   readonly name: string;
 }
 
-// A kubeconfig of many clusters has hundreds.
+// A kubeconfig of many clusters has hundreds of contexts.
 const maxNames = 20;
 
 function namesOf(all: readonly NamedItem[] | undefined = []): string {
@@ -187,7 +192,7 @@ function namesOf(all: readonly NamedItem[] | undefined = []): string {
 
 function headersOf({ headers = {}, auth }: RequestOptions): Record<string, string> {
   const basic = typeof auth === "string" ? { authorization: `Basic ${Buffer.from(auth).toString("base64")}` } : {};
-  // A token is read from a file as it is, with the newline at its end.
+  // A token from a file includes the newline at its end.
   const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value).trim()]);
   return { ...basic, ...Object.fromEntries(given) };
 }

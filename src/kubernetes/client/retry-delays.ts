@@ -1,12 +1,12 @@
-/** How long to wait after a failure: longer with each one, and never the same for two who failed together. */
+/** How long to wait after a failure: longer with each one, and never the same for two clients that failed together. */
 
 import { backoffMs, type Clock } from "../../lib/clock.ts";
 
 /**
- * client-go v0.35.8 tools/cache/reflector.go, NewReflectorWithOptions: 800 ms, doubled up to 30 s, jitter 1.0, reset after
- * 2 min. That cap, 30 to 60 s between two tries, is for every controller and kubelet of a cluster against an API server
- * that is unwell. davit is one client, with a few watches that go on where they ended; and whoever mends an API server may
- * have a rack that waits for the next edit. So it is heard again within 10 s.
+ * client-go v0.35.8 tools/cache/reflector.go, NewReflectorWithOptions: 800 ms, doubled up to 30 s, jitter 1.0, reset
+ * after 2 min. That cap, 30 to 60 s between two tries, protects an unwell API server from every controller and kubelet
+ * of a cluster. davit is one client, with a few watches that continue where they ended; and an operator who repairs an
+ * API server may have a rack that waits for the next edit. So davit reconnects within 10 s.
  */
 const delays = { firstMs: 800, capMs: 5_000 };
 const resetMs = 120_000;
@@ -22,12 +22,12 @@ export class RetryDelays {
     this.#random = random;
   }
 
-  /** True when the last failure is so long ago that the next one is the first. */
+  /** True when the last failure is so long ago that the next one counts as the first. */
   get isCalm(): boolean {
     return this.#clock.monotonicMs() - this.#failedAtMs >= resetMs;
   }
 
-  /** Tells of a failure; returns how long to wait. */
+  /** Records a failure; returns how long to wait. */
   next(): number {
     if (this.isCalm) this.#attempt = 0;
     this.#failedAtMs = this.#clock.monotonicMs();

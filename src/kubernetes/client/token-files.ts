@@ -1,6 +1,6 @@
 /**
- * Tokens that a kubeconfig names by file: the field `tokenFile` of a user, which the client package does not know, so
- * that its requests would be anonymous. The file counts more than a token beside it, and is read again every minute, as
+ * Tokens that a kubeconfig names by file, in the field `tokenFile` of a user. The client package ignores that field, so
+ * its requests would be anonymous. The file takes precedence over an inline token, and is read again every minute, as
  * client-go does (tools/clientcmd/api/v1/types.go, AuthInfo).
  */
 
@@ -11,8 +11,8 @@ import { parse } from "yaml";
 import { isJsonObject } from "../../model/json.ts";
 
 /**
- * Has the users of a kubeconfig that was loaded from a file show the tokens of the files that they name.
- * @throws what reading the file says.
+ * Makes the users of a loaded kubeconfig use the tokens of the files that they name.
+ * @throws the error of reading the file.
  */
 export function useTokenFiles(config: KubeConfig, file: string): void {
   const files = tokenFilesOf(readFileSync(file, "utf8"));
@@ -24,7 +24,7 @@ export function useTokenFiles(config: KubeConfig, file: string): void {
   });
 }
 
-/** By the names of the users. */
+/** Token files by user name. */
 function tokenFilesOf(text: string): ReadonlyMap<string, string> {
   const config: unknown = parse(text);
   const users: readonly unknown[] = isJsonObject(config) && Array.isArray(config.users) ? config.users : [];

@@ -2,9 +2,9 @@
  * The cluster as a source: Profiles and Groups of one, several or all namespaces, and the ConfigMaps and Secrets that
  * the Profiles name.
  *
- * It promises that its first list is told when everything is known that the API server can tell, that whatever happens
- * to the connection removes nothing and tears nothing apart (`held-changes.ts`), and that a change of status alone is
- * told to nobody. It never writes to the cluster, and never reads a Secret that no Profile names.
+ * It promises that it reports its first list when it has everything that the API server can give; that no failure of
+ * the connection removes objects or mixes states of different times (`held-changes.ts`); and that it reports no change
+ * of status alone. It never writes to the cluster, and never reads a Secret that no Profile names.
  */
 
 import { Admission } from "../../admission/admission.ts";
@@ -41,18 +41,18 @@ export interface ClusterSourceOptions {
   readonly log: Log;
   readonly metrics: Pick<Metrics, "watchConnected" | "watchRestarts" | "relists" | "cacheAgeSeconds">;
   readonly limits?: WatchLimits;
-  /** How long a watch of Profiles or Groups may be silent before the API server is asked for a sign of life. */
+  /** How long a watch of Profiles or Groups may be silent before davit asks the API server for a sign of life. */
   readonly proveMs?: number;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
 }
 
-/** A Profile or Group as the API server has it, for whoever writes its status. */
+/** A Profile or Group as the API server has it, for the writer of its status. */
 export type SeenObject = MirroredObject<Judgement>;
 
 const presetProveMs = 15_000;
 
-// The second look at a cluster that was empty; a person who has just installed davit does not wait for it.
+// The delay before the second look at an empty cluster: a person who has just installed davit should not wait long.
 const confirmEmptyMs = 5_000;
 
 interface Parts {
@@ -74,7 +74,7 @@ export class ClusterSource implements Source {
   #parts: Parts | undefined;
   #listener: SourceListener | undefined;
   #heard: (name: ObjectName, isReplaced: boolean) => void = () => {};
-  /** Watches whose next list is waited for before `listed` is told. */
+  /** Watches whose next list must arrive before `listed` is called. */
   #awaited = new Set<string>();
   #toldExtent: string | undefined;
   #isConfirming = false;
@@ -99,7 +99,7 @@ export class ClusterSource implements Source {
     const { watches, configMaps, held } = this.#parts;
     const { provenAtMs } = watches;
     if (provenAtMs === undefined) return undefined;
-    // What is known to be otherwise by now, and does not show yet.
+    // Times since when the API server's state may differ from the shown state.
     const lags = [configMaps.unreadSinceMs(held.lost), held.sinceMs, this.#health.unheardSinceMs(held.lost)];
     return earliest(provenAtMs, ...lags);
   }
@@ -110,7 +110,7 @@ export class ClusterSource implements Source {
     return (nowMs - Math.min(nowMs, this.#parts?.watches.heardAtMs ?? nowMs)) / 1_000;
   }
 
-  /** What a person should know who asks how things are: what is not heard of the cluster now, and why. */
+  /** For a person who asks for the state: which parts of the cluster are not heard now, and why. */
   get attention(): readonly string[] {
     const lost = [...this.view.unheard].map((namespace) => `namespace "${namespace}": ${lostText}`);
     return [...this.#absence(), ...this.#health.troubles, ...lost].map((line) => `cluster: ${line}`);
@@ -122,17 +122,17 @@ export class ClusterSource implements Source {
     return [`not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
   }
 
-  /** Brings the metrics that are measured, not counted, up to date. */
+  /** Updates the metrics that are measured, not counted. */
   measure(): void {
     this.#options.metrics.cacheAgeSeconds.set(this.ageSeconds);
   }
 
-  /** A Profile or Group as it was last heard; undefined for one that is gone. */
+  /** A Profile or Group as it was last heard; undefined for an object that is gone. */
   seen(object: ObjectName): SeenObject | undefined {
     return this.#parts?.watches.of(object)?.get(object.namespace, object.name);
   }
 
-  /** Called with each object that was heard of; one that was replaced has no status of ours yet. */
+  /** Called with each object that was heard; a replaced object has no status of davit's yet. */
   onHeard(heard: (name: ObjectName, isReplaced: boolean) => void): void {
     this.#heard = heard;
   }
@@ -158,13 +158,13 @@ export class ClusterSource implements Source {
     await Promise.all([configMaps.stop(), secrets.stop(), this.#proving]);
   }
 
-  /** Asks for a sign of life where none comes by itself: bookmarks are no sooner than every minute. */
+  /** Asks for a sign of life where none comes unasked: bookmarks come at most every minute. */
   async #prove(watches: OwnWatches): Promise<void> {
     const { clock, proveMs = presetProveMs } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.sleep(proveMs, signal);
-      // One that was heard a moment ago would else go on for twice as long.
+      // Otherwise a watch that was heard a moment ago would go unproven for twice as long.
       if (!signal.aborted) await watches.prove(proveMs / 2);
     }
   }
@@ -227,7 +227,7 @@ export class ClusterSource implements Source {
     this.#tellListed();
   }
 
-  /** Of all namespaces together none can be missing. */
+  /** A watch of all namespaces cannot lack one. */
   #lookAtScope(namespace: string | undefined): void {
     const { watches, namespaces } = this.#started();
     if (namespace === undefined) return;
@@ -251,7 +251,7 @@ export class ClusterSource implements Source {
     this.#take(now);
   }
 
-  /** Before the first complete list, there is nothing to keep together. */
+  /** Before the first complete list, changes need no holding. */
   #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
     return this.#toldExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
   }
@@ -269,7 +269,7 @@ export class ClusterSource implements Source {
     this.#tellListed();
   }
 
-  /** Tells the first list when all are in, each time that its extent is another, and a confirmation. */
+  /** Reports the first list when all lists are in, again each time that its extent changes, and a confirmation. */
   #tellListed(): void {
     const { view, watches } = this.#started();
     const areIn = [...this.#awaited].every((key) => watches.isLost(key));

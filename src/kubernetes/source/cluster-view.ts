@@ -1,11 +1,11 @@
 /**
- * What the cluster holds, as the controller reads it.
+ * The cluster's objects, as the controller reads them.
  *
- * A Profile is shown only once it is known what its ConfigMaps and Secrets are; until then its version before stays, so
- * that nobody takes a reference that is still being read for one that leads nowhere. An object that davit cannot
- * understand keeps its last version, too. One of another uid is no version before.
+ * A Profile is shown only when its ConfigMaps and Secrets are known; until then its previous version stays, so that a
+ * reference that is still being read does not look like one that leads nowhere. An object that davit cannot understand
+ * also keeps its last version. An object with another uid has no previous version.
  *
- * Deletions are known by kind and namespace: from a list that was read whole, of a namespace that is there. A refused
+ * Deletions are known by kind and namespace: from a list that was read whole, of a namespace that exists. A refused
  * object holds back only its own deletion, since a list has every object, good or bad.
  */
 
@@ -41,7 +41,7 @@ export class ClusterView implements SourceView {
   readonly #references = new References();
   readonly #profiles = new Map<string, ProfileObject>();
   readonly #groups = new Map<string, GroupObject>();
-  /** Newest versions of Profiles that wait for what they refer to. */
+  /** Newest versions of Profiles that wait for their references. */
   readonly #pending = new Map<string, ProfileObject>();
   readonly #refusals = new Map<string, Refusal>();
   #hasLists = false;
@@ -73,13 +73,13 @@ export class ClusterView implements SourceView {
     return this.#watches.hasList(kind, namespace) && this.#namespaces.isBelieved(namespace);
   }
 
-  /** One that no Profile names is not asked for, and is as good as gone. */
+  /** A reference that no Profile names is not requested, and counts as gone. */
   #isReferenceGone(reference: Reference): boolean {
     const [reader] = this.#references.readersOf(reference);
     return this.#wasWhole && (reader === undefined || this.#shown.isKnown(reference));
   }
 
-  /** Changes whenever there are other problems, and more is known to be gone, or less. */
+  /** Changes whenever the problems or the known deletions change. */
   get extent(): string {
     const doubted = this.#namespaces.problems.map(({ origin }) => origin);
     return [this.complete, this.#refusals.size, ...doubted, ...this.unheard].join();
@@ -101,7 +101,7 @@ export class ClusterView implements SourceView {
     return this.#profiles.size + this.#groups.size === 0;
   }
 
-  /** Everything that can be known by now is shown: what is still pending was tried in vain. */
+  /** True when everything that can be known is shown: reading the references of pending Profiles failed. */
   get isSettled(): boolean {
     if (!this.#hasLists || !this.#namespaces.areTried) return false;
     return [...this.#pending.values()].every((profile) => this.#areAll(profile, "isTried"));
@@ -129,27 +129,29 @@ export class ClusterView implements SourceView {
     return this.#shown.isForbidden({ kind, namespace, name });
   }
 
-  /** Every list was in once, but for those of namespaces that were given up. */
+  /** Records that every list has arrived once, except those of namespaces that were given up. */
   listsAreIn(): void {
     this.#hasLists = true;
     this.#noteWhole();
   }
 
-  /** Takes up what a Profile or Group is now; undefined when it is gone. @returns true when that shows. */
+  /**
+   * Takes in the current state of a Profile or Group; undefined when it is gone. @returns true when the view changes.
+   */
   take(name: OwnName, judgement: Judgement | undefined): boolean {
     const wasRefused = this.refusalOf(name);
     this.#noteRefusal(name, judgement);
     const isRefused = this.refusalOf(name);
     const isNews = !isDeepStrictEqual(wasRefused, isRefused);
     const id = `${name.namespace}/${name.name}`;
-    // What cannot be understood is not gone; one of another uid is.
+    // An object that cannot be understood is not gone; an object with another uid is.
     const isKept = isRefused !== undefined && judgement?.object === undefined && this.#uidOf(name) === isRefused.uid;
     return isKept ? isNews : this.#put(name.kind, id, judgement?.object) || isNews;
   }
 
   /**
-   * Takes up no more of what a Profile or Group is now than what makes machines wait: the rest is taken up later.
-   * @returns true when that shows.
+   * Takes in only the parts of a Profile's or Group's current state that make machines wait; the rest follows later.
+   * @returns true when the view changes.
    */
   takeAtOnce(name: OwnName, judgement: Judgement | undefined): boolean {
     if (judgement?.refusal !== undefined) return this.take(name, judgement);
@@ -158,7 +160,7 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** Takes over the present content of a reference. @returns the objects that show it. */
+  /** Takes in the current content of a reference. @returns the objects that show it. */
   takeReference(reference: Reference): readonly ObjectName[] {
     this.#shown.take(reference);
     const shown: ObjectName[] = [];
@@ -186,7 +188,7 @@ export class ClusterView implements SourceView {
     }
   }
 
-  /** Of the newest version that was accepted. */
+  /** The uid of the newest accepted version. */
   #uidOf({ kind, namespace, name }: OwnName): string | undefined {
     const id = `${namespace}/${name}`;
     return kind === "Group" ? this.#groups.get(id)?.uid : (this.#pending.get(id) ?? this.#profiles.get(id))?.uid;
@@ -210,7 +212,7 @@ export class ClusterView implements SourceView {
     const before = this.#profiles.get(id);
     if (before === object || this.#pending.get(id) === object) return false;
     const isOther = before !== undefined && before.uid !== object.uid;
-    // Another object under the same name has no version before.
+    // Another object under the same name has no previous version.
     if (isOther) this.#profiles.delete(id);
     this.#refer(id, before === undefined || isOther ? [object] : [object, before]);
     if (this.#showIfKnown(id, object)) return true;
@@ -218,7 +220,7 @@ export class ClusterView implements SourceView {
     return isOther;
   }
 
-  /** The version before stays complete as long as it is shown: its references are wanted, too. */
+  /** Records references of all these versions: the previous version stays complete as long as it is shown. */
   #refer(id: string, versions: readonly ProfileObject[]): void {
     const references = new Map(versions.flatMap(referencesOf).map((reference) => [referenceKey(reference), reference]));
     const { wanted, unwanted } = this.#references.update(id, [...references.values()]);

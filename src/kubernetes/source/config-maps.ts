@@ -1,7 +1,7 @@
 /**
- * The ConfigMaps that Profiles name. Of all others only the metadata is followed, which tells that one has changed; the
- * content of those that are wanted is read one by one. What could be read once stays until the API server says that it
- * is another, or gone; or has not let davit read the other one for a minute.
+ * The ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps, which shows that one has changed,
+ * and reads the content of the named ones one by one. Content that was read stays until the API server says that the
+ * ConfigMap changed or is gone; or until davit had no right to read the new content for a minute.
  */
 
 import type { ConfigMapObject } from "../../model/source.ts";
@@ -18,13 +18,13 @@ import type { Reference } from "./references.ts";
 interface WantedConfigMap {
   readonly reference: Reference;
   object: ConfigMapObject | undefined;
-  /** There is no object since it may not be read. */
+  /** There is no object because davit may not read it. */
   isForbidden: boolean;
-  /** The API server has said what it is, or that there is none. */
+  /** The API server has returned its content, or said that it does not exist. */
   isKnown: boolean;
   isTried: boolean;
   isReading: boolean;
-  /** The version at which it was last read. */
+  /** The version that was last read. */
   version: string | undefined;
 }
 
@@ -37,7 +37,7 @@ interface UnreadConfigMap {
 
 // Enough to keep the connections busy; the others wait here, where no time-out runs.
 const maxReads = 12;
-// Rights that are taken away by mistake, or for a moment, come back sooner.
+// Rights that were taken away by mistake, or for a moment, return sooner.
 const forbiddenMs = 60_000;
 
 export class ConfigMaps {
@@ -45,7 +45,7 @@ export class ConfigMaps {
   readonly #changed: (reference: Reference) => void;
   readonly #watches: ReadonlyMap<string | undefined, RunningWatch<null>>;
   readonly #entries = new Map<string, WantedConfigMap>();
-  /** Namespaces (undefined for all) whose ConfigMaps may not be read: there are none, as far as davit can tell. */
+  /** Namespaces (undefined for all) whose ConfigMaps davit may not read; they count as empty. */
   readonly #refused = new Set<string | undefined>();
   readonly #stopping = new AbortController();
   readonly #delays: RetryDelays;
@@ -53,7 +53,7 @@ export class ConfigMaps {
   readonly #unread = new Map<WantedConfigMap, UnreadConfigMap>();
   #reads = 0;
 
-  /** @param changed told when it is known for the first time what a wanted one is, and with each change. */
+  /** @param changed called when a wanted ConfigMap first becomes known, and with each change. */
   constructor(
     context: WatchContext,
     namespaces: readonly (string | undefined)[],
@@ -74,9 +74,9 @@ export class ConfigMaps {
     await Promise.all([...this.#watches.values()].map(({ stop }) => stop()));
   }
 
-  /** Monotonic: since when one of them is another than the one that was read; those of lost namespaces aside. */
+  /** Monotonic: since when a ConfigMap differs from its read version; those of lost namespaces do not count. */
   unreadSinceMs(lost: ReadonlySet<string>): number | undefined {
-    // The one that has waited longest comes first.
+    // The longest-waiting ConfigMap comes first.
     for (const [{ reference }, { sinceMs }] of this.#unread) if (!lost.has(reference.namespace)) return sinceMs;
     return undefined;
   }
@@ -93,7 +93,7 @@ export class ConfigMaps {
     return this.#entries.get(`${namespace}/${name}`)?.isKnown === true;
   }
 
-  /** It is known, or the first try to read it has failed. */
+  /** True when it is known, or the first try to read it has failed. */
   isTried({ namespace, name }: Reference): boolean {
     return this.#entries.get(`${namespace}/${name}`)?.isTried === true;
   }
@@ -146,7 +146,7 @@ export class ConfigMaps {
     return this.#watches.has(undefined) ? undefined : namespace;
   }
 
-  /** What it is could not be found out; nobody waits for that any longer. */
+  /** Its content could not be read; objects no longer wait for it. */
   #tried(entry: WantedConfigMap): void {
     if (entry.isTried) return;
     entry.isTried = true;
@@ -161,13 +161,13 @@ export class ConfigMaps {
     for (const { kind, namespace, name } of changes) {
       const entry = this.#entries.get(`${namespace}/${name}`);
       if (entry === undefined) continue;
-      // Another object may carry a version that was read of the one before.
+      // Another object may have the same version as the previous object's last read.
       if (kind === "replaced") entry.version = undefined;
       this.#look(entry);
     }
   }
 
-  /** Compares an entry with the metadata, and has it read where they differ. */
+  /** Compares an entry with the metadata, and reads it where they differ. */
   #look(entry: WantedConfigMap): void {
     const { namespace, name } = entry.reference;
     const scope = this.#scopeOf(entry);
@@ -210,7 +210,7 @@ export class ConfigMaps {
     }
   }
 
-  /** Reads one; a quorum read is never older than what the watch has told. */
+  /** Reads one; a quorum read is never older than the watch's news. */
   async #read(entry: WantedConfigMap): Promise<void> {
     const { client, clock } = this.#context;
     const { namespace, name } = entry.reference;
@@ -236,7 +236,7 @@ export class ConfigMaps {
     if (!signal.aborted) this.#look(entry);
   }
 
-  /** After how many milliseconds to look again; undefined for never, until the metadata change. */
+  /** After how many milliseconds to look again; undefined waits until the metadata change. */
   #failed(entry: WantedConfigMap, error: unknown): number | undefined {
     if (this.#stopping.signal.aborted) return undefined;
     const { log } = this.#context;
@@ -254,7 +254,10 @@ export class ConfigMaps {
     return this.#delays.next();
   }
 
-  /** True where the version that was read counts no longer, though no other may be read: else no Install would ever. */
+  /**
+   * True where the read version counts no longer and davit may not read the new one: otherwise no Install would ever
+   * start.
+   */
   #isLost(entry: WantedConfigMap): boolean {
     const sinceMs = this.#unread.get(entry)?.sinceMs ?? Infinity;
     return entry.object === undefined || this.#context.clock.monotonicMs() - sinceMs >= forbiddenMs;
@@ -272,9 +275,9 @@ export class ConfigMaps {
     entry.isKnown = true;
     entry.isTried = true;
     const { namespace, name } = entry.reference;
-    // Nobody may want it any more by now.
+    // The ConfigMap may be unwanted by now.
     if (this.#entries.get(`${namespace}/${name}`) === entry) this.#changed(entry.reference);
-    // It comes last, so that what waited for the reference is shown with it.
+    // Called last, so that Profiles that waited for the reference are shown with it.
     this.#isRead(entry);
   }
 }

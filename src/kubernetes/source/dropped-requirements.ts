@@ -1,19 +1,20 @@
 /**
- * What was written of a selector and did not come here, so that the selector in the cluster takes more machines than its
- * text says. Pure.
+ * Finds written parts of a selector that did not reach davit, so that the selector in the cluster takes more machines
+ * than its author wrote. Pure.
  *
- * - A label without a value: `kubectl apply` drops it, and the API server never sees it. What was written is in the
- *   annotation that kubectl keeps.
- * - Expressions, where the cluster's CRD is older than they are: the API server drops them as they are written or, where
- *   the CRD was replaced by an older one, as they are read. The annotation tells of them, and the list of who wrote what.
- * - Names that the CRD does not know, such as misspelt ones: the API server drops them where nobody asked it to be strict
- *   (`--validate=false`). The annotation tells of them.
+ * - A label without a value: `kubectl apply` drops it, and the API server never sees it. The annotation that kubectl
+ * keeps has the written text.
+ * - Expressions, where the cluster's CRD is older than they are: the API server drops them when they are written or,
+ * after an older CRD replaced the CRD, when they are read. The annotation shows them, and so does the list of field
+ * managers.
+ * - Names that the CRD does not know, such as misspelt ones: the API server drops them unless the request asks for
+ * strict validation (`--validate=false` does not). The annotation shows them.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
 
 export interface Dropped {
-  /** Names of labels. One that has a value by now, from whomever, was not dropped. */
+  /** Names of labels. A label that has a value by now, from any writer, was not dropped. */
   readonly labels: readonly string[];
   readonly expressions: boolean;
   /** Where names were written that no CRD of davit knows. */
@@ -26,7 +27,7 @@ export const specNames: readonly string[] = [
 ];
 export const selectorNames: readonly string[] = ["matchLabels", "matchExpressions"];
 
-/** What a Group lacks of what was written. */
+/** The written parts that a Group lacks. */
 export function droppedRequirements({ metadata, spec }: JsonObject): Dropped {
   const { annotations, managedFields } = objectOf(metadata);
   const text = objectOf(annotations)["kubectl.kubernetes.io/last-applied-configuration"];
@@ -52,20 +53,20 @@ export function isNothing({ labels, expressions, unknownIn }: Dropped): boolean 
   return labels.length === 0 && !expressions && unknownIn === undefined;
 }
 
-/** The spec as it was written: refused as it is wherever nothing is dropped. */
+/** The spec as it was written; davit refuses it wherever a part was dropped. */
 export function withDropped(spec: JsonValue | undefined, dropped: Dropped): JsonObject {
   const { selector, ...others } = objectOf(spec);
   const empty = Object.fromEntries(dropped.labels.map((label) => [label, null]));
   const matchLabels = { ...matchLabelsOf(spec), ...empty };
-  // A selector of which something is unknown selects nobody: not even to let them wait.
+  // A selector with an unknown part selects no machine: not even to make it wait.
   const isPartial = dropped.expressions || dropped.unknownIn === "spec.selector";
   const expressions = isPartial ? { matchExpressions: null } : {};
   return { ...others, selector: { ...objectOf(selector), matchLabels, ...expressions } };
 }
 
 /**
- * True when somebody is told to have written expressions. Of `kubectl apply` the annotation is the newer word: who wrote
- * what of a field that the CRD does not have, stays as it was.
+ * True when a field manager is recorded as having written expressions. After `kubectl apply` the annotation is newer:
+ * the record of managers of a field that the CRD lacks does not change.
  */
 function isOwned(managedFields: JsonValue | undefined, hasAnnotation: boolean): boolean {
   if (!Array.isArray(managedFields)) return false;

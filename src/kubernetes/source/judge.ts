@@ -1,6 +1,6 @@
 /**
- * From an object of the API server to one of the model. The API server has checked it already, but by the CRD that is in
- * the cluster, which may be older or newer than davit: so it is admitted like a file, by davit's own. Pure.
+ * Turns an object of the API server into one of the model. The API server checked it by the cluster's CRD, which may be
+ * older or newer than davit. So davit admits it like a file, by its own CRD. Pure.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -14,11 +14,11 @@ import type { HeldMeta, MirroredObject } from "../watch/mirror.ts";
 import type { SharedConditions } from "../watch/shared-conditions.ts";
 import { type Dropped, droppedRequirements, isNothing, withDropped } from "./dropped-requirements.ts";
 
-/** What an object is to davit, and what its status says now. */
+/** What an object means to davit, and its current status. */
 export interface Judgement {
   readonly uid: string;
   readonly generation: number;
-  /** The object, also a Group that is refused and at least says which machines are its own. */
+  /** The object; also a refused Group whose selector can be read. */
   readonly object?: SourceObject;
   /** Why the object was refused. */
   readonly refusal?: string;
@@ -27,19 +27,19 @@ export interface Judgement {
   /** As in `Refusal`. */
   readonly caution?: ProfileCaution;
   readonly status: JsonObject;
-  /** What was written of a Group's selector and did not come here. */
+  /** Written parts of a Group's selector that did not reach davit. */
   readonly dropped: Dropped;
 }
 
-/** By what objects are judged, and where what they have in common is kept. */
+/** The rules for judging objects, and the store of their shared parts. */
 export interface JudgeTools {
   readonly admission: Admission;
   readonly conditions: SharedConditions;
 }
 
 /**
- * Judges an object. One that says what the version before said stays the same object, but for its status: that is seen by
- * what it says, since equal generations say nothing where an API server went back to an older state.
+ * Judges an object. If only its status differs from the previous version, the result is the same object. Judging
+ * compares contents, because equal generations prove nothing after an API server went back to an older state.
  */
 export function judge(
   tools: JudgeTools,
@@ -77,7 +77,7 @@ function judgeAnew(
   return { ...base, ...(standIn && { object: standIn }), refusal, ...read };
 }
 
-/** Where everything of a cluster is found. */
+/** The origin of every object in a cluster. */
 export const origin = "cluster";
 
 /** Absent for ConfigMaps and Secrets. */
@@ -86,7 +86,7 @@ function generationOf({ metadata }: JsonObject): number {
   return typeof generation === "number" ? generation : 0;
 }
 
-/** What a person would have written: nothing of what the API server adds. */
+/** The object as a person would write it, without the API server's additions. */
 function toDocument(object: JsonObject, { namespace, name }: HeldMeta, { apiVersion, kind }: Resource): JsonValue {
   const { labels } = isJsonObject(object.metadata) ? object.metadata : {};
   const metadata = { name, namespace, ...(isJsonObject(labels) && { labels }) };
@@ -96,11 +96,11 @@ function toDocument(object: JsonObject, { namespace, name }: HeldMeta, { apiVers
 
 const contentFields: ReadonlySet<string> = new Set(["spec", "data"]);
 
-/** The first thing that is wrong: a path of fields, and what to do. Names of the user's choice are not shown. */
+/** The first mistake: a path of fields, and what to do. It shows no names of the user's choice. */
 function describe({ findings }: RefusedDocument): string {
   const [first] = findings;
   if (first === undefined) return "it cannot be read";
-  // Of what davit alone can tell, every name is declared.
+  // In findings that only davit can make, every name is declared.
   if (first.isBeyondCrd === true) return `${first.path.join(".")}: ${first.text}`;
   const path = first.isUnknownField === true ? first.path.slice(0, -1) : first.path.slice(0, shownDepth);
   const question = first === droppedLabel ? "" : "; is the CRD in the cluster of this version of davit?";
@@ -139,7 +139,7 @@ const droppedList: SchemaFinding = {
     "apply the CRDs of this version of davit, then the Group again, with its expressions",
 };
 
-// As far down as every name is one of the CRDs' own: spec.boot.kernel, spec.ignition.inline.
+// Down to the depth at which every name is one of the CRDs' own: spec.boot.kernel, spec.ignition.inline.
 const shownDepth = 3;
 
 function toStandIn(

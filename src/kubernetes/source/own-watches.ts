@@ -1,4 +1,4 @@
-/** The watches of Profiles and Groups, by kind and namespace, and what is known by all of them together. */
+/** The watches of Profiles and Groups, by kind and namespace, and their state as a whole. */
 
 import type { ObjectName, OwnName } from "../../model/source.ts";
 import type { RunningWatch } from "../watch/watch-context.ts";
@@ -40,7 +40,10 @@ export class OwnWatches {
     return (this.#running.get(`${kind}/`) ?? this.#running.get(`${kind}/${namespace}`))?.watch;
   }
 
-  /** True when the list that has the Profiles or Groups of a namespace was read: of one that is not read, all lists. */
+  /**
+   * True when the list with the Profiles or Groups of a namespace was read; for an unwatched namespace, when all lists
+   * were.
+   */
   hasList(kind: OwnName["kind"], namespace: string): boolean {
     return this.of({ kind, namespace })?.isSynced ?? this.areListed;
   }
@@ -50,23 +53,26 @@ export class OwnWatches {
     return this.#all().every(({ isSynced }) => isSynced);
   }
 
-  /** The same, but for those of namespaces that were given up. */
+  /** The same, without the lists of namespaces that were given up. */
   get areHopefulListed(): boolean {
     return this.#hopeful().every(({ isSynced }) => isSynced);
   }
 
-  /** Changes are heard, wherever there is still hope. */
+  /** True when every watch is connected, except those of namespaces that were given up. */
   get areConnected(): boolean {
     const watches = this.#hopeful();
     return watches.length > 0 && watches.every(({ isConnected }) => isConnected);
   }
 
-  /** Monotonic: when the one was heard that has waited longest. */
+  /** Monotonic: when the watch was heard that has waited longest. */
   get heardAtMs(): number {
     return Math.min(...this.#hopeful().map((watch) => watch.heardAtMs));
   }
 
-  /** Monotonic: what the API server had then is held, wherever there is still hope; undefined before every list was read. */
+  /**
+   * Monotonic: davit holds the API server's state of that time, except of namespaces that were given up; undefined
+   * before every list was read.
+   */
   get provenAtMs(): number | undefined {
     let provenAtMs = Number.POSITIVE_INFINITY;
     for (const [key, { watch }] of this.#running) {
@@ -75,7 +81,7 @@ export class OwnWatches {
     return Number.isFinite(provenAtMs) ? provenAtMs : undefined;
   }
 
-  /** Asks the API server for a sign of life of each watch that was silent for so long. */
+  /** Asks the API server for a sign of life of each watch that was silent for this long. */
   async prove(silenceMs: number): Promise<void> {
     await Promise.all(this.#hopeful().map((watch) => watch.prove(silenceMs)));
   }
@@ -98,7 +104,7 @@ export class OwnWatches {
   }
 }
 
-/** What a watch is called. */
+/** The key of a watch. */
 export function watchKey(kind: OwnName["kind"], namespace = ""): string {
   return `${kind}/${namespace}`;
 }

@@ -1,4 +1,4 @@
-/** Which ConfigMaps and Secrets are wanted, and by which Profiles. Nothing else of them is ever read. */
+/** Which ConfigMaps and Secrets Profiles want. davit reads the content of no others. */
 
 import type { ObjectName, ProfileObject } from "../../model/source.ts";
 
@@ -18,7 +18,7 @@ export class References {
   readonly #readers = new Map<string, Set<string>>();
   readonly #reads = new Map<string, readonly Reference[]>();
 
-  /** Replaces what a Profile names; tells what nobody wanted before, and what nobody wants any more. */
+  /** Replaces a Profile's references; returns those that are newly wanted, and those that are wanted no more. */
   update(reader: string, references: readonly Reference[]): WantedChange {
     const before = this.#reads.get(reader) ?? [];
     if (references.length === 0) this.#reads.delete(reader);
@@ -34,7 +34,7 @@ export class References {
     return this.#readers.get(referenceKey(reference)) ?? [];
   }
 
-  /** True when it was wanted by nobody. */
+  /** True when no reader wanted it before. */
   #add(key: string, reader: string): boolean {
     const readers = this.#readers.get(key);
     if (readers === undefined) this.#readers.set(key, new Set([reader]));
@@ -42,7 +42,7 @@ export class References {
     return readers === undefined;
   }
 
-  /** True when nobody wants it any more. */
+  /** True when no reader wants it any more. */
   #remove(key: string, reader: string): boolean {
     const readers = this.#readers.get(key);
     readers?.delete(reader);

@@ -1,12 +1,11 @@
 /**
- * Whether the namespaces that davit was told to read are there at all. The API server lists a namespace that does not
- * exist just as one that is empty, so that a name with a typing error, or of another cluster, would look as if all of
- * its objects were gone (docs/decisions/0006-an-empty-namespace-may-not-be-there.md).
+ * Checks that the namespaces davit is set to read exist. The API server lists a missing namespace like an empty one, so
+ * a misspelt name, or one of another cluster, would look as if all of its objects were gone
+ * (docs/decisions/0006-an-empty-namespace-may-not-be-there.md).
  *
- * A namespace is believed once it has shown an object, for as long as davit runs. One that has not is asked after, and
- * doubted until the API server says that it is there. Asked is by an event that is not written (a dry run): the API
- * server refuses one in a namespace that does not exist, and davit may create events wherever it reads, while it has no
- * right on namespaces.
+ * A namespace is believed once it has shown an object, for as long as davit runs. Until then davit doubts it, and asks
+ * the API server whether it exists. davit asks by an event that is not written (a dry run): the API server refuses one
+ * in a missing namespace, and davit may create events wherever it reads, while it has no right on namespaces.
  */
 
 import { type Clock, toRfc3339 } from "../../lib/clock.ts";
@@ -22,32 +21,32 @@ export interface ScopeNamespacesOptions {
   readonly log: Log;
   /** Ends every question. */
   readonly signal: AbortSignal;
-  /** Told when a namespace is believed, or doubted for the first time. */
+  /** Called when a namespace is believed, or doubted for the first time. */
   readonly changed: () => void;
 }
 
-/** A person may be waiting who has just created it. */
+/** A person who has just created it may be waiting. */
 const askAgainMs = 10_000;
 
 type NamespaceState =
-  /** The first answer is awaited. */
+  /** The first answer is still to come. */
   { readonly kind: "asked" } | { readonly kind: "doubted"; readonly problem: string } | { readonly kind: "believed" };
 
 export class ScopeNamespaces {
   readonly #options: ScopeNamespacesOptions;
-  /** Of those that were listed once. */
+  /** The states of namespaces that were listed once. */
   readonly #states = new Map<string, NamespaceState>();
 
   constructor(options: ScopeNamespacesOptions) {
     this.#options = options;
   }
 
-  /** What was listed is all that there is. */
+  /** True when the lists are believed to be complete. */
   get areBelieved(): boolean {
     return [...this.#states.values()].every(({ kind }) => kind === "believed");
   }
 
-  /** The same for one namespace; for one that is not read, for all. */
+  /** The same for one namespace; for an unwatched one, for all. */
   isBelieved(namespace: string): boolean {
     const state = this.#states.get(namespace);
     return state === undefined ? this.areBelieved : state.kind === "believed";
@@ -64,7 +63,7 @@ export class ScopeNamespaces {
     );
   }
 
-  /** A namespace was listed, or an object of it was seen. */
+  /** Records that a namespace was listed, or that an object of it was seen. */
   listed(namespace: string, isEmpty: boolean): void {
     const known = this.#states.get(namespace);
     if (known?.kind === "believed") return;
@@ -114,7 +113,7 @@ export class ScopeNamespaces {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 404) return doesNotExist;
-      // An event of another form than this version of the API server wants: it was looked at all the same.
+      // This version of the API server wants another form of event, but it checked the namespace first.
       if (error.status === 400 || error.status === 422) return undefined;
       return `${cannotTell}: ${error.status === 403 ? mayNotAsk : error.message}`;
     }

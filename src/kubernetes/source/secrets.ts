@@ -1,6 +1,6 @@
 /**
  * The Secrets that Profiles name, each by a watch of its own: a Role that names Secrets allows nothing else, and davit
- * never asks for more. What could be read once stays while the API server is away; a deleted one is gone at once.
+ * never asks for more. A Secret that was read stays while the API server is away; a deleted one is gone at once.
  */
 
 import type { SecretObject } from "../../model/source.ts";
@@ -11,13 +11,13 @@ import type { Reference } from "./references.ts";
 
 interface WantedSecret {
   readonly reference: Reference;
-  /** Undefined for one too many. */
+  /** Undefined beyond the limit. */
   readonly running: RunningWatch<Judgement> | undefined;
   isRefused: boolean;
   isTried: boolean;
 }
 
-/** Each one is a connection. */
+/** Each Secret takes a connection. */
 const presetMaxSecrets = 100;
 
 export class Secrets {
@@ -28,7 +28,7 @@ export class Secrets {
   readonly #ending = new Set<Promise<void>>();
   #watchCount = 0;
 
-  /** @param changed told when it is known for the first time what a wanted one is, and with each change. */
+  /** @param changed called when a wanted Secret first becomes known, and with each change. */
   constructor(context: WatchContext, changed: (reference: Reference) => void, maxSecrets = presetMaxSecrets) {
     this.#context = context;
     this.#changed = changed;
@@ -59,12 +59,12 @@ export class Secrets {
     return entry.running === undefined || entry.running.watch.isSynced || entry.isRefused;
   }
 
-  /** It is known, or the first try to read it has failed. */
+  /** True when it is known, or the first try to read it has failed. */
   isTried(reference: Reference): boolean {
     return this.isKnown(reference) || this.#entries.get(`${reference.namespace}/${reference.name}`)?.isTried === true;
   }
 
-  /** davit may not read it, and has not read it before. */
+  /** True when davit may not read it, and has not read it before. */
   isForbidden({ namespace, name }: Reference): boolean {
     const isRefused = this.#entries.get(`${namespace}/${name}`)?.isRefused === true;
     return isRefused && this.get(namespace, name) === undefined;
@@ -123,7 +123,10 @@ export class Secrets {
     this.#changed(reference);
   }
 
-  /** A Secret that may not be read is as one that is not there; one that was read stays, in case it is an accident. */
+  /**
+   * A Secret that davit may not read counts as missing. A Secret that was read stays, because the lost right may be an
+   * accident.
+   */
   #failed(reference: Reference, isRefused: boolean): void {
     const entry = this.#entries.get(`${reference.namespace}/${reference.name}`);
     if (entry === undefined) return;

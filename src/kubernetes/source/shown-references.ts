@@ -1,6 +1,6 @@
 /**
- * The ConfigMaps and Secrets that Profiles name, as the source shows them. New content of one may have to wait, so that
- * no Profile boots with a text of another time. A removal takes effect at once.
+ * The ConfigMaps and Secrets that Profiles name, as the source shows them. New content may have to wait, so that no
+ * Profile boots with a text of another time. A removal takes effect at once.
  */
 
 import type { ConfigMapObject, SecretObject } from "../../model/source.ts";
@@ -19,19 +19,19 @@ export class ShownReferences {
   readonly configMaps = new Map<string, ConfigMapObject>();
   readonly secrets = new Map<string, SecretObject>();
   readonly #caches: Caches;
-  /** Those whose new content is shown later. */
+  /** References whose new content is shown later. */
   readonly #waiting = new Set<string>();
 
   constructor(caches: Caches) {
     this.#caches = caches;
   }
 
-  /** True when none is there, or none may be read: that counts at once. */
+  /** True when it is missing or unreadable for lack of rights: that counts at once. */
   isAbsent({ kind, namespace, name }: Reference): boolean {
     return this.#caches[kind].get(namespace, name) === undefined;
   }
 
-  /** Shows what was last read of it. */
+  /** Shows its last read content. */
   take(reference: Reference): void {
     const { kind, namespace, name } = reference;
     this.#waiting.delete(referenceKey(reference));
@@ -40,7 +40,7 @@ export class ShownReferences {
     else put(this.secrets, id, this.#caches.Secret.get(namespace, name));
   }
 
-  /** What was read of it is not shown before `take`. */
+  /** Hides its newly read content until `take`. */
   holdBack(reference: Reference): void {
     this.#waiting.add(referenceKey(reference));
   }

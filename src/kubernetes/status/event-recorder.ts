@@ -1,7 +1,7 @@
 /**
- * Events: what `kubectl describe` shows of an object's way into trouble and out of it. They are a courtesy: few, never
- * the same within ten minutes, none of an object that waits for another for no more than a moment, and one that cannot
- * be written is forgotten.
+ * Events: `kubectl describe` shows an object's way into trouble and out of it. davit writes few events, never the same
+ * one within ten minutes, and none for an object that waits for another for only a moment. It forgets an event that
+ * cannot be written.
  */
 
 import { type Clock, toRfc3339 } from "../../lib/clock.ts";
@@ -32,15 +32,15 @@ export interface Transition {
   readonly after: Pick<Condition, "status" | "reason" | "message">;
 }
 
-// kubectl applies the files of a directory by their names, a Group before its Profile and a Profile before its ConfigMap.
+// kubectl applies files in order of name, so a Group may come before its Profile and a Profile before its ConfigMap.
 const passing: ReadonlySet<string> = new Set(["ProfileNotFound", "TemplateNotFound"]);
 const graceMs = 5_000;
-// Of more at once the rate lets fewer through than this.
+// Of more at once, the rate limit would pass fewer than this.
 const maxWaiting = 256;
 const repeatMs = 600_000;
-// A bound of what is remembered: beyond it the oldest may be told again.
+// A bound on remembered events: beyond it the oldest may be repeated.
 const maxRemembered = 4_096;
-// The API server keeps events for an hour and has better things to do: a burst tells what has happened.
+// The API server keeps events for an hour and has other work; a burst is enough to show what happened.
 const rate = { perSecond: 5, burst: 50 };
 // events.k8s.io/v1 allows 1 KiB.
 const maxNoteLength = 1_000;
@@ -48,9 +48,9 @@ const maxNoteLength = 1_000;
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bucket: TokenBucket;
-  /** Object and reason, to when it was told (monotonic); the oldest first. */
+  /** From object and reason to when the event was written (monotonic); the oldest first. */
   readonly #toldAtMs = new Map<string, number>();
-  /** By uid: what is told unless it is over soon. */
+  /** By uid: events that are written unless the trouble is over soon. */
   readonly #waiting = new Map<string, Transition>();
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
@@ -60,10 +60,10 @@ export class EventRecorder {
     this.#bucket = new TokenBucket({ clock: options.clock, ...rate });
   }
 
-  /** Tells of a change to trouble, from one trouble to another, or out of it; anything else is no event. */
+  /** Records a change to trouble, from one trouble to another, or out of it; other changes are no events. */
   record({ before, ...transition }: Transition): void {
     const { uid, after } = transition;
-    // What was not told yet, and is over by now, never was.
+    // A trouble that ended before its event was written needs no event.
     const waiting = this.#waiting.get(uid);
     this.#waiting.delete(uid);
     const whole = { ...transition, before: waiting === undefined ? before : waiting.before };
@@ -90,7 +90,7 @@ export class EventRecorder {
     this.#sending.add(sending);
   }
 
-  /** Idempotent; what is under way is given up. */
+  /** Idempotent; gives up running writes. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#sending);
@@ -133,7 +133,7 @@ export class EventRecorder {
     return {
       apiVersion: "events.k8s.io/v1",
       kind: "Event",
-      // An object's name may be as long as an event's: the suffix needs its place.
+      // An object's name may be as long as an event's: the suffix needs room.
       metadata: { namespace, name: `${name.slice(0, 220)}.${suffix}` },
       // MicroTime.
       eventTime: toRfc3339(clock.nowMs()).replace("Z", "000Z"),
@@ -142,14 +142,14 @@ export class EventRecorder {
       action: "Reconcile",
       reason: after.reason,
       regarding: { apiVersion: resources[kind].apiVersion, kind, namespace, name, uid },
-      // A Group is held on purpose.
+      // A held Group is intended.
       type: after.status === "True" || after.reason === "Held" ? "Normal" : "Warning",
       note: after.message.slice(0, maxNoteLength),
     };
   }
 }
 
-/** A first status that is ready is none: ten thousand of them would drown the rest. */
+/** A first status that is ready is no transition: ten thousand of them would hide the rest. */
 function isTransition({ before, after }: Transition): boolean {
   const wasInTrouble = before !== undefined && before.status !== "True";
   if (after.status === "True") return wasInTrouble;

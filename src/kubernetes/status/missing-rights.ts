@@ -1,7 +1,7 @@
 /**
- * Rights to write statuses that davit lacks, as far as the API server has said so: what a person is told for as long as it
- * lasts. A right is one of a kind in a namespace; it is there again when one object was written, and nobody asks for it
- * any more when no object is left that could not be.
+ * Rights to write statuses that davit lacks, as the API server answered. A person sees each for as long as it lasts. A
+ * right covers a kind in a namespace. It counts as granted again when one object was written, and is dropped when no
+ * refused object is left.
  */
 
 import type { ObjectName } from "../../model/source.ts";
@@ -15,7 +15,7 @@ interface Missing {
 export class MissingRights {
   readonly #missing = new Map<string, Missing>();
 
-  /** One line for each right, in the order in which they were missed. */
+  /** One line for each right, in the order in which they were first refused. */
   get lines(): readonly string[] {
     return [...this.#missing.values()].map(({ text }) => text);
   }

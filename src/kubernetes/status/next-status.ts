@@ -1,10 +1,10 @@
-/** From the status that is wanted and the one that is shown to the one to write, if there has to be a write. Pure. */
+/** Compares the wanted status with the shown one, and returns the one to write, if any. Pure. */
 
 import { isDeepStrictEqual } from "node:util";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 import type { Condition, ObjectStatus } from "../../model/source.ts";
 
-/** Conditions of metav1, with the times that the model leaves to whoever stores them. */
+/** Conditions of metav1, with the times that the model leaves to the writer. */
 type ShownCondition = Condition & { readonly observedGeneration: number; readonly lastTransitionTime: string };
 
 export interface NextStatus extends Omit<ObjectStatus, "uid"> {
@@ -12,7 +12,7 @@ export interface NextStatus extends Omit<ObjectStatus, "uid"> {
 }
 
 /**
- * The status to write; undefined when what is shown says the same. A condition keeps its time while its status does not
+ * The status to write; undefined when the shown status is equal. A condition keeps its time while its status does not
  * change (Kubernetes API conventions, "Typical status properties").
  * @param now RFC 3339, in whole seconds.
  */
@@ -28,7 +28,7 @@ export function nextStatus(wanted: Omit<ObjectStatus, "uid">, shown: JsonObject,
   return isShown(next, shown, before) ? undefined : next;
 }
 
-/** The Ready condition of a status that is shown. */
+/** The Ready condition of a shown status. */
 export function shownReady(status: JsonObject): JsonObject | undefined {
   return shownConditions(status).get("Ready");
 }
@@ -38,7 +38,7 @@ function shownConditions({ conditions }: JsonObject): ReadonlyMap<JsonValue | un
   return new Map(list.filter(isJsonObject).map((condition) => [condition.type, condition]));
 }
 
-/** Conditions of others do not count; anything else of ours that is shown and no longer wanted does. */
+/** Other writers' conditions do not count; davit's own conditions that are no longer wanted do. */
 function isShown(
   { conditions, ...fields }: NextStatus,
   { conditions: _, ...shownFields }: JsonObject,

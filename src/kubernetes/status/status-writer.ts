@@ -1,9 +1,9 @@
 /**
  * Writes the status of objects into the cluster, by server-side apply on their status subresource.
  *
- * It promises that what it is told last is shown in the end, that nothing is written that is shown already, and that it
- * never writes faster than the API server likes. It never touches anything but `status`, and `stop` drops what waits:
- * the next start writes it.
+ * It promises that the last status given is shown in the end, that it writes nothing that is shown already, and that it
+ * respects the API server's rate. It never touches anything but `status`, and `stop` drops what waits: the next start
+ * writes it.
  */
 
 import { backoffMs, type Clock, toRfc3339 } from "../../lib/clock.ts";
@@ -35,14 +35,14 @@ export interface StatusWriterOptions {
   readonly pace?: Pick<TokenBucketOptions, "perSecond" | "burst">;
 }
 
-/** An object whose status is ours to write. */
+/** An object whose status davit writes. */
 interface StatusEntry {
   readonly name: ObjectName;
   wanted: ObjectStatus;
   failures: number;
-  /** What was wanted when it was last written, or seen to be shown. */
+  /** The wanted status when it was last written, or seen as shown. */
   settled: ObjectStatus | undefined;
-  /** It is being written, or waits after a failure: whoever comes later only changes what is wanted. */
+  /** It is being written, or waits after a failure: later calls only change the wanted status. */
   isBusy: boolean;
 }
 
@@ -54,9 +54,9 @@ interface WrittenStatus {
 }
 
 /**
- * An API server on two cores takes about 250 a second: in the long run the rest is for others. A first sync is once, and
- * someone waits for it: of 10,000 objects the burst, and what comes in meanwhile, let 7,500 go at the server's own speed
- * (30 s), and the others take 17 s. After it the burst is whole again when nothing was written for 20 s.
+ * An API server on two cores takes about 250 a second: in the long run the rest is for other clients. A first sync
+ * comes once, and a person waits for it: of 10,000 objects the burst and its refill let 7,500 go at the server's own
+ * speed (30 s), and the others take 17 s. The burst is full again after 20 s without writes.
  */
 export const statusPace = { perSecond: 150, burst: 3_000 } as const;
 const maxWrites = 8;
@@ -64,7 +64,7 @@ const retryDelays = { firstMs: 1_000, capMs: 60_000 };
 /** Another writer, such as a davit of another version, must not cause a rewrite each time. */
 const repairDelays = { firstMs: 1_000, capMs: 300_000 };
 const repairsResetMs = 600_000;
-/** The pause that an API server without priority and fairness asks of clients that it cannot serve, or more. */
+/** At least the pause that an API server without priority and fairness asks of clients that it cannot serve. */
 const throttledMs = 1_000;
 
 /** How a write ended. */
@@ -74,11 +74,11 @@ export class StatusWriter implements StatusSink {
   readonly #options: StatusWriterOptions;
   readonly #bucket: TokenBucket;
   readonly #entries = new Map<string, StatusEntry>();
-  /** What was written and the watch has not told of yet; the oldest first. */
+  /** Writes that the watch has not reported yet; the oldest first. */
   readonly #unheard = new Map<StatusEntry, WrittenStatus>();
-  /** How often somebody else took away what was shown, and when the last time was. */
+  /** How often another writer removed the shown status, and when last. */
   readonly #repairs = new WeakMap<StatusEntry, { readonly count: number; readonly atMs: number }>();
-  /** What has to be looked at, in order. */
+  /** Objects to look at, in order. */
   readonly #due = new Set<StatusEntry>();
   readonly #stopping = new AbortController();
   readonly #running = new Set<Promise<void>>();
@@ -94,7 +94,7 @@ export class StatusWriter implements StatusSink {
     this.#delays = new RetryDelays(options);
   }
 
-  /** What a person should know who asks how things are: rights that are missing now. */
+  /** For a person who asks for the state: rights that are missing now. */
   get attention(): readonly string[] {
     return this.#rights.lines.map((line) => `cluster: ${line}`);
   }
@@ -122,8 +122,8 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * Looks again at an object that was heard of: somebody may have written its status.
-   * @param isReplaced it may be another one than the one that was written to, even if it carries the same version.
+   * Looks again at an object that was heard: another writer may have changed its status.
+   * @param isReplaced it may be another object than the one that was written to, even if it carries the same version.
    */
   recheck(name: ObjectName, isReplaced: boolean): void {
     const entry = this.#entries.get(objectKey(name));
@@ -159,7 +159,7 @@ export class StatusWriter implements StatusSink {
   }
 
   async #run(entry: StatusEntry): Promise<void> {
-    // Most of what is told after a start is shown already, and costs no token.
+    // Most statuses after a start are shown already, and cost no token.
     if (this.#pending(entry) === undefined) {
       entry.settled = entry.wanted;
       this.#rights.forget(entry.name);
@@ -176,7 +176,9 @@ export class StatusWriter implements StatusSink {
     this.#ended(entry, await this.#apply(entry));
   }
 
-  /** What was written and is not shown was taken away: not waited for the first time, then longer and longer. */
+  /**
+   * A written status that is not shown was removed. The first repair comes at once, later ones after growing delays.
+   */
   #repairDelayMs(entry: StatusEntry): number {
     if (entry.settled !== entry.wanted) return 0;
     entry.settled = undefined;
@@ -200,7 +202,7 @@ export class StatusWriter implements StatusSink {
     if (outcome === "throttled" && this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
-  /** Where nothing can be written, ten thousand objects shall not try one after the other. */
+  /** Where nothing can be written, ten thousand objects must not try one after the other. */
   async #hold(durationMs: number): Promise<void> {
     this.#isOnHold = true;
     await this.#options.clock.sleep(durationMs, this.#stopping.signal);
@@ -209,8 +211,8 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * Waits beside the queue, so that an object that cannot be written holds up no other. A conflict is of an object that
-   * has taken the place of another, which the watch tells soon: however often that happened, it is no reason to wait long.
+   * Waits beside the queue, so that an object that cannot be written delays no other. A conflict means that another
+   * object took its place, which the watch reports soon: repeated conflicts are no reason to wait long.
    */
   async #retryLater(entry: StatusEntry, outcome: "failed" | "conflict"): Promise<void> {
     const attempt = outcome === "conflict" ? 0 : entry.failures++;
@@ -224,7 +226,7 @@ export class StatusWriter implements StatusSink {
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
-  /** All that were refused at once are one sign that it is too much. */
+  /** Writes that were refused at once count as one sign of overload. */
   #throttled({ retryAfterMs = throttledMs }: ApiError): "throttled" {
     if (this.#isOnHold) return "throttled";
     this.#lanes.throttled();
@@ -252,7 +254,7 @@ export class StatusWriter implements StatusSink {
     }
   }
 
-  /** The watch tells of most writes in their order: nothing is kept for long of what it has told. */
+  /** The watch reports most writes in their order, so the oldest entries can be dropped soon. */
   #noteWritten(entry: StatusEntry, written: WrittenStatus): void {
     this.#unheard.delete(entry);
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#unheard.set(entry, written);
@@ -269,7 +271,7 @@ export class StatusWriter implements StatusSink {
       method: "PATCH",
       path: `${objectPath(resource, namespace, name)}/status`,
       query: { fieldManager: "davit-controller", force: "true" },
-      // With the uid, another object of that name is a conflict.
+      // With the uid, another object of that name causes a conflict.
       body: {
         contentType: "application/apply-patch+yaml",
         value: { apiVersion: resource.apiVersion, kind, metadata: { namespace, name, uid }, status },
@@ -291,9 +293,9 @@ export class StatusWriter implements StatusSink {
     const { kind, namespace, name: object } = name;
     const problem = failureText(error, { verb: "patch", resource: resources[kind], subresource: "status", namespace });
     const data = { kind, namespace, name: object, problem };
-    // Of one that was forgotten meanwhile nobody would ever take it back.
+    // For an object that was forgotten meanwhile, nothing would ever clear the missing right.
     if (error.status === 403 && this.#entries.get(objectKey(name)) === entry) this.#rights.refused(name, problem);
-    // A CRD of another version refuses it now as later; the resync tries again.
+    // A CRD of another version refuses it again; the resync retries.
     if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
       this.#options.log.warn(data, "the API server refuses a status, is its CRD of this version of davit?");
       return "gone";
@@ -307,7 +309,7 @@ export class StatusWriter implements StatusSink {
   #pending(entry: StatusEntry) {
     const seen = this.#options.seen(entry.name);
     const { uid, ...wanted } = entry.wanted;
-    // Another object under this name gets a status of its own, once it is planned.
+    // Another object under this name gets its own status, once it is planned.
     if (seen === undefined || (uid !== undefined && uid !== seen.uid)) return undefined;
     const written = this.#unheard.get(entry);
     const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;

@@ -1,4 +1,4 @@
-/** So many a second, and a few more after a pause. */
+/** A rate limit: so many tokens a second, and a burst after a pause. */
 
 import type { Clock } from "../../lib/clock.ts";
 
@@ -13,7 +13,7 @@ export class TokenBucket {
   readonly #clock: Clock;
   readonly #intervalMs: number;
   readonly #burst: number;
-  /** When the next token is there, monotonic. */
+  /** When the next token is available, monotonic. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ clock, perSecond, burst }: TokenBucketOptions) {
@@ -22,12 +22,12 @@ export class TokenBucket {
     this.#burst = burst;
   }
 
-  /** Takes one if there is one. */
+  /** Takes a token if one is available. */
   tryTake(): boolean {
     return this.#waitMs() <= 0 && this.#take();
   }
 
-  /** Takes one, after a wait if need be; tokens come in the order of the calls. */
+  /** Takes a token, after a wait if necessary; tokens come in the order of the calls. */
   async take(signal: AbortSignal): Promise<void> {
     const waitMs = this.#waitMs();
     this.#take();

@@ -1,10 +1,10 @@
 /**
- * How many writes go on at once: half as many after the API server said that it has no place for them (429), one more
- * after a row of good ones. So the same writer uses what a large API server gives, and gets through with a small one,
- * as TCP does with a network (RFC 5681, 3.1). Pure.
+ * How many writes run at once: half as many after a 429 of the API server, one more after a row of successes. So the
+ * same writer uses a large API server fully, and gets through with a small one, as TCP does with a network (RFC 5681,
+ * 3.1). Pure.
  */
 
-// One lane more takes some tenths of a second: a peak of others lasts about that long.
+// Adding a lane takes some tenths of a second, about as long as a peak of other clients lasts.
 const successesForOneMore = 20;
 
 export class WriteLanes {
@@ -12,7 +12,7 @@ export class WriteLanes {
   #count: number;
   #successes = 0;
 
-  /** @param most how many there are at first, and never more. */
+  /** @param most the number of lanes at first, and the maximum. */
   constructor(most: number) {
     this.#most = most;
     this.#count = most;

@@ -1,27 +1,27 @@
 /**
- * Why something could not be read or written, in words for the person who has to mend it: what is missing, and where to look. The
- * codes of systems stay in brackets, for who searches for them. Pure.
+ * Why something could not be read or written, in words for the person who repairs it: what is missing, and where to
+ * look. The systems' codes stay in brackets, for searching. Pure.
  */
 
 import { ApiError } from "../client/api-error.ts";
 import type { Resource } from "../client/resources.ts";
 import { WatchFailure } from "./watch-failure.ts";
 
-/** What the API server was asked for. */
+/** A request to the API server. */
 export interface ApiCall {
   readonly verb: "get" | "list" | "watch" | "patch";
   readonly resource: Resource;
   readonly subresource?: "status";
   /** Undefined for all of them. */
   readonly namespace: string | undefined;
-  /** Of one object alone. */
+  /** For a single object. */
   readonly name?: string | undefined;
 }
 
 /** One sentence, without the full stop. */
 export function failureText(failure: WatchFailure | ApiError, asked: ApiCall): string {
   const error = failure instanceof WatchFailure ? failure.cause : failure;
-  // A failure that a watch told of in an event has no request of its own.
+  // A failure from a watch's event has no request of its own.
   const status = failure.status;
   if (status !== undefined) return statusText(status, asked) ?? failure.message;
   if (!(error instanceof ApiError)) return failure.message;

@@ -1,17 +1,17 @@
 /**
- * Gaps in the watches of the API server, after which it may have gone back to an older state, such as when its etcd is
- * restored from a backup.
+ * Gaps in the watches of the API server. After a gap, the API server may have gone back to an older state, such as when
+ * its etcd is restored from a backup.
  *
- * A watch that continues from a version does not show what was lost before it, or what replaced that: not when that
- * version is still to come, and not when it was reached again meanwhile. So after a gap davit lists anew, and trusts no
- * object that it held, whatever its version.
+ * A watch that continues from a version does not show what was lost before that version, or what replaced it: neither
+ * when that version is still to come, nor when it was reached again meanwhile. So after a gap davit lists anew, and
+ * trusts no object that it held, whatever its version.
  */
 
 import { isJsonObject } from "../../model/json.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import type { WatchFailureReason } from "./watch-failure.ts";
 
-/** The API server answered, and has no time now: it was there all along. */
+/** The API server answered that it has no time now, so its state has no gap. */
 const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied"]);
 
 export function isGap(reason: WatchFailureReason): boolean {
@@ -20,9 +20,9 @@ export function isGap(reason: WatchFailureReason): boolean {
 
 export interface RewindQuestion {
   readonly client: Pick<ApiClient, "json">;
-  /** Of the collection. */
+  /** The request for the collection. */
   readonly request: ApiRequest;
-  /** The newest one that was seen. */
+  /** The newest version that was seen. */
   readonly version: string;
 }
 
@@ -39,7 +39,7 @@ export async function hasRewound({ client, request, version }: RewindQuestion): 
 
 /**
  * True when the API server is at an older version than one that was seen. Versions are revisions of etcd, in decimal
- * (KEP-5504 promises so from 1.35 on). Where they are something else, nothing is concluded from them.
+ * (KEP-5504 promises so from 1.35 on). Other forms of version allow no conclusion.
  */
 export function isOlder(version: string, than: string): boolean {
   const areNumbers = /^\d+$/.test(version) && /^\d+$/.test(than);

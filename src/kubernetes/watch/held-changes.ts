@@ -1,13 +1,13 @@
 /**
- * Keeps what machines get together: Profiles, Groups and what they refer to, of all namespaces. They come by watches of
- * which one may go on while another stands still: a Group that was given another Profile would then boot a version of it
- * that no longer is, and a catch-all of one namespace would take a machine that by now has a Group of its own in another.
- * So while one of them is not heard, changes wait, and machines get the last state that was whole; no later moment is
- * proven than the one in which that began.
+ * Keeps the parts of a boot together: Profiles, Groups and their references, of all namespaces. Each comes by its own
+ * watch, and one watch may go on while another stalls. Then a Group that was given another Profile would boot a version
+ * of it that no longer exists, and a catch-all of one namespace would take a machine that now has its own Group in
+ * another. So while one of the watches is not heard, changes wait, and machines get the last whole state. davit proves
+ * no later time than the start of the wait.
  *
- * They do not wait for ever for one namespace of several, such as one whose rights were withdrawn. Once changes have
- * waited for a minute in which another namespace was heard, those are lost that are not heard then: their own machines
- * wait, and changes of the others do not. For a ConfigMap or Secret alone changes wait a second, and a minute where it
+ * Changes do not wait for ever for one namespace of several, such as one whose rights were withdrawn. Once changes have
+ * waited for a minute in which another namespace was heard, the unheard namespaces are lost: their own machines wait,
+ * and changes of the others do not. For a ConfigMap or Secret alone, changes wait a second, and a minute where it
  * cannot be read; what is shown then is not proven until it is read (`watch-health.ts`).
  */
 
@@ -18,47 +18,47 @@ export interface HeldChangesOptions {
   readonly clock: Clock;
   /** Ends every wait. */
   readonly signal: AbortSignal;
-  /** Monotonic: what the API server had then is shown; undefined before the first list. */
+  /** Monotonic: the API server's state of that time is shown; undefined before the first list. */
   readonly provenAtMs: () => number | undefined;
-  /** Takes up what waited. */
+  /** Takes in the changes that waited. */
   readonly release: (names: readonly ObjectName[]) => void;
-  /** Called when a namespace is lost, and when it is found. */
+  /** Called when a namespace is lost, and when it is heard again. */
   readonly lostChanged: () => void;
 }
 
-/** What is heard, or not. */
+/** What a watch reads. */
 export interface WatchPlace {
   /** Undefined for all of them. */
   readonly namespace: string | undefined;
-  /** A watch of Profiles or Groups, one of what they refer to, or one read of such a thing. */
+  /** A watch of Profiles or Groups, a watch of their references, or a read of one reference. */
   readonly what: "own" | "reference" | "read";
 }
 
-/** One watch's part in it. */
+/** Reports one watch's state. */
 export interface HeldWatch {
-  /** It is asked for, or what it reads is listed: until `opened` nothing is heard. */
+  /** The watch is requested, or its list is being read: nothing is heard until `opened`. */
   opening(): void;
-  /** A list or the watch failed. @param isRefused davit may not read this: nobody waits for a reference then. */
+  /** A list or the watch failed. @param isRefused davit may not read this: changes do not wait for such a reference. */
   failed(isRefused: boolean): void;
-  /** It stands. */
+  /** The watch is open. */
   opened(): void;
-  /** The watch is no more. */
+  /** The watch has ended for good. */
   end(): void;
 }
 
 interface Watch extends WatchPlace {
-  /** Monotonic: since when it is not heard. */
+  /** Monotonic: since when the watch is not heard. */
   deafSinceMs: number | undefined;
-  /** Monotonic: since when it stands, but for the moments in which it is asked for again. */
+  /** Monotonic: since when the watch is open, ignoring the moments in which it is requested again. */
   standsSinceMs: number | undefined;
   hasFailed: boolean;
-  /** Others no longer wait for this reference, until it is heard again. */
+  /** Changes no longer wait for this reference, until it is heard again. */
   isGivenUp: boolean;
 }
 
-// What a watch missed comes as soon as it stands again.
+// What a watch missed arrives as soon as it is open again.
 const settleMs = 1_000;
-// As long as an Install is served without a sign of the API server.
+// The same time as an Install is served without a sign of the API server.
 const lostMs = 60_000;
 
 export class HeldChanges {
@@ -71,19 +71,19 @@ export class HeldChanges {
   /** Monotonic: when the holding began. */
   #beganMs = 0;
   #sinceMs: number | undefined;
-  /** For how long somebody was heard while changes waited. */
+  /** How long some namespace was heard while changes waited. */
   #besideMs = 0;
-  /** Ends the look for what is lost. */
+  /** Ends the search for lost namespaces. */
   #looking: AbortController | undefined;
   #isSettling = false;
-  /** Of the last wait that has begun: only that one may end the holding. */
+  /** The number of the last wait: only that wait may end the holding. */
   #settling = 0;
 
   constructor(options: HeldChangesOptions) {
     this.#options = options;
   }
 
-  /** Monotonic: since when what is shown may be another state than the API server's; undefined while nothing waits. */
+  /** Monotonic: since when the shown state may differ from the API server's; undefined while nothing waits. */
   get sinceMs(): number | undefined {
     return this.#sinceMs;
   }
@@ -111,7 +111,7 @@ export class HeldChanges {
     };
   }
 
-  /** Says which names may be taken up now; the others are released later. */
+  /** Returns the names that may be taken in now; the others are released later. */
   offer<Name extends ObjectName>(
     names: readonly Name[],
   ): { readonly now: readonly Name[]; readonly later: readonly Name[] } {
@@ -171,7 +171,7 @@ export class HeldChanges {
     const released = [...this.#held].filter(([, name]) => !this.#waits(name));
     for (const [key] of released) this.#held.delete(key);
     if (released.length > 0) release(released.map(([, name]) => name));
-    // Whoever takes them up asks since when they may be so.
+    // The receiver of the released changes asks since when they may be true.
     if (!this.#isHolding) {
       this.#sinceMs = undefined;
       this.#looking?.abort();
@@ -194,7 +194,7 @@ export class HeldChanges {
     }
   }
 
-  /** Ends the holding, whoever comes and goes: without those that are not heard now, or were not a moment ago. */
+  /** Ends the holding, whatever the watches do, without namespaces that are unheard now or were a moment ago. */
   #giveUp(): void {
     const deaf = [...this.#watches].filter((watch) => !this.#isSettled(watch));
     const own = deaf.flatMap(({ what, namespace = "" }) => (what === "own" ? [namespace] : []));
@@ -202,7 +202,7 @@ export class HeldChanges {
     for (const namespace of lost) this.lost.add(namespace);
     for (const watch of deaf) watch.isGivenUp = watch.what !== "own";
     if (lost.length > 0) this.#options.lostChanged();
-    // Watches that come and go would put off the end for ever.
+    // Watches that keep reconnecting would delay the end for ever.
     this.#settling += 1;
     this.#isSettling = false;
     this.#endUnlessSettling();
@@ -212,7 +212,7 @@ export class HeldChanges {
     return deafSinceMs === undefined && this.#nowMs - standsSinceMs >= settleMs;
   }
 
-  /** False while the API server is away: nobody is lost then. */
+  /** False while the API server is away: then no namespace is lost. */
   get #isSomebodyHeard(): boolean {
     const own = Map.groupBy(
       [...this.#watches].filter(({ what }) => what === "own"),
@@ -221,7 +221,7 @@ export class HeldChanges {
     return [...own.values()].some((watches) => watches.every((watch) => this.#isSettled(watch)));
   }
 
-  /** True when the watches of a namespace's Profiles and Groups have stood from then on. */
+  /** True when the watches of a namespace's Profiles and Groups have been open since then. */
   #isHeardSince(namespace: string, sinceMs: number): boolean {
     const own = [...this.#watches].filter((watch) => watch.what === "own" && watch.namespace === namespace);
     return own.every(({ standsSinceMs }) => (standsSinceMs ?? Infinity) <= sinceMs);
@@ -234,12 +234,12 @@ export class HeldChanges {
   #isWaitedFor({ namespace, what, deafSinceMs, hasFailed, isGivenUp }: Watch): boolean {
     if (deafSinceMs === undefined || isGivenUp || (namespace !== undefined && this.lost.has(namespace))) return false;
     if (what === "own" || hasFailed) return true;
-    // Whoever changes a ConfigMap all the time has nobody else wait for longer.
+    // Frequent changes of a ConfigMap must not make others wait longer.
     const beganMs = this.#isHolding ? this.#beganMs : this.#nowMs;
     return what === "reference" || this.#nowMs - Math.max(beganMs, this.#ownStandSinceMs) < settleMs;
   }
 
-  /** Since when all Profiles and Groups are heard that are not lost; Infinity while one is not. */
+  /** Since when all Profiles and Groups outside lost namespaces are heard; Infinity while a watch is not. */
   get #ownStandSinceMs(): number {
     const own = [...this.#watches].filter(({ namespace = "", what }) => what === "own" && !this.lost.has(namespace));
     return Math.max(...own.map(({ standsSinceMs }) => standsSinceMs ?? Infinity));

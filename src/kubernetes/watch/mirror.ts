@@ -1,6 +1,6 @@
 /**
- * What a watch knows: the objects of one resource as they were last heard. Versions are opaque: they are compared for
- * equality alone. Pure.
+ * The objects of one resource as a watch last heard them. Versions are opaque: davit compares them for equality alone.
+ * Pure.
  */
 
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -13,15 +13,15 @@ export interface HeldMeta {
   readonly resourceVersion: string;
 }
 
-/** An object and what its reader made of it. */
+/** An object and the value that its reader made of it. */
 export interface MirroredObject<Value> extends HeldMeta {
   readonly value: Value;
 }
 
 export interface MirrorChange {
   /**
-   * `replaced` is another object under the same name, since the old one was deleted in between. It may be one after a
-   * gap in what was heard, when the whole cluster may have gone back to an older state.
+   * `replaced` is another object under the same name: the old one was deleted in between. After a gap it may also be
+   * the same object, because the whole cluster may have gone back to an older state.
    */
   readonly kind: "set" | "replaced" | "deleted";
   readonly namespace: string;
@@ -29,7 +29,7 @@ export interface MirrorChange {
 }
 
 /**
- * Makes a value of an object; `before` is the one of the same object (equal uid), if there was one: what it says may be of
+ * Makes a value of an object; `before` is the held version of the same object (equal uid), if any. It may come from
  * another history. It never throws.
  */
 export type ReadObject<Value> = (
@@ -41,7 +41,7 @@ export type ReadObject<Value> = (
 export class Mirror<Value> {
   readonly #read: ReadObject<Value>;
   #held: Map<string, MirroredObject<Value>> = new Map();
-  /** What is held may be of another history: the next list is read anew, whatever versions its objects carry. */
+  /** The held objects may be from another history: the next list is read anew, whatever versions its objects carry. */
   #isDistrusted = false;
 
   constructor(read: ReadObject<Value>) {
@@ -60,12 +60,12 @@ export class Mirror<Value> {
     return this.#held.values();
   }
 
-  /** There was a gap in what was heard: what is held may be of another history than the next list. */
+  /** Records a gap: the held objects may be from another history than the next list. */
   distrust(): void {
     this.#isDistrusted = true;
   }
 
-  /** Reads an object without taking it up; what is known already is not read again. Undefined for what is no object. */
+  /** Reads an object without holding it; a known version is not read again. Undefined for what is no object. */
   prepare(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);
     if (meta === undefined) return undefined;
@@ -75,7 +75,7 @@ export class Mirror<Value> {
     return { ...meta, value: this.#read(object, meta, before) };
   }
 
-  /** The same for an item of a list. After a gap an equal version says nothing: it may be of another history. */
+  /** The same for an item of a list. After a gap an equal version proves nothing: it may be of another history. */
   prepareListed(object: JsonObject): MirroredObject<Value> | undefined {
     const meta = readMeta(object);
     if (meta === undefined || !this.#isDistrusted) return this.prepare(object);
@@ -83,7 +83,7 @@ export class Mirror<Value> {
     return { ...meta, value: this.#read(object, meta, known?.uid === meta.uid ? known : undefined) };
   }
 
-  /** Takes up one object; undefined when it is what is known. */
+  /** Holds an object; undefined when it is already held. */
   put(held: MirroredObject<Value>): MirrorChange | undefined {
     const { namespace, name } = held;
     const known = this.get(namespace, name);
@@ -93,12 +93,12 @@ export class Mirror<Value> {
     return { kind: isReplaced ? "replaced" : "set", namespace, name };
   }
 
-  /** Drops an object; undefined when it is not known. */
+  /** Drops an object; undefined when it is not held. */
   drop({ namespace, name }: HeldMeta): MirrorChange | undefined {
     return this.#held.delete(keyOf(namespace, name)) ? { kind: "deleted", namespace, name } : undefined;
   }
 
-  /** Takes up a whole list: what is not in it is gone. */
+  /** Holds a whole list: objects that it lacks are gone. */
   replace(listed: readonly MirroredObject<Value>[]): readonly MirrorChange[] {
     const before = this.#held;
     const gone = new Map(before);
@@ -115,7 +115,7 @@ function keyOf(namespace: string, name: string): string {
   return [namespace, name].join("/");
 }
 
-/** Undefined for what is no object of the API: it has no name, uid or version. */
+/** Undefined for JSON that is no object of the API: it lacks a name, uid or version. */
 export function readMeta({ metadata }: JsonObject): HeldMeta | undefined {
   if (!isJsonObject(metadata)) return undefined;
   const { namespace, name, uid, resourceVersion } = metadata;

@@ -1,10 +1,10 @@
 /**
  * Follows the objects of one resource: lists them, watches from that version on, and lists them anew after each gap.
  *
- * It promises that what it holds becomes what the API server holds, whatever happens to the connection: a deletion that
- * it did not hear shows in the next list. It never forgets an object because of a failure, and believes an empty list
- * in the place of objects only when a second one says the same. Whoever listens is only told names. After `stop` no
- * timer, no socket and no callback is left.
+ * It promises that its objects become those of the API server, whatever happens to the connection: the next list shows
+ * a deletion that the watch missed. It never forgets an object because of a failure, and believes an empty list in the
+ * place of objects only when a second list confirms it. Listeners receive names only. After `stop` no timer, no socket
+ * and no callback is left.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -35,22 +35,22 @@ export interface ObjectWatchOptions<Value> {
 }
 
 export interface WatchLimits {
-  /** Longer silence of a watch ends it; up to a minute it also makes watches short, since bookmarks are no sooner. */
+  /** Longer silence ends a watch. Bookmarks come once a minute at most, so below a minute it also shortens watches. */
   readonly silenceMs?: number | undefined;
   readonly pageSize?: number;
   readonly maxLineBytes?: number;
 }
 
-/** What is followed. */
+/** The followed resource. */
 export interface WatchTarget {
   /** For the log: `groups in rack-4`. */
   readonly what: string;
   readonly resource: Resource;
   /** All of them when undefined. */
   readonly namespace: string | undefined;
-  /** Of one object alone. */
+  /** The name of a single object. */
   readonly name?: string;
-  /** Of the collection. */
+  /** The collection's path. */
   readonly path: string;
   /** Without the content of the objects. */
   readonly metadataOnly?: boolean;
@@ -58,12 +58,12 @@ export interface WatchTarget {
 
 /** Called in order, never at the same time; it must not throw. */
 export interface ObjectWatchListener {
-  /** A list is in, and its changes were told. */
+  /** A list is in, and its changes were reported. */
   readonly listed: () => void;
   readonly changed: (changes: readonly MirrorChange[]) => void;
-  /** A list or watch failed; it is tried again. The text is for the person who has to do something. */
+  /** A list or watch failed; it is retried. The text is for the person who repairs it. */
   readonly failed?: (failure: WatchFailure, text: string) => void;
-  /** The connection came, or went. */
+  /** The connection was made or lost. */
   readonly connected?: (isConnected: boolean) => void;
   /** A later list or watch request begins: no change arrives until `opened`. */
   readonly opening?: () => void;
@@ -73,16 +73,16 @@ export interface ObjectWatchListener {
 
 const presetSilenceMs = 150_000;
 const presetPageSize = 500;
-/** An object is at most 3 MiB on its way into the API server, and JSON is no longer than what came in but for escapes. */
+/** An object is at most 3 MiB when the API server receives it, and its JSON grows only by escapes. */
 const presetMaxLineBytes = 16 * 1024 * 1024;
-/** client-go asks for 5 to 10 minutes, so that watches whose other end is gone end some time. */
+/** client-go asks for 5 to 10 minutes, so that watches whose other end is gone end at some time. */
 const watchSeconds = { min: 300, spread: 300 };
-/** Bookmarks come once a minute. Who takes a shorter silence for an end has to ask for shorter watches. */
+/** Bookmarks come once a minute. To treat a shorter silence as an end, davit asks for shorter watches. */
 const bookmarkMs = 60_000;
 const overdueMs = 30_000;
 /** A watch that ends sooner without an event did not work: client-go's "very short watch". */
 const shortWatchMs = 1_000;
-/** Now and then everything is listed, for what nobody thought of: after a time from here to twice of it. */
+/** A repair for unforeseen errors: everything is listed after this time to twice this time. */
 const relistMs = 30 * 60_000;
 /** How often the log says that a failure goes on. */
 const remindMs = 10 * 60_000;
@@ -91,14 +91,14 @@ export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
   readonly #mirror: Mirror<Value>;
   readonly #delays: RetryDelays;
-  /** Of histories that are gone alone: whoever tells that is well, whatever happened before. */
+  /** For expired histories alone: an API server that answers so is well, whatever happened before. */
   readonly #expiryDelays: RetryDelays;
   readonly #stopping = new AbortController();
-  /** Ends the watch or the pause under way, to list at once. */
+  /** Ends the running watch or pause, to list at once. */
   #listNow = new AbortController();
-  /** Where the next watch begins; undefined when there has to be a list. */
+  /** Where the next watch begins; undefined when a list must come first. */
   #version: string | undefined;
-  /** The newest version that was seen, whatever has to be listed. */
+  /** The newest version that was seen, whether or not a list must come first. */
   #newestVersion: string | undefined;
   #relistAtMs = Number.POSITIVE_INFINITY;
   #isSynced = false;
@@ -107,12 +107,12 @@ export class ObjectWatch<Value> {
   #isRefused = false;
   #heardAtMs: number;
   #provenAtMs = Number.NEGATIVE_INFINITY;
-  /** Monotonic: when it was last heard before it was gone. */
+  /** Monotonic: when it was last heard before the connection was lost. */
   #goneAtMs: number | undefined;
   #toldAtMs = 0;
   #isEmptied = false;
   #lastFailure = "";
-  /** What the API server is asked for now, or was asked for last. */
+  /** The current or last request to the API server. */
   #verb: "list" | "watch" = "list";
   #running: Promise<void> = Promise.resolve();
 
@@ -124,7 +124,7 @@ export class ObjectWatch<Value> {
     this.#heardAtMs = options.clock.monotonicMs();
   }
 
-  /** A whole list was in once. */
+  /** True once a whole list was read. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
@@ -138,12 +138,12 @@ export class ObjectWatch<Value> {
     return this.#heardAtMs;
   }
 
-  /** Monotonic: what the API server had then is held, as far as it told; undefined before the first list. */
+  /** Monotonic: davit holds the reported state of the API server at that time; undefined before the first list. */
   get provenAtMs(): number | undefined {
     return this.#isSynced ? this.#provenAtMs : undefined;
   }
 
-  /** The API server said last that this may not be read. */
+  /** True when the API server last answered that davit may not read this. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
@@ -160,7 +160,7 @@ export class ObjectWatch<Value> {
     this.#running = this.#run();
   }
 
-  /** Asks the API server for a sign of life, unless one has come for less than `silenceMs`, or the watch does not stand. */
+  /** Asks the API server for a sign of life, unless one came within `silenceMs` or the watch is not open. */
   async prove(silenceMs: number): Promise<void> {
     const { client, clock } = this.#options;
     const atMs = clock.monotonicMs();
@@ -173,7 +173,7 @@ export class ObjectWatch<Value> {
       if (isRewound) this.#listNow.abort();
       else if (this.#isConnected) this.#provenAtMs = Math.max(atMs, this.#provenAtMs);
     } catch (error) {
-      // The watch says why, when it ends, too.
+      // The watch reports the reason when it ends, too.
       if (!(error instanceof ApiError) && !this.#stopping.signal.aborted) throw error;
     }
   }
@@ -242,7 +242,7 @@ export class ObjectWatch<Value> {
     metrics.watchRestarts.inc({ reason: "rewound" });
   }
 
-  /** An API server in front of another or a restored store may have nothing for a moment. */
+  /** An API server in front of another, or a restored store, may be empty for a moment. */
   #assertNotEmptied(count: number): void {
     const isEmptied = count === 0 && this.#mirror.size > 0;
     const isConfirmed = this.#isEmptied;
@@ -273,7 +273,7 @@ export class ObjectWatch<Value> {
       onHeard: () => this.#heard(),
     });
     for await (const events of batches) {
-      // A chunk may be under way when it is stopped, or told to list.
+      // A chunk may still arrive after a stop or an order to list.
       if (signal.aborted) return;
       hasEvents ||= events.some(({ kind }) => kind !== "bookmark");
       this.#take(events);
@@ -351,7 +351,7 @@ export class ObjectWatch<Value> {
     listener.connected?.(true);
   }
 
-  /** Tells of a failure; returns how long to wait, in milliseconds. What is none is a bug: logged, and begun anew. */
+  /** Records a failure; returns how long to wait, in milliseconds. Any other error is a bug: logged, and begun anew. */
   #failed(thrown: unknown): number {
     const { log, target, metrics, listener } = this.#options;
     const isFailure = thrown instanceof WatchFailure;
@@ -359,7 +359,7 @@ export class ObjectWatch<Value> {
     const failure = isFailure ? thrown : new WatchFailure("protocol", "a bug", { cause: thrown });
     if (isGap(failure.reason)) this.#beginAnew();
     metrics.watchRestarts.inc({ reason: failure.reason });
-    // The history is short: a place that is no longer kept is normal, unless it happens again and again.
+    // The history is short: an expired version is normal, unless it happens again and again.
     const delays = failure.reason === "expired" ? this.#expiryDelays : this.#delays;
     const isNormal = failure.reason === "expired" && delays.isCalm;
     const nextMs = delays.next();
@@ -374,7 +374,7 @@ export class ObjectWatch<Value> {
     return Math.max(nextMs, failure.retryAfterMs ?? 0);
   }
 
-  /** The same thing again and again is told now and then, with the time since the API server was heard. */
+  /** Logs a repeated failure now and then, with the time since the API server was heard. */
   #tellFailure({ reason, status }: WatchFailure, problem: string): void {
     const { clock, log, target } = this.#options;
     const what = `${reason} ${status}`;

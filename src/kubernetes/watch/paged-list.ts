@@ -1,6 +1,6 @@
 /**
- * A whole list, page by page, all of one version. The place of the next page expires after some minutes (410): then the
- * list begins anew, once; a second time is a failure.
+ * A whole list, page by page, all of one version. The token for the next page expires after some minutes (410): then
+ * the list begins anew, once; a second time is a failure.
  */
 
 import { nextTurn, Slices } from "../../lib/slices.ts";
@@ -14,7 +14,7 @@ export interface PagedListOptions<Value> {
   readonly request: ApiRequest;
   /** Objects a page, at most. */
   readonly pageSize: number;
-  /** Reads an item; undefined for what is no object. */
+  /** Reads an item; undefined for an item that is no object. */
   readonly prepare: (object: JsonObject) => MirroredObject<Value> | undefined;
 }
 
@@ -68,7 +68,7 @@ function prepareItem<Value>(object: unknown, { prepare }: PagedListOptions<Value
 
 function readPage({ items, metadata }: JsonObject) {
   const { resourceVersion, continue: place } = isJsonObject(metadata) ? metadata : {};
-  // An empty list of a Go server may be null.
+  // A Go server may send an empty list as null.
   const isList = Array.isArray(items) || items === null;
   if (!isList || typeof resourceVersion !== "string" || resourceVersion === "") {
     throw new ApiError("protocol", { what: "the answer is no list" });

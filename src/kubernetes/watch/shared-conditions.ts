@@ -1,13 +1,13 @@
 /**
- * Conditions of statuses, each kept once: of 10,000 objects that are well nearly all say the same, and those that were
- * written in one second say so since the same time. Apart, they take more memory than the objects themselves.
+ * Conditions of statuses, each kept once: of 10,000 healthy objects nearly all say the same, and objects written in one
+ * second carry the same time. Separate copies would take more memory than the objects themselves.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
 
-// A first sync makes a handful of new ones each second, and the objects of that second come together.
+// A first sync makes a handful of new conditions each second, and the objects of that second come together.
 const maxKept = 1_024;
-// What tells of a mistake is longer, and nobody's but its object's.
+// Conditions that report a mistake are longer, and unique to their object.
 const maxLength = 512;
 
 export class SharedConditions {

@@ -1,4 +1,4 @@
-/** What every part of the cluster source needs, and how each makes its watches. */
+/** The shared parts of the cluster source, and how it makes its watches. */
 
 import type { Admission } from "../../admission/admission.ts";
 import type { Clock } from "../../lib/clock.ts";
@@ -30,14 +30,14 @@ export interface WatchWish<Value> {
   readonly resource: Resource;
   /** All of them when undefined. */
   readonly namespace: string | undefined;
-  /** Of one object alone. */
+  /** The name of a single object. */
   readonly name?: string;
   readonly metadataOnly?: boolean;
   readonly read: ReadObject<Value>;
   readonly listener: ObjectWatchListener;
 }
 
-/** A watch that the metric of connected watches knows of. */
+/** A watch that counts in the metric of connected watches. */
 export interface RunningWatch<Value> {
   readonly watch: ObjectWatch<Value>;
   readonly stop: () => Promise<void>;
@@ -67,7 +67,7 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
       failed: (failure, text) => {
         tracked.failed(text);
-        // Nothing is shown of what was never listed, so nothing can be from another state.
+        // Nothing is shown of a resource that was never listed, so nothing shown can be from another state.
         if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
         listener.failed?.(failure, text);
       },

@@ -1,6 +1,6 @@
 /**
- * One watch: from its bytes to its events, however the bytes were cut. It gives up when nothing came for too long, since
- * a connection whose other end is gone looks just like a quiet one; bookmarks, about one a minute, tell them apart.
+ * One watch: turns its bytes into events, wherever the chunks are cut. It gives up after too long a silence, because a
+ * connection whose other end is gone looks like a quiet one; bookmarks, about one a minute, show the difference.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -19,9 +19,9 @@ export interface WatchEventsOptions {
   readonly client: Pick<ApiClient, "watch">;
   readonly request: ApiRequest;
   readonly clock: Clock;
-  /** Longer silence ends it. */
+  /** Longer silence ends the watch. */
   readonly silenceMs: number;
-  /** It ends after this even if it is not silent. */
+  /** The watch ends after this even if it is not silent. */
   readonly maxDurationMs: number;
   readonly maxLineBytes: number;
   /** Called when the API server has taken the watch, and with each sign of life. */
@@ -58,7 +58,7 @@ export async function* watchEvents(options: WatchEventsOptions): AsyncIterable<r
   }
 }
 
-/** What came before an error event counts, although both were in one chunk. */
+/** Events before an error event count, even in the same chunk. */
 function* untilError(events: readonly (WatchEvent | WatchFailure)[]): Iterable<readonly WatchEvent[]> {
   const good = [];
   for (const event of events) {
@@ -71,7 +71,7 @@ function* untilError(events: readonly (WatchEvent | WatchFailure)[]): Iterable<r
   if (good.length > 0) yield good;
 }
 
-/** What a body throws is the network's: resets, ends in the middle. */
+/** Errors of a body come from the network: resets, or an end in the middle. */
 function asNetworkFailure(error: unknown): unknown {
   if (error instanceof WatchFailure) return error;
   return new WatchFailure("network", "the connection was cut", { cause: error });
@@ -101,7 +101,7 @@ function readBookmark({ metadata }: JsonObject): WatchEvent | WatchFailure {
   return new WatchFailure("protocol", "a bookmark has no version");
 }
 
-/** A Status in the place of an object. Its message may quote an object; its code is enough. */
+/** Reads a Status in the place of an object. Its message may quote an object; its code is enough. */
 function readError({ code, reason, details }: JsonObject): WatchFailure {
   const status = typeof code === "number" ? code : 500;
   const isExpired = reason === "Expired" || reason === "Gone";

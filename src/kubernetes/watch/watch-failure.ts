@@ -1,27 +1,30 @@
-/** Why a list or a watch ended other than in good order, and what to do about it. */
+/** Why a list or a watch failed, and how to react. */
 
 import { ApiError } from "../client/api-error.ts";
 
 /** Labels of `davit_watch_restarts_total`, beside `rewound` (gaps.ts). */
 export type WatchFailureReason =
-  /** The place in the history is no longer kept: 410. */
+  /** The version in the history is no longer kept: 410. */
   | "expired"
   /** Nothing was heard for too long. */
   | "silent"
-  /** A watch went on past the end that was asked for. */
+  /** A watch continued past its requested end. */
   | "overdue"
-  /** A watch that ends as soon as it has begun. */
+  /** A watch that ends right after its start. */
   | "short"
   /** The connection was cut, or could not be made. */
   | "network"
   | "throttled"
-  /** davit is not let in, or does not trust who answers: it needs other credentials, or another authority. */
+  /**
+   * The API server rejects davit's login, or davit does not trust the server: other credentials or another authority
+   * are needed.
+   */
   | "credentials"
-  /** 403, 404 and the like: it needs somebody to change something. */
+  /** 403, 404 and the like: a person must change something. */
   | "refused"
   | "server"
   | "protocol"
-  /** A list is empty where there were objects; it is asked again before it is believed. */
+  /** A list is empty where there were objects; davit asks again before it believes that. */
   | "emptied";
 
 export interface WatchFailureDetail {
@@ -44,7 +47,7 @@ export class WatchFailure extends Error {
   }
 }
 
-/** A failure of a request as one of the watch that made it. Whatever is none is a bug and stays what it is. */
+/** Turns a failed request into a failure of its watch. Any other error is a bug and stays as it is. */
 export function toWatchFailure(error: unknown): unknown {
   if (!(error instanceof ApiError)) return error;
   const { status, retryAfterMs, failure } = error;
@@ -60,7 +63,7 @@ const failureReasons = {
   protocol: "protocol",
 } as const;
 
-/** A status of HTTP, or the code of an error event. */
+/** From an HTTP status, or the code of an error event. */
 export function reasonOfStatus(status: number): WatchFailureReason {
   if (status === 410) return "expired";
   if (status === 401) return "credentials";

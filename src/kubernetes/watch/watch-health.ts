@@ -1,6 +1,6 @@
 /**
- * Which watches are connected, as the metric tells it: by resource, and only when all of its watches are. And what keeps
- * the others from it, as a person reads it.
+ * Which watches are connected. The metric shows it by resource, and counts a resource only when all of its watches are
+ * connected. For a person, it lists what keeps the others from connecting.
  */
 
 import { earliest } from "../../lib/clock.ts";
@@ -12,40 +12,40 @@ interface Count {
   connected: number;
 }
 
-/** What is asked of a watch itself. */
+/** The questions that a watch itself answers. */
 export interface TrackedWatch {
   readonly isRefused: boolean;
   /** Monotonic: when it was last heard; at first, when it was made. */
   readonly heardAtMs: number;
 }
 
-/** One watch's part in it. */
+/** Reports one watch's state. */
 export interface Tracked {
   connected(isConnected: boolean): void;
-  /** Why it is not connected. */
+  /** Records why it is not connected. */
   failed(text: string): void;
-  /** The watch is no more. */
+  /** The watch has ended for good. */
   end(): void;
 }
 
 export class WatchHealth {
   readonly #metrics: Pick<Metrics, "watchConnected">;
   readonly #counts = new Map<string, Count>();
-  /** Of watches that are not connected. */
+  /** The problems of watches that are not connected. */
   readonly #troubles = new Map<Tracked, string>();
-  /** By what they read. */
+  /** Unconnected watches and the namespaces that they read. */
   readonly #unconnected = new Map<TrackedWatch, string | undefined>();
 
   constructor(metrics: Pick<Metrics, "watchConnected">) {
     this.#metrics = metrics;
   }
 
-  /** What keeps watches from being connected, each text once, in the order in which they came up. */
+  /** What keeps watches from connecting, each text once, in order of appearance. */
   get troubles(): readonly string[] {
     return [...new Set(this.#troubles.values())];
   }
 
-  /** Monotonic: since when a watch is not heard that may read; undefined where all are, but for lost namespaces. */
+  /** Monotonic: since when a permitted watch is not heard; undefined where all are heard, except in lost namespaces. */
   unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
     let sinceMs: number | undefined;
     for (const [{ isRefused, heardAtMs }, namespace = ""] of this.#unconnected) {
@@ -54,7 +54,7 @@ export class WatchHealth {
     return sinceMs;
   }
 
-  /** @param namespace which it reads; undefined for all. */
+  /** @param namespace the watch's namespace; undefined for all. */
   track({ plural }: Resource, watch: TrackedWatch, namespace: string | undefined): Tracked {
     const count = this.#counts.get(plural) ?? { total: 0, connected: 0 };
     this.#counts.set(plural, count);
