@@ -1,4 +1,4 @@
-/** The boot section of a Profile, filled in for one Group: kernel, initrd and arguments are templates too. */
+/** Fills in the boot section of a Profile for one Group: kernel, initrd and arguments are templates too. */
 
 import type { KernelBoot, LocalBoot } from "../model/profile.ts";
 import { wordsOf } from "./kernel-words.ts";
@@ -9,7 +9,7 @@ import type { Template, Variables } from "./template.ts";
 /** In characters. Linux takes 2 to 4 KiB of arguments, and GRUB's tokens are filled in for each request. */
 const maxLength = 64 * 1024;
 
-/** A kernel with everything filled in. What of an argument is a value is still known: each client has its own quotes. */
+/** A kernel with everything filled in. Values in an argument stay marked, because each client quotes differently. */
 export interface FilledKernel extends Omit<KernelBoot, "args"> {
   readonly kind: "kernel";
   readonly args: readonly Filled[];
@@ -18,11 +18,11 @@ export interface FilledKernel extends Omit<KernelBoot, "args"> {
 export type FilledBoot = FilledKernel | { readonly kind: "local"; readonly local: LocalBoot };
 
 /**
- * Renders every text of a boot section. `${...}` passes through: it is the client's. An initrd or argument that renders
- * to nothing is left out, so that a condition can surround it.
+ * Renders every text of a boot section. `${...}` passes through for the client. An initrd or argument with an empty
+ * result is left out, so that a condition can surround it.
  * @param compile makes a template of a text; the caller may cache.
- * @throws {RenderError} for a broken template, an empty kernel, a control character, which would end a script's line, or
- * a value in kernel or initrd that is no part of a location.
+ * @throws {RenderError} for a broken template, an empty kernel, a control character, which would end a script's line,
+ * or a value in kernel or initrd that is no part of a location.
  */
 export function renderBoot(boot: KernelBoot, variables: Variables, compile: (text: string) => Template): FilledKernel {
   const render = (text: string) => renderBootText(text, variables, compile);
@@ -49,7 +49,7 @@ export function renderBootText(text: string, variables: Variables, compile: (tex
   return hasValue(pieces) ? pieces : whole;
 }
 
-/** Renders the text of a field; an error says which. */
+/** Renders the text of a field; an error names the field. */
 function within<Result>(field: string, render: (text: string) => Result, text: string): Result {
   try {
     return render(text);
@@ -63,7 +63,7 @@ function oneLine(text: string): string {
   return text;
 }
 
-/** A location in a script: a value in it is never a word of its own that would say what to do. */
+/** A location in a script: a value in it is never a word of its own, which could be a command. */
 function locationText(filled: Filled): string {
   if (typeof filled !== "string" && isMisread(filled)) throw new RenderError("valueInLocation");
   return textOf(filled);

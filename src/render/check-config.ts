@@ -12,8 +12,8 @@ interface Making {
 }
 
 /**
- * Checks what a template yields, or a finished document.
- * @throws {RenderError} for a config that its endpoint answers 500.
+ * Checks a template's result, or a finished document.
+ * @throws {RenderError} for a config that its endpoint answers with 500.
  */
 export function checkConfig(part: TemplatePart, text: string, { raw, format }: Making): void {
   if (part === "ignition") renderIgnition({ text, raw });

@@ -1,4 +1,4 @@
-/** cloud-config: what cloud-init reads as user data. Deprecated in the contract, so checked and nothing more. */
+/** cloud-config: the user data of cloud-init. Deprecated in the contract, so davit only checks it. */
 
 import { RenderError } from "./render-error.ts";
 import { plainText, type Rendered } from "./rendered.ts";
@@ -11,7 +11,7 @@ import { parseYaml } from "./yaml.ts";
 export function renderCloudConfig(text: string): Rendered {
   if (!text.startsWith("#!")) {
     if (!/^#cloud-config[ \t]*(?:\r?\n|$)/.test(text)) throw new RenderError("noCloudConfigLine");
-    // cloud-init itself takes the last of a key given twice.
+    // cloud-init itself uses the last value of a repeated key.
     parseYaml(text, "notYaml", false);
   }
   return { body: text, contentType: plainText };

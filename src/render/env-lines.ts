@@ -1,7 +1,4 @@
-/**
- * `NAME=value` lines as env files have them: names that every shell takes, sorted, each once, and one value is always
- * one line.
- */
+/** `NAME=value` lines of env files: sorted names that every shell accepts, each once, and each value in one line. */
 
 import { compareBytes } from "../lib/order.ts";
 
@@ -24,7 +21,7 @@ export function linesOf(leaves: readonly Leaf[]): readonly EnvLine[] {
   return (
     sorted
       .filter(({ name }, at) => name !== sorted[at - 1]?.name)
-      // Joined, not added: sums of texts stay in pieces, and these are kept with their Group.
+      // Joined, not added: V8 keeps sums of texts in pieces, and these texts are kept with their Group.
       .map(({ name, value }) => ({ name, text: [name, "=", quote(value), "\n"].join("") }))
   );
 }
@@ -37,7 +34,9 @@ function comparePaths(a: readonly string[], b: readonly string[]): number {
   return a.length - b.length;
 }
 
-/** A path as a variable's name that every shell takes: upper-case letters, digits and `_`, and no digit in front. */
+/**
+ * A path as a variable's name that every shell accepts: upper-case letters, digits and `_`, without a leading digit.
+ */
 export function nameOf(path: readonly string[]): string {
   const name = path
     .join("_")
@@ -46,10 +45,10 @@ export function nameOf(path: readonly string[]): string {
   return /^(?:\d|$)/.test(name) ? `_${name}` : name;
 }
 
-// Also what would still be open at the end of its line, for GRUB or a shell: the lines of the request come behind it.
+// Includes everything that GRUB or a shell would continue on the next line: the request's lines follow.
 const needsQuotes = /[\p{Cc}\\"'`]|\$[({]|<<|^[#\s]|\s$/u;
 
-/** A value of the operator's as it stands behind the `=`: raw where that is safe, else in double quotes with escapes. */
+/** A value of the operator's after the `=`: raw where that is safe, else in double quotes with escapes. */
 function quote(value: string): string {
   if (!needsQuotes.test(value)) return value;
   const escaped = value.replaceAll(/[\\"$`]/g, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escapeControl);

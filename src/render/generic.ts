@@ -1,4 +1,4 @@
-/** Generic configs: any text at all, served as it is, or JSON where the Profile says so. */
+/** Generic configs: any text, served unchanged, or JSON if the Profile requires it. */
 
 import type { GenericFormat } from "../model/profile.ts";
 import { findJsonFault } from "./json-fault.ts";
@@ -21,7 +21,7 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // That it is not JSON is all there is to know.
+    // Nothing more is needed: it is not JSON.
     return false;
   }
 }

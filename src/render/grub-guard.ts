@@ -1,18 +1,18 @@
 /**
- * Configs for one machine only. GRUB runs any config with a good signature, whatever machine it was made for: without a
- * guard the installer of one machine would run on every other.
+ * Guards configs for one machine. GRUB runs any config with a good signature, whatever machine it was made for: without
+ * a guard one machine's installer would run on every other.
  *
- * A guard fails closed. A GRUB that lacks a command or a variable takes the machine for another one.
+ * A guard fails closed. A GRUB that lacks a command or a variable counts as another machine.
  */
 
 import type { Labels } from "../model/labels.ts";
 import { quote } from "./grub-words.ts";
 
-/** What must be true of a machine that goes by a config. */
+/** What must be true of a machine that uses a config. */
 export interface GrubGuard {
-  /** As the request says it; undefined where it says none, and then no machine is the right one. */
+  /** From the request; undefined without one, and then no machine passes. */
   readonly mac: string | undefined;
-  /** What the firmware must say, too, by label. */
+  /** What the firmware must report, too, by label. */
   readonly firmware: Readonly<Partial<Record<FirmwareLabel, string>>>;
 }
 
@@ -26,8 +26,8 @@ type FirmwareLabel = keyof typeof lookups;
 const firmwareLabels = ["uuid", "serial"] as const satisfies readonly FirmwareLabel[];
 
 /**
- * The guard of a machine that says this of itself.
- * @param selects tells whether the machine's Group selects by a label: what decides must be true.
+ * The guard for a machine with these labels.
+ * @param selects returns true if the machine's Group selects by a label: such labels must be true.
  */
 export function guardOf(labels: Labels, selects: (label: string) => boolean): GrubGuard {
   const said = firmwareLabels.filter((label) => labels.has(label) && selects(label));
@@ -35,7 +35,7 @@ export function guardOf(labels: Labels, selects: (label: string) => boolean): Gr
   return { mac: labels.get("mac"), firmware };
 }
 
-/** The lines of an entry, for the right machine. Any other one says so and reboots. */
+/** The lines of an entry, for the right machine. Any other machine shows a message and reboots. */
 export function guardedLines(lines: readonly string[], guard: GrubGuard): readonly string[] {
   if (guard.mac === undefined) return nameless;
   const conditions = conditionsOf(guard.mac, guard);
@@ -44,7 +44,9 @@ export function guardedLines(lines: readonly string[], guard: GrubGuard): readon
   return [...head, ...lines, ...tail];
 }
 
-/** A whole script, for the right machine. Functions may not stand inside of an `if`: others go round a loop instead. */
+/**
+ * A whole script, for the right machine. Functions may not be inside an `if`, so other machines enter a loop instead.
+ */
 export function guardedScript(script: string, guard: GrubGuard): string {
   if (guard.mac === undefined) return textOf(nameless);
   const loops = conditionsOf(guard.mac, guard).flatMap(({ lookup, condition, refusal }) => [
@@ -84,7 +86,7 @@ function conditionOf(label: string, variable: string, value: string, lookup: rea
   };
 }
 
-// Long enough to read a line, and to keep a machine that gets the wrong config again and again off davit's back.
+// Long enough to read a line. It also limits the requests of a machine that gets the wrong config again and again.
 const rebooting = [`echo "Rebooting in 10 seconds"`, "sleep 10", "reboot"] as const;
 
 const nameless = [

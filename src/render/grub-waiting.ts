@@ -1,8 +1,8 @@
 /**
- * What makes GRUB wait. GRUB runs the body of an answer whatever its status, and knows no `Retry-After`: so a 503 is a
+ * Makes GRUB wait. GRUB runs the body of an answer whatever its status, and knows no `Retry-After`. So a 503 is a
  * script that sleeps and reads its own address again, until something else comes.
  *
- * Only the first such script goes round a loop. Those that it reads leave their words for it and end, so that hours of
+ * Only the first such script loops. The scripts that it reads leave their words for it and end, so that hours of
  * waiting take no memory. The address is GRUB's own `$config_file`: nothing of the request is in the script.
  */
 
@@ -13,13 +13,13 @@ const maxSilences = 12;
 
 /**
  * Writes a config that waits.
- * @param words why, for the machine's screen.
+ * @param words the reason, for the machine's screen.
  * @param seconds between two attempts.
  */
 export function waitingConfig(words: string, seconds: number): string {
   const end = ".".repeat(maxSilences);
   const again = `"Asking again in ${seconds} seconds"`;
-  // GRUB does not tell whether it could read a file. Of what it reads, davit's configs set `default`.
+  // GRUB does not report whether it could read a file. davit's configs set `default`, so an unchanged one means no.
   const unread = "davit";
   const lines = [
     `# ${words}`,

@@ -1,4 +1,4 @@
-/** Words of GRUB's script language: how tokens become values, and values become quoted text. */
+/** Words of GRUB's script language: fills tokens with values, and quotes values. */
 
 import { type Labels, sentLabels } from "../model/labels.ts";
 import { hasBlankByte } from "./kernel-words.ts";
@@ -6,12 +6,12 @@ import { type Filled, hasValue, type Pieces, piecesOf, split, textOf, valueMatch
 import { RenderError } from "./render-error.ts";
 
 /**
- * Fills iPXE's tokens, which GRUB does not know, from the labels of the request. An unknown or unsent name is nothing,
- * as in iPXE; an unfinished token stays. A value is not looked at for tokens.
+ * Fills iPXE's tokens, which GRUB does not know, from the labels of the request. An unknown or unsent name gives
+ * nothing, as in iPXE; an unfinished token stays. Tokens in a value are not filled.
  */
 export function fillTokens(text: Filled, labels: Labels): Pieces {
   const pieces = piecesOf(text);
-  // As iPXE has it, a token begins at the last `${` before its end.
+  // As in iPXE, a token begins at the last `${` before its end.
   const tokens = [...textOf(text).matchAll(/\$\{((?:(?!\$\{)[^}])*)\}/g)];
   if (tokens.length === 0) return pieces;
   const ends = tokens.flatMap(({ index, 0: token }) => {
@@ -28,9 +28,9 @@ export function fillTokens(text: Filled, labels: Labels): Pieces {
 }
 
 /**
- * A word for the kernel, as GRUB is to be given it. GRUB puts a word with a blank in double quotes, and a backslash before
- * each quote and backslash, which Linux does not take away again.
- * @throws {RenderError} for a value with one of these, or with another letter that ends a word.
+ * A word for the kernel, in the form that GRUB needs. GRUB puts a word with a blank in double quotes, and a backslash
+ * before each quote and backslash, which Linux does not remove.
+ * @throws {RenderError} for a value with one of these, or with another character that ends a word.
  */
 export function kernelWord(word: Pieces): string {
   if (valueMatches(word, /["'\\]/)) throw new RenderError("grubEscapes");

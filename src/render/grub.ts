@@ -1,7 +1,7 @@
 /**
- * GRUB configs, in a shape that boots every GRUB tried (2.06 and 2.12, BIOS and UEFI): the documented entry first, then
- * functions for commands that a build may lack, and a line that makes plain paths mean the server that was asked. GRUB
- * uses a function only where the command is missing, and runs an entry after the whole file is read.
+ * GRUB configs, in a shape that boots every GRUB tried (2.06 and 2.12, BIOS and UEFI). The documented entry comes
+ * first. Then come functions for commands that a build may lack, and a line that resolves plain paths on the requested
+ * server. GRUB uses a function only if the command is missing, and runs an entry after it has read the whole file.
  *
  * Every word is quoted. Data never becomes syntax, and one value is never two words.
  */
@@ -27,20 +27,20 @@ export interface GrubInput {
   /** A boot section that `renderBoot` has filled in. */
   readonly boot: FilledBoot;
   readonly labels: Labels;
-  /** `host:port` that machines reach, from the configuration: GRUB's own Host header lacks the port. */
+  /** `host:port` of davit for machines, from the configuration: GRUB's own Host header lacks the port. */
   readonly authority: string;
   readonly separator: GrubSeparator;
   readonly commands: GrubCommands;
   /** The User-Agent begins with `GRUB `. */
   readonly isGrubClient: boolean;
-  /** Which machine may boot it; undefined for every one that gets it. */
+  /** The machine that may boot it; undefined for every machine. */
   readonly guard?: GrubGuard | undefined;
 }
 
 /**
  * Writes the config of a boot section.
- * @returns undefined for local boot by `notFound`: no config is that answer.
- * @throws {RenderError} for a value in an argument that GRUB cannot hand to the kernel as it is.
+ * @returns undefined for local boot by `notFound`: that means to answer no config.
+ * @throws {RenderError} for a value in an argument that GRUB cannot hand to the kernel unchanged.
  */
 export function renderGrub(input: GrubInput): Rendered | undefined {
   const { boot } = input;
@@ -49,7 +49,10 @@ export function renderGrub(input: GrubInput): Rendered | undefined {
   return lines && rendered(entry(lines, input));
 }
 
-/** Without a word for sanboot GRUB does what it stands for: it starts the disk itself where the firmware would not. */
+/**
+ * GRUB has no command like sanboot, so the script does the same: it starts the disk itself where the firmware would
+ * not.
+ */
 function localLines(local: LocalBoot): readonly string[] | undefined {
   switch (local) {
     case "exit":
@@ -63,9 +66,9 @@ function localLines(local: LocalBoot): readonly string[] | undefined {
   }
 }
 
-// A GRUB that leaves tells UEFI that all went well, and some firmware then shows its setup and waits. A BIOS goes on.
-// The files are where every firmware looks for a loader on a disk, the first for x86-64 and the second for arm64: the
-// one of another processor does not load.
+// When GRUB exits, UEFI sees success, and some firmware then shows its setup and waits. A BIOS continues. The files are
+// where every firmware looks for a loader on a disk, the first for x86-64 and the second for arm64: a loader of the
+// wrong processor does not load.
 const startDisk = [
   `if [ "$grub_platform" = "efi" ]; then`,
   "for loader in /EFI/BOOT/BOOTX64.EFI /EFI/BOOT/BOOTAA64.EFI; do",
@@ -112,14 +115,14 @@ function usesEfiCommands({ commands, labels }: GrubInput): boolean {
   }
 }
 
-/** A location as GRUB spells it; what begins with a device, or is no path or HTTP URL, stays as it is. */
+/** A location as GRUB spells it. One that begins with a device, or is no path or HTTP URL, stays unchanged. */
 function locationOf(text: string, input: GrubInput): string {
   if (text.startsWith("/")) return isPlain(input) ? text : `${deviceOf(input.authority, input)}${text}`;
   const [, host, path = ""] = /^http:\/\/([^/]+)(.*)$/is.exec(text) ?? [];
   return host === undefined ? text : `${deviceOf(host, input)}${path === "" ? "/" : path}`;
 }
 
-/** Real GRUB finds plain paths on the server that it asked, by the recipe's last line: no address can be wrong then. */
+/** Real GRUB finds plain paths on the requested server, by the recipe's last line, so no address can be wrong. */
 function isPlain({ separator, isGrubClient }: GrubInput): boolean {
   return separator === "auto" && isGrubClient;
 }

@@ -1,7 +1,7 @@
 /**
- * What Ignition would say of a config, as far as its structure tells: advice for whoever wrote it, never a reason not to
- * serve it. davit may know fewer versions of the specification than the machine's Ignition does. Texts name fields of the
- * specification alone: what else stands in a config may be secret.
+ * Predicts Ignition's errors from a config's structure: advice for the config's author, never a reason not to serve it.
+ * davit may know fewer versions of the specification than the machine's Ignition does. Texts name only fields of the
+ * specification: anything else in a config may be secret.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -16,14 +16,14 @@ import {
 } from "./ignition-fields.ts";
 import { isList } from "./values.ts";
 
-/** Something to mend in a config. */
+/** A fault in a config. */
 export interface IgnitionFinding {
-  /** Ignition stops at it; else it passes over it, or some releases do. */
+  /** True if Ignition stops at it; else it ignores it, or some releases do. */
   readonly isRefused: boolean;
   readonly text: string;
-  /** Names and positions of lists on the way to the place. */
+  /** Names and positions of lists on the path to the place. */
   readonly path: readonly string[];
-  /** A member at that place, by its name, which is the user's own and not in the text. */
+  /** A member at that place, by its name. The name is the user's own and not in the text. */
   readonly member?: string;
 }
 
@@ -40,7 +40,7 @@ export function checkIgnition(config: JsonObject): readonly IgnitionFinding[] {
   return check.findings;
 }
 
-/** `minor` is of the specification 3; undefined for any other, whose fields are not looked at. */
+/** `minor` is of the specification 3; undefined for any other, whose fields are not checked. */
 function readVersion(version: string): { readonly finding?: IgnitionFinding; readonly minor?: number } {
   const [, major = "", minorText = "", experimental] = /^([23])\.(\d|[1-9]\d)\.0(-experimental)?$/.exec(version) ?? [];
   const minor = Number(minorText);
@@ -74,7 +74,7 @@ class IgnitionCheck {
     if (this.#findings.length < maxFindings) this.#findings.push(finding);
   }
 
-  /** Null is as good as nothing, to Ignition as well. */
+  /** Null counts as absent, for Ignition as well. */
   value(value: JsonValue, shape: Shape, path: readonly string[]): void {
     if (value === null || this.#findings.length === maxFindings) return;
     const mistake = mistakeOf(value, shape);

@@ -1,7 +1,7 @@
 /**
  * The fields of an Ignition config, as the specifications 3.0.0 to 3.6.0 list them (coreos.github.io/ignition/specs):
- * names, types, the version that brought a field, and what Ignition refuses a config for when it is missing. Facts that
- * take more than one field, and the forms of values, are left to `ignition-validate`.
+ * names, types, the version that introduced a field, and required fields, without which Ignition refuses a config.
+ * `ignition-validate` checks rules across fields, and the forms of values.
  */
 
 /** `path`: a text that begins with a slash. */
@@ -20,9 +20,9 @@ export interface IgnitionFields {
 
 export interface Field {
   readonly shape: Shape;
-  /** The minor version of the specification that brought it. */
+  /** The minor version of the specification that introduced it. */
   readonly since: number;
-  /** The minor version since which it must be there, `asked` where the specification asks for it and nobody checks. */
+  /** The minor version since which it is required; `asked` if the specification requires it but nothing checks it. */
   readonly needed?: number | "asked";
 }
 

@@ -1,6 +1,6 @@
 /**
- * Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable; YAML that means the same
- * object is served as JSON. Anything else is refused: half a config would install half a machine.
+ * Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable; YAML of the same object
+ * is served as JSON. Anything else is refused: half a config would install half a machine.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../model/json.ts";
@@ -22,13 +22,13 @@ const maxTwice = 8 * 1024;
 
 /**
  * Checks an Ignition config.
- * @throws {RenderError} for what is not an object with a text at `ignition.version`.
+ * @throws {RenderError} for anything but an object with a text at `ignition.version`.
  */
 export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   const json = parseJsonObject(text);
   if (json !== undefined) return rendered(text, json);
   const reason = raw ? "notRawJson" : "notJson";
-  // What begins like JSON is meant as JSON: as YAML, a value whose quotes were forgotten would pass unseen.
+  // A text that begins like JSON is meant as JSON: YAML would accept a value with forgotten quotes.
   const fault = /^\s*\{/.test(text) ? findJsonFault(text) : undefined;
   const value = readYaml(text, reason, fault);
   if (fault !== undefined) throw new RenderError(reason, fault);
@@ -37,15 +37,15 @@ export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   return converted;
 }
 
-/** The value of a result, as far as it has one that `renderIgnition` takes. */
+/** The value of a result, if `renderIgnition` accepts it. */
 export function ignitionValue(text: string): JsonObject {
   const value = parseJsonObject(text) ?? yamlToJson(text, "notJson");
   return isJsonObject(value) ? value : {};
 }
 
-/** @param fault where the text is wrong as JSON, which tells more than where it is wrong as YAML. */
+/** @param fault the place of the mistake in the text as JSON, which is more precise than its place as YAML. */
 function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
-  // A long one is not read twice for a better reason.
+  // A long text is not read twice for a better reason.
   if (fault !== undefined && text.length > maxTwice) throw new RenderError(reason, fault);
   try {
     return yamlToJson(text, reason);
@@ -61,8 +61,8 @@ function rendered(body: string, value: JsonValue): Rendered {
 }
 
 /**
- * True for a text without tags that has the mark of a Butane document: a `variant` beside everything else. What it is
- * for sure, `renderIgnition` tells.
+ * True for a text without tags that looks like a Butane document: a `variant` at the top level. `renderIgnition`
+ * decides for certain.
  */
 export function mayBeButane(text: string): boolean {
   return !text.includes("{{") && /(?:^|[{,])\s*["']?variant["']?\s*:/m.test(text);

@@ -1,4 +1,4 @@
-/** An initrd as a Profile writes it: a location, before which `--name NAME` may give it a name for iPXE. */
+/** An initrd in a Profile: a location, perhaps after `--name NAME`, which names it for iPXE. */
 
 import type { KernelBoot } from "../model/profile.ts";
 
@@ -8,7 +8,7 @@ export interface NamedInitrd {
   readonly name: string;
 }
 
-/** True for a boot section whose kernel, started by an older UEFI iPXE, finds no initrd: that is told only by an argument. */
+/** True for a boot section whose kernel finds no initrd under an older UEFI iPXE, because only an argument names it. */
 export function lacksInitrdArgument({ initrd, args, efiInitrd }: KernelBoot): boolean {
   return initrd.length > 0 && !efiInitrd && !args.some((arg) => /(^|\s)initrd=/.test(arg));
 }

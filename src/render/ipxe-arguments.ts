@@ -1,10 +1,11 @@
 /**
- * Arguments of a kernel as iPXE reads them. It splits a line at white space, ends a command at a word `||`, `&&` or `;`
- * and the line at a word that begins with `#`, then fills `${...}` in each word, over and over until none is left, and
- * hands the words on with one blank between. Quotes and backslashes mean nothing to it. (Measured with 1.0.0+ of 2019.)
+ * Writes a kernel's arguments as iPXE reads them. iPXE splits a line at white space. A word `||`, `&&` or `;` ends a
+ * command, and a word that begins with `#` ends the line. Then iPXE fills `${...}` in each word, until none is left,
+ * and passes the words on with one blank between. Quotes and backslashes mean nothing to it. (Measured with 1.0.0+ of
+ * 2019.)
  *
- * So a value that has blanks is quoted for Linux, and where iPXE would misread a word of it, its blanks are hidden in a
- * setting, which is filled in after the line was split. What its author wrote stays as it is.
+ * So a value with blanks is quoted for Linux. If iPXE would misread a word of it, its blanks are hidden in a setting,
+ * which iPXE fills in after it has split the line. The author's own text stays unchanged.
  */
 
 import { hasOpenQuote, isFilled, isHarmless, isOneWord, quoted, type Word, wordsOf } from "./kernel-words.ts";
@@ -12,7 +13,7 @@ import { type Filled, type Pieces, textOf, valueMatches } from "./pieces.ts";
 import { RenderError } from "./render-error.ts";
 
 export interface IpxeArguments {
-  /** Commands that come before the kernel's line: nearly always none. */
+  /** Commands before the kernel's line: nearly always none. */
   readonly settings: readonly string[];
   /** One text for each argument. */
   readonly texts: readonly string[];
@@ -45,7 +46,7 @@ function wordText(word: Word): string {
   return written;
 }
 
-/** True when a value would have a part in what iPXE fills: there is no escape for that. */
+/** True when a value would become part of what iPXE fills: iPXE has no escape for that. */
 function makesToken(word: Pieces): boolean {
   const hasOwnToken = word.some(({ text, isValue }) => !isValue && text.includes("${"));
   if (hasOwnToken) return valueMatches(word, /[${}]/);

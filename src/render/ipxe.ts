@@ -1,4 +1,4 @@
-/** iPXE scripts. One item a line, and never a line that the Profile does not have: the whole of a script is commands. */
+/** iPXE scripts. One item a line, and only lines that come from the Profile: every line of a script is a command. */
 
 import { assert, unreachable } from "../lib/errors.ts";
 import type { LocalBoot } from "../model/profile.ts";
@@ -9,7 +9,7 @@ import { type Filled, textOf } from "./pieces.ts";
 import { plainText, type Rendered } from "./rendered.ts";
 
 /**
- * `/boot.ipxe`: makes the client tell its attributes and ask for its own script. The target is relative, so that it
+ * `/boot.ipxe`: makes the client send its attributes and ask for its own script. The target is relative, so that it
  * works below a prefix too; the client fills the `${...}` tokens.
  */
 export const bootScript = `#!ipxe
@@ -18,8 +18,8 @@ chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostna
 
 /**
  * Writes the script of a boot section that `renderBoot` has filled in.
- * @returns undefined for local boot by `notFound`: no script is that answer.
- * @throws {RenderError} for a value in an argument that iPXE cannot hand to the kernel as it is.
+ * @returns undefined for local boot by `notFound`: that means to answer no script.
+ * @throws {RenderError} for a value in an argument that iPXE cannot hand to the kernel unchanged.
  */
 export function renderIpxe(boot: FilledBoot): Rendered | undefined {
   const commands = boot.kind === "local" ? localCommands(boot.local) : kernelCommands(boot);
@@ -32,7 +32,7 @@ function kernelCommands({ kernel, initrd, args, efiInitrd }: FilledKernel): read
   return [...settings, ["kernel", kernel, ...texts].join(" "), ...initrd.map((text) => `initrd ${text}`), "boot"];
 }
 
-/** Older UEFI iPXE hands an initrd to the kernel only by this argument. One that is there already is not repeated. */
+/** Older UEFI iPXE hands an initrd to the kernel only by this argument. An existing one is not repeated. */
 function initrdArguments(initrd: readonly string[], args: readonly Filled[]): readonly Filled[] {
   const words = new Set(args.flatMap((arg) => textOf(arg).split(/\s+/)));
   const names = initrd.map((text) => parseInitrd(text).name).filter((name) => name !== "");
@@ -44,7 +44,7 @@ function localCommands(local: LocalBoot): readonly string[] | undefined {
     case "exit":
       return ["exit"];
     case "sanboot":
-      // 0x80 is the first disk of the BIOS. Where there is none, the firmware goes on with its next device.
+      // 0x80 is the first disk of the BIOS. Without one, the firmware continues with its next device.
       return ["sanboot --no-describe --drive 0x80 || exit"];
     case "notFound":
       return undefined;

@@ -1,25 +1,25 @@
-/** Where a text stops being JSON. The engine tells that only in messages that quote the text, and not always. */
+/** Finds where a text stops being JSON. The engine's messages quote the text, and do not always name the place. */
 
 import { positionAt, type TextPosition } from "./text-position.ts";
 
-/** The place of the first mistake (behind the text when its end is missing); undefined for a text that is JSON. */
+/** The place of the first mistake (after the text when its end is missing); undefined for valid JSON. */
 export function findJsonFault(text: string): TextPosition | undefined {
   const scan = new JsonScan(text);
   return scan.isJson() ? undefined : positionAt(text, scan.offset);
 }
 
-/** What may come next. */
+/** The tokens that may follow. */
 type NextToken = "value" | "value or ]" | "name" | "name or }" | "colon" | "comma or end";
 
 const space = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const plainCharacters = /[^"\\\p{Cc}]*/uy;
-// DEL and its kin are control characters that JSON allows.
+// JSON allows these control characters, such as DEL.
 const otherCharacter = /[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 class JsonScan {
   readonly #text: string;
-  /** The brackets that are open. */
+  /** The open brackets. */
   readonly #open: ("[" | "{")[] = [];
   #expected: NextToken = "value";
   offset = 0;
@@ -89,7 +89,7 @@ class JsonScan {
     return true;
   }
 
-  /** Skips what matches here. @returns whether that was anything. */
+  /** Skips what matches here. @returns false when nothing matched. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.offset;
     const length = pattern.exec(this.#text)?.[0].length ?? 0;

@@ -1,7 +1,7 @@
 /**
- * Words of a kernel's command line. Which words an argument has is its author's to say; a value is always a part of one
- * word. Linux splits its command line at white space outside double quotes, knows no other quotes and no escapes, and
- * drops quotes around a word or around what stands behind its `=` (lib/cmdline.c, next_arg).
+ * Words of a kernel's command line. The author decides the words of an argument; a value is always part of one word.
+ * Linux splits its command line at white space outside double quotes and knows no other quotes and no escapes. It drops
+ * quotes around a word or around the part after its `=` (lib/cmdline.c, next_arg).
  */
 
 import { type Filled, hasValue, own, type Pieces, piecesOf, valueMatches } from "./pieces.ts";
@@ -16,8 +16,8 @@ export interface Word {
 }
 
 /**
- * Splits an argument on white space outside its author's double quotes: `opt="two words" quiet` is `opt=two words` and
- * `quiet`. A quote that is never closed holds to the end; a word of nothing is none.
+ * Splits an argument on white space outside its author's double quotes: `opt="two words" quiet` gives `opt=two words`
+ * and `quiet`. An unclosed quote extends to the end; empty words are dropped.
  */
 export function wordsOf(argument: Filled): readonly Word[] {
   const words: { readonly source: Piece[]; readonly bare: Piece[] }[] = [{ source: [], bare: [] }];
@@ -33,17 +33,17 @@ export function wordsOf(argument: Filled): readonly Word[] {
   return words.filter(({ bare }) => bare.length > 0);
 }
 
-/** True for an argument with a double quote of its author's that is never closed. */
+/** True for an argument in which a double quote of its author is never closed. */
 export function hasOpenQuote(argument: Filled): boolean {
   return marksOf(argument).filter(({ text, isValue }) => !isValue && text === '"').length % 2 === 1;
 }
 
-/** True when no value can mean anything but itself, wherever it stands: nearly all are such. */
+/** True when no value can mean anything but itself, at any place, as in nearly all arguments. */
 export function isHarmless(argument: Filled): boolean {
   return typeof argument === "string" || !valueMatches(argument, /[^\w%+,./:=@~-]/);
 }
 
-/** True when Linux reads a text as one word, and takes away no quote of a value. */
+/** True when Linux reads a text as one word, and removes no quote from a value. */
 export function isOneWord(text: Pieces): boolean {
   const letters = text.flatMap((piece) => [...piece.text].map((letter) => ({ letter, isValue: piece.isValue })));
   let isQuoted = false;
@@ -52,7 +52,7 @@ export function isOneWord(text: Pieces): boolean {
     else if (!isQuoted && endsWord(letter)) return false;
   }
   const first = letters[0];
-  // A `=` that a word begins with is a part of its name, also behind a quote.
+  // Linux counts a leading `=` as part of the name, also after a quote.
   const nameAt = first?.letter === '"' ? 1 : 0;
   const begin = letters[letters.findIndex(({ letter }, at) => at > nameAt && letter === "=") + 1];
   const isUnquoted = [first, begin].some((at) => at?.letter === '"');
@@ -66,19 +66,19 @@ export function quoted({ bare }: Word): Pieces {
 }
 
 /**
- * True for a value with a letter that ends a word beside the blank: to Linux the byte A0 is white space, and in UTF-8
- * it is a part of letters such as `à`.
+ * True for a value with an invisible end of a word: Linux takes the byte A0 for white space, and in UTF-8 it is part of
+ * letters such as `à`.
  */
 export function hasBlankByte(word: Pieces): boolean {
   return word.some(({ text, isValue }) => isValue && [...text].some((letter) => letter !== " " && endsWord(letter)));
 }
 
-/** True for a word that a value has a part in. */
+/** True for a word that contains a value. */
 export function isFilled({ source }: Word): boolean {
   return hasValue(source);
 }
 
-/** Values whole, and what the author wrote as quotes, runs of white space, and the rest. */
+/** Splits an argument: values whole; the author's text into quotes, runs of white space, and the rest. */
 function marksOf(argument: Filled): Pieces {
   return piecesOf(argument).flatMap((piece) =>
     piece.isValue ? [piece] : (piece.text.match(/"|\s+|[^"\s]+/g) ?? []).map(own),

@@ -1,9 +1,10 @@
 /**
- * `/metadata`: everything known of a machine as env-file text. One `NAME=value` per line, each name once, and one value
- * is always one line; the same input yields the same bytes, so that a signature fetched later verifies. What the request
- * says is data to GRUB and to a shell, whatever it says.
+ * `/metadata`: everything known of a machine as env-file text. One `NAME=value` per line, each name once, and each
+ * value in one line. The same input yields the same bytes, so that a signature fetched later verifies. Whatever the
+ * request says is only data to GRUB and to a shell.
  *
- * Four blocks, each sorted by name: metadata, selector, query, raw query. A later block wins a name over an earlier one.
+ * Four blocks, each sorted by name: metadata, selector, query, raw query. A later block overrides a name of an earlier
+ * one.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -20,29 +21,28 @@ import { isList, textOf, withDefaults } from "./values.ts";
 
 // More nesting than this is a mistake, and names would grow without end.
 const maxDepth = 64;
-// In characters of names and values. A name has all keys on the way to it, so that little metadata can become a lot.
+// In characters of names and values. A name contains all keys on its path, so little metadata can grow large.
 const maxLength = 8 * 1024 * 1024;
 
 /**
- * A Group's own lines, in the order in which they are told; one text where no request changes them, as those of a Group
- * that selects by `mac`.
+ * A Group's own lines, in their final order; one text if no request changes them, as for a Group that selects by `mac`.
  */
 export type GroupLines = string | OpenLines;
 
 /**
- * Lines that a request may add its `MAC` to, or take a name from. They are the same for every request that has no name
- * of theirs, which no request has but for those that begin with `REQUEST_`.
+ * Lines to which a request may add its `MAC`, or whose names it may override. They are the same for every request
+ * without such a name; nearly all names of requests begin with `REQUEST_`.
  */
 interface OpenLines {
-  /** Up to the place of `MAC`. */
+  /** The lines before `MAC`. */
   readonly head: readonly EnvLine[] | string;
-  /** From there on. */
+  /** The lines after it. */
   readonly tail: readonly EnvLine[] | string;
   readonly hasMac: boolean;
 }
 
 /**
- * Writes what `/metadata` tells of a Group whoever asks.
+ * Writes the part of `/metadata` that is the same for every request.
  * @param defaults its Profile's metadata.
  * @param budget for each value, and for sorting them.
  * @throws {RenderError} for metadata nested or grown beyond reason. @throws {TooLongHere}
@@ -67,7 +67,7 @@ export function groupLines(
   return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
 }
 
-/** Lines with what no request can have a name of in one. */
+/** The lines as one text, if no request can override any of their names. */
 function folded(lines: readonly EnvLine[]): readonly EnvLine[] {
   const folds: EnvLine[] = [];
   let from = 0;
@@ -99,7 +99,7 @@ export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: stri
 }
 
 /**
- * Names that several values of a Group's metadata would have, sorted; `/metadata` shows one value each.
+ * Names shared by several values of a Group's metadata, sorted; `/metadata` shows one value each.
  * @throws {RenderError} as `renderMetadata`.
  */
 export function sharedNames(metadata: JsonObject): readonly string[] {
@@ -114,11 +114,11 @@ export function sharedNames(metadata: JsonObject): readonly string[] {
 }
 
 const macName = "MAC";
-/** What every name begins with that comes from a request. */
+/** The prefix of every name that comes from a request. */
 const requestPrefix = "REQUEST_";
 const rawQueryName = `${requestPrefix}RAW_QUERY`;
 
-/** The scalars of an object. Its `request` is not among them: the request's own lines have that name. */
+/** The scalars of an object, without its `request`: the request's own lines have that name. */
 function flatten(metadata: JsonObject, budget?: RenderBudget): readonly Leaf[] {
   const leaves = new Leaves(budget);
   for (const [key, value] of Object.entries(metadata)) if (key !== "request") collect(value, [key], leaves);
@@ -134,7 +134,7 @@ class Leaves {
     this.#budget = budget;
   }
 
-  /** To be told of each value, of lists and objects, too. */
+  /** Counts each value, including lists and objects. */
   count(path: readonly string[]): void {
     this.#budget?.count(1 + path.length);
   }
@@ -160,12 +160,12 @@ function collect(value: JsonValue, path: readonly string[], leaves: Leaves): voi
 }
 
 function ownLines({ head, tail, hasMac }: OpenLines, query: readonly QueryValue[], mac: string | undefined): string {
-  // The contract lists the line without a condition: a machine is told its own MAC where nothing else names one.
+  // The contract lists the line without a condition: a machine gets its own MAC if no other line names one.
   const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
   return without(head, query) + ownMac + without(tail, query);
 }
 
-/** A Group's lines but those whose names the request has, too. */
+/** A Group's lines without those whose names the request overrides. */
 function without(lines: OpenLines["head"], query: readonly QueryValue[]): string {
   if (typeof lines === "string") return lines;
   const names = new Set([rawQueryName, ...query.map(({ named }) => named.name)]);

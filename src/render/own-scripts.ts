@@ -1,7 +1,7 @@
 /**
- * Scripts that a Profile writes itself: for iPXE instead of kernel, initrds and arguments, and for GRUB. They are
- * templates over the same variables as those, so that nothing of the request gets into them, and they are served as they
- * come out. What they say is their author's business, but a value in one never begins a line of its own.
+ * A Profile's own scripts: for iPXE instead of kernel, initrds and arguments, and for GRUB. They are templates over the
+ * same variables as those, so that nothing of the request gets into them, and they are served as rendered. Their author
+ * is responsible for the commands, but a value in a script never begins a line.
  */
 
 import type { FilledBoot } from "./boot.ts";
@@ -11,10 +11,10 @@ import { plainText, type Rendered } from "./rendered.ts";
 import type { Template, Variables } from "./template.ts";
 import { utf8Exceeds } from "./template-limits.ts";
 
-/** What a GRUB config is made of: a boot section, or a whole config that the Profile brings. */
+/** The source of a GRUB config: a boot section, or the Profile's own config. */
 export type GrubSource = FilledBoot | { readonly kind: "config"; readonly config: Rendered };
 
-/** What the first line of a script for iPXE has to be. */
+/** The required first line of a script for iPXE. */
 const ipxeLine = "#!ipxe";
 // Many times the longest that people write; iPXE keeps it in memory beside kernel and initrds.
 const maxScriptBytes = 1024 * 1024;

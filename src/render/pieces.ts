@@ -1,10 +1,12 @@
-/** Texts of which it is known what their author wrote and what are values: only the former means something to a client. */
+/**
+ * Texts in which the author's words and the values stay distinct: only the author's words have a meaning to a client.
+ */
 
 import type { Piece } from "./template-trace.ts";
 
 export type Pieces = readonly Piece[];
 
-/** A text; one without a value is the text itself, which its Profile has already. */
+/** A text; one without a value is a plain string, which its Profile already has. */
 export type Filled = string | Pieces;
 
 /** The whole text. */
@@ -17,7 +19,7 @@ export function piecesOf(filled: Filled): Pieces {
   return typeof filled === "string" ? [own(filled)] : filled;
 }
 
-/** A text that no value has a part in. */
+/** A text without a value. */
 export function own(text: string): Piece {
   return { text, isValue: false };
 }
@@ -32,8 +34,8 @@ export function valueMatches(pieces: Pieces, pattern: RegExp): boolean {
 }
 
 /**
- * The parts of a text between some places in it, in UTF-16 units and in their order; one more than there are places.
- * Empty pieces are left out.
+ * The parts of a text between sorted places in it, in UTF-16 units; one more than there are places. Empty pieces are
+ * left out.
  */
 export function split(pieces: Pieces, places: readonly number[]): readonly Pieces[] {
   const parts: Piece[][] = [[]];

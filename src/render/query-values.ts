@@ -1,16 +1,16 @@
 /**
- * The labels of a request in the order in which `/metadata` tells them, and under which names. Machines ask by the
- * same few labels again and again: working out their names and sorting them by the general way took half of an answer.
+ * The labels of a request in the order and with the names of `/metadata`. Machines send the same few labels again and
+ * again: making and sorting their names by the general way took half of an answer.
  */
 
 import { compareBytes } from "../lib/order.ts";
 import { nameOf } from "./env-lines.ts";
 
-/** How a label is told. */
+/** A label's name in the answer. */
 export interface QueryName {
   readonly label: string;
   readonly name: string;
-  /** What stands in front of its value. */
+  /** The text before its value. */
   readonly start: string;
 }
 
@@ -22,7 +22,7 @@ export interface QueryValue {
 /** The labels of a request, sorted by name. Of several with one name, the lowest label in byte order stays. */
 export function queryValues(labels: ReadonlyMap<string, string>): readonly QueryValue[] {
   const values: QueryValue[] = [];
-  // Inserted one by one: for the five or ten that come, this takes half the time of a sort; 256 at most take a third
+  // Inserted one by one: for five or ten labels this takes half the time of a sort; for 256, the most, it takes a third
   // of a millisecond.
   for (const [label, value] of labels) {
     const named = queryName(label);
@@ -41,9 +41,9 @@ function isBefore(a: QueryName, b: QueryName | undefined): boolean {
   return a.name < b.name;
 }
 
-/** A site has some dozens of labels, and a stranger can send any; beyond this many, names are made each time. */
+/** A site has some dozens of labels, and a stranger can send any; beyond this limit names are not cached. */
 const maxKnownNames = 1_000;
-/** Longer labels are none that a site has, and would be kept for ever. */
+/** No site has longer labels, and they would be cached for ever. */
 const maxKnownLength = 64;
 const knownNames = new Map<string, QueryName>();
 

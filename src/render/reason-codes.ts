@@ -1,4 +1,4 @@
-/** The finding that each reason of a RenderError is. */
+/** The finding for each reason of a RenderError. */
 
 import type { FindingCode } from "../model/findings.ts";
 import type { RenderReason } from "./render-error.ts";

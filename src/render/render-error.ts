@@ -1,12 +1,12 @@
 /**
- * Why a template or its result cannot be used. The messages are all ours: they never quote a template, a value or what
- * a library said, because templates and values may be secret and messages end in conditions and logs.
+ * Why a template or its result cannot be used. The messages are our own: they never quote a template, a value or a
+ * library, because templates and values may be secret and messages appear in conditions and logs.
  */
 
 import { shown } from "../lib/visible.ts";
 import type { TextPosition } from "./text-position.ts";
 
-/** The catalogue: every reason with the sentence that tells what to do. */
+/** The catalogue: every reason with a sentence of advice. */
 export const renderReasons = {
   templateTooLarge: "Parse template: larger than 1 MiB or more than 10,000 expressions",
   templateTooDeep: "Parse template: blocks or sub-expressions are nested deeper than 100 levels",
@@ -59,16 +59,16 @@ interface RenderErrorDetails {
   readonly field?: string | undefined;
 }
 
-/** A template, or what it yields, cannot be used. */
+/** A template or its result cannot be used. */
 export class RenderError extends Error {
   override readonly name = "RenderError";
   readonly reason: RenderReason;
-  /** In the template, or in the result where `isOfResult`; undefined when there is no one place. */
+  /** In the template, or in the result if `isOfResult`; undefined without a single place. */
   readonly position: TextPosition | undefined;
-  /** Out of sight of logs: it is of the template, which may be secret. */
+  /** Private, so that logs do not show it: it is part of the template, which may be secret. */
   readonly #variable: string | undefined;
 
-  /** The text of a boot section in which it is, such as `args[2]`; undefined for other texts, and for the whole. */
+  /** The faulty text of a boot section, such as `args[2]`; undefined for other texts, and for the whole. */
   readonly field: string | undefined;
 
   constructor(reason: RenderReason, position?: TextPosition, { variable, field }: RenderErrorDetails = {}) {
@@ -79,12 +79,15 @@ export class RenderError extends Error {
     this.field = field;
   }
 
-  /** Of undefinedVariable: the name that nothing defines, such as `disk.path`. For who knows that it may be shown. */
+  /**
+   * Of undefinedVariable: the undefined name, such as `disk.path`. Only for callers that know the template is not
+   * secret.
+   */
   get variable(): string | undefined {
     return this.#variable;
   }
 
-  /** True for a mistake in what a template yields, or in a raw document. */
+  /** True for a mistake in a template's result, or in a raw document. */
   get isOfResult(): boolean {
     return isOfResult(this.reason);
   }
@@ -94,7 +97,7 @@ export class RenderError extends Error {
     return new RenderError(this.reason, this.position, { variable: this.#variable, field });
   }
 
-  /** Without its place. @param isSecret the template is: nothing of it is shown, not even the name of a variable. */
+  /** Without its place. @param isSecret the template is secret: nothing of it is shown, not even a variable's name. */
   sentence(isSecret: boolean): string {
     const name = this.#variable === undefined || isSecret ? "" : `: "${shown(this.#variable)}"`;
     return `${renderReasons[this.reason]}${name}`;

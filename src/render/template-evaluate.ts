@@ -1,6 +1,6 @@
 /**
  * Walks a parsed template and writes its text. Printing an absent variable is an error at any depth; arguments of
- * helpers and blocks may be absent. Values are data: nothing that comes out of one is ever parsed as a template.
+ * helpers and blocks may be absent. Values are data: nothing in a value is ever parsed as a template.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -22,26 +22,26 @@ import { isTruthy, memberOf, textOf } from "./values.ts";
 
 type Value = JsonValue | undefined;
 
-/** What names mean at one place. `each` and `with` open a scope, `if` and `unless` do not. */
+/** The meaning of names at one place. `each` and `with` open a scope, `if` and `unless` do not. */
 interface Scope {
   readonly context: Value;
-  /** What `../` leads to. */
+  /** The scope of `../`. */
   readonly outer: Scope | undefined;
   readonly loop: Loop | undefined;
-  /** What the block named by `as |value key|`. */
+  /** The names of `as |value key|`. */
   readonly locals: ReadonlyMap<string, Value> | undefined;
 }
 
-/** The round of an `each`: what `@index` and its kin mean. */
+/** One round of an `each`: the values of `@index` and its kin. */
 interface Loop extends Readonly<Record<LoopName, JsonValue>> {
   readonly outerLoop: Loop | undefined;
 }
 
 interface EvaluateOptions {
   readonly sha256: Sha256;
-  /** What it may use up, perhaps together with others. */
+  /** The limits of its work, perhaps shared with others. */
   readonly budget?: RenderBudget | undefined;
-  /** Told where the result comes from. */
+  /** Receives the origin of each piece of the result. */
   readonly trace?: Trace;
 }
 
@@ -95,7 +95,7 @@ class Evaluation {
 
   #write(text: string, at: TextPosition, isCopy: boolean): void {
     this.#trace?.wrote(text, at, isCopy);
-    // A limit in UTF-16 units is reached no later than the same in bytes; result() looks at the bytes.
+    // A limit in UTF-16 units is reached no later than the same in bytes; result() checks the bytes.
     this.#budget.claim(this.#output.length + text.length, text.length);
     this.#output += text;
   }
@@ -133,7 +133,7 @@ class Evaluation {
     }
   }
 
-  /** The text of an expression that is printed: it must exist. */
+  /** The text of a printed expression: it must exist. */
   #printed(expression: TemplateExpression, scope: Scope): string {
     const value = this.#value(expression, scope);
     if (value === undefined && expression.kind === "path") {
@@ -179,14 +179,17 @@ class Evaluation {
   }
 }
 
-/** One member of a value, undefined for one that is not there. Names that every JavaScript object inherits are no variables, yet print as nothing. */
+/**
+ * One member of a value, undefined without it. Names that every JavaScript object inherits are no variables, yet print
+ * as nothing.
+ */
 export function reach(value: Value, name: string): Value {
   const member = memberOf(value, name);
   if (member === undefined && isJsonObject(value) && name in Object.prototype) return null;
   return member;
 }
 
-/** Whether a block shows its body, or what stands behind its else. */
+/** True if a block shows its body, false if it shows its else. */
 export function holds(name: Exclude<Block["name"], "each">, includeZero: boolean, value: Value): boolean {
   switch (name) {
     case "if":
@@ -194,7 +197,7 @@ export function holds(name: Exclude<Block["name"], "each">, includeZero: boolean
     case "unless":
       return !(isTruthy(value) || (includeZero && value === 0));
     case "with":
-      // Zero is something to speak of here, as in Handlebars.
+      // Zero counts as a value here, as in Handlebars.
       return isTruthy(value) || value === 0;
     default:
       return unreachable(name);

@@ -1,13 +1,13 @@
 /**
- * What keeps templates from stopping the process: limits on their text, looked at before the parser (whose time grows
- * with the square of the nesting), and a budget for each render.
+ * Keeps templates from stopping the process: limits on their text, checked before the parser runs (its time grows with
+ * the square of the nesting), and a budget for each render.
  */
 
 import { isJsonObject, type JsonValue } from "../model/json.ts";
 import { RenderError } from "./render-error.ts";
 import { isList, sortedEntries } from "./values.ts";
 
-/** Longer ones are a mistake, and parsing them would hold up others. */
+/** Longer ones are a mistake, and parsing them would delay others. */
 export const maxTemplateBytes = 1024 * 1024;
 /** Parsing takes some 10 µs for each. */
 const maxExpressions = 10_000;
@@ -15,8 +15,8 @@ const maxExpressions = 10_000;
 const maxDepth = 100;
 
 /**
- * Refuses a text that would cost too much to parse. It only counts what looks like tags, so a text that hides hundreds
- * of unbalanced ones in comments is refused too.
+ * Refuses a text that would cost too much to parse. It counts everything that looks like a tag, so hundreds of
+ * unbalanced tags in comments are refused too.
  * @throws {RenderError} templateTooLarge or templateTooDeep.
  */
 export function assertParsable(text: string): void {
@@ -33,8 +33,8 @@ export function assertParsable(text: string): void {
 }
 
 /**
- * By how much a tag changes the nesting. The parser nests each `else` below the one before, so a block is as many levels
- * as it has of them; `open` holds that count for each open block.
+ * The change of nesting at a tag. The parser nests each `else` below the one before, so a block has one level for each;
+ * `open` holds that count for each open block.
  */
 function nestingOf(tag: string, open: number[]): number {
   const step = blockStep(tag);
@@ -51,8 +51,8 @@ function blockStep(tag: string): "open" | "close" | "else" | "other" {
 }
 
 /**
- * The work is not wrong, but too long for the thread that answers all machines. The caller that granted so little
- * starts it again in another thread.
+ * The work is correct, but too long for the thread that answers all machines. The caller granted a short budget, and
+ * starts the work again in another thread.
  */
 export class TooLongHere extends Error {
   override readonly name = "TooLongHere";
@@ -62,13 +62,13 @@ export class TooLongHere extends Error {
   }
 }
 
-/** What one render may use up; every limit throws a RenderError. Texts that belong together may share one. */
+/** The limits of one render; every limit throws a RenderError. Texts of one config may share a budget. */
 export class RenderBudget {
-  /** Blocks entered and rounds of loops. */
+  /** Entered blocks and rounds of loops. */
   static readonly maxSteps = 100_000;
   /** UTF-8 bytes of a result. */
   static readonly maxResultBytes = 8 * 1024 * 1024;
-  /** Statements, expressions, values that are walked, and each 16 characters that are handled: some 0.3 s at worst. */
+  /** Statements, expressions, walked values, and each 16 processed characters: some 0.3 s at worst. */
   static readonly maxWork = 10_000_000;
 
   readonly #granted: number;
@@ -80,43 +80,43 @@ export class RenderBudget {
     this.#granted = granted;
   }
 
-  /** True where work that is known to be long had better not begin. */
+  /** True if long work should not begin here. */
   get isShort(): boolean {
     return this.#granted < RenderBudget.maxWork;
   }
 
-  /** True as long as nothing was counted. */
+  /** True until something is counted. */
   get isUnused(): boolean {
     return this.#work === 0;
   }
 
-  /** Counts a block entered or a round of a loop. */
+  /** Counts an entered block or a round of a loop. */
   step(): void {
     this.#steps++;
     if (this.#steps > RenderBudget.maxSteps) throw new RenderError("budget");
     this.count(1);
   }
 
-  /** Counts one evaluation that handles `length` characters. */
+  /** Counts one evaluation that processes `length` characters. */
   work(length: number): void {
     this.count(1 + length / 16);
   }
 
-  /** Counts values, or pieces of text, that are looked at one by one; before they are. */
+  /** Counts values, or pieces of text, before they are visited one by one. */
   count(values: number): void {
     this.#work += values;
     if (this.#work <= this.#granted) return;
     throw this.isShort ? new TooLongHere() : new RenderError("budget");
   }
 
-  /** Counts what it takes to sort so many texts. */
+  /** Counts the cost of sorting this many texts. */
   sort(length: number): void {
     this.count(length * (2 + Math.log2(length + 1)));
   }
 
   /**
    * Refuses a text before it is built: nothing longer than a result can be of use.
-   * @param length of the whole text, of which `added` characters are handled now.
+   * @param length of the whole text, of which `added` characters are processed now.
    */
   claim(length: number, added = length): void {
     if (length > RenderBudget.maxResultBytes) throw new RenderError("resultTooLarge");
@@ -125,8 +125,8 @@ export class RenderBudget {
 }
 
 /**
- * Counts what writing a value as text walks: every element of lists in lists.
- * @param whole true for JSON, which has the members of objects, too.
+ * Counts the values that are visited when a value is written as text: every element of lists in lists.
+ * @param whole true for JSON, which includes the members of objects.
  */
 export function countValue(value: JsonValue | undefined, whole: boolean, budget: RenderBudget): void {
   if (typeof value === "string") {

@@ -1,7 +1,7 @@
 /**
- * What a template prints whatever a machine asks: a variable that is absent there fails for every request. It walks the
- * template as the evaluator does, with `request` unknown. Where that decides, in a condition or in a name, it does not
- * look any further, so it never reports a failure that some request would not meet.
+ * Finds the variables that a template prints for every request: if one is absent, every request fails. It walks the
+ * template as the evaluator does, with `request` unknown. If a condition or a name depends on `request`, it stops
+ * there. So it reports only failures that every request would meet.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -20,7 +20,7 @@ export interface AbsentVariable {
   readonly at: TextPosition;
 }
 
-/** Variables by name: undefined for one that is absent. `request` is not asked for where the template may see it. */
+/** Variables by name: undefined for an absent one. It is never called for `request` if the template sees that. */
 export type VariableLookup = (name: string) => JsonValue | undefined;
 
 interface NeedsOptions {
@@ -56,8 +56,8 @@ export class TemplateNeeds {
   }
 
   /**
-   * The first variable that every request would find absent; undefined where none is.
-   * @param budget what it may use up.
+   * The first variable that is absent for every request; undefined without one.
+   * @param budget for the walk.
    * @throws {TooLongHere} when a short budget is used up.
    */
   absent(variables: VariableLookup, budget: RenderBudget): AbsentVariable | undefined {
@@ -65,14 +65,14 @@ export class TemplateNeeds {
     try {
       return walk.absent(this.#program, { context: root, outer: undefined, isInLoop: false, locals: undefined });
     } catch (error) {
-      // A loop beyond all reason. Its rendering says the same.
+      // A loop beyond all reason. Rendering reports the same.
       if (error instanceof RenderError) return undefined;
       throw error;
     }
   }
 }
 
-/** The statements that may print an absent variable; what a helper makes of one is never absent. */
+/** The statements that may print an absent variable; a helper's result is never absent. */
 function printing(program: Program): Program {
   return program.flatMap((statement): Program => {
     if (statement.kind === "text") return [];
@@ -143,7 +143,7 @@ class NeedsWalk {
           if (isOpen(value)) return unknown;
           args.push(value ?? null);
         }
-        // A helper that cannot use its arguments is a failure of its own.
+        // A helper that cannot use its arguments is another failure.
         return runHelper(expression.helper, args, { ...this.#options, budget: this.#budget }) ?? unknown;
       }
       default:
@@ -168,7 +168,7 @@ class NeedsWalk {
   }
 }
 
-/** True for a value that no block and no helper can be tried with. */
+/** True for a value that blocks and helpers cannot use. */
 function isOpen(value: KnownValue): value is typeof unknown | typeof request | typeof root {
   return typeof value === "symbol";
 }
@@ -182,7 +182,7 @@ function startOf({ from }: Path, scope: NeedsScope): KnownValue {
     case "local":
       return localOf(scope, from.name);
     case "loop":
-      // Which round it is decides little, and an outer one is rare.
+      // The round decides little, and an outer one is rare.
       return scope.isInLoop ? unknown : undefined;
     default:
       return unreachable(from);

@@ -1,6 +1,6 @@
 /**
- * From what the handlebars parser throws to our own catalogue. Its messages quote the template, so only the kind of the
- * complaint is read from them, and the place.
+ * Converts the handlebars parser's errors into our own catalogue. Its messages quote the template, so only the kind and
+ * the place of an error are read from them.
  */
 
 import Handlebars from "handlebars";
@@ -17,7 +17,7 @@ const tokenReasons = new Map<string, RenderReason>([
 /** Translates one error of `Handlebars.parse`. */
 export function toRenderError(error: unknown): RenderError {
   if (!(error instanceof Error)) return new RenderError("syntax");
-  // The grammar's own checks have the place with them.
+  // The grammar's own checks include the place.
   const { lineNumber, column } = { lineNumber: undefined, column: undefined, ...fieldsOf(error) };
   if (typeof lineNumber === "number" && typeof column === "number") {
     const reason = error.message.startsWith("Invalid path") ? "syntax" : "blockMismatch";
@@ -35,7 +35,7 @@ function syntaxReason(message: string): RenderReason {
   return tokenReasons.get(token) ?? "syntax";
 }
 
-/** Where the parser stopped. It is left in the lexer's state only; a changed package costs the place, nothing else. */
+/** Where the parser stopped. Only the lexer's state has it; if the package changes, only the place is lost. */
 function lexerPosition(atEnd: boolean): TextPosition | undefined {
   const { first_line, first_column, last_line, last_column } = {
     first_line: undefined,
@@ -49,7 +49,7 @@ function lexerPosition(atEnd: boolean): TextPosition | undefined {
   return { line, column: column + 1 };
 }
 
-/** Follows names that the package's types do not have; an empty object where there is nothing. */
+/** Follows names that the package's types lack; an empty object for a missing one. */
 function fieldsOf(start: object, ...names: readonly string[]): object {
   let value: unknown = start;
   for (const name of names) value = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;

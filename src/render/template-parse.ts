@@ -1,7 +1,7 @@
 /**
- * From a template's text to our own syntax tree: of the handlebars package only the
- * grammar and the white-space rules are used. Nothing is compiled to JavaScript. What our language lacks (partials, decorators,
- * unknown helpers and blocks, wrong arguments) is refused here, so that it is found before a machine boots.
+ * Parses a template's text into our own syntax tree. It uses only the grammar and the white-space rules of the
+ * handlebars package. Nothing is compiled to JavaScript. It refuses what our language lacks (partials, decorators,
+ * unknown helpers and blocks, wrong arguments), so that mistakes show before a machine boots.
  */
 
 import Handlebars from "handlebars";
@@ -50,9 +50,9 @@ function toProgram(program: hbs.AST.Program | undefined, locals: Locals): Progra
   });
 }
 
-/** What is left of a text when white space around tags is taken away begins behind its own beginning. */
+/** If white space around tags was removed, the rest begins later than the original text. */
 function toText(statement: hbs.AST.ContentStatement): Program {
-  // The package's types have something else for it.
+  // The package's types are wrong here.
   const { value: text, original }: { readonly value: string; readonly original: unknown } = statement;
   if (text === "") return [];
   const cut = typeof original === "string" ? original.slice(0, original.indexOf(text)) : "";
@@ -77,7 +77,7 @@ function toBlock(block: hbs.AST.BlockStatement, locals: Locals): Block {
   };
 }
 
-/** Reads the only named argument that there is: `includeZero` of `if` and `unless`. */
+/** Reads the only named argument of the language: `includeZero` of `if` and `unless`. */
 function toIncludeZero(block: hbs.AST.BlockStatement, name: Block["name"]): boolean {
   const [pair, ...more] = block.hash?.pairs ?? [];
   if (pair === undefined) return false;
@@ -86,7 +86,7 @@ function toIncludeZero(block: hbs.AST.BlockStatement, name: Block["name"]): bool
   return pair.value.value;
 }
 
-/** A name alone is always a variable, also where a helper has that name: every helper takes arguments. */
+/** A name alone is always a variable, even if a helper has that name: every helper takes arguments. */
 function toCallOrPath(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, locals: Locals): TemplateExpression {
   const { path, params } = node;
   if (!isPath(path)) throw failure("unsupported", node);
@@ -103,7 +103,7 @@ function toExpression(node: hbs.AST.Expression, locals: Locals): TemplateExpress
   if (isPath(node)) return toPath(node, locals);
   if (isSubExpression(node)) return toCallOrPath(node, locals);
   if (isValueLiteral(node)) return { kind: "literal", value: node.value };
-  // What is left are the words null and undefined.
+  // Only the words null and undefined are left.
   return { kind: "literal", value: null };
 }
 
@@ -122,7 +122,7 @@ function toStart(path: hbs.AST.PathExpression, first: string | undefined, locals
     if (name === undefined) throw failure("unknownData", path);
     return { kind: "loop", name, depth };
   }
-  // `./name` and `this.name` mean the context even where a block gave that name to a value.
+  // `./name` and `this.name` mean the context even if a block gave that name to a value.
   const isScoped = /^(?:\.|this\b)/.test(path.original);
   if (first !== undefined && depth === 0 && !isScoped && locals.includes(first)) return { kind: "local", name: first };
   return { kind: "context", depth };

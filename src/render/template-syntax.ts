@@ -1,4 +1,4 @@
-/** A parsed template as plain data: what the parser makes and the evaluator walks. */
+/** A parsed template as plain data: the parser makes it and the evaluator walks it. */
 
 import { unreachable } from "../lib/errors.ts";
 import type { JsonValue } from "../model/json.ts";
@@ -37,7 +37,7 @@ export type TemplateExpression =
     }
   | Path;
 
-/** A name and the members behind it. */
+/** A name and the members after it. */
 export interface Path {
   readonly kind: "path";
   readonly from: PathStart;

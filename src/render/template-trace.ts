@@ -1,28 +1,28 @@
 /**
- * From a place in what a template yields back to the place in the template: who mends a config reads the template, and
- * loops and conditions have moved everything. Made on demand, by rendering once more.
+ * Finds the place in a template for a place in its result. The author mends the template, and loops and conditions have
+ * moved everything. It renders once more, on demand.
  */
 
 import { advance, isBefore, type TextPosition, textStart } from "./text-position.ts";
 
-/** Told of every piece of a result, in order. */
+/** Receives every piece of a result, in order. */
 export interface Trace {
   /**
-   * @param at where in the template the piece comes from.
-   * @param isCopy the piece stands there word by word; otherwise it is what a tag printed.
+   * @param at the piece's place in the template.
+   * @param isCopy the piece is copied from the template; otherwise a tag printed it.
    */
   wrote(piece: string, at: TextPosition, isCopy: boolean): void;
 }
 
-/** A part of a result: as the template's author wrote it, or what a tag printed. */
+/** A part of a result: copied from the template, or printed by a tag. */
 export interface Piece {
   readonly text: string;
   readonly isValue: boolean;
 }
 
-/** Keeps apart what is written in a template and what its tags print. */
+/** Distinguishes copied text from printed values. */
 export class PieceTrace implements Trace {
-  /** No two of a kind stand side by side, and none is empty. */
+  /** Neighbours differ in kind, and none is empty. */
   readonly pieces: Piece[] = [];
 
   wrote(text: string, _at: TextPosition, isCopy: boolean): void {
@@ -43,7 +43,7 @@ export class PlaceTrace implements Trace {
     this.#wanted = wanted;
   }
 
-  /** The place in the template; that of the last piece for a place behind the end, undefined for an empty result. */
+  /** The place in the template; that of the last piece for a place after the end, undefined for an empty result. */
   get found(): TextPosition | undefined {
     return this.#found;
   }
@@ -55,7 +55,7 @@ export class PlaceTrace implements Trace {
     this.#found = isCopy ? this.#within(start, at) : at;
   }
 
-  /** The wanted place lies as far behind the beginning of a copied piece as it does in the template. */
+  /** In a copied piece the wanted place has the same distance from the start as in the template. */
   #within(start: TextPosition, at: TextPosition): TextPosition {
     const { line, column } = this.#wanted;
     if (!isBefore(this.#wanted, this.#end)) return at;

@@ -1,10 +1,10 @@
 /**
- * Templates: the language in which Profiles write configs. It is Handlebars' grammar with a small set of blocks and
- * helpers (docs/templates.md), made for configs: nothing is escaped, and a variable that is absent is an error.
+ * Templates: the language of Profiles' configs. It is Handlebars' grammar with a small set of blocks and helpers
+ * (docs/templates.md), made for configs: nothing is escaped, and an absent variable is an error.
  *
- * It promises: the same text and variables yield the same result; only own members of variables are reached; parsing
- * and rendering end within stated limits; an error never quotes the template or a value. It never turns a template into
- * JavaScript, reads a clock, or writes anywhere.
+ * The same text and variables yield the same result. Only own members of variables are reached. Parsing and rendering
+ * end within stated limits. An error never quotes the template or a value. It never turns a template into JavaScript,
+ * reads a clock, or writes anywhere.
  */
 
 import type { JsonObject } from "../model/json.ts";
@@ -22,18 +22,18 @@ export type Variables = JsonObject;
 export interface Template {
   /**
    * Renders the template.
-   * @param budget what it may use up; a whole one of its own unless given.
+   * @param budget for this render; a whole one unless given.
    * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
    * @throws {TooLongHere} when a short budget is used up.
    */
   render(variables: Variables, budget?: RenderBudget): string;
   /**
-   * Renders the template, and tells what of the result is its author's and what are values.
+   * Renders the template, and marks which parts of the result are copied and which are values.
    * @throws {RenderError} as `render`. @throws {TooLongHere}
    */
   pieces(variables: Variables, budget?: RenderBudget): readonly Piece[];
   /**
-   * Where in the template a place of its result comes from; undefined for an empty result. It renders once more.
+   * The template's place for a place in its result; undefined for an empty result. It renders once more.
    * @throws {RenderError} as `render`.
    */
   origin(variables: Variables, place: TextPosition): TextPosition | undefined;
@@ -52,7 +52,7 @@ export interface TemplateOptions {
   readonly sha256: Sha256;
 }
 
-/** Looks for a mistake in a template's text, without variables. */
+/** Finds the first mistake in a template's text, without variables. */
 export function parseTemplate(text: string): TemplateProblem | undefined {
   try {
     parseProgram(text);
@@ -66,7 +66,7 @@ export function parseTemplate(text: string): TemplateProblem | undefined {
 
 /**
  * Makes a template ready to render any number of times.
- * @throws {RenderError} when the text has a mistake; `parseTemplate` tells the same beforehand.
+ * @throws {RenderError} when the text has a mistake; `parseTemplate` finds the same beforehand.
  */
 export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
   const program = parseProgram(text);
@@ -74,7 +74,7 @@ export function compileTemplate(text: string, { sha256 }: TemplateOptions): Temp
     try {
       return evaluate(program, variables, { sha256, budget, ...(trace && { trace }) });
     } catch (error) {
-      // The engine's own limits, of stack or text, are met only by values nested beyond all reason.
+      // Only absurdly nested values meet the engine's own limits of stack or text.
       if (error instanceof RangeError) throw new RenderError("budget");
       throw error;
     }

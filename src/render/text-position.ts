@@ -8,7 +8,7 @@ export interface TextPosition {
 
 export const textStart: TextPosition = { line: 1, column: 1 };
 
-/** The place behind `text` when it stands at `from`. */
+/** The place after `text` when it begins at `from`. */
 export function advance(from: TextPosition, text: string): TextPosition {
   const lastBreak = text.lastIndexOf("\n");
   if (lastBreak === -1) return { line: from.line, column: from.column + text.length };

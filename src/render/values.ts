@@ -1,16 +1,16 @@
-/** What templates and metadata do with JSON values: reach into them, test them, and write them as text. */
+/** Operations on JSON values for templates and metadata: reach into them, test them, and write them as text. */
 
 import { compareBytes } from "../lib/order.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 
-/** Tells a list from every other value. */
+/** Distinguishes a list from every other value. */
 export function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
 /**
- * One step of a path: an object's own key, a list's index or its `length`. What an object inherits is never reached.
- * @returns undefined when there is no such member.
+ * One step of a path: an object's own key, a list's index or its `length`. Inherited members are never reached.
+ * @returns undefined without such a member.
  */
 export function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
   if (isList(value)) {
@@ -20,22 +20,22 @@ export function memberOf(value: JsonValue | undefined, name: string): JsonValue 
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-/** False for absent, null, false, 0, the empty text and the empty list, as Handlebars has it. */
+/** False for absent, null, false, 0, the empty text and the empty list, as in Handlebars. */
 export function isTruthy(value: JsonValue | undefined): boolean {
   return isList(value) ? value.length > 0 : Boolean(value);
 }
 
-/** An object's members in byte order of their keys, so that nothing depends on the order in which they were written. */
+/** An object's members in byte order of their keys, so that nothing depends on their written order. */
 export function sortedEntries(value: JsonObject): readonly (readonly [key: string, value: JsonValue])[] {
   return Object.entries(value).toSorted(([a], [b]) => compareBytes(a, b));
 }
 
-/** A value as a template prints it: null is nothing, a list its elements between commas. */
+/** A value as a template prints it: null is nothing, a list is its elements between commas. */
 export function textOf(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "number") return numberText(value);
   if (isList(value)) return value.map(textOf).join(",");
-  // Handlebars' own text of an object: a reminder to print it by the json helper.
+  // Handlebars' own text of an object: a hint to use the json helper.
   return isJsonObject(value) ? "[object Object]" : String(value);
 }
 
@@ -49,7 +49,7 @@ export function numberText(value: number): string {
   return point <= 0 ? `${sign}0.${"0".repeat(-point)}${digits}` : sign + digits.padEnd(point, "0");
 }
 
-/** Metadata over its defaults: a name at the top has the one value or the other, never a mixture. */
+/** Metadata over its defaults: a top-level name has one value or the other, never a mixture. */
 export function withDefaults(metadata: JsonObject, defaults: JsonObject | undefined): JsonObject {
   return defaults === undefined ? metadata : { ...defaults, ...metadata };
 }

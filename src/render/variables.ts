@@ -1,6 +1,5 @@
 /**
- * The variables that templates see. Later entries win: the Profile's metadata, the Group's, the selector, then what davit
- * itself provides.
+ * The variables of templates. Later entries win: the Profile's metadata, the Group's, the selector, then davit's own.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -11,7 +10,7 @@ import { isHarmless } from "./request-text.ts";
 import type { Variables } from "./template.ts";
 import { withDefaults } from "./values.ts";
 
-/** Where davit can be reached by machines, such as `http://192.0.2.1:8080`: from the configuration, never the request. */
+/** davit's address for machines, such as `http://192.0.2.1:8080`: from the configuration, never the request. */
 interface DavitAddress {
   readonly davitUrl: string;
 }
@@ -28,24 +27,24 @@ export interface TemplateScope extends BootScope {
   readonly rawQuery: string;
 }
 
-/** What a template has looked at of its request: what it has not looked at, it has not printed. */
+/** What a template has read of its request: it cannot have printed anything else. */
 export class RequestReads {
   readonly #noted: (() => void) | undefined;
   #isAny = false;
   /** A text that could be more than data to GRUB or a shell. */
   isHarmful = false;
 
-  /** @param noted called when something is looked at: at once, while the template goes on. */
+  /** @param noted called at each read: at once, while the template continues. */
   constructor(noted?: () => void) {
     this.#noted = noted;
   }
 
-  /** Anything of it. A result without is every request's. */
+  /** True after any read. A result without reads is the same for every request. */
   get isAny(): boolean {
     return this.#isAny;
   }
 
-  /** Takes note of a look. */
+  /** Records a read. */
   note(): void {
     this.#isAny = true;
     this.#noted?.();
@@ -54,7 +53,7 @@ export class RequestReads {
 
 /**
  * Variables of the configs: metadata, the selector under lower-cased keys, `request` and `davit`.
- * @param reads takes note of what is looked at.
+ * @param reads records what is read.
  */
 export function templateVariables(
   { group, defaults, labels, rawQuery, davitUrl }: TemplateScope,
@@ -64,7 +63,7 @@ export function templateVariables(
   let request: JsonObject | undefined;
   const get = () => {
     reads.note();
-    // Made once: a loop may look at it a hundred thousand times.
+    // Made once: a loop may read it a hundred thousand times.
     request ??= watchedRequest(sentLabels(labels), rawQuery, reads);
     return request;
   };
@@ -96,8 +95,8 @@ function watchedLabels(labels: ReadonlyMap<string, string>, reads: RequestReads)
 }
 
 /**
- * Variables of kernel, initrd and arguments: the same without the request, so that nothing a machine says of itself
- * gets into a boot script. A metadata key `request` is no way around that.
+ * Variables of kernel, initrd and arguments: the same without the request, so that nothing from a machine gets into a
+ * boot script. A metadata key `request` does not change that.
  */
 export function bootVariables({ group, defaults, davitUrl }: BootScope): Variables {
   const entries = groupEntries(group, defaults).filter(([name]) => name !== "request");
@@ -110,7 +109,7 @@ function groupEntries(
   { metadata, selector }: BootScope["group"],
   defaults: JsonObject | undefined,
 ): readonly NamedValue[] {
-  // Of two keys that differ in case only, the lower in byte order wins, as in /metadata.
+  // Of two keys that differ only in case, the lower in byte order wins, as in /metadata.
   const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
   const own = Object.entries(withDefaults(metadata, defaults));
   return [...own, ...labels.map(([label, value]): NamedValue => [label.toLowerCase(), value])];

@@ -1,7 +1,7 @@
 /**
- * Parsing of one YAML document in a time that grows with its length alone. The package by itself collects every mistake
- * of a text, each with a stack and a quote of its line, and compares each key of a map with all before it: 130 KB of
- * commas take ten seconds then, and a map of 60,000 keys a minute.
+ * Parses one YAML document in time linear in its length. The package itself collects every mistake of a text, each with
+ * a stack and a quote of its line, and compares each key of a map with all before it: 130 KB of commas then take ten
+ * seconds, and a map of 60,000 keys a minute.
  */
 
 import { Composer, type Document, Parser } from "yaml";
@@ -21,7 +21,7 @@ export class FirstMistake extends Error {
 const options = { logLevel: "error", resolveKnownTags: false, uniqueKeys: false, prettyErrors: false } as const;
 
 /**
- * Parses a text that is one document. A key that is given twice is no mistake here, see `repeatedKey`.
+ * Parses a text with one document. A repeated key is no mistake here, see `repeatedKey`.
  * @throws {FirstMistake} @throws {RangeError} for nesting beyond the stack.
  */
 export function composeDocument(text: string): Document.Parsed {
@@ -42,7 +42,7 @@ function theOnly(document: Document.Parsed, before: Document.Parsed | undefined)
   return document;
 }
 
-/** The package's own, which ends at the first mistake and keeps one warning. */
+/** The package's composer, which ends at the first mistake and keeps one warning. */
 class StrictComposer extends Composer {
   constructor() {
     super(options);
@@ -51,19 +51,19 @@ class StrictComposer extends Composer {
     let first: FirstMistake | undefined;
     const stop = (source: unknown, code: unknown, message: unknown, isWarning?: boolean) => {
       if (isWarning !== true) {
-        // The package catches what is thrown below, and calls it a mistake of each node around it.
+        // The package catches errors from below, and reports one for each node around it.
         first ??= new FirstMistake(offsetOf(source));
         throw first;
       }
       if (!hasWarned && typeof note === "function") note(source, code, message, isWarning);
       hasWarned = true;
     };
-    // A member of the object, private to the package's types alone. Without it all would be as before, only slower.
+    // Only the package's types make this member private. Without this line parsing is slower, but otherwise the same.
     Reflect.set(this, "onError", stop);
   }
 }
 
-/** A mistake stands at an offset, in a range, or in a token. */
+/** A mistake has an offset, a range, or a token. */
 function offsetOf(source: unknown): number {
   if (typeof source === "number") return source;
   const [first] = Array.isArray(source) ? source : [Object(source).offset];

@@ -1,4 +1,4 @@
-/** YAML as configs use it: version 1.2, one document, nothing but what JSON has. The package's messages stay here. */
+/** YAML for configs: version 1.2, one document, only JSON's types. The package's messages go no further. */
 
 import { type Document, isMap, isNode, isScalar, visit } from "yaml";
 import { isAmbiguous, repeatedKey } from "../lib/yaml-rules.ts";
@@ -8,13 +8,13 @@ import { utf8Exceeds } from "./template-limits.ts";
 import { positionAt, type TextPosition } from "./text-position.ts";
 import { composeDocument, FirstMistake } from "./yaml-composer.ts";
 
-/** Parsing takes one to two seconds for each MiB: more is not worth it for a config. */
+/** Parsing takes one to two seconds for each MiB: too long for larger configs. */
 const maxYamlBytes = 1024 * 1024;
 
 /**
  * Parses a YAML text.
- * @param reason what to throw for a text that is not YAML.
- * @param uniqueKeys whether a key given twice is a mistake.
+ * @param reason to throw for a text that is not YAML.
+ * @param uniqueKeys true makes a repeated key a mistake.
  * @throws {RenderError} with the place of the first mistake.
  */
 export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolean): Document.Parsed {
@@ -34,8 +34,8 @@ export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolea
 
 /**
  * The value of a YAML text as JSON has it.
- * @throws {RenderError} `reason` for what is no YAML or uses tags of its own; ambiguousYaml for a plain value that
- *   YAML 1.1 and 1.2 read differently, such as the file mode `0644`: the author meant one, the reader would take another.
+ * @throws {RenderError} `reason` for anything but YAML without custom tags; ambiguousYaml for a plain value that YAML
+ * 1.1 and 1.2 read differently, such as the file mode `0644`: author and reader would understand different values.
  */
 export function yamlToJson(text: string, reason: RenderReason): JsonValue {
   const document = parseYaml(text, reason, true);
@@ -43,7 +43,7 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
   const ambiguous = findAmbiguous(document);
   if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", positionAt(text, ambiguous));
   try {
-    // By way of JSON text: what JSON lacks, such as .inf, becomes null as everywhere else.
+    // Through JSON text: values that JSON lacks, such as .inf, become null as everywhere else.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null));
   } catch {
     // Unknown aliases, and those that multiply: the package's message quotes them.
@@ -52,9 +52,9 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
 }
 
 /**
- * Where a value of a text stands, or the name of a member that is told by `name`.
+ * The place of a value in a text, or of the member called `name`.
  * @param path names and positions of lists, from the outermost value.
- * @returns undefined where that cannot be told: the text is too large, or the value came by an alias.
+ * @returns undefined if the place is unknown: the text is too large, or the value came by an alias.
  */
 export function findInYaml(text: string, path: readonly string[], name?: string): TextPosition | undefined {
   if (utf8Exceeds(text, maxYamlBytes)) return undefined;
@@ -69,7 +69,7 @@ function quietly(text: string): Document.Parsed | undefined {
   try {
     return composeDocument(text);
   } catch {
-    // Then there is no place to report.
+    // Without a place to report.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Puts a backup into a file of its own: whole, or not at all. */
+/** Writes a backup into a file: whole, or not at all. */
 
 import { basename, dirname, join } from "node:path";
 import type { Files } from "../lib/files.ts";
@@ -11,9 +11,9 @@ export interface SaveBackupOptions {
   readonly path: string;
   /** Allows a file of that name to be replaced. */
   readonly mayReplace: boolean;
-  /** Where it comes from, for messages. */
+  /** The backup's source, for messages. */
   readonly name: string;
-  /** Its bytes, cut anyhow, and perhaps too soon. */
+  /** Its bytes, in pieces of any length, perhaps incomplete. */
   readonly pieces: AsyncIterable<Uint8Array>;
   /** Called with the number of bytes written so far. */
   readonly progress: (bytes: number) => void;
@@ -26,15 +26,15 @@ export interface SavedBackup {
 }
 
 /**
- * Writes the file beside its place, mode 0600, checks it as it comes, syncs it and moves it there.
- * @throws {WalError} damaged, newerFormat; unusable when a file of that name has come meanwhile; what the pieces throw,
- * and the disk's own errors. Nothing is left then.
+ * Writes a file in the same directory, mode 0600, checks it while writing, syncs it and renames it.
+ * @throws {WalError} damaged, newerFormat; unusable when a file of that name has appeared meanwhile; what the pieces
+ * throw, and the disk's own errors. Then nothing is left.
  */
 export async function saveBackup(options: SaveBackupOptions): Promise<SavedBackup> {
   const { files, path, mayReplace, name, random } = options;
   const directory = dirname(path);
   const reader = new BackupReader(name);
-  // A name that no other backup to the same place has: two that write one file would garble it.
+  // A name of its own: two backups that write one file would garble it.
   const beside = `${basename(path)}.${Buffer.from(random(4)).toString("hex")}`;
   try {
     await writeWholeFile(files, directory, beside, checked(reader, options));

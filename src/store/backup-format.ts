@@ -21,7 +21,7 @@ const newline = 0x0a;
 /** Where a backup comes from. */
 export interface BackupHead {
   readonly clusterId: string;
-  /** Of the last change that is in it. */
+  /** Of the last change in it. */
   readonly index: number;
   readonly raftIndex: number;
   readonly raftTerm: number;
@@ -29,7 +29,7 @@ export interface BackupHead {
   readonly atMs: number;
 }
 
-/** A state with its first and last line. Others have their turn between two slices, empty ones among them. */
+/** A state with its first and last line. Other work runs between two slices, even empty ones. */
 export async function* framedBackup(head: BackupHead, slices: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const hash = createHash("sha256");
   const first = Buffer.from(`${JSON.stringify({ backup: backupVersion, ...head })}\n`);
@@ -49,12 +49,12 @@ function lastLine(sha256: string): string {
 
 const lastLineBytes = lastLine("0".repeat(64)).length;
 
-/** Takes a backup apart, however it is cut. Only at its end is it known whether it was whole. */
+/** Parses a backup from pieces of any length. Only the end shows whether it was whole. */
 export class BackupReader {
   readonly #name: string;
   readonly #hash = createHash("sha256");
   #head: BackupHead | undefined;
-  /** What has come of the first line; behind it the last bytes, which may be the last line. */
+  /** The first line so far; after it the last bytes, which may be the last line. */
   #held: Buffer = Buffer.alloc(0);
   #size = 0;
 
@@ -75,8 +75,8 @@ export class BackupReader {
 
   /**
    * Takes the next bytes.
-   * @returns those of the state that are known by now.
-   * @throws {WalError} damaged, for something that is no backup; newerFormat.
+   * @returns the bytes of the state that are known by now.
+   * @throws {WalError} damaged, for anything but a backup; newerFormat.
    */
   push(piece: Uint8Array): Uint8Array {
     this.#size += piece.length;
@@ -96,7 +96,7 @@ export class BackupReader {
     return state;
   }
 
-  /** To be called behind the last bytes. @throws {WalError} damaged, unless it is whole. */
+  /** Call it after the last bytes. @throws {WalError} damaged, unless it is whole. */
   end(): BackupHead {
     if (this.#head === undefined) throw this.#damaged("it is no backup of davit");
     const expected = lastLine(this.#hash.copy().digest("hex"));
@@ -116,7 +116,7 @@ export class BackupReader {
     const fields = this.#fieldsOf(line);
     const found = fields.backup;
     if (typeof found !== "number") throw this.#damaged("it is no backup of davit");
-    // It is believed: a later version may have its sum elsewhere.
+    // The version is trusted without the sum: a later version may have its sum elsewhere.
     if (found > backupVersion) throw newerFormat(this.#name, found, backupVersion);
     try {
       return {

@@ -10,7 +10,7 @@ import { dateOf, toRfc3339 } from "../lib/clock.ts";
 export interface NamedBackup {
   readonly name: string;
   readonly number: number;
-  /** When it was taken by the clock of then, Unix milliseconds, in whole seconds. */
+  /** When it was taken by the clock of that time, Unix milliseconds, in whole seconds. */
   readonly atMs: number;
 }
 
@@ -27,7 +27,7 @@ export function backupsAmong(names: readonly string[], clusterId: string): reado
   return names.flatMap((name) => parsed(name, clusterId, ".backup")).toSorted((a, b) => a.number - b.number);
 }
 
-/** What a crash left of backups of a cluster that were being written. */
+/** The unfinished backups of a cluster that a crash left. */
 export function unfinishedAmong(names: readonly string[], clusterId: string): readonly string[] {
   return names.flatMap((name) => {
     const [, whole = ""] = /^(.*)\.[0-9a-f]{8}(\.tmp)?$/.exec(name) ?? [];

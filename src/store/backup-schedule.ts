@@ -1,9 +1,9 @@
 /**
- * Backups on a schedule, each a file of its own. The age of the newest file decides when the next one is due, so a
- * restart neither skips nor adds one. Within a run the monotonic clock counts: a clock that is set changes nothing.
+ * Backups on a schedule, each in its own file. The age of the newest file decides when the next one is due, so a
+ * restart neither skips nor adds one. Within a run the monotonic clock counts: setting the clock changes nothing.
  *
- * Only what backup-names.ts names is ever removed, and only after a newer backup is on disk: a full disk keeps the last
- * good ones. Nothing here stops the store: a failure is logged, counted and tried again.
+ * Only files with a name of backup-names.ts are ever removed, and only after a newer backup is on disk: a full disk
+ * keeps the last good ones. Nothing here stops the store: a failure is logged, counted and retried.
  */
 
 import { join } from "node:path";
@@ -36,9 +36,9 @@ type BackupMetrics = Pick<Metrics, "backupIntervalSeconds" | "backupAgeSeconds" 
 
 const firstRetryMs = 10_000;
 const longestRetryMs = 15 * 60_000;
-/** How often davit looks at the directory: a volume that is gone has no backups. */
+/** How often davit checks the directory: a lost volume has no backups. */
 const lookMs = 10 * 60_000;
-/** A disk of the network may never answer; the process is to end all the same. */
+/** A network disk may never answer; the process must end anyway. */
 const stopLimitMs = 2_000;
 
 /** The newest backup that is known. */
@@ -55,7 +55,7 @@ export class BackupSchedule {
   readonly #startMs: number;
   #newest: Newest | undefined;
   #failures = 0;
-  /** How many of them the metric has. */
+  /** How many of the backups the metric has counted. */
   #counted = 0;
   #problem: string | undefined;
   #running: Promise<void> | undefined;
@@ -65,12 +65,12 @@ export class BackupSchedule {
     this.#startMs = options.clock.monotonicMs();
   }
 
-  /** Why the last try failed, a line for a person to read; none after one that did not. */
+  /** Why the last try failed, a line for a person; none after a success. */
   get attention(): readonly string[] {
     return this.#problem === undefined ? [] : [`backup: ${this.#problem}`];
   }
 
-  /** Sets what is only known when it is asked for. */
+  /** Sets the metrics that are computed when they are read. */
   measure({ backupIntervalSeconds, backupAgeSeconds, backupBytes, backupFailures }: BackupMetrics): void {
     backupIntervalSeconds.set(this.#options.everyMs / 1_000);
     backupAgeSeconds.set(this.#ageMs / 1_000);
@@ -79,12 +79,12 @@ export class BackupSchedule {
     this.#counted = this.#failures;
   }
 
-  /** Begins; the first backup is taken at once where none of this store is there. */
+  /** Begins; the first backup is taken at once if this store has none. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Ends a backup that is being written, and leaves nothing of it. Idempotent. */
+  /** Stops a running backup, and removes its file. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const ended = new AbortController();
@@ -92,7 +92,7 @@ export class BackupSchedule {
     await Promise.race([running, this.#options.clock.sleep(stopLimitMs, ended.signal)]);
   }
 
-  /** Time since the newest backup was taken; since the start while none is known. */
+  /** Time since the newest backup was taken; since the start if none is known. */
   get #ageMs(): number {
     return this.#options.clock.monotonicMs() - (this.#newest?.takenMs ?? this.#startMs);
   }
@@ -125,7 +125,7 @@ export class BackupSchedule {
     }
   }
 
-  /** Takes a backup, unless there is one that is young enough, and removes those that are too many. */
+  /** Takes a backup, unless the newest is young enough, and removes surplus ones. */
   async #round(): Promise<void> {
     const { store, files, directory, keep, everyMs } = this.#options;
     const { clusterId } = store.identity;
@@ -167,7 +167,7 @@ export class BackupSchedule {
       random,
     });
     const { head, sizeBytes: bytes } = await saving.catch(async (error: unknown) => {
-      // It may have its name already, where only the sync of the directory failed: retries would fill the disk.
+      // It may already have its name, if only the sync of the directory failed: retries would fill the disk.
       await files.remove(path).catch(() => undefined);
       throw error;
     });

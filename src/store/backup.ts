@@ -7,7 +7,7 @@ import { WalError } from "./log-port.ts";
 import { encodeState, StateReader } from "./snapshot.ts";
 import { Tree } from "./tree.ts";
 
-/** A backup that was found whole. */
+/** A backup that was read whole. */
 export interface ReadBackup {
   readonly head: BackupHead;
   readonly tree: Tree;
@@ -16,8 +16,8 @@ export interface ReadBackup {
 }
 
 /**
- * The bytes of a backup, in slices of a millisecond or two. It is of the moment at which the first one is asked for;
- * there may be any time between two. Whoever does not take all of them says so by `return`, as `for await` does.
+ * The bytes of a backup, in slices of a millisecond or two. It shows the state when the first slice is requested; any
+ * time may pass between two slices. A reader that stops early must call `return`, as `for await` does.
  */
 export async function* backupOf(
   tree: Tree,
@@ -26,7 +26,7 @@ export async function* backupOf(
   const walk = tree.walkFrozen();
   try {
     const { index } = tree;
-    // A restore begins its history anew, so it needs none.
+    // A restore begins a new history, so it needs none.
     const state = { index, oldestIndex: index + 1, events: [], nodes: walk.steps() };
     yield* framedBackup({ ...origin(), index }, encodeState(state));
   } finally {
@@ -36,7 +36,8 @@ export async function* backupOf(
 
 /**
  * Reads a backup into memory.
- * @param open the same bytes each time. They are read twice: a state is not to be built from one that ends in damage.
+ * @param open gives the same bytes each time. They are read twice, because no state must be built from a damaged
+ * backup.
  * @param name for messages.
  * @throws {WalError} damaged, newerFormat.
  */

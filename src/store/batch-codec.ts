@@ -1,12 +1,12 @@
 /**
- * Batches as bytes: those of `command-codec.ts`, made in steps, since the first sync of a large cluster is one batch of
+ * Encodes batches in the format of `command-codec.ts`, but in steps: the first sync of a large cluster is one batch of
  * 50 MB.
  */
 
 import type { CommandRecord, ExpireCommand, SingleCommand } from "./command.ts";
 import { version, writable } from "./command-codec.ts";
 
-// Writing so many characters takes a millisecond or two.
+// Writing this many characters takes a millisecond or two.
 const stepLength = 256 * 1024;
 
 /** The bytes of a batch's record, as `encodeRecord` would write them; yields between its steps. */

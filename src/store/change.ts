@@ -1,4 +1,4 @@
-/** Changes that the tree takes, and what each one did. */
+/** The tree's changes, and their results. */
 
 import type { StoreEvent, StorePath } from "./node.ts";
 import type { DirectoryNode } from "./tree-node.ts";
@@ -6,18 +6,18 @@ import type { DirectoryNode } from "./tree-node.ts";
 /** What a command did. */
 export interface Change {
   readonly event: StoreEvent;
-  /** The directory that went away, with all that was in it: to be looked at now, and not kept. */
+  /** The removed directory, with everything in it: look at it now, and do not keep it. */
   readonly removed?: DirectoryNode;
 }
 
-/** What every change that writes a node says. */
+/** The fields of every change that writes a node. */
 export interface Writing {
   readonly path: StorePath;
   /** Time of the record, Unix milliseconds. */
   readonly atMs: number;
-  /** How long the node is to live from then on; undefined for ever. */
+  /** How long the node lives from then on; undefined for ever. */
   readonly ttlSeconds?: number | undefined;
-  /** Marks the event as one that no watcher gets. */
+  /** Marks an event that no watcher gets. */
   readonly isRefresh?: boolean;
 }
 
@@ -25,12 +25,12 @@ export interface Creation extends Writing {
   readonly value: string;
   readonly dir?: boolean;
   readonly action: "set" | "create";
-  /** A file that is there is replaced; otherwise it is refused. */
+  /** True replaces an existing file; false refuses. */
   readonly replaces: boolean;
 }
 
 export interface Overwriting extends Writing {
-  /** Undefined keeps the one that is there. */
+  /** Undefined keeps the present value. */
   readonly value: string | undefined;
   readonly action: "update" | "compareAndSwap";
 }

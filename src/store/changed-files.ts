@@ -1,4 +1,4 @@
-/** Translates changes for followers, which know files and no directories. */
+/** Translates changes for followers, which know only files. */
 
 import type { Change } from "./change.ts";
 import { isAtOrBelow, type NodeRecord, type StorePath } from "./node.ts";
@@ -15,9 +15,9 @@ export function* filesAmong(nodes: Iterable<NodeRecord>): Iterable<readonly [Sto
   for (const { path, value } of nodes) if (value !== undefined) yield [path, value];
 }
 
-/** What became of the files at or below a prefix; of several changes of one file the last. */
+/** The result for each file at or below a prefix; of several changes of one file the last. */
 export function changedFiles(changes: readonly Change[], prefix: StorePath): readonly FileChange[] {
-  // Most changes are elsewhere, and each is looked at.
+  // Most changes are elsewhere, and every one is checked.
   const near = changes.filter(({ event }) => touches(event.node.path, prefix));
   if (near.length === 0) return [];
   const texts = new Map<StorePath, string | undefined>();
@@ -27,7 +27,7 @@ export function changedFiles(changes: readonly Change[], prefix: StorePath): rea
 
 function* filesOf({ event, removed }: Change): Iterable<readonly [StorePath, string | undefined]> {
   const { node, prevNode, isRefresh } = event;
-  // The text is what it was.
+  // The text is unchanged.
   if (isRefresh === true && !node.isDirectory) return;
   if (removed !== undefined) {
     for (const [path, { kind }] of walkBelow(node.path, removed)) if (kind === "file") yield [path, undefined];

@@ -1,4 +1,4 @@
-/** The names of a directory, collected in steps and put in order: sorting a million of them takes a second. */
+/** Collects the names of a directory in steps, and sorts them: sorting a million takes a second. */
 
 import { merged } from "../lib/merge.ts";
 import { compareBytes } from "../lib/order.ts";
@@ -7,9 +7,9 @@ import type { TreeNode } from "./tree-node.ts";
 export type Child = readonly [name: string, node: TreeNode];
 
 export interface ChildQuery {
-  /** Order by the bytes of the names; otherwise they come as they were collected. */
+  /** Order by the bytes of the names; otherwise in collected order. */
   readonly sorted?: boolean;
-  /** What it refuses is left out. */
+  /** Names that it refuses are left out. */
   readonly accepts?: (name: string, node: TreeNode) => boolean;
 }
 
@@ -19,14 +19,14 @@ interface Run {
   readonly nodes: TreeNode[];
 }
 
-// Sorting so many names takes a millisecond or two.
+// Sorting this many names takes a millisecond or two.
 const runLength = 2_048;
-// Collecting so many takes a microsecond or two.
+// Collecting this many takes a microsecond or two.
 const namesPerStep = 32;
 
 export class CollectedChildren {
   readonly #query: ChildQuery;
-  /** In a query for them in order, each but the last is in order by itself. */
+  /** For a sorted query each run but the last is sorted. */
   readonly #runs: Run[] = [];
   #last: Run = { names: [], nodes: [] };
   #looked = 0;
@@ -57,7 +57,7 @@ export class CollectedChildren {
     for (const { names } of this.#runs) yield* names;
   }
 
-  /** As the query asks. Call it when all were added. */
+  /** The names, in the query's order. Call it after all were added. */
   inOrder(): Iterator<Child, undefined> {
     if (this.#query.sorted !== true) return childrenIn(this.#runs);
     sort(this.#last);

@@ -21,14 +21,14 @@ import {
   unreadable,
 } from "./stored-json.ts";
 
-/** What is written; a later one is refused. */
+/** The written version; later ones are refused. */
 export const version = 1;
 
 export function encodeRecord({ atMs, run, beganAtMs, command }: CommandRecord): Uint8Array {
   return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, command: writable(command) }));
 }
 
-/** The command without bigints, which JSON does not know. A replacer would cost all the others twice their time. */
+/** The command without bigints, which JSON does not know. A replacer would double the time of all others. */
 export function writable(command: Command): object {
   if (command.kind === "batch") return { kind: "batch", commands: command.commands.map(writable) };
   if (!("expected" in command) || command.expected.index === undefined) return command;

@@ -1,6 +1,6 @@
 /**
- * What the log holds. A command says what a client asked, never what came of it: `apply` is a pure function of the tree
- * and the record, so that every replay ends in the same state. Refusals are results of it, too.
+ * The log's commands. A command says what a client asked, never the result. `apply` is a pure function of the tree and
+ * the record, so every replay ends in the same state. Refusals are results of `apply`, too.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -13,7 +13,7 @@ import type { FileNode } from "./tree-node.ts";
 interface WrittenValue {
   readonly path: StorePath;
   readonly value: string;
-  /** How long the node is to live, from the time of the record on; absent for ever. 0 is due at once. */
+  /** How long the node lives, from the record's time on; absent for ever. 0 is due at once. */
   readonly ttlSeconds?: number;
 }
 
@@ -47,20 +47,20 @@ export type SingleCommand =
   | { readonly kind: "delete"; readonly path: StorePath; readonly dir?: boolean; readonly recursive?: boolean }
   | { readonly kind: "compareAndDelete"; readonly path: StorePath; readonly expected: Expected };
 
-/** Ends the node at `path`, unless it is no longer the one that was to end at `expiresAtMs`: then it is void. */
+/** Ends the node at `path` if it still has the end `expiresAtMs`; otherwise it is void. */
 export interface ExpireCommand {
   readonly kind: "expire";
   readonly path: StorePath;
   readonly expiresAtMs: number;
 }
 
-/** All of them or, if one is refused, none. Each takes an index of its own, unless it is void. Not empty. */
+/** All of them or, if one is refused, none. Each gets an index of its own, unless it is void. Not empty. */
 interface Batch<Each> {
   readonly kind: "batch";
   readonly commands: readonly Each[];
 }
 
-/** What may be asked of the store. */
+/** What a caller may submit to the store. */
 export type Submission = SingleCommand | Batch<SingleCommand>;
 
 /** What the log may hold. */
@@ -68,19 +68,19 @@ export type Command = SingleCommand | ExpireCommand | Batch<SingleCommand | Expi
 
 /** A command as it is logged. */
 export interface CommandRecord {
-  /** When it was proposed, by the clock of that run, Unix milliseconds: the only time that `apply` may know. */
+  /** When it was proposed, by the clock of that run, Unix milliseconds: the only time that `apply` may use. */
   readonly atMs: number;
-  /** Which start proposed it, see `Lineage`; absent once a record that says so is in the log. */
+  /** The start that proposed it, see `Lineage`; absent after a record with it is in the log. */
   readonly run?: string | undefined;
-  /** When that start began, by its clock; there with `run`, and absent in what earlier versions wrote. */
+  /** When that start began, by its clock; present with `run`, but absent in records of earlier versions. */
   readonly beganAtMs?: number | undefined;
   readonly command: Command;
 }
 
 /**
  * Applies a record. The tree's index grows by exactly one for each change.
- * @returns none only when all that it was to end is no longer there.
- * @throws {StoreError} when the command is refused; then the tree is as it was.
+ * @returns none only if every node that it would end is gone.
+ * @throws {StoreError} when the command is refused; then the tree is unchanged.
  */
 export function apply(tree: Tree, { command, atMs }: CommandRecord): readonly Change[] {
   if (command.kind === "batch") {
@@ -102,7 +102,7 @@ function applyOne(tree: Tree, command: SingleCommand | ExpireCommand, atMs: numb
     case "update":
       return tree.overwrite({ ...overwriting(command), atMs, action: "update" });
     case "compareAndSwap":
-      // Before the comparison, while a compare on delete answers for the root as for any directory.
+      // This precedes the comparison. A compare-and-delete treats the root like any directory.
       tree.refuseRoot(path);
       compare(tree.fileAt(path), command.expected, tree.index);
       return tree.overwrite({ ...overwriting(command), atMs, action: "compareAndSwap" });
@@ -118,7 +118,7 @@ function applyOne(tree: Tree, command: SingleCommand | ExpireCommand, atMs: numb
   }
 }
 
-/** A set that refreshes needs a file that is there, and keeps its value. */
+/** A set that refreshes needs an existing file, and keeps its value. */
 function refreshed(tree: Tree, { path, value, refresh = false }: WrittenValue & Refreshing) {
   if (!refresh) return { value, isRefresh: false };
   tree.refuseRoot(path);
@@ -129,7 +129,7 @@ function overwriting({ path, value, ttlSeconds, refresh = false }: WrittenValue 
   return { path, ttlSeconds, value: refresh ? undefined : value, isRefresh: refresh };
 }
 
-// The form of the cause: etcd v3.4.23 v2store/store.go, getCompareFailCause. Values come first, raw.
+// The cause has the form of etcd v3.4.23 v2store/store.go, getCompareFailCause. Values come first, raw.
 function compare(file: FileNode, expected: Expected, index: number): void {
   const failures: string[] = [];
   if (expected.value !== undefined && expected.value !== file.value) {

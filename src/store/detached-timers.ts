@@ -1,13 +1,13 @@
 /**
- * Timers of directories that went away with many of them: they leave the set in steps, since there may be a million.
- * Until then they are in it and mean nothing: whoever takes one from the set looks whether it is armed.
+ * Timers of directories that were removed with many of them. They leave the set in steps, since there may be a million.
+ * Until then they are in the set without effect: whoever takes one from the set checks whether it is armed.
  */
 
 import type { ExpiringSet, Timer } from "./expiring-set.ts";
 
 export interface DetachedTimersOptions {
   readonly timers: ExpiringSet;
-  /** True for one whose node is back, since its batch was undone. */
+  /** True for a timer whose node is back, since its batch was undone. */
   readonly isArmed: (timer: Timer) => boolean;
 }
 

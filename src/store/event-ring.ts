@@ -1,4 +1,4 @@
-/** The history: the newest events, which have consecutive indexes, bounded by count and by bytes. */
+/** The history: the newest events with consecutive indexes, bounded by count and by bytes. */
 
 import { assert } from "../lib/errors.ts";
 import type { NodeRecord, StoreEvent } from "./node.ts";
@@ -21,7 +21,7 @@ export class EventRing {
     this.#maxBytes = maxBytes;
   }
 
-  /** Index of the oldest event that is kept; that of the next one when there is none. */
+  /** Index of the oldest kept event; of the next one when none is kept. */
   get oldestIndex(): number {
     return this.#oldest;
   }
@@ -40,7 +40,7 @@ export class EventRing {
     });
   }
 
-  /** The newest events, as many as take no more than `maxBytes`, oldest first; and from which index on. */
+  /** The newest events that fit into `maxBytes`, oldest first, and the index where they begin. */
   newest(maxBytes: number): { readonly oldestIndex: number; readonly events: readonly StoreEvent[] } {
     const { all } = this;
     let bytes = 0;
@@ -60,7 +60,7 @@ export class EventRing {
     this.#next = index;
   }
 
-  /** Adds the next event and drops what is beyond the bounds, but never the new one. */
+  /** Adds the next event and drops old ones beyond the bounds, but never the new one. */
   add(event: StoreEvent): void {
     assert(event.node.modifiedIndex === this.#next, "Events have consecutive indexes");
     if (this.#next - this.#oldest === maxEvents) this.#drop();
@@ -70,7 +70,7 @@ export class EventRing {
     while (this.#bytes > this.#maxBytes && this.#oldest < this.#next - 1) this.#drop();
   }
 
-  /** The event of an index; undefined when it is not kept. */
+  /** The event of an index; undefined when it is no longer kept. */
   at(index: number): StoreEvent | undefined {
     return index >= this.#oldest && index < this.#next ? this.#slots[index % maxEvents] : undefined;
   }

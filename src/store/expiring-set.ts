@@ -1,18 +1,18 @@
-/** The nodes that will end, the next one first: a binary heap where each timer knows its place. Pure. */
+/** The nodes with an end, the next one first: a binary heap where each timer knows its place. Pure. */
 
 import type { StorePath } from "./node.ts";
 
-/** When a node ends. A node that gets another end gets another timer. */
+/** When a node ends. A node with a new end gets a new timer. */
 export interface Timer {
   readonly path: StorePath;
   readonly createdIndex: number;
-  /** What events show, and the log knows the end by; Unix milliseconds by the clock of the run that set it. */
+  /** The end in events and in the log; Unix milliseconds by the clock of the run that set it. */
   readonly expiresAtMs: number;
-  /** What was asked. */
+  /** The requested ttl. */
   readonly ttlSeconds: number;
-  /** When it is due by the clock of this run; `expiresAtMs` in the run that set it. */
+  /** When it is due by the clock of this run; equals `expiresAtMs` in the run that set it. */
   dueAtMs: number;
-  /** In the heap; -1 for a timer that is not in it. The set's own. */
+  /** In the heap; -1 for a timer outside of it. Only the set writes it. */
   position: number;
 }
 
@@ -28,14 +28,14 @@ export class ExpiringSet {
     return this.#heap.length;
   }
 
-  /** A timer that is in it stays as it is. */
+  /** Ignores a timer that is already in the set. */
   add(timer: Timer): void {
     if (timer.position >= 0) return;
     this.#heap.push(timer);
     this.#up(timer, this.#heap.length - 1);
   }
 
-  /** A timer that is not in it is left alone. */
+  /** Ignores a timer that is not in the set. */
   remove(timer: Timer): void {
     const { position } = timer;
     if (position < 0) return;
@@ -58,10 +58,10 @@ export class ExpiringSet {
   }
 
   /**
-   * Begins a run at a time of its clock, which may differ from that of the run before by any amount: what was left of
-   * each timer then is left now, and never more than was asked.
-   * @param lastMs when the run before was last heard of, by its clock; undefined if that is not known. Then the clocks are
-   *   taken for one.
+   * Begins a run at a time of its clock, which may differ from the last run's clock by any amount. Each timer keeps its
+   * remaining time, but never more than its ttl.
+   * @param lastMs when the last run was last heard of, by its clock; undefined if unknown. Then both clocks count as
+   * one.
    * @param isAgeless true for a path whose time begins anew with each run.
    */
   beginRun(nowMs: number, lastMs = nowMs, isAgeless: (path: StorePath) => boolean = () => false): void {

@@ -23,19 +23,19 @@ export interface ExpiryOptions {
   readonly submit: (commands: readonly ExpireCommand[]) => Promise<unknown>;
 }
 
-// Applying so many and notifying their watchers takes some milliseconds.
+// Applying this many and notifying their watchers takes some milliseconds.
 const maxExpiriesPerRecord = 500;
-// Sweeping so many takes a millisecond or two.
+// Sweeping this many takes a millisecond or two.
 const timersPerSlice = 2_000;
-// The log could not be written: as soon as it can, nodes should end.
+// After the log failed: nodes should end as soon as it can be written.
 const retryMs = 500;
 
 export class Expiry {
   readonly #options: ExpiryOptions;
-  /** The record on its way. */
+  /** The record that is being logged. */
   #logging: Promise<void> | undefined;
   #alarm = new AbortController();
-  /** When the sleep of now ends; -Infinity for none. */
+  /** When the present sleep ends; -Infinity for none. */
   #alarmAtMs = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #sweeping: Promise<void> | undefined;
@@ -57,20 +57,20 @@ export class Expiry {
     await this.#sweeping;
   }
 
-  /** Looks at the timers again: to be called after they may have changed. */
+  /** Checks the timers again: call it after they may have changed. */
   noticeTimers(): void {
     const { timers, detached } = this.#options.tree;
     if (timers.nextDueAtMs < this.#alarmAtMs) this.#alarm.abort();
     if (!detached.isEmpty) this.#sweeping ??= this.#sweep();
   }
 
-  /** True when something that is due at a time is not yet applied. */
+  /** True when an expiry that is due at a time is not applied yet. */
   isBehind(nowMs: number): boolean {
     return this.#logging !== undefined || this.#options.tree.timers.nextDueAtMs <= nowMs;
   }
 
   /**
-   * Resolves once all that is due at a time has ended.
+   * Resolves once every node that is due at a time has ended.
    * @throws {StoreError} logFailed.
    */
   async catchUp(nowMs: number): Promise<void> {
@@ -99,7 +99,7 @@ export class Expiry {
     }
   }
 
-  /** Ends earlier for a timer that is due earlier. */
+  /** A timer that is due earlier ends the sleep. */
   async #sleep(durationMs: number): Promise<void> {
     const { clock, nowMs } = this.#options;
     this.#alarmAtMs = nowMs() + durationMs;
@@ -113,7 +113,7 @@ export class Expiry {
       await this.catchUp(this.#options.nowMs());
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      // The log has said why.
+      // The log has logged the reason.
       await this.#options.clock.sleep(retryMs, this.#alarm.signal);
     }
   }
@@ -122,7 +122,7 @@ export class Expiry {
     const { tree, nowMs, submit } = this.#options;
     const taken = tree.timers.takeDue(nowMs(), maxExpiriesPerRecord);
     const due = taken.filter((timer) => tree.isArmed(timer));
-    // Many may be detached: others have their turn.
+    // Many may be detached: other work runs in between.
     if (due.length === 0) return nextTurn();
     try {
       await submit(due.map(({ path, expiresAtMs }) => ({ kind: "expire", path, expiresAtMs })));

@@ -1,6 +1,6 @@
 /**
- * The walks that are under way. What is kept for those that may be overtaken is bounded in sum: beyond that the oldest of
- * them is, so that a reader who takes his time costs no more than his place. Snapshots never are.
+ * The active walks. The memory kept for walks that may be overtaken is bounded in sum. Beyond the bound the oldest of
+ * them is overtaken, so that a slow reader costs no more than its place. Snapshots are never overtaken.
  */
 
 import type { StorePath } from "./node.ts";
@@ -21,14 +21,14 @@ export interface WalkStart {
 export class FrozenWalks {
   readonly #maxKeptBytes: number;
   readonly #walks = new Set<FrozenWalk>();
-  /** For those that may be overtaken. */
+  /** For the walks that may be overtaken. */
   #keptBytes = 0;
 
   constructor(maxKeptBytes = presetMaxKeptBytes) {
     this.#maxKeptBytes = maxKeptBytes;
   }
 
-  /** How many are under way. */
+  /** How many are active. */
   get count(): number {
     return this.#walks.size;
   }
@@ -42,7 +42,7 @@ export class FrozenWalks {
     return walk;
   }
 
-  /** Tells all of them what is about to go from a place. */
+  /** Notifies all walks before a node leaves its place. */
   keep(place: NodePlace, before: TreeNode): void {
     for (const walk of this.#walks) {
       const bytes = walk.keep(place, before);
@@ -52,7 +52,7 @@ export class FrozenWalks {
   }
 
   #oldest(): FrozenWalk | undefined {
-    // A set has the order of its additions.
+    // A set iterates in the order of additions.
     for (const walk of this.#walks) if (walk.mayBeOvertaken) return walk;
     return undefined;
   }

@@ -1,5 +1,5 @@
 /**
- * Reads everything in a data directory and finds all damage. A start stops at the first damage and skips what it does
+ * Reads everything in a data directory and finds all damage; a start stops at the first damage and skips what it does
  * not need. It writes nothing; no other process may use the directory meanwhile.
  */
 
@@ -22,9 +22,9 @@ export interface Contents {
   readonly index: number;
   /** Files. */
   readonly keys: number;
-  /** The root not among them. */
+  /** Without the root. */
   readonly directories: number;
-  /** Of names and values: what the quota is about. */
+  /** Of names and values, as the quota counts them. */
   readonly bytes: number;
 }
 
@@ -48,7 +48,7 @@ export function contentsOf(tree: Tree): Contents {
 }
 
 /**
- * Reads a data directory whole.
+ * Reads a whole data directory.
  * @throws {WalError} newerFormat, which cannot be judged; unusable when there is no store.
  */
 export async function inspectDirectory(files: Files, directory: string): Promise<DirectoryReport> {
@@ -57,7 +57,7 @@ export async function inspectDirectory(files: Files, directory: string): Promise
   if (segments.length + snapshots.length === 0) {
     throw new WalError("unusable", `Reading "${directory}": no store is in it`);
   }
-  // What a start says of a place is what was said of it before.
+  // A start reports the same damage with the same sentence, so a set removes repeats.
   const damage = new Set<string>();
   await checkSegments(files, directory, damage);
   for (const name of snapshots) await noting(damage, () => checkSnapshot(files, join(directory, name)));
@@ -66,10 +66,10 @@ export async function inspectDirectory(files: Files, directory: string): Promise
   return { segments, snapshots, found, damage: [...damage] };
 }
 
-/** Every segment, whether or not a snapshot has made it superfluous. */
+/** Every segment, even those that a snapshot made superfluous. */
 async function checkSegments(files: Files, directory: string, damage: Set<string>): Promise<void> {
   const names = await listSegments(files, directory);
-  // Nothing is delivered, and the first may begin anywhere.
+  // Nothing is delivered, and the first segment may begin anywhere.
   const options = { files, directory, after: Number.MAX_SAFE_INTEGER, onCommand: () => undefined };
   let previous: LogEnd | undefined;
   for (const [number, name] of names.entries()) {

@@ -1,14 +1,14 @@
 /**
- * Which start of the store made its last change. Index and term do not say it: a volume that is set back to an older
- * copy reaches the same index and term again, with other changes. So each start has a random id, its run. Stores with equal
- * run and index have one history up to there.
+ * Identifies the start of the store that made its last change. Index and term are not enough: a volume that is reset to
+ * an older copy reaches the same index and term again, with other changes. So each start has a random id, its run.
+ * Stores with equal run and index have one history up to there.
  *
- * The first records of a start carry its run, until one of them is in the log; those behind it are of the same run while
- * they are of the same term. A term without a run is that of a davit that knew none.
+ * The first records of a start carry its run, until one of them is in the log. Later records of the same term are of
+ * the same run. A term without a run comes from an older davit, which wrote none.
  */
 
 export interface Origin {
-  /** Undefined before the first change, and where the davit that made it named no run. */
+  /** Undefined before the first change, and if an older davit made the change. */
   readonly run: string | undefined;
   readonly term: number;
 }
@@ -21,7 +21,7 @@ export class Lineage {
     return this.#origin;
   }
 
-  /** Goes on from a snapshot. */
+  /** Continues from a snapshot. */
   restore(origin: Origin): void {
     this.#origin = origin;
   }

@@ -1,6 +1,7 @@
 /**
- * What an answer lists at and below a path: visible names, one level or all, in any order or in that of their bytes. In
- * steps, since there may be a million of them; all of them are of the index and the time at which the listing began.
+ * What an answer lists at and below a path: visible names, one level or all, unordered or in the order of their bytes.
+ * It takes steps, since there may be a million names. All names have the state of the index and time when the listing
+ * began.
  */
 
 import type { Child, ChildQuery } from "./children.ts";
@@ -11,13 +12,13 @@ import type { FrozenWalk } from "./tree-walk.ts";
 export interface ListOptions {
   /** List directories below, too. */
   readonly recursive?: boolean;
-  /** Order by the bytes of the path; otherwise the order means nothing. */
+  /** Order by the bytes of the path; otherwise the order is arbitrary. */
   readonly sorted?: boolean;
 }
 
-/** What a listing is made by. */
+/** The parameters of a listing. */
 export interface ListQuery extends ListOptions {
-  /** By the clock of this run: what is due then is not there. */
+  /** By the clock of this run: nodes that are due by then are left out. */
   readonly nowMs: number;
 }
 
@@ -47,7 +48,7 @@ export class Listing {
   readonly #options: ListingOptions;
   readonly #childQuery: ChildQuery;
 
-  /** For the tree alone. */
+  /** Only the tree calls this. */
   constructor(options: ListingOptions) {
     const { sorted = false, nowMs } = options.query;
     this.#options = options;
@@ -55,25 +56,25 @@ export class Listing {
   }
 
   /**
-   * While it stays the same, an equal query for the path has an equal answer. Undefined if time alone can change the
-   * answer, and for a file.
+   * While it stays the same, an equal query for the path has an equal answer. Undefined for a file, and if time alone
+   * can change the answer.
    */
   get version(): symbol | undefined {
     return versionOf(this.#options.top);
   }
 
-  /** True when it took so long that its kept nodes were given up: make no more steps then. */
+  /** True when it was so slow that its kept nodes were dropped: make no more steps then. */
   get isOvertaken(): boolean {
     return this.#options.walk.isOvertaken;
   }
 
   /**
-   * The node and what is in it, one for each step; undefined for a step that found nothing. Any time may pass between
+   * The node and its content, one node for each step; undefined for a step without a result. Any time may pass between
    * two steps. Iterate once.
    */
   *steps(): Generator<ListingStep | undefined, undefined> {
     const { path, top, query } = this.#options;
-    // Directories wait in a list of their own instead of on the call stack: a path may be thousands of names deep.
+    // Open directories are in a list instead of on the call stack: a path may be thousands of names deep.
     const open: ListedDirectory[] = [];
     yield* this.#enter(path, top, open);
     for (let last = open.at(-1); last !== undefined; last = open.at(-1)) {
@@ -90,7 +91,7 @@ export class Listing {
     }
   }
 
-  /** Call it when the listing has ended, or is given up. Idempotent. */
+  /** Call it when the listing has ended, or is abandoned. Idempotent. */
   end(): void {
     this.#options.walk.end();
   }

@@ -1,41 +1,43 @@
 /**
- * The log as the state machine sees it: a port, so that a replicated log can take the place of the file. The store
- * applies only what `onCommitted` delivers, in that order, whoever proposed it.
+ * The log's interface for the state machine: a port, so that a replicated log can replace the file. The store applies
+ * only what `onCommitted` delivers, in that order, whoever proposed it.
  */
 
 export interface LogIdentity {
-  /** Of the whole history, 64 bits in lower-case hex without leading zeros; clients take another one for a fault. */
+  /**
+   * Of the whole history, 64 bits in lower-case hex without leading zeros; clients treat any other form as an error.
+   */
   readonly clusterId: string;
   /** Of this copy, in the same form. */
   readonly memberId: string;
   /** Grows with every start; 0 until `onCommitted` has replayed the log. */
   readonly term: number;
-  /** Of this start alone, random, in the same form: two starts on copies of one log have the same term. */
+  /** Of this start only, random, in the same form: two starts on copies of one log have the same term. */
   readonly run: string;
 }
 
 /**
- * `full`: the disk has no room, and only what frees some is taken. `readOnly`: the disk fails. Both end by themselves when
- * the disk allows. `lost`: another process may write the directory, so this one never does again. `closed`: not replayed
- * yet, or stopped.
+ * `full`: the disk has no room, and the log takes only records that free some. `readOnly`: the disk fails. Both end by
+ * themselves when the disk allows. `lost`: another process may write the directory, so this one never writes again.
+ * `closed`: not replayed yet, or stopped.
  */
 export type LogStatus = "writable" | "full" | "readOnly" | "lost" | "closed";
 
 export interface ProposeOptions {
-  /** What it asks for frees room, or cannot wait: it is taken although the disk is full, while the reserve lasts. */
+  /** The record frees room, or cannot wait: it is taken although the disk is full, while the reserve lasts. */
   readonly frees?: boolean;
 }
 
 /**
- * A record that will always be there. Records carry consecutive sequences, those of the log itself among them. `term`
- * is that of the start that proposed it.
+ * A durable record. Records have consecutive sequences, including the log's own records. `term` is that of the start
+ * that proposed it.
  */
 export type CommittedListener = (sequence: number, bytes: Uint8Array, term: number) => void;
 
 /** The whole state after the record `sequence`. */
 export interface Snapshot {
   readonly sequence: number;
-  /** Its bytes, cut anyhow; to be read once. @throws {WalError} when they cannot be read to the end. */
+  /** Its bytes, in pieces of any length; read them once. @throws {WalError} when they cannot be read to the end. */
   readonly pieces: AsyncIterable<Uint8Array>;
 }
 
@@ -43,41 +45,42 @@ export interface LogPort {
   readonly identity: LogIdentity;
   readonly status: LogStatus;
   /**
-   * Hands every record behind the loaded snapshot to `listener`, then opens the log for proposals; resolves when that
-   * is done. Later records follow as they are committed. To be called once. `bytes` may be a view of a larger buffer,
-   * for the time of the call only. What the listener throws is a bug and ends the process.
+   * Hands every record after the loaded snapshot to `listener`, then opens the log for proposals and resolves. Later
+   * records follow as they are committed. Call it once. `bytes` may be a view of a larger buffer, only valid during the
+   * call. Anything that the listener throws is a bug and ends the process.
    * @throws {WalError} when the log cannot be read as a whole.
    */
   onCommitted(listener: CommittedListener): Promise<void>;
   /**
    * Logs a record. Resolves with its sequence once it is on disk and the listener has returned.
-   * @throws {WalError} when it could not be logged; after `readOnly` it may yet be found there by a restart, unless the
-   *   log became writable before.
+   * @throws {WalError} when it could not be logged. After `readOnly` a restart may still find it there, unless the log
+   * became writable before.
    */
   propose(bytes: Uint8Array, options?: ProposeOptions): Promise<number>;
-  /** The next record begins a file of its own, so that `releaseBefore` may release all that is before it. */
+  /** Makes the next record begin a new file, so that `releaseBefore` can release all earlier records. */
   endSegment(): void;
   /**
-   * Keeps the state after the record `sequence`, given in pieces; resolves once it is on disk. Those before it may go,
-   * but for the newest that is whole.
-   * @throws {WalError} when it could not be kept; what the pieces throw, if that is one.
+   * Saves the state after the record `sequence`, given in pieces; resolves once it is on disk. Earlier snapshots may be
+   * removed, except the newest whole one.
+   * @throws {WalError} when it could not be saved; what the pieces throw, if that is one.
    */
   saveSnapshot(sequence: number, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void>;
   /**
-   * The newest snapshot that is whole; undefined when there is none. To be called before `onCommitted`.
+   * The newest whole snapshot; undefined without one. Call it before `onCommitted`.
    * @throws {WalError} newerFormat; unusable when the disk fails.
    */
   loadSnapshot(): Promise<Snapshot | undefined>;
   /** Allows the log to forget records before `sequence`. @throws {WalError} when the disk fails; nothing is lost. */
   releaseBefore(sequence: number): Promise<void>;
-  /** Logs what was proposed, ends the log cleanly and gives the directory back; idempotent. */
+  /** Logs what was proposed, ends the log cleanly and releases the directory; idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * `locked`: another process has the directory, or may have it. `damaged`: something acknowledged cannot be read. `newerFormat`: a later
- * davit wrote it. `noSpace` and `appendFailed`: not logged, a later try may succeed. `readOnly`: a sync failed.
- * `overloaded`: too much waits for the disk. `closed`: the log was stopped. `unusable`: the directory cannot be used.
+ * `locked`: another process has the directory, or may have it. `damaged`: something acknowledged cannot be read.
+ * `newerFormat`: a later davit wrote it. `noSpace` and `appendFailed`: not logged, a retry may succeed. `readOnly`: a
+ * sync failed. `overloaded`: too much waits for the disk. `closed`: the log was stopped. `unusable`: the directory
+ * cannot be used.
  */
 export type WalFailure =
   | "locked"
@@ -90,7 +93,7 @@ export type WalFailure =
   | "closed"
   | "unusable";
 
-/** A log that cannot do what was asked. */
+/** The log cannot do what was requested. */
 export class WalError extends Error {
   override readonly name = "WalError";
   readonly reason: WalFailure;

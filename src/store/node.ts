@@ -1,4 +1,4 @@
-/** Paths, and the records that answers, events and history are made of: copies, which the tree never changes. */
+/** Paths, and the records in answers, events and history: copies, which the tree never changes. */
 
 import { assert } from "../lib/errors.ts";
 
@@ -10,7 +10,7 @@ declare const storePathBrand: unique symbol;
  */
 export type StorePath = string & { readonly [storePathBrand]: true };
 
-/** What every change of the store is called, in the protocol's words. */
+/** The names of changes, in the protocol's words. */
 export type Action = "set" | "create" | "update" | "compareAndSwap" | "delete" | "compareAndDelete" | "expire";
 
 /** A node at one moment. */
@@ -19,7 +19,7 @@ export interface NodeRecord {
   readonly isDirectory: boolean;
   /** Absent for directories and in the `node` of a delete or an expiry. */
   readonly value?: string;
-  /** When the node ends, Unix milliseconds; absent for one that stays. */
+  /** When the node ends, Unix milliseconds; absent for a permanent node. */
   readonly expiresAtMs?: number;
   /** Whole seconds until then, rounded up; absent when none is left. */
   readonly ttlSeconds?: number;
@@ -33,22 +33,22 @@ export interface StoreEvent {
   readonly node: NodeRecord;
   /** The node before the change; absent when there was none. */
   readonly prevNode?: NodeRecord;
-  /** Only the end of the node changed, as its writer asked: the event has its place in the history, and no watcher. */
+  /** Only the node's end changed, at its writer's request: the event is in the history, and no watcher gets it. */
   readonly isRefresh?: true;
 }
 
-// A segment that no path has: an empty one, `.` or `..`. Every request reads a path, and this costs least.
+// A segment that no path may have: an empty one, `.` or `..`. Every request parses a path, and this check costs least.
 const badSegment = /\/\.{0,2}(?:\/|$)/;
 
-/** Reads a path; undefined when it is not one in the form that `StorePath` describes. */
+/** Parses a path; undefined unless it has the form of `StorePath`. */
 export function parsePath(text: string): StorePath | undefined {
   const isPath = text === "/" || (text.startsWith("/") && !badSegment.test(text));
   return isPath ? (text as StorePath) : undefined;
 }
 
 /**
- * The path that our own code wrote or built.
- * @throws {BugError} when it is none.
+ * Checks a path that our own code wrote or built.
+ * @throws {BugError} for a malformed path.
  */
 export function storePath(text: string): StorePath {
   const path = parsePath(text);

@@ -1,4 +1,4 @@
-/** Opens the store in a directory: the log, and what is done when the log is damaged. */
+/** Opens the store in a directory, and handles a damaged log. */
 
 import { WalError } from "./log-port.ts";
 import { Store, type StoreOptions } from "./store.ts";
@@ -7,8 +7,8 @@ import { moveAside } from "./wal/move-aside.ts";
 import { FileLog } from "./wal/wal.ts";
 
 /**
- * `refuse`: the start ends with a sentence. `move-aside`: the files are kept in a folder beside, and the store begins
- * empty, as a new one: a rack must boot at three in the morning, from what its sources say.
+ * `refuse`: the start ends with a message. `move-aside`: the files are kept in a subfolder, and a new store begins
+ * empty, so that a rack can boot at three in the morning, from what its sources say.
  */
 export type OnDamage = "refuse" | "move-aside";
 
@@ -21,7 +21,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
   try {
     return await open(options, () => Promise.resolve());
   } catch (error) {
-    // What another version wrote is whole, and a disk that cannot be read is no better when it is empty.
+    // These are no damage: another version's files are whole, and emptying an unreadable disk does not help.
     const isDamage = error instanceof WalError && error.reason === "damaged";
     if (!isDamage || options.onDamage === "refuse") throw error;
     return await open(options, async () => {
@@ -31,7 +31,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
   }
 }
 
-/** @param prepare is called while the directory is ours, and not read yet. */
+/** @param prepare is called while the directory is locked, before it is read. */
 async function open(options: OpenStoreOptions, prepare: () => Promise<void>): Promise<Store> {
   const log = await FileLog.open(options);
   try {

@@ -51,10 +51,10 @@ export class OperationCounts {
     this.#add(`${prefixes[operation]}Fail`);
   }
 
-  /** Counts a command. @param changes how many came of it; undefined when it was refused. */
+  /** Counts a command. @param changes how many changes it made; undefined when it was refused. */
   applied(command: Command, changes: number | undefined): void {
     if (command.kind !== "batch") this.#appliedOne(command, changes);
-    // Nodes that end come with others of their kind, and some of them in vain.
+    // Expired nodes come in batches of their own, and some expiries are void.
     else if (command.commands[0]?.kind === "expire") this.#add("expireCount", changes);
     // A refused batch does not say which command failed.
     else if (changes !== undefined) for (const each of command.commands) this.#appliedOne(each, 1);

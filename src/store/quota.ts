@@ -1,13 +1,13 @@
 /**
- * How much the store may hold, in bytes of names and values. Whether a write fits is decided before it is logged: the
- * log holds no quota, so that another one changes nothing that was written. Writes on their way to the disk count.
+ * Limits the bytes of names and values in the store. davit decides before logging whether a write fits. The log holds
+ * no quota, so changing the quota changes nothing that was written. Writes that wait for the disk count.
  */
 
 import type { SingleCommand } from "./command.ts";
 import { StoreError } from "./refusal.ts";
 import type { Tree } from "./tree.ts";
 
-// A value lives outside the heap limit of Node, which so is no guard.
+// A value lives outside Node's heap limit, so that limit is no guard.
 const presetQuotaBytes = 1024 * 1024 * 1024;
 // A slash and the 20 digits of a name in order.
 const inOrderNameBytes = 21;
@@ -23,8 +23,8 @@ export class Quota {
   }
 
   /**
-   * Keeps room for a write until `release`. What makes nothing larger always fits.
-   * @returns the bytes that were kept.
+   * Reserves room for a write until `release`. A write that makes nothing larger always fits.
+   * @returns the reserved bytes.
    * @throws {StoreError} quotaExceeded.
    */
   reserve(command: SingleCommand): number {
@@ -47,6 +47,6 @@ function growthOf(tree: Tree, command: SingleCommand): number {
   const isDirectory = "dir" in command && command.dir === true;
   const valueBytes = isDirectory ? 0 : Buffer.byteLength(command.value);
   if (command.kind !== "createInOrder") return tree.growthBy(command.path, valueBytes);
-  // Below the directory, which is there or is made on the way.
+  // The new file is below the directory, which exists or is made with it.
   return valueBytes + inOrderNameBytes + tree.growthBy(command.path, 0);
 }

@@ -1,6 +1,6 @@
 /**
- * The state in a data directory, in memory, as a start would find it. It writes nothing, not even what a start repairs,
- * so no other process may use the directory meanwhile.
+ * Reads the state in a data directory into memory, as a start would. It writes nothing, not even a start's repairs, so
+ * no other process may use the directory meanwhile.
  */
 
 import type { Files } from "../lib/files.ts";
@@ -23,8 +23,8 @@ export interface DirectoryState {
 }
 
 /**
- * Builds the state from the newest whole snapshot and the log behind it.
- * @throws {WalError} as a start does; damaged when there is no log.
+ * Builds the state from the newest whole snapshot and the later log.
+ * @throws {WalError} as a start does; damaged without a log.
  */
 export async function readDirectory(files: Files, directory: string): Promise<DirectoryState> {
   const tree = new Tree();
@@ -50,7 +50,7 @@ function replay(tree: Tree, history: EventRing, bytes: Uint8Array): void {
   try {
     for (const { event } of apply(tree, decodeRecord(bytes))) history.add(event);
   } catch (error) {
-    // It was refused when it was proposed, too.
+    // The command was refused when it was proposed, too.
     if (!(error instanceof StoreError)) throw error;
   }
 }

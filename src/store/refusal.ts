@@ -1,6 +1,6 @@
 /**
  * Every refusal of the store, with the numbers and texts that v2 clients know (etcd v3.4.23 v2error/error.go).
- * A refusal is an answer, not a fault: the command stays in the log and is refused again, alike, on every replay.
+ * A refusal is an answer, not a fault: the command stays in the log, and every replay refuses it in the same way.
  */
 
 export interface StoreRefusal {
@@ -8,7 +8,7 @@ export interface StoreRefusal {
   readonly message: string;
   /** HTTP status of the answer. */
   readonly status: number;
-  /** For an answer that asks for another try. */
+  /** For an answer that asks for a retry. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -19,10 +19,10 @@ export const refusals = {
   notDirectory: { code: 104, message: "Not a directory", status: 400 },
   keyExists: { code: 105, message: "Key already exists", status: 412 },
   rootReadOnly: { code: 107, message: "Root is read only", status: 400 },
-  /** Our own: a prefix that only davit writes. It reads as the root does, so that clients know the code. */
+  /** Our own: a prefix that only davit writes. Clients know the root's code, so this uses it. */
   reserved: { code: 107, message: "Root is read only", status: 403 },
   unauthorized: { code: 110, message: "The request requires user authentication", status: 401 },
-  /** Our own: the store asks for no credentials, so no client can have them; or the credentials only allow reading. */
+  /** Our own: the store needs no credentials, so no client can have them; or the credentials only allow reading. */
   forbidden: { code: 110, message: "The request requires user authentication", status: 403 },
   directoryNotEmpty: { code: 108, message: "Directory not empty", status: 403 },
   prevValueRequired: { code: 201, message: "PrevValue is Required in POST form", status: 400 },
@@ -34,11 +34,11 @@ export const refusals = {
   ttlRequired: { code: 212, message: "A TTL must be provided on refresh", status: 400 },
   /** The log could not take the command; whether it took effect may be unknown. */
   logFailed: { code: 300, message: "Raft Internal Error", status: 500 },
-  /** Our own: the write would go beyond the quota. */
+  /** Our own: the write would exceed the quota. */
   quotaExceeded: { code: 300, message: "Raft Internal Error", status: 500 },
   /** Our own. */
   tooManyWatchers: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
-  /** Our own: there is no room for more connections, bodies that are received, or answers that nobody reads. */
+  /** Our own: there is no room for more connections, request bodies, or unread answers. */
   crowded: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
   historyCleared: { code: 401, message: "The event in requested index is outdated and cleared", status: 400 },
 } as const satisfies Record<string, StoreRefusal>;
@@ -49,9 +49,9 @@ export type RefusalName = keyof typeof refusals;
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly refusal: RefusalName;
-  /** What exactly, in the protocol's form: a path, `[given != current]`, a sentence. May be empty. */
+  /** The detail in the protocol's form: a path, `[given != current]`, a sentence. May be empty. */
   readonly causeText: string;
-  /** The store index at the time; 0 for what was refused before the store was asked. */
+  /** The store index at the time; 0 for a refusal without the store. */
   readonly index: number;
 
   constructor(refusal: RefusalName, causeText: string, index: number, options?: ErrorOptions) {

@@ -27,7 +27,7 @@ export interface RestoreOptions {
   readonly backup: ReadBackup;
   /** Made when it is missing. */
   readonly directory: string;
-  /** What does not come back, and all below it. */
+  /** The part that is not restored, with everything below it. */
   readonly without: StorePath;
   readonly files: Files;
   readonly lock: LockDirectory;
@@ -41,13 +41,13 @@ export interface Restored {
   readonly index: number;
 }
 
-/** How far both indexes leap: as many changes as there may be between a backup and the loss of its store. */
+/** How far both indexes leap: more changes than there may be between a backup and the loss of its store. */
 export const restoreLeap = 1_000_000;
 
-// A new file system has one, and a start that was refused leaves the other.
+// A new file system has the first, and a refused start leaves the second.
 const emptyNames = new Set(["lost+found", "lock.db"]);
 
-/** @throws {WalError} unusable, for a directory that has something in it. */
+/** @throws {WalError} unusable, for a directory that is not empty. */
 export async function refuseUnlessEmpty(files: Files, directory: string): Promise<void> {
   const found = (await files.list(directory)).find((name) => !emptyNames.has(name));
   if (found === undefined) return;
@@ -56,7 +56,7 @@ export async function refuseUnlessEmpty(files: Files, directory: string): Promis
 }
 
 /**
- * Writes the directory; all of it is on disk when this resolves.
+ * Writes the directory; everything is on disk when this resolves.
  * @throws {WalError} locked, unusable: then nothing of it remains, if the disk allows.
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
@@ -98,7 +98,7 @@ async function takeBack(files: Files, directory: string): Promise<void> {
     const names = [...(await listSnapshots(files, directory)), ...(await listSegments(files, directory))];
     for (const name of names) await files.remove(join(directory, name));
   } catch {
-    // The first failure is the one to report. What remains is whole, or a start refuses it.
+    // Only the first failure is reported. The rest is whole, or a start refuses it.
   }
 }
 

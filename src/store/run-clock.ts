@@ -1,8 +1,9 @@
 /**
- * Carries what is left of each timer from one run to the next. Each run has a clock of its own, right or wrong, so their
- * times are never compared: no time passes between the last record of a run and the beginning of the next.
+ * Carries the remaining time of each timer from one run to the next. Each run has a clock of its own, right or wrong,
+ * so times of two runs are never compared: no time passes between the last record of a run and the beginning of the
+ * next.
  *
- * A replay does at the first record of a run what the run itself did at its start.
+ * At the first record of a run, a replay does what the run itself did at its start.
  */
 
 import type { Command, CommandRecord } from "./command.ts";
@@ -15,12 +16,12 @@ export interface NewRun {
   readonly beganAtMs: number;
 }
 
-/** True for what changes nothing, and only says that there was a time: no start has made a change by it. */
+/** True for a command that only records a time, and changes nothing: no start has made a change with it. */
 export function isMark(command: Command): boolean {
   return command.kind === "batch" && command.commands.length === 0;
 }
 
-/** What a command carries while the run is new. */
+/** The run's fields for a command, while the run is new. */
 export function newRunOf({ run, beganAtMs }: NewRun, command: Command): Partial<NewRun> {
   return isMark(command) ? { beganAtMs } : { run, beganAtMs };
 }
@@ -31,24 +32,24 @@ export class RunClock {
   #term: number | undefined;
   #lastAtMs: number | undefined;
 
-  /** @param agelessRoot what lies below it gets its whole ttl anew with each run; nothing does unless it is given. */
+  /** @param agelessRoot nodes below it get their whole ttl anew with each run; undefined for none. */
   constructor(timers: ExpiringSet, agelessRoot: string | undefined) {
     this.#timers = timers;
     this.#isAgeless = (path) => agelessRoot !== undefined && path.startsWith(`${agelessRoot}/`);
   }
 
-  /** Time of the last record by the clock of its run; undefined where it is not known. */
+  /** Time of the last record by the clock of its run; undefined if unknown. */
   get lastAtMs(): number | undefined {
     return this.#lastAtMs;
   }
 
-  /** Goes on from a snapshot. @param term of its last record, 0 where that is not known. */
+  /** Continues from a snapshot. @param term of its last record, 0 if unknown. */
   restore(term: number, atMs: number | undefined): void {
     this.#term = term;
     this.#lastAtMs = atMs;
   }
 
-  /** Begins a run, which its term names, at a time of its clock. */
+  /** Begins a run, named by its term, at a time of its clock. */
   begin(term: number, nowMs: number): void {
     this.#timers.beginRun(nowMs, this.#lastAtMs, this.#isAgeless);
     this.#term = term;

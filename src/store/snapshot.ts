@@ -35,24 +35,24 @@ const version = 1;
 const encoder = new TextEncoder();
 const newline = 0x0a;
 
-/** What a snapshot holds. Events and nodes are immutable, so it may be encoded later. */
+/** The content of a snapshot. Events and nodes are immutable, so it may be encoded later. */
 export interface StoreState {
   readonly index: number;
   readonly oldestIndex: number;
-  /** Absent where the state is of no log. */
+  /** Absent if the state comes from no log. */
   readonly origin?: Origin;
-  /** Time of the last record by the clock of its run; absent where it is not known. */
+  /** Time of the last record by the clock of its run; absent if unknown. */
   readonly atMs?: number | undefined;
   readonly events: readonly StoreEvent[];
-  /** Undefined for a step that costs time and found nothing. */
+  /** Undefined for a step that takes time without a result. */
   readonly nodes: Iterable<StoredNode | undefined>;
 }
 
-// Encoding so much takes a millisecond or two. A step that finds nothing costs as much as some bytes.
+// Encoding this much takes a millisecond or two. A step without a result counts as some bytes.
 const sliceBytes = 128 * 1024;
 const stepBytes = 50;
 
-/** The state in slices; empty ones, too, so that there is an end to every one of them. */
+/** The state in slices, some of them empty, so that every slice is short. */
 export function* encodeState({ index, oldestIndex, origin, atMs, events, nodes }: StoreState): Iterable<Uint8Array> {
   let lines = lineOf({ v: version, index, oldestIndex, run: origin?.run, term: origin?.term, atMs });
   let cost = 0;
@@ -88,33 +88,33 @@ function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: Sto
   };
 }
 
-/** Builds a state from the bytes of a snapshot, which may be cut anyhow. */
+/** Builds a state from the bytes of a snapshot, in pieces of any length. */
 export class StateReader {
   readonly #tree: Tree;
   readonly #history: EventRing;
-  /** Of a line that has not ended. */
+  /** The begun line. */
   #begun: Uint8Array[] = [];
   #index: number | undefined;
   #origin: Origin | undefined;
   #atMs: number | undefined;
 
-  /** @param tree and history that are empty. */
+  /** @param tree and history must be empty. */
   constructor(tree: Tree, history: EventRing) {
     this.#tree = tree;
     this.#history = history;
   }
 
-  /** Undefined until it was read, and where the state has none. */
+  /** Undefined until it was read, and if the state has none. */
   get origin(): Origin | undefined {
     return this.#origin;
   }
 
-  /** Time of the last record; undefined until it was read, and where the state has none. */
+  /** Time of the last record; undefined until it was read, and if the state has none. */
   get atMs(): number | undefined {
     return this.#atMs;
   }
 
-  /** @throws {WalError} newerFormat; damaged for anything that no davit wrote. */
+  /** @throws {WalError} newerFormat; damaged for anything else that no davit wrote. */
   push(piece: Uint8Array): void {
     let start = 0;
     for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, start)) {
@@ -128,7 +128,7 @@ export class StateReader {
     if (start < piece.length) this.#begun.push(piece.subarray(start));
   }
 
-  /** Call it behind the last piece. @throws {WalError} damaged. */
+  /** Call it after the last piece. @throws {WalError} damaged. */
   end(): void {
     if (this.#index === undefined || this.#begun.length > 0) throw unreadable("snapshot's end");
     if (this.#history.nextIndex !== this.#index + 1) throw unreadable("snapshot's history");

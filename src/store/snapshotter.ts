@@ -1,12 +1,12 @@
 /**
  * Takes snapshots while the store works, so that a start need not read the whole log.
  *
- * A snapshot shows one moment, right after a record. Encoding runs in slices of a millisecond or two, and writes go on
- * meanwhile. Once it is on disk, the log may drop what is before the previous snapshot. A failed snapshot only makes
- * the next start slower: davit takes another one after as much log again.
+ * A snapshot shows one moment, right after a record. Encoding runs in slices of a millisecond or two, and writes
+ * continue meanwhile. Once it is on disk, the log may drop everything before the previous snapshot. A failed snapshot
+ * only makes the next start slower: davit takes another one after as much log again.
  *
- * On a full disk it takes two in a row once half of the store's content is deleted: then all of the log before them can
- * be released. They keep less of the history, since large deleted values would fill it.
+ * On a full disk it takes two in a row when half of the store's content is deleted: then the whole earlier log can be
+ * released. These snapshots keep less of the history, since large deleted values would fill it.
  */
 
 import { nextTurn } from "../lib/slices.ts";
@@ -29,7 +29,7 @@ export interface SnapshotterOptions {
   readonly history: EventRing;
   readonly lineage: Lineage;
   readonly interval?: SnapshotInterval | undefined;
-  /** Of the last record that was applied. */
+  /** Of the last applied record. */
   readonly sequence: () => number;
   /** Time of that record by the clock of its run; undefined before the first. */
   readonly lastAtMs: () => number | undefined;
@@ -74,7 +74,7 @@ export class Snapshotter {
     this.#bytes += bytes;
   }
 
-  /** Begins a snapshot if it is time for one. */
+  /** Begins a snapshot if one is due. */
   takeIfDue(): void {
     const { log, tree } = this.#options;
     this.#peakBytes = Math.max(this.#peakBytes, tree.bytes);
@@ -83,7 +83,7 @@ export class Snapshotter {
     if (isDue) this.#begin(() => this.#take());
   }
 
-  /** Gives up a snapshot that is being taken. */
+  /** Abandons a running snapshot. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#running;
@@ -103,13 +103,13 @@ export class Snapshotter {
     this.#peakBytes = tree.bytes;
     try {
       log.endSegment();
-      // Each has a record of its own. The first of these is in the new segment, so all before it can go.
+      // Each has a record of its own. The first of these records is in the new segment, so everything before it can go.
       for (let taken = 0; taken < keptSnapshots; taken++) {
         await mark();
         await this.#take(squeezedHistoryBytes);
       }
     } catch (error) {
-      // The log has said why.
+      // The log has logged the reason.
       if (!(error instanceof StoreError)) throw error;
     }
   }
@@ -127,7 +127,7 @@ export class Snapshotter {
       this.#newest = sequence;
       if (older > 0) await log.releaseBefore(older + 1);
     } catch (error) {
-      // The log has said why.
+      // The log has logged the reason.
       if (!(error instanceof WalError)) throw error;
     } finally {
       walk.end();

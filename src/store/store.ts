@@ -1,15 +1,15 @@
 /**
- * The store: keys and texts that survive, with an index for every change and watches that miss none.
+ * The store: durable keys and texts, with an index for every change and watches that miss none.
  *
  * A command is encoded, logged, and applied when the log delivers it, on this start and on every later one: nothing but
- * the log changes the tree. So what is read is always on disk, and a replay ends in the same state.
+ * the log changes the tree. So readers see only what is on disk, and a replay ends in the same state.
  *
- * Reads and writes skip a node with a ttl from the moment at which it is due; its end is logged like any change. The
- * clock is that of the run: neither a step of the machine's clock nor another clock at the next start changes anything,
- * see `RunClock`. Below `agelessRoot` a start gives each node its whole ttl anew: what protects machines must not end
- * unseen.
+ * Reads and writes skip a node with a ttl from the moment when it is due; its end is logged like any change. The clock
+ * is that of the run: neither a step of the machine's clock nor another clock at the next start changes anything, see
+ * `RunClock`. Below `agelessRoot` a start gives each node its whole ttl anew, because nodes that protect machines must
+ * not end while davit is down.
  *
- * The store knows no documents and no HTTP. Who may write or read what is decided at its edges.
+ * The store knows no documents and no HTTP. Its callers decide who may write or read what.
  */
 
 import { type Clock, steadyClock } from "../lib/clock.ts";
@@ -42,7 +42,7 @@ export interface StoreOptions {
   readonly clock: Clock;
   /** How much names and values may take; 1 GiB unless given. Batches, which only davit writes, are always taken. */
   readonly quotaBytes?: number | undefined;
-  /** How many may watch at a time; 10,000 unless given. */
+  /** The most watches at a time; 10,000 unless given. */
   readonly maxWatchers?: number | undefined;
   /** 100,000 records or 64 MiB unless given. */
   readonly snapshotInterval?: SnapshotInterval | undefined;
@@ -58,20 +58,20 @@ export interface StoreIndexes {
   readonly raftTerm: number;
 }
 
-/** What came of a command. */
+/** The result of a command. */
 export interface Applied {
   /** One for each change, in order. */
   readonly events: readonly StoreEvent[];
   /** The last of them; the only one unless the command is a batch. */
   readonly event: StoreEvent;
-  /** As they were right after it. */
+  /** The indexes right after it. */
   readonly indexes: StoreIndexes;
 }
 
 /** Follows the files below a prefix: `Feed` of the model, without knowing it. */
 export interface FollowListener {
   replaced(files: Iterable<readonly [path: string, text: string]>): void;
-  /** What one command changed, at most once for each path, and the index of its last change. */
+  /** The changes of one command, at most one for each path, and the index of its last change. */
   changed(changes: readonly FileChange[], index: number): void;
 }
 
@@ -92,12 +92,12 @@ export class Store {
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
-  /** What was proposed here, so that its bytes need not be read again: `encodeRecord` leaves nothing out. */
+  /** Records that were proposed here, so that their bytes need not be decoded: `encodeRecord` leaves nothing out. */
   readonly #proposed = new Map<Uint8Array, CommandRecord>();
-  /** What came of records that were proposed here, until their proposers look. */
+  /** Results of records that were proposed here, until their proposers take them. */
   readonly #outcomes = new Map<number, Applied | StoreError>();
   #submitting = 0;
-  /** What the next records carry, until one of them is in the log. */
+  /** The run's fields for the next records, until one of them is in the log. */
   #newRun: NewRun | undefined;
   #isReplaying = true;
   #raftIndex = 0;
@@ -128,7 +128,7 @@ export class Store {
   }
 
   /**
-   * Builds the state from the newest snapshot, and replays the log behind it.
+   * Builds the state from the newest snapshot, and replays the later log.
    * @throws {WalError} when it cannot be read; then the log is stopped.
    */
   static async open(options: StoreOptions): Promise<Store> {
@@ -157,22 +157,22 @@ export class Store {
     return this.#log.identity;
   }
 
-  /** The start that made the last change; undefined where no davit named one. See `Lineage`. */
+  /** The start that made the last change; undefined if an older davit made it. See `Lineage`. */
   get run(): string | undefined {
     return this.#lineage.origin.run;
   }
 
-  /** Whether it can be written. What is read is always what is on disk. */
+  /** Whether the store can be written. Readers only see what is on disk. */
   get status(): LogStatus {
     return this.#log.status;
   }
 
-  /** How often what was asked since the start. */
+  /** How often each operation was requested since the start. */
   get counts(): ReadonlyMap<CountName, number> {
     return this.#counts.all;
   }
 
-  /** UTF-8 bytes of all names, a slash for each, and all values: what the quota is about. */
+  /** UTF-8 bytes of all names, a slash for each, and all values, as the quota counts them. */
   get bytes(): number {
     return this.#tree.bytes;
   }
@@ -188,8 +188,8 @@ export class Store {
   }
 
   /**
-   * Carries out a command: resolves once it is on disk and applied, and followers are notified.
-   * @throws {StoreError} when it is refused; logFailed when it could not be logged; quotaExceeded before it is.
+   * Executes a command: resolves once it is on disk and applied, and followers are notified.
+   * @throws {StoreError} when it is refused; logFailed when it could not be logged; quotaExceeded before logging.
    */
   async submit(command: Submission): Promise<Applied> {
     assert(command.kind !== "batch" || command.commands.length > 0, "A batch is not empty");
@@ -207,13 +207,13 @@ export class Store {
     } finally {
       this.#quota.release(reservedBytes);
       this.#submitting -= 1;
-      // What is left is of proposals that others made.
+      // The remaining ones are of other proposers.
       if (this.#submitting === 0) this.#outcomes.clear();
     }
   }
 
   /**
-   * Reads a key or a directory, without what is in it.
+   * Reads a key or a directory, without its content.
    * @throws {StoreError} keyNotFound, notDirectory.
    */
   get(path: StorePath): { readonly node: NodeRecord; readonly index: number } {
@@ -222,15 +222,15 @@ export class Store {
   }
 
   /**
-   * Lists a directory as it is now, in steps; anything may happen between two. A key is a list of one. The caller
-   * has to end it.
+   * Lists a directory as it is now, in steps; anything may happen between two. A key is a list of one. The caller must
+   * end it.
    * @throws {StoreError} keyNotFound, notDirectory.
    */
   list(path: StorePath, options: ListOptions = {}): Listing {
     return this.#read(() => this.#tree.list(path, { ...options, nowMs: this.#nowMs() }));
   }
 
-  /** A file as `get` returns it; undefined for what `get` lists or refuses, and then nothing is counted. */
+  /** A file as `get` returns it; undefined for a directory or a refusal, and then nothing is counted. */
   getFile(path: StorePath): NodeRecord | undefined {
     const file = this.#tree.file(path, this.#nowMs());
     if (file !== undefined) this.#counts.succeeded("get");
@@ -246,8 +246,8 @@ export class Store {
   }
 
   /**
-   * Hands every file at or below `prefix`, hidden ones too, to `listener.replaced`, then each later change.
-   * @returns the way to stop.
+   * Hands every file at or below `prefix`, even hidden ones, to `listener.replaced`, then each later change.
+   * @returns a function that stops this.
    */
   follow(prefix: string, listener: FollowListener): () => void {
     const follower: Follower = { prefix: storePath(prefix), listener };
@@ -256,17 +256,17 @@ export class Store {
     return () => this.#followers.delete(follower);
   }
 
-  /** Every node as it is kept, hidden and due ones too, in an order that means nothing. */
+  /** Every kept node, even hidden and due ones, in arbitrary order. */
   dump(): Iterable<NodeRecord> {
     return this.#tree.walk(storePath("/"));
   }
 
-  /** The history that is kept, oldest first. */
+  /** The kept history, oldest first. */
   get events(): readonly StoreEvent[] {
     return this.#history.all;
   }
 
-  /** The bytes of a backup, see `backupOf`: of the moment at which the first of them is asked for. */
+  /** The bytes of a backup, see `backupOf`: of the moment when the first of them is requested. */
   backup(): AsyncGenerator<Uint8Array, void, undefined> {
     return backupOf(this.#tree, () => {
       const { clusterId, term: raftTerm } = this.identity;
@@ -279,7 +279,7 @@ export class Store {
     this.#hub.stop();
     await this.#expiry.stop();
     await this.#snapshotter.stop();
-    // So that the next start knows how long what is to end has lived.
+    // The next start needs the time of the end, to know how long timed nodes have lived.
     if (this.#tree.timers.size > 0 && this.status === "writable") await this.#mark().catch(() => undefined);
     await this.#log.stop();
     this.#followers.clear();
@@ -392,7 +392,7 @@ export class Store {
   }
 }
 
-/** True for what is logged on a full disk: what takes something away, and davit's own documents, holds among them. */
+/** True for commands that are logged even on a full disk: removals, and davit's own documents, including holds. */
 function mayUseReserve({ kind }: Command): boolean {
   return kind === "delete" || kind === "compareAndDelete" || kind === "expire" || kind === "batch";
 }

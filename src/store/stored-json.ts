@@ -1,4 +1,7 @@
-/** Reads the JSON that the store wrote to disk, field by field: what no davit wrote is damage, and never guessed at. */
+/**
+ * Reads the JSON that the store wrote to disk, field by field: anything that no davit wrote is damage, and never
+ * guessed at.
+ */
 
 import { WalError } from "./log-port.ts";
 import { parsePath, type StorePath } from "./node.ts";
@@ -7,7 +10,7 @@ export type StoredFields = Readonly<Record<string, unknown>>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** @throws {WalError} damaged, as all of these. */
+/** @throws {WalError} damaged, as all functions here. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));
@@ -48,7 +51,7 @@ function isFields(value: unknown): value is StoredFields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The error for something that is not what davit writes. */
+/** The error for data that davit does not write. */
 export function unreadable(what: string): WalError {
   return new WalError("damaged", `Reading the store's files: their ${what} is not what davit writes; restore a backup`);
 }

@@ -1,4 +1,4 @@
-/** What the tree is made of: immutable records, in maps that change. */
+/** The tree's parts: immutable records, in mutable maps. */
 
 import { assert } from "../lib/errors.ts";
 import type { Timer } from "./expiring-set.ts";
@@ -7,7 +7,7 @@ import { childPath, type NodeRecord, type StorePath } from "./node.ts";
 interface NodeOfAnyKind {
   readonly createdIndex: number;
   readonly modifiedIndex: number;
-  /** Undefined for a node that stays. */
+  /** Undefined for a permanent node. */
   readonly timer: Timer | undefined;
 }
 
@@ -23,14 +23,14 @@ export interface DirectoryNode extends NodeOfAnyKind {
   readonly sums: Sums;
 }
 
-/** What is known of all that is in a directory, at any depth; the tree keeps it up to date. */
+/** Sums over everything in a directory, at any depth; the tree keeps them up to date. */
 export interface Sums {
   /** Of the directory above; undefined for the root. */
   readonly above: Sums | undefined;
   /** UTF-8 bytes of names, a slash for each, and values. */
   bytes: number;
   timers: number;
-  /** Another one after each change of the directory or of anything in it, also after one that takes another back. */
+  /** A new symbol after each change of the directory or its content, even after an undo. */
   version: symbol;
 }
 
@@ -42,8 +42,8 @@ export function newDirectory(index: number, above: Sums | undefined, timer?: Tim
 }
 
 /**
- * Makes a node inside new directories, from the inside out, so that all of it is put in its place at once.
- * @param names of what the new directories hold: none makes the node alone.
+ * Makes a node inside new directories, from the inside out, so that everything is put in place at once.
+ * @param names inside the new directories; none makes the node alone.
  */
 export function nested(
   names: readonly string[],
@@ -70,12 +70,12 @@ export function nested(
   return { top, node };
 }
 
-/** What a node adds to the sums of the directory that it is in. */
+/** The bytes that a node adds to its directory. */
 function bytesOf(name: string, node: TreeNode): number {
   return bytesOfName(name) + (node.kind === "file" ? Buffer.byteLength(node.value) : node.sums.bytes);
 }
 
-/** As many bytes as a name takes in a path. */
+/** The bytes that a name takes in a path. */
 export function bytesOfName(name: string): number {
   return 1 + Buffer.byteLength(name);
 }
@@ -85,19 +85,19 @@ function timerCount(node: TreeNode): number {
 }
 
 /**
- * Identifies a directory with all that is in it: while it is the same, so are they. Undefined for a file, and where
- * something has a ttl, so that time alone changes what is shown.
+ * Identifies a directory with its content: while it stays the same, so do they. Undefined for a file, and if something
+ * has a ttl, since time alone then changes the answer.
  */
 export function versionOf(node: TreeNode): symbol | undefined {
   return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
 }
 
-/** Brings the sums of a directory, and of all above it, in line when a name in it changes its node. */
+/** Updates the sums of a directory, and of all above it, when a name in it changes its node. */
 export function addUp(sums: Sums, name: string, before: TreeNode | undefined, node: TreeNode | undefined): void {
   const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
   const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
   const version = Symbol();
-  // A directory may only have a new record, and that is shown, too.
+  // Even if a directory only has a new record, answers change.
   if (node?.kind === "directory") node.sums.version = version;
   for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
     each.bytes += bytes;
@@ -106,12 +106,12 @@ export function addUp(sums: Sums, name: string, before: TreeNode | undefined, no
   }
 }
 
-/** Which timers go, and how many, and which come when a name changes its node. */
+/** The removed and added timers, with their count, when a name changes its node. */
 export function timersReplaced(
   before: TreeNode | undefined,
   node: TreeNode | undefined,
 ): { readonly gone: Iterable<Timer>; readonly goneCount: number; readonly come: Iterable<Timer> } {
-  // A directory that only got another record: what is in it stays where it is.
+  // The directory only got a new record: its content stays in place.
   const isSame = before?.kind === "directory" && node?.kind === "directory" && before.sums === node.sums;
   const goneCount = before === undefined || isSame ? 0 : timerCount(before);
   return { gone: timersOf(before, isSame), goneCount, come: timersOf(node, isSame) };
@@ -123,7 +123,7 @@ function timersOf(node: TreeNode | undefined, onlyItsOwn: boolean): Iterable<Tim
   return node.timer === undefined ? [] : [node.timer];
 }
 
-/** The timers of a node and of all below it. Costs as much as the directories hold that have some. */
+/** The timers of a node and of all below it. It visits only directories with timers. */
 function* timersIn(top: TreeNode): Iterable<Timer> {
   if (top.timer !== undefined) yield top.timer;
   const open: Iterator<TreeNode>[] = [];
@@ -139,12 +139,12 @@ function* timersIn(top: TreeNode): Iterable<Timer> {
   }
 }
 
-/** True when a node has ended by the clock of this run, whether or not the log has it already. */
+/** True when a node has ended by the clock of this run, even if the log does not have it yet. */
 export function isDue({ timer }: TreeNode, nowMs: number): boolean {
   return timer !== undefined && timer.dueAtMs <= nowMs;
 }
 
-/** A node as events carry it: the ttl that was left when the change was logged, so that a replay says the same. */
+/** A node for events: with the ttl at the time of logging, so that a replay gives the same. */
 export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRecord {
   const { timer } = node;
   return recordWith(
@@ -154,7 +154,7 @@ export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRec
   );
 }
 
-/** A node as an answer shows it: when it ends, and the ttl that is left, by the clock of this run. */
+/** A node for answers: with its end and remaining ttl, by the clock of this run. */
 export function shownOf(path: StorePath, node: TreeNode, nowMs: number): NodeRecord {
   const { timer } = node;
   return recordWith(
@@ -164,13 +164,13 @@ export function shownOf(path: StorePath, node: TreeNode, nowMs: number): NodeRec
   );
 }
 
-/** A node as it is kept: the ttl that was asked for. */
+/** A node for the state: with the requested ttl. */
 export function stateOf(path: StorePath, node: TreeNode): NodeRecord {
   const { timer } = node;
   return recordWith(path, node, timer && { expiresAtMs: timer.expiresAtMs, left: timer.ttlSeconds });
 }
 
-/** What is said of a node's end. */
+/** A node's end as shown. */
 interface Ending {
   readonly expiresAtMs: number;
   /** Seconds. */
@@ -188,7 +188,7 @@ function recordWith(path: StorePath, node: TreeNode, ending: Ending | undefined)
   return left > 0 ? { ...record, expiresAtMs, ttlSeconds: left } : { ...record, expiresAtMs };
 }
 
-// Never more than was asked for, also when the clock went back.
+// Never more than the requested ttl, even if the clock went back.
 function secondsLeft({ ttlSeconds }: Timer, leftMs: number): number {
   return Math.min(ttlSeconds, Math.ceil(leftMs / 1_000));
 }
@@ -196,7 +196,7 @@ function secondsLeft({ ttlSeconds }: Timer, leftMs: number): number {
 // Before every time: nothing is due.
 const never = Number.NEGATIVE_INFINITY;
 
-/** The node at these names below a directory; undefined when there is none, or when it is due at `nowMs`. */
+/** The node at these names below a directory; undefined when it is missing, or due at `nowMs`. */
 export function descend(
   directory: DirectoryNode,
   segments: readonly string[],
@@ -211,8 +211,8 @@ export function descend(
 }
 
 /**
- * Every node below a directory that is or was at `path`, without what is due at `nowMs`. It needs no stack, so any depth
- * will do.
+ * Every node below a directory that is or was at `path`, except those due at `nowMs`. It uses no call stack, so any
+ * depth works.
  */
 export function* walkBelow(
   path: StorePath,

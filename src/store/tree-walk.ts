@@ -2,8 +2,8 @@
  * Walks over the tree as it was at one index, in steps, while the tree changes. Snapshots, backups and listings use it.
  *
  * A walk reads the maps of the live tree and skips newer nodes. The tree calls `keep` before it replaces or removes a
- * node, and the walk visits the kept node in its place. So beginning costs nothing, and only changes in directories
- * that the walk has not reached are kept twice. The walk visits each node once, a directory before its children.
+ * node, and the walk visits the kept node instead. So beginning costs nothing, and only changes in directories that the
+ * walk has not reached are kept twice. The walk visits each node once, a directory before its children.
  */
 
 import { type Child, type ChildQuery, CollectedChildren } from "./children.ts";
@@ -32,27 +32,27 @@ export interface FrozenWalkOptions {
   /** Where it begins. */
   readonly path: StorePath;
   readonly top: TreeNode;
-  /** That of the tree now. */
+  /** The tree's present index. */
   readonly index: number;
-  /** What is kept for it is bounded, see `FrozenWalks`. */
+  /** True bounds its kept nodes, see `FrozenWalks`. */
   readonly mayBeOvertaken: boolean;
   readonly onEnd: () => void;
 }
 
-/** Where a walk is in a directory. */
+/** A walk's place in a directory. */
 interface OpenDirectory {
   readonly path: StorePath;
   readonly children: Iterator<Child, undefined>;
 }
 
-// What a node that is kept costs beside its value.
+// The cost of a kept node beside its value.
 const keptOverheadBytes = 200;
 
 export class FrozenWalk {
   readonly #options: FrozenWalkOptions;
-  /** By the map of a directory: what was at a name, where that has changed. */
+  /** By the map of a directory: the former nodes of changed names. */
   readonly #kept = new Map<DirectoryNode["children"], Map<string, TreeNode>>();
-  /** Directories whose names were collected: what changes there does not matter any more. */
+  /** Directories whose names were collected: later changes in them do not matter. */
   readonly #passed = new Set<DirectoryNode["children"]>();
   #keptBytes = 0;
   #isOvertaken = false;
@@ -61,7 +61,7 @@ export class FrozenWalk {
     this.#options = options;
   }
 
-  /** What is kept takes no more. */
+  /** The memory of the kept nodes. */
   get keptBytes(): number {
     return this.#keptBytes;
   }
@@ -70,7 +70,7 @@ export class FrozenWalk {
     return this.#options.mayBeOvertaken;
   }
 
-  /** True when what was kept was given up: then no more steps may be made. */
+  /** True when the kept nodes were dropped: then make no more steps. */
   get isOvertaken(): boolean {
     return this.#isOvertaken;
   }
@@ -80,7 +80,7 @@ export class FrozenWalk {
     const { index, path: top } = this.#options;
     if (before.modifiedIndex > index || this.#passed.has(children) || !isBelow(path, top)) return 0;
     const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
-    // A batch that was undone puts back what it took.
+    // A batch that was undone restores what it removed.
     if (kept.has(name)) return 0;
     this.#kept.set(children, kept.set(name, before));
     const bytes = keptOverheadBytes + (before.kind === "file" ? 2 * before.value.length : 0);
@@ -88,7 +88,7 @@ export class FrozenWalk {
     return bytes;
   }
 
-  /** Every node below the beginning, each time one step on; undefined for a step that found none. */
+  /** Every node below the start, one for each step; undefined for a step without a result. */
   *steps(): Generator<StoredNode | undefined, undefined> {
     const { path, top } = this.#options;
     const open: OpenDirectory[] = [];
@@ -108,7 +108,7 @@ export class FrozenWalk {
 
   /**
    * The children of a directory that the walk has reached, collected in steps. Any time may pass between two steps. It
-   * takes some words of memory for each name until it is released. Call it once for a directory.
+   * holds some words of memory for each name until it is released. Call it once for a directory.
    */
   *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
     const { index } = this.#options;
@@ -117,7 +117,7 @@ export class FrozenWalk {
       if (node.modifiedIndex <= index) collected.add(name, node);
       if (collected.isStep()) yield undefined;
     }
-    // What went while they were collected, and before. From here on nothing more does.
+    // Nodes that were removed before or during the collection. None follow.
     const missed = this.#pass(children);
     if (missed.size === 0) return collected;
     for (const name of collected.names()) {
@@ -131,7 +131,7 @@ export class FrozenWalk {
     return collected;
   }
 
-  /** Call it when the walk has ended, or is given up. */
+  /** Call it when the walk has ended, or is abandoned. */
   end(): void {
     this.#options.onEnd();
     this.#kept.clear();
@@ -139,13 +139,13 @@ export class FrozenWalk {
     this.#keptBytes = 0;
   }
 
-  /** Ends it before it is over, to forget what is kept. */
+  /** Ends the walk early, to free the kept nodes. */
   overtake(): void {
     this.#isOvertaken = true;
     this.end();
   }
 
-  /** From now on changes of a directory do not matter. @returns what was kept of it. */
+  /** Changes of this directory no longer matter. @returns what was kept of it. */
   #pass(children: DirectoryNode["children"]): Map<string, TreeNode> {
     const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
     this.#kept.delete(children);

@@ -1,10 +1,10 @@
 /**
- * The state of the store: directories and files, when they end, and the index that counts their changes.
+ * The state of the store: directories and files, their ends, and the index that counts their changes.
  *
  * Files and directories are immutable records in mutable maps: a change puts a new record in its parent's map. So an
- * event may keep what was there before, and a batch is undone by putting back. Everything here is synchronous and
- * costs no more than the path is deep: a listing is a walk in steps, and where many nodes with a ttl go at once, their
- * timers are left to be swept in steps.
+ * event may keep the old record, and an undone batch puts it back. Everything here is synchronous and costs no more
+ * than the path is deep. A listing is a walk in steps. If many nodes with a ttl are removed at once, their timers are
+ * swept in steps.
  *
  * It has no clock: a change brings the time of its record, a read that of this run. Nothing ends by itself; `expire` is
  * a change like any other.
@@ -45,10 +45,10 @@ import {
 } from "./tree-node.ts";
 import type { FrozenWalk, NodePlace, StoredNode } from "./tree-walk.ts";
 
-// 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node that was to live longer ends then.
+// 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. Longer ttls end then.
 const lastExpiryMs = 253_402_300_799_000;
 
-// Removing so many takes less than a millisecond.
+// Removing this many takes less than a millisecond.
 const maxTimersAtOnce = 5_000;
 
 // A name in order has as many digits as the largest 64-bit number.
@@ -56,12 +56,12 @@ const inOrderDigits = 20;
 
 export class Tree {
   readonly #root = newDirectory(0, undefined);
-  /** What is to end, except what was taken from it to be logged; and what is detached. */
+  /** The timers of nodes with an end, except those taken out for logging; and detached ones. */
   readonly timers = new ExpiringSet();
   readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
   #index = 0;
   readonly #walks = new FrozenWalks();
-  /** How to take back what a batch has done so far, newest last; undefined outside a batch. */
+  /** Undoes the batch's changes so far, newest last; undefined outside a batch. */
   #undo: (() => void)[] | undefined;
 
   /** How many changes were made: the index of the last one. */
@@ -74,13 +74,13 @@ export class Tree {
     return this.#root.sums.bytes;
   }
 
-  /** How many walks were begun and have not ended. */
+  /** How many walks are active. */
   get walkCount(): number {
     return this.#walks.count;
   }
 
   /**
-   * The node at a path; what is due at `nowMs`, if that is given, counts as missing.
+   * The node at a path; a node that is due at `nowMs`, if given, counts as missing.
    * @throws {StoreError} keyNotFound for a missing node, notDirectory for a path below a file.
    */
   at(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): TreeNode {
@@ -101,7 +101,7 @@ export class Tree {
   /** As `at`. @throws {StoreError} notFile for a directory. */
   fileAt(path: StorePath): FileNode {
     const node = this.at(path);
-    // The root has no name to give as a cause: etcd v3.4.23 leaves it empty.
+    // etcd v3.4.23 leaves the root's cause empty.
     if (node.kind === "directory") throw this.#refuse("notFile", path === rootPath ? "" : path);
     return node;
   }
@@ -112,7 +112,7 @@ export class Tree {
   }
 
   /**
-   * Makes a node and the directories that lead to it.
+   * Makes a node and its missing parent directories.
    * @throws {StoreError} rootReadOnly, notDirectory below a file, notFile over a directory, keyExists.
    */
   create(creation: Creation): Change {
@@ -121,7 +121,7 @@ export class Tree {
     const segments = segmentsOf(path);
     const { directory, depth } = this.#nearestDirectory(segments.slice(0, -1));
     const name = segments[depth] ?? "";
-    // Where directories are missing, so is the node.
+    // If directories are missing, so is the node.
     const previous = depth === segments.length - 1 ? directory.children.get(name) : undefined;
     if (previous !== undefined && !replaces) throw this.#refuse("keyExists", path);
     if (previous?.kind === "directory") throw this.#refuse("notFile", path);
@@ -141,7 +141,7 @@ export class Tree {
 
   /**
    * Gives a file a new value and keeps its createdIndex; a directory keeps everything but its modifiedIndex. The end of
-   * either is set anew, or taken away.
+   * either is replaced or removed.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile for a value on a directory.
    */
   overwrite(overwriting: Overwriting): Change {
@@ -160,7 +160,7 @@ export class Tree {
   }
 
   /**
-   * Removes a file or, if allowed, a directory with all that is in it: one change.
+   * Removes a file or, if allowed, a directory with all its content: one change.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile, directoryNotEmpty.
    */
   remove({ path, atMs, action, dir = false, recursive = false }: Removal): Change {
@@ -173,18 +173,18 @@ export class Tree {
     return this.#takeAway(path, node, action, atMs);
   }
 
-  /** Ends a node with all that is in it, if it is the one that was to end then: one change, or none. */
+  /** Ends a node with all its content, if it still has this end: one change, or none. */
   expire(path: StorePath, expiresAtMs: number, atMs: number): Change | undefined {
     const node = descend(this.#root, segmentsOf(path));
     return node?.timer?.expiresAtMs === expiresAtMs ? this.#takeAway(path, node, "expire", atMs) : undefined;
   }
 
-  /** True while a node is to end by this timer. */
+  /** True while this timer would end a node. */
   isArmed(timer: Timer): boolean {
     return descend(this.#root, segmentsOf(timer.path))?.timer === timer;
   }
 
-  /** What a file of `valueBytes` at a path would add to `bytes`; less than 0 when it takes the place of a larger one. */
+  /** The bytes that a file of `valueBytes` at a path would add to `bytes`; negative when it replaces a larger one. */
   growthBy(path: StorePath, valueBytes: number): number {
     let node: TreeNode | undefined = this.#root;
     let growth = valueBytes;
@@ -213,13 +213,13 @@ export class Tree {
     }
   }
 
-  /** A node as an answer shows it by `nowMs`, without what is in it. @throws {StoreError} as `at`. */
+  /** A node as an answer shows it at `nowMs`, without its content. @throws {StoreError} as `at`. */
   view(path: StorePath, nowMs: number): NodeRecord {
     return shownOf(path, this.at(path, nowMs), nowMs);
   }
 
   /**
-   * A node as answers list it, as it is now, whatever changes meanwhile. The caller ends it.
+   * Lists a node as it is now, whatever changes meanwhile. The caller ends it.
    * @throws {StoreError} as `at`.
    */
   list(path: StorePath, query: ListQuery): Listing {
@@ -228,15 +228,15 @@ export class Tree {
     return new Listing({ path, top, query, walk });
   }
 
-  /** A file as an answer shows it; undefined for a directory, and for what is missing or due by `nowMs`. */
+  /** A file as an answer shows it; undefined for a directory, and for a node that is missing or due at `nowMs`. */
   file(path: StorePath, nowMs: number): NodeRecord | undefined {
     const node = descend(this.#root, segmentsOf(path), nowMs);
     return node?.kind === "file" ? shownOf(path, node, nowMs) : undefined;
   }
 
   /**
-   * Every node at or below a path as it is kept, hidden ones too, in an order that means nothing; none when the path is
-   * missing. Without what is due at `nowMs`, if that is given.
+   * Every kept node at or below a path, even hidden ones, in arbitrary order; none when the path is missing. Without
+   * nodes that are due at `nowMs`, if given.
    */
   *walk(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): Iterable<NodeRecord> {
     const top = descend(this.#root, segmentsOf(path), nowMs);
@@ -252,8 +252,8 @@ export class Tree {
   }
 
   /**
-   * Puts a node of a snapshot in its place. They may come in any order, and more than once: a directory that is not yet
-   * there is made for the time being.
+   * Puts a node of a snapshot in place. Nodes may come in any order, and more than once. A missing directory is made
+   * provisionally.
    */
   restore({ path, kind, value, ...own }: StoredNode): void {
     let directory = this.#root;
@@ -273,7 +273,7 @@ export class Tree {
     }
   }
 
-  /** Ends `restore`: the index of the snapshot. */
+  /** Ends `restore` and sets the snapshot's index. */
   restoreIndex(index: number): void {
     this.#index = index;
   }
@@ -283,7 +283,7 @@ export class Tree {
     if (path === rootPath) throw this.#refuse("rootReadOnly", path);
   }
 
-  /** The last directory on a way that exists, and how many names lead to it. */
+  /** The last existing directory on a path, and how many names lead to it. */
   #nearestDirectory(segments: readonly string[]): { readonly directory: DirectoryNode; readonly depth: number } {
     let directory = this.#root;
     for (const [depth, name] of segments.entries()) {
@@ -295,7 +295,7 @@ export class Tree {
     return { directory, depth: segments.length };
   }
 
-  /** Where a node that exists is kept. */
+  /** The place of an existing node. */
   #placeOf(path: StorePath): NodePlace {
     const segments = segmentsOf(path);
     const name = segments.at(-1);
@@ -325,7 +325,7 @@ export class Tree {
     return node.kind === "directory" ? { event, removed: node } : { event };
   }
 
-  /** The one place where the tree changes. */
+  /** Every change of the tree passes here. */
   #put(place: NodePlace, node: TreeNode | undefined): void {
     const before = place.directory.children.get(place.name);
     this.#undo?.push(() => this.#set(place, node, before));

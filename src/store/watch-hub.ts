@@ -1,16 +1,16 @@
 /**
- * Brings changes to those who watch. Pure: it knows no time and no sockets.
+ * Notifies watchers of changes. Pure: it knows no time and no sockets.
  *
- * A watcher has a cursor into the history. It begins paused; `resume` replays what it missed, and from then on it gets
- * each event as it happens, until its listener pauses it or, without `stream`, after its first event. The history is
+ * A watcher has a cursor into the history. It begins paused; `resume` replays what it missed. From then on it gets each
+ * event as it happens, until its listener pauses it or, without `stream`, after its first event. The history is
  * bounded, so a watcher that pauses for too long is overtaken: it is closed at once, never served with a gap.
  *
  * Who gets an event (etcd v3.4.23 v2store/watcher_hub.go):
- * - those who watch its path;
- * - those who watch recursively from above, unless a name below their path is hidden;
- * - for a directory that was deleted or has ended, those who watch what was in it. A replay no longer knows what was
- *   there, and notifies every watcher below.
- * No watcher gets a refresh; the history has it all the same.
+ * - watchers of its path;
+ * - recursive watchers from above, unless a name below their path is hidden;
+ * - for a directory that was deleted or has ended, watchers of its former content. A replay no longer knows the
+ *   content, and notifies every watcher below.
+ * No watcher gets a refresh, but the history has it.
  *
  * If many watch one change, the first few dozen get it at once and the others later, a few dozen at a time, with turns
  * for other work between. Each watcher still gets each event once and in order.
@@ -30,9 +30,9 @@ export interface WatchOptions {
   readonly recursive?: boolean;
   /** First index of interest; absent or 0 for changes from now on. */
   readonly waitIndex?: number;
-  /** Go on after the first event. */
+  /** Continue after the first event. */
   readonly stream?: boolean;
-  /** Events for which it answers false are passed over. */
+  /** Skips events for which it returns false. */
   readonly accepts?: (event: StoreEvent) => boolean;
 }
 
@@ -42,12 +42,12 @@ export type WatchEnd = "overtaken" | "stopped";
 export interface WatchListener {
   /** Takes an event; false pauses the watcher until `resume`. Without `stream` the watch ends before the call. */
   event(event: StoreEvent): boolean;
-  /** The watcher was closed, and not by its holder. */
+  /** The hub closed the watcher, not its holder. */
   closed(end: WatchEnd): void;
 }
 
 export interface WatchHandle {
-  /** Lets events flow, beginning with those that were missed. */
+  /** Starts the events, beginning with the missed ones. */
   resume(): void;
   /** Ends the watch without a further call; idempotent. */
   close(): void;
@@ -56,16 +56,16 @@ export interface WatchHandle {
 interface Watcher {
   readonly options: WatchOptions;
   readonly listener: WatchListener;
-  /** While it is paused, the first index that was not looked at. */
+  /** While the watcher is paused, the first index that it has not examined. */
   cursor: number;
   isFlowing: boolean;
-  /** What is its own and was not brought yet; undefined for nothing, as with nearly all. */
+  /** Its events that are not delivered yet; undefined for none, as for nearly all watchers. */
   late: StoreEvent[] | undefined;
   /** Its holder wants nothing more. */
   isClosed: boolean;
 }
 
-/** Brings work on at a later turn. */
+/** Defers work to a later turn. */
 export type Defer = (work: () => void) => void;
 
 // Each costs some 10 KiB, most of it for its connection.
@@ -74,13 +74,13 @@ const presetMaxWatchers = 10_000;
 /** Each takes some 15 µs, most of it for writing to its connection. */
 const sliceSize = 64;
 
-/** Events that wait to be brought, of all watchers: beyond, all are brought at once. */
+/** Undelivered events of all watchers: beyond this limit all are delivered at once. */
 const maxLate = 100_000;
 
 export class WatchHub {
   readonly #ring: EventRing;
   readonly #watchers = new Map<StorePath, Set<Watcher>>();
-  /** Those who do not flow: few, since a watcher is resumed as soon as its answer has begun. */
+  /** The paused watchers: few, since a watcher is resumed as soon as its answer has begun. */
   readonly #paused = new Set<Watcher>();
   readonly #maxWatchers: number;
   readonly #later: Defer | undefined;
@@ -88,7 +88,7 @@ export class WatchHub {
   readonly #lateWatchers = new Set<Watcher>();
   #lateCount = 0;
   #isBringing = false;
-  /** How many were brought something in this turn. */
+  /** How many watchers got something in this turn. */
   #brought = 0;
   #count = 0;
 
@@ -127,12 +127,12 @@ export class WatchHub {
     return { resume: () => this.#resume(watcher), close: () => this.#close(watcher) };
   }
 
-  /** Adds changes to the history and notifies no watcher: a replay. */
+  /** Adds changes to the history and notifies no watcher, for a replay. */
   record(changes: readonly Change[]): void {
     for (const { event } of changes) this.#ring.add(event);
   }
 
-  /** Adds a change to the history and brings it to its watchers. */
+  /** Adds a change to the history and notifies its watchers. */
   publish({ event, removed }: Change): void {
     this.#ring.add(event);
     if (this.#count === 0) return;
@@ -169,7 +169,7 @@ export class WatchHub {
   #deliver(watcher: Watcher, event: StoreEvent): void {
     const { cursor, isFlowing, options } = watcher;
     if (!isFlowing || event.node.modifiedIndex < cursor || options.accepts?.(event) === false) return;
-    // Everything up to now was looked at: should it pause, it must not seem to have missed what it passed over.
+    // The watcher has examined everything up to now: if it pauses, it must not seem to have missed skipped events.
     watcher.cursor = this.#ring.nextIndex;
     if (this.#later !== undefined && (watcher.late !== undefined || this.#brought >= sliceSize)) {
       this.#keepForLater(watcher, event);
@@ -188,7 +188,7 @@ export class WatchHub {
   }
 
   #keepForLater(watcher: Watcher, event: StoreEvent): void {
-    // Its one event is settled: no later one is its.
+    // It has its one event, and gets no later one.
     if (watcher.options.stream !== true) this.#remove(watcher);
     watcher.late = [...(watcher.late ?? []), event];
     this.#lateWatchers.add(watcher);
@@ -196,7 +196,7 @@ export class WatchHub {
     if (this.#lateCount > maxLate) this.#bringAll();
   }
 
-  /** Other work has had a turn. */
+  /** Called after other work has had a turn. */
   #nextTurn(): void {
     this.#brought = 0;
     if (this.#isBringing) return;
@@ -224,7 +224,7 @@ export class WatchHub {
       if (options.stream !== true) {
         listener.event(event);
       } else if (!watcher.isFlowing) {
-        // It has paused: from here on it gets what the history has, as any other that is resumed.
+        // It has paused: from here on it reads the history, like any resumed watcher.
         watcher.cursor = Math.min(watcher.cursor, event.node.modifiedIndex);
       } else {
         this.#hand(watcher, event);
@@ -277,7 +277,7 @@ export class WatchHub {
   }
 }
 
-/** The root, every directory on the way, and the path itself. */
+/** The root, every directory on the path, and the path itself. */
 function pathsTo(path: StorePath): readonly StorePath[] {
   const paths: StorePath[] = [rootPath];
   for (const name of segmentsOf(path)) paths.push(childPath(paths.at(-1) ?? rootPath, name));
@@ -290,7 +290,7 @@ function reaches({ node, isRefresh }: StoreEvent, { path, recursive }: WatchOpti
   return recursive === true && isBelow(node.path, path) && !isHiddenBelow(node.path, path);
 }
 
-/** True for an event that took away a directory above a path. */
+/** True for an event that removed a directory above a path. */
 function takesAway({ action, node }: StoreEvent, path: StorePath): boolean {
   return (action === "delete" || action === "expire") && node.isDirectory && isBelow(path, node.path);
 }

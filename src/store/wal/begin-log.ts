@@ -13,7 +13,7 @@ export interface BeginLogOptions {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-/** Makes a segment without batches, of a cluster that never was before. */
+/** Makes a segment without batches, for a new cluster. */
 export async function beginLog(
   { files, directory, random }: BeginLogOptions,
   { term, firstSequence }: Pick<SegmentHead, "term" | "firstSequence">,
@@ -32,13 +32,13 @@ export async function beginLog(
   return { head, segment };
 }
 
-/** A random 64-bit number that is not 0, which clients take for none. */
+/** A random 64-bit number other than 0, which clients read as none. */
 export function randomId(random: BeginLogOptions["random"]): bigint {
   const id = Buffer.from(random(8)).readBigUInt64LE();
   return id === 0n ? 1n : id;
 }
 
-/** A new directory's own name is in its parent. A parent that may not be read is not one that we made. */
+/** A new directory's name is stored in its parent. If the parent cannot be read, davit did not make the directory. */
 async function syncParent(files: Files, directory: string): Promise<void> {
   try {
     await files.syncDirectory(dirname(resolve(directory)));

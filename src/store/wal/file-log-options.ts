@@ -1,4 +1,4 @@
-/** What a log in files is opened with. */
+/** The options of a log in files. */
 
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
@@ -12,9 +12,9 @@ export interface FileLogOptions extends BeginLogOptions {
   /** Called with the time that the write and sync of each batch took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
   readonly maxSegmentBytes?: number;
-  /** Proposals beyond this are refused while others wait: then the disk is slower than the clients. */
+  /** Beyond this, proposals are refused while others wait: the disk is then slower than the clients. */
   readonly maxWaitingBytes?: number;
-  /** Room that is kept for a full disk; none unless given. */
+  /** Room that is reserved for a full disk; none unless given. */
   readonly reserveBytes?: number;
   /** How often to check that the directory is still ours while there are no writes; never unless given. */
   readonly lockCheckMs?: number;

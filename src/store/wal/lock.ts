@@ -8,8 +8,8 @@ import { WalError } from "../log-port.ts";
 /** A directory that is ours alone. */
 export interface DirectoryLock {
   /**
-   * False once the file of the lock was removed or replaced: then another process can lock the directory, too. Costs
-   * some microseconds.
+   * False once the lock's file was removed or replaced: then another process can lock the directory, too. Costs some
+   * microseconds.
    */
   isHeld(): boolean;
   /** Idempotent. */
@@ -20,7 +20,7 @@ export interface DirectoryLock {
 export type LockDirectory = (directory: string, options?: LockOptions) => DirectoryLock;
 
 export interface LockOptions {
-  /** False leaves a lock file that is none as it is, and throws `unusable`; true unless given. */
+  /** False leaves a malformed lock file unchanged, and throws `unusable`; true unless given. */
   readonly mends?: boolean;
 }
 
@@ -62,7 +62,7 @@ export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) =
 function lockFile(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    // A journal on disk would need room, and a full disk is no reason not to read what is there.
+    // A journal on disk would need room, and reading must work on a full disk.
     database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return database;
   } catch (error) {
@@ -77,7 +77,7 @@ function inodeOf(path: string): string | undefined {
     const found = statSync(path, { throwIfNoEntry: false });
     return found === undefined ? undefined : `${found.dev}:${found.ino}`;
   } catch {
-    // If the path cannot be looked up, another process would not find this lock.
+    // If the path cannot be read, another process would not find this lock.
     return undefined;
   }
 }

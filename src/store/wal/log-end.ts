@@ -1,6 +1,6 @@
 /**
  * Keeps the last known end of the log in `log-end`, so that a start notices a missing end although all remaining files
- * are whole. davit writes it at each start, at each new segment and at a clean stop; in between it is behind the log.
+ * are whole. davit writes it at each start, at each new segment and at a clean stop; in between it lags behind the log.
  *
  * One line of JSON, `{"v":1,"clusterId":"…","sequence":1983}`, and one with its CRC-32 in hex.
  */
@@ -18,7 +18,7 @@ export const logEndName = "log-end";
 
 interface KnownEnd {
   readonly clusterId: bigint;
-  /** Of a record that is on disk. */
+  /** Of a durable record. */
   readonly sequence: number;
 }
 
@@ -29,17 +29,17 @@ export interface EndNoteOptions {
   readonly clusterId: bigint;
 }
 
-/** Writes it. It only helps to notice damage, so trouble with it is logged and no trouble of a write. */
+/** Writes the file. It only helps to notice damage, so a failure is logged and fails no write. */
 export class EndNote {
   readonly #options: EndNoteOptions;
-  /** The last segment that is known to have a record. */
+  /** The last segment with a noted record. */
   #segment: string | undefined;
 
   constructor(options: EndNoteOptions) {
     this.#options = options;
   }
 
-  /** Notes a record, if it is the first that is noted of a segment. */
+  /** Notes a record, if it is the segment's first noted one. */
   async segmentHas(segment: string, sequence: number): Promise<void> {
     if (this.#segment === segment) return;
     this.#segment = segment;
@@ -67,9 +67,9 @@ export async function readLogEnd(files: Files, directory: string): Promise<Known
 }
 
 /**
- * Compares a log with what is known of it.
- * @param onUnreadable called when that cannot be read: then nothing can be compared.
- * @throws {WalError} damaged, when records that were on disk are missing at its end.
+ * Compares a log with its noted end.
+ * @param onUnreadable called when the note cannot be read: then nothing is compared.
+ * @throws {WalError} damaged, when durable records are missing at the log's end.
  */
 export async function checkKnownEnd(
   { files, directory }: { readonly files: Files; readonly directory: string },

@@ -1,4 +1,4 @@
-/** What the log takes while it cannot be written, and why not. */
+/** Which records the log takes while it cannot be written, and why not others. */
 
 import { type LogStatus, WalError } from "../log-port.ts";
 import { lockName } from "./lock.ts";
@@ -11,13 +11,13 @@ const refusals: Readonly<Record<Exclude<LogStatus, "writable">, readonly [WalErr
   closed: ["closed", "it is closed"],
 };
 
-/** The error for what is proposed while the log has a status. */
+/** The refusal of proposals in a status. */
 export function refusalOf(status: Exclude<LogStatus, "writable">): WalError {
   const [reason, text] = refusals[status];
   return new WalError(reason, `Writing the log: ${text}`);
 }
 
-/** What a failed batch says of the next one. */
+/** The status that a failed batch causes. */
 export function statusAfter(
   { reason }: WalError,
   { isBroken }: Pick<SegmentWriter, "isBroken">,

@@ -1,4 +1,4 @@
-/** Moves a damaged log aside, without losing a byte of it, so that a new store can begin in its directory. */
+/** Moves a damaged log aside, without losing a byte, so that a new store can begin in its directory. */
 
 import { join } from "node:path";
 import type { Files } from "../../lib/files.ts";
@@ -24,7 +24,7 @@ export async function moveAside(files: Files, directory: string): Promise<string
     await files.makeDirectory(aside);
     await files.syncDirectory(directory);
     const names = [...(await listSegments(files, directory)), ...(await listSnapshots(files, directory))];
-    // Last: without it a log whose end is missing could be taken for a whole one.
+    // Last: without it a log with a missing end could pass for a whole one.
     if ((await files.list(directory)).includes(logEndName)) names.push(logEndName);
     for (const name of names) {
       await files.rename(join(directory, name), join(aside, name));

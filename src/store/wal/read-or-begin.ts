@@ -1,4 +1,4 @@
-/** Reads a log to its end, or begins one where there is none. */
+/** Reads a log to its end, or begins a new one. */
 
 import type { Log } from "../../lib/log.ts";
 import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
@@ -15,12 +15,12 @@ export interface ReadLogOptions extends BeginLogOptions {
 
 export interface ReadLogFrom {
   readonly snapshots: Pick<SnapshotFiles, "readFailure">;
-  /** The one that was loaded. */
+  /** The loaded snapshot. */
   readonly snapshot: StoredSnapshot | undefined;
   readonly listener: CommittedListener;
 }
 
-// The first start of a log has term 2, as that of a single etcd 3.4 has.
+// The first start of a log has term 2, like a single etcd 3.4.
 const termBeforeFirstStart = 1;
 
 /** @throws {WalError} damaged, newerFormat. The disk's own errors. */
@@ -30,7 +30,7 @@ export async function readOrBegin(options: ReadLogOptions, from: ReadLogFrom): P
   await removeUnfinishedFiles(files, directory);
   const after = snapshot?.sequence ?? 0;
   const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
-    // What seems to be missing may be in a snapshot that the disk could not read: that is no damage.
+    // The missing part may be in a snapshot that the disk could not read: that is no damage.
     const isDamage = error instanceof WalError && error.reason === "damaged";
     throw (isDamage && snapshot === undefined ? snapshots.readFailure : undefined) ?? error;
   });

@@ -57,7 +57,7 @@ export interface SegmentHead {
   readonly term: number;
   readonly firstBatch: number;
   readonly firstSequence: number;
-  /** The segment before it ends where this one begins, whatever bytes follow there: its sync failed. */
+  /** The previous segment ends where this one begins, whatever bytes follow there: its sync failed. */
   readonly endsPrevious: boolean;
 }
 
@@ -67,7 +67,7 @@ export interface BatchPosition {
   readonly firstSequence: number;
 }
 
-/** A batch as it was found; `bytes` is its length in the file. */
+/** A decoded batch; `bytes` is its length in the file. */
 export interface DecodedBatch extends BatchPosition {
   readonly records: readonly LogRecord[];
   readonly bytes: number;
@@ -96,8 +96,8 @@ export function encodeSegmentHead(head: SegmentHead): Uint8Array {
 const endsPreviousFlag = 1n;
 
 /**
- * Reads the head that a segment begins with. The version of a head whose CRC does not fit is not believed: from version
- * 2 on it is part of what the CRC covers.
+ * Reads a segment's head. From version 2 on the CRC covers the version, so a version is trusted only with a correct
+ * CRC.
  */
 export function decodeSegmentHead(segment: Buffer): DecodedHead {
   if (segment.length < firstHeadBytes || !segment.subarray(0, 8).equals(segmentMagic)) return { kind: "invalid" };
@@ -148,7 +148,7 @@ export function* encodeBatch(
   return bytes;
 }
 
-// Copying so much, or its CRC, takes less than a millisecond.
+// Copying this much, or its CRC, takes less than a millisecond.
 const stepBytes = 1024 * 1024;
 
 function* copy(from: Uint8Array, to: Uint8Array): Generator<undefined, void> {
@@ -158,9 +158,7 @@ function* copy(from: Uint8Array, to: Uint8Array): Generator<undefined, void> {
   }
 }
 
-/**
- * Reads the batch at `position`; undefined when there is no whole and undamaged one. Contents are views of `segment`.
- */
+/** Reads the batch at `position`; undefined unless it is whole and undamaged. Contents are views of `segment`. */
 export function decodeBatch(segment: Buffer, position: number): DecodedBatch | undefined {
   const bodyAt = position + batchHeadBytes;
   if (bodyAt > segment.length || !segment.subarray(position, position + 4).equals(batchMagic)) return undefined;

@@ -1,9 +1,9 @@
 /**
- * Reads a log back, one segment in memory at a time, and decides what a crash may have left behind.
+ * Reads a log back, one segment in memory at a time, and decides what a crash may have left.
  *
- * Bytes at the end of the newest segment that are no whole batch are a torn write. The opener cuts them: davit never
- * acknowledged them. A segment whose sync failed ends where the next one says; davit reads nothing behind that place.
- * Anything else that cannot be read was acknowledged once, so reading stops, reports the place and changes nothing.
+ * Bytes at the end of the newest segment that form no whole batch are a torn write. The opener cuts them: davit never
+ * acknowledged them. A segment whose sync failed ends where the next one says; davit reads nothing after that place.
+ * Any other unreadable bytes were acknowledged once, so reading stops, reports the place and changes nothing.
  */
 
 import { join } from "node:path";
@@ -30,9 +30,9 @@ export interface LogEnd {
   readonly version: number;
   /** Name of the newest segment. */
   readonly segment: string;
-  /** Bytes of it that are whole batches. */
+  /** Its bytes in whole batches. */
   readonly size: number;
-  /** Bytes behind them: a torn write. */
+  /** The bytes after them: a torn write. */
   readonly tornBytes: number;
   readonly lastBatch: number;
   readonly lastSequence: number;
@@ -49,13 +49,13 @@ export interface RecoverOptions {
   readonly onCommand: CommittedListener;
 }
 
-/** What helps when the log cannot be read. */
+/** The advice when the log cannot be read. */
 export const startOverAdvice = "restore a backup, or start empty from the sources by --on-damage move-aside";
 
-// Applying so many bytes takes some milliseconds. A short command costs as much as its overhead says.
+// Applying this many bytes takes some milliseconds. A short command costs as much as its overhead.
 const sliceBytes = 128 * 1024;
 const commandOverheadBytes = 200;
-// A record that is only passed over costs as much as some bytes of one that is applied.
+// Skipping a record costs as much as applying some bytes.
 const passedBytes = 20;
 
 const segmentName = /^\d{16}\.log$/;
@@ -75,8 +75,8 @@ export function firstSequenceOf(segment: string): number {
 }
 
 /**
- * Delivers every command behind `after`, in order. Segments that hold none of them are not looked at: their removal may
- * have been under way, in any order.
+ * Delivers every command after `after`, in order. It skips segments without any: their removal may be unfinished, in
+ * any order.
  * @returns undefined when there is no log yet.
  * @throws {WalError} damaged, newerFormat.
  */
@@ -95,19 +95,19 @@ export async function recover(options: RecoverOptions): Promise<LogEnd | undefin
   return end;
 }
 
-/** @throws {WalError} damaged, when a log is not the one that a snapshot was taken of. */
+/** @throws {WalError} damaged, unless the snapshot was taken of this log. */
 export function checkGoesOnFrom(snapshot: SnapshotHead, end: LogEnd | undefined, directory: string): void {
   if (end?.head.clusterId === snapshot.clusterId && end.lastSequence >= snapshot.sequence) return;
   const what = `its snapshot of record ${snapshot.sequence} is not of this log`;
   throw new WalError("damaged", `Reading "${directory}": ${what}; ${startOverAdvice}`);
 }
 
-/** What one segment is read with. */
+/** The context for reading one segment. */
 interface SegmentContext {
   readonly name: string;
-  /** The name of the segment behind it; undefined for the newest. */
+  /** The name of the next segment; undefined for the newest. */
   readonly next: string | undefined;
-  /** The end of the segment before it. */
+  /** The end of the previous segment. */
   readonly previous: LogEnd | undefined;
 }
 
@@ -153,8 +153,8 @@ function headOf(segment: Buffer, path: string): Extract<DecodedHead, { kind: "he
 }
 
 /**
- * The batch before which the segment in front of this one ends; undefined where that ends with its last byte. What
- * cannot be read here is damage that shows when this segment's turn comes.
+ * The batch before which the previous segment ends; undefined if it ends with its last byte. Damage here is reported
+ * when this segment is read.
  */
 async function endGivenBy(files: Files, path: string): Promise<number | undefined> {
   let bytes: Buffer = Buffer.alloc(0);
@@ -166,7 +166,7 @@ async function endGivenBy(files: Files, path: string): Promise<number | undefine
   return decoded.kind === "head" && decoded.head.endsPrevious ? decoded.head.firstBatch : undefined;
 }
 
-/** Segments follow each other without a gap, and the first one begins where the snapshot ends or earlier. */
+/** Segments follow each other without a gap, and the first one begins at the snapshot's end or earlier. */
 function checkFollows(head: SegmentHead, previous: LogEnd | undefined, after: number, path: string): void {
   const expectedSequence = (previous?.lastSequence ?? after) + 1;
   const isGap = previous === undefined ? head.firstSequence > expectedSequence : !continues(head, previous);
@@ -222,7 +222,7 @@ function endAfter(batch: DecodedBatch, end: LogEnd): LogEnd {
   };
 }
 
-/** Looks behind damage for a batch that was written later, which proves that what is damaged was on disk. */
+/** Looks for a later batch after the damage: it proves that the damaged bytes were on disk. */
 function holdsLaterBatch(segment: Buffer, end: LogEnd): boolean {
   for (let at = nextMagic(segment, end.size); at >= 0; at = nextMagic(segment, at + 1)) {
     const batch = decodeBatch(segment, at);

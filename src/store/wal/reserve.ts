@@ -1,6 +1,6 @@
 /**
- * Room on the disk that is kept for the day on which it is full: a file that is given up then, so that what frees room
- * can still be logged. It is made anew as soon as there is room for it.
+ * Reserves room on the disk for the day when it is full: a file that is then removed, so that records that free room
+ * can still be logged. It is made anew as soon as there is room.
  *
  * Its bytes are random: a file system that compresses or leaves out zeros would keep no room for them.
  */
@@ -17,7 +17,7 @@ export interface ReserveOptions {
   readonly bytes: number;
 }
 
-/** Not among the names of segments, snapshots and unfinished files. */
+/** This name collides with no segment, snapshot or unfinished file. */
 export const reserveName = "reserve";
 
 // Random bytes in steps of a millisecond.
@@ -31,12 +31,12 @@ export class Reserve {
     this.#options = options;
   }
 
-  /** False while it is given up, and before it was made. */
+  /** False before it is made and after it is removed. */
   get isThere(): boolean {
     return this.#options.bytes === 0 || this.#isThere;
   }
 
-  /** Makes it, unless it is there. @throws {Error} of the disk, which has no room for it, or fails. */
+  /** Makes it, unless it is there. @throws {Error} of the disk, when it has no room or fails. */
   async make(): Promise<void> {
     if (this.isThere) return;
     const { files, directory } = this.#options;
@@ -54,7 +54,7 @@ export class Reserve {
       await files.remove(join(directory, reserveName));
       await files.syncDirectory(directory);
     } catch {
-      // Then there is as little room as before, and whoever needs it hears that from the disk.
+      // The room is then as small as before, and the next write gets the disk's error.
     }
     return true;
   }

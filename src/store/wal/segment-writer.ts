@@ -1,9 +1,11 @@
 /**
- * Writes batches at the end of the log: one write and one fdatasync each. A write that fails is cut off again and may
- * be tried anew. After a sync that fails the file is never written again: the page cache may have dropped what the disk
- * never got, so that a second sync would succeed and mean nothing, and so may a read. What was being written is in memory
- * still: it goes into a new segment, which says that the old one ends before it. If that fails, too, the batch is given
- * up, and a later segment says so.
+ * Writes batches at the end of the log: one write and one fdatasync each. A failed write is cut off again and may be
+ * retried.
+ *
+ * After a failed sync the file is never written again. The page cache may have dropped bytes that never reached the
+ * disk, so a second sync could succeed and prove nothing, and so could a read. The batch is still in memory: it is
+ * written into a new segment, which says that the old one ends before it. If that fails, too, the batch is given up,
+ * and a later segment says so.
  */
 
 import { join } from "node:path";
@@ -28,11 +30,11 @@ export interface SegmentWriterOptions {
   readonly files: Files;
   /** A random 64-bit number that is not 0. */
   readonly randomId: () => bigint;
-  /** A segment of this size is the last one's end: the next batch begins another. */
+  /** At this size a segment ends: the next batch begins another. */
   readonly maxSegmentBytes: number;
   /** Term of this start; later segments carry it. */
   readonly term: number;
-  /** Called when a sync failed, before anything is done about it. */
+  /** Called after a failed sync, before anything else. */
   readonly onSyncFailure: (error: unknown) => void;
 }
 
@@ -51,13 +53,13 @@ export class SegmentWriter {
     this.#head = end.head;
     this.#size = end.size;
     this.#next = { batch: end.lastBatch + 1, sequence: end.lastSequence + 1 };
-    // A segment of an earlier format ends here: the davit that wrote it refuses the next one, and so the whole.
+    // A segment of an earlier format ends here. The davit that wrote it refuses the next segment, and so the whole log.
     this.#isFull = end.version !== formatVersion;
   }
 
   /**
-   * Goes on where a log ends, after cutting a torn write. What was read is on disk when this resolves: it may have come
-   * from the page cache only.
+   * Continues at the end of a log, after cutting a torn write. What was read is on disk when this resolves: it may have
+   * come only from the page cache.
    */
   static async resume(options: SegmentWriterOptions, end: LogEnd): Promise<SegmentWriter> {
     const file = await options.files.openAppend(join(options.directory, end.segment));
@@ -72,33 +74,33 @@ export class SegmentWriter {
     return new SegmentWriter(options, file, end);
   }
 
-  /** True after a failure in which the segment's end became uncertain: `repair` comes before the next batch. */
+  /** True after a failure that left the segment's end uncertain: `repair` comes before the next batch. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
-  /** Name of the segment that is written. */
+  /** Name of the segment that is being written. */
   get segment(): string {
     return segmentNameOf(this.#head.firstSequence);
   }
 
-  /** The next batch begins a segment, however short this one is: then this one can be released. */
+  /** Makes the next batch begin a segment, however short this one is, so that this one can be released. */
   endSegment(): void {
     this.#isFull = true;
   }
 
   /**
-   * Brings records to disk as one batch.
+   * Writes records to disk as one batch.
    * @returns the sequence of the first.
-   * @throws {WalError} noSpace, appendFailed: nothing of it remains. readOnly: it may be found by a restart, unless
-   *   `repair` comes before.
+   * @throws {WalError} noSpace, appendFailed: nothing of it remains. readOnly: a restart may find it, unless `repair`
+   * comes before.
    */
   async append(records: readonly LogRecord[]): Promise<number> {
     assert(!this.#isBroken, "What a sync may have lost is nothing to write behind");
     if (this.#isFull || this.#size >= this.#options.maxSegmentBytes) await this.#beginSegment();
     const { batch, sequence } = this.#next;
     const encoded = inSlices(encodeBatch(this.#position(this.#head.segmentId), records));
-    // Most are small, and begin their way to the disk at once: others wait for it to be taken up again.
+    // Most are small, and go to the disk at once: awaiting would delay them.
     const bytes = encoded instanceof Promise ? await encoded : encoded;
     await this.#write(bytes);
     try {
@@ -139,15 +141,16 @@ export class SegmentWriter {
   }
 
   /**
-   * The end of the segment became uncertain. Without the cut a start before the repair might read the batch back from the
-   * page cache and build on it. If it fails, too, the batch is at worst found there: nobody got an answer that it is not.
+   * The segment's end became uncertain. Without the cut a start before the repair might read the batch from the page
+   * cache and build on it. If the cut fails, too, such a start may find the batch: no client got an answer that it is
+   * absent.
    */
   async #breakOff(): Promise<void> {
     this.#isBroken = true;
     await this.#file.truncate(this.#size).catch(() => undefined);
   }
 
-  /** Writes a batch whose sync failed from memory. @throws {WalError} readOnly. */
+  /** Writes a batch from memory after its sync failed. @throws {WalError} readOnly. */
   async #writeAnew(records: readonly LogRecord[], syncFailure: unknown): Promise<void> {
     try {
       await this.#beginSegment(records);
@@ -157,23 +160,23 @@ export class SegmentWriter {
     }
   }
 
-  /** Cuts a part of a batch off, durably: what is answered as failed must not come back after a crash. */
+  /** Cuts off a partial batch, durably: a write that was answered as failed must not return after a crash. */
   async #takeBack(): Promise<void> {
     try {
       await this.#file.truncate(this.#size);
       await this.#file.sync();
     } catch {
-      // The caller reports the write that failed first; nothing can be written behind what remains of it.
+      // The caller reports the first failed write; nothing can be written after its remains.
       this.#isBroken = true;
     }
   }
 
-  /** Makes the next segment, whole on disk with a first batch if there is one, and goes on in it. */
+  /** Makes the next segment, complete on disk with its first batch, if any, and continues in it. */
   async #beginSegment(records: readonly LogRecord[] = []): Promise<void> {
     const { batch, sequence } = this.#next;
     const { randomId, term, files, directory } = this.#options;
     const segmentId = randomId();
-    // A segment without a batch has this name, too, and is replaced: what it says of the one before goes on to hold.
+    // A segment without a batch has this name, too, and is replaced: its statement on the previous segment stays true.
     const endsPrevious = this.#isBroken || (this.#head.endsPrevious && this.#head.firstSequence === sequence);
     const head = { ...this.#head, segmentId, term, firstBatch: batch, firstSequence: sequence, endsPrevious };
     try {
@@ -186,7 +189,7 @@ export class SegmentWriter {
       this.#size = first.reduce((sum, bytes) => sum + bytes.length, segmentHeadBytes);
       this.#isBroken = false;
       this.#isFull = false;
-      // What is in it was synced, or is given up.
+      // Its content was synced, or is given up.
       await last.close().catch(() => undefined);
     } catch (error) {
       throw writeFailure(error);
@@ -212,7 +215,7 @@ function writeFailure(error: unknown): WalError {
   return new WalError("appendFailed", `Writing the log: ${messageOf(error)}`, { cause: error });
 }
 
-/** True when room on the disk would help: an error of the disk, or one of the log that it caused. */
+/** True when more room on the disk would help: an error of the disk, or a log error that it caused. */
 export function isNoSpace(error: unknown): boolean {
   if (error instanceof WalError && error.cause !== undefined) return isNoSpace(error.cause);
   const code = codeOf(error);

@@ -50,12 +50,12 @@ export async function* framed(
   yield tail;
 }
 
-/** Takes a file apart, however it is cut. Only at its end is it known whether it was whole. */
+/** Parses a file from pieces of any length. Only the end shows whether it was whole. */
 export class SnapshotReader {
   readonly #path: string;
   #head: SnapshotHead | undefined;
   #isHeadRead = false;
-  /** Less than a head; behind it the last bytes, which may be the tail. */
+  /** Less than a head; after it the last bytes, which may be the tail. */
   #held: Buffer = Buffer.alloc(0);
   #length = 0;
   #crc = 0;
@@ -65,12 +65,12 @@ export class SnapshotReader {
     this.#path = path;
   }
 
-  /** Undefined until it was read, and for something that is no snapshot. */
+  /** Undefined until it was read, and for anything but a snapshot. */
   get head(): SnapshotHead | undefined {
     return this.#head;
   }
 
-  /** True when what was read so far is a whole snapshot. */
+  /** True when the bytes so far are a whole snapshot. */
   get isWhole(): boolean {
     const tail = this.#held;
     return (
@@ -84,7 +84,7 @@ export class SnapshotReader {
 
   /**
    * Takes the next bytes of the file.
-   * @returns those of the body that are known by now.
+   * @returns the bytes of the body that are known by now.
    * @throws {WalError} newerFormat.
    */
   push(piece: Uint8Array): Uint8Array {

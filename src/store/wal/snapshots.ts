@@ -1,4 +1,4 @@
-/** Which snapshots are kept: the newest, and the one before it, for the day on which the newest cannot be read. */
+/** Keeps two snapshots: the newest, and the one before it, in case the newest cannot be read. */
 
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
@@ -15,7 +15,7 @@ const snapshotName = /^\d{16}\.snapshot$/;
 /** A snapshot that is not whole. */
 export interface PassedOver {
   readonly path: string;
-  /** The one that is read instead; undefined when there is none, and the log is read from its beginning. */
+  /** The snapshot that is used instead; undefined without one: then the log is read from its beginning. */
   readonly used: string | undefined;
 }
 
@@ -29,7 +29,7 @@ export async function listSnapshots(files: Files, directory: string): Promise<re
 export class SnapshotFiles {
   readonly #files: Files;
   readonly #directory: string;
-  /** Sequences of those that are known to be whole, oldest first. */
+  /** Sequences of the snapshots known to be whole, oldest first. */
   #whole: readonly number[] = [];
   #readFailure: Error | undefined;
   #passedOver: readonly PassedOver[] = [];
@@ -39,18 +39,18 @@ export class SnapshotFiles {
     this.#directory = directory;
   }
 
-  /** Why the disk could not read a snapshot, which may be whole; undefined when it could read all that it was asked for. */
+  /** Why the disk could not read a snapshot, which may be whole; undefined after no such failure. */
   get readFailure(): Error | undefined {
     return this.#readFailure;
   }
 
-  /** Those that were damaged, or could not be read, when the newest was looked for. */
+  /** Damaged or unreadable snapshots that were found during the search for the newest. */
   get passedOver(): readonly PassedOver[] {
     return this.#passedOver;
   }
 
   /**
-   * The newest snapshot that is whole. Each is read twice: a state is not to be built from one that ends in damage.
+   * The newest whole snapshot. Each is read twice, because no state must be built from a damaged one.
    * @throws {WalError} newerFormat.
    */
   async load(): Promise<StoredSnapshot | undefined> {
@@ -71,7 +71,7 @@ export class SnapshotFiles {
     return undefined;
   }
 
-  /** Saves a state, then removes all that are not the last two whole ones, damaged ones among them. */
+  /** Saves a state, then removes all but the last two whole snapshots, damaged ones too. */
   async save(head: SnapshotHead, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
     await writeWholeFile(this.#files, this.#directory, nameOf(head.sequence), framed(head, pieces));
     this.#whole = [...this.#whole.filter((each) => each !== head.sequence), head.sequence].slice(-keptSnapshots);
@@ -81,7 +81,7 @@ export class SnapshotFiles {
     }
   }
 
-  /** Reads a snapshot to its end; undefined when it is not whole, or the disk cannot read it any more. */
+  /** Reads a snapshot to its end; undefined when it is not whole, or the disk can no longer read it. */
   async #wholeHead(path: string): Promise<SnapshotHead | undefined> {
     const reader = new SnapshotReader(path);
     try {

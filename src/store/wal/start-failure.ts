@@ -1,9 +1,9 @@
-/** What keeps a log from being opened, as a sentence for the operator: never a stack, whatever the disk answers. */
+/** Explains why a log cannot be opened in one sentence for the operator: never a stack, whatever the disk answers. */
 
 import { codeOf } from "../../lib/errors.ts";
 import { WalError } from "../log-port.ts";
 
-/** What the disk's codes mean, and what helps. */
+/** The meaning of the disk's codes, and advice. */
 const sentences: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; make it writable, or give another --data-dir",
   ENOSPC: "no space is left on the disk; make room, or give another --data-dir",
@@ -15,10 +15,10 @@ const sentences: Readonly<Record<string, string>> = {
   EEXIST: "it is not a directory; give another --data-dir",
 };
 
-/** The error to throw. @param doing such as "Opening". What is not of the disk is a bug, and stays as it is. */
+/** The error to throw. @param doing such as "Opening". Errors that are not the disk's are bugs, and stay unchanged. */
 export function startFailure(doing: string, path: string, error: unknown): unknown {
   const code = codeOf(error);
-  // Codes of the system have no underscore, those of Node's own errors do.
+  // Codes of the system have no underscore; codes of Node's own errors do.
   if (error instanceof WalError || code === undefined || !/^E[A-Z\d]+$/.test(code)) return error;
   const sentence = sentences[code] ?? `the disk answers ${code}; see to it, then start again`;
   return new WalError("unusable", `${doing} "${path}": ${sentence}`, { cause: error });

@@ -10,19 +10,19 @@ export interface Proposal {
   readonly reject: (error: WalError) => void;
 }
 
-// What one write takes at most, unless a single proposal is larger: more would only delay the first of them.
+// The most that one write takes, unless a single proposal is larger: more would only delay the first of them.
 const maxBatchBytes = 8 * 1024 * 1024;
 
 export class WaitingProposals {
   #proposals: Proposal[] = [];
-  /** Of all that wait. */
+  /** The sum of all waiting proposals. */
   #bytes = 0;
 
   get isEmpty(): boolean {
     return this.#proposals.length === 0;
   }
 
-  /** True when so many more would be more than `maxBytes`; one by itself never is. */
+  /** True when this many more bytes would exceed `maxBytes`; a single proposal never does. */
   isOver(bytes: number, maxBytes: number): boolean {
     return this.#bytes > 0 && this.#bytes + bytes > maxBytes;
   }
@@ -32,7 +32,7 @@ export class WaitingProposals {
     this.#bytes += proposal.bytes.length;
   }
 
-  /** Takes as many as one write takes. */
+  /** Takes as many as one write may have. */
   take(): readonly Proposal[] {
     let bytes = 0;
     let count = 0;

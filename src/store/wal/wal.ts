@@ -1,11 +1,12 @@
 /**
  * The log in files: one writer, one directory.
  *
- * It promises that a proposal is answered only after its record is on disk, that a crash leaves every answered record
- * and at most some of the unanswered ones, in order, and that damage is never taken for an end. Proposals that come
- * while the disk is busy are written together: one write and one fdatasync for all that wait.
+ * A proposal is answered only after its record is on disk. A crash leaves every answered record and at most some of the
+ * unanswered ones, in order. Damage is never mistaken for an end. Proposals that arrive while the disk is busy are
+ * written together: one write and one fdatasync for all that wait.
  *
- * While the disk is full or fails, reads go on and it tries by itself whether it can write again: see `docs/store.md`.
+ * While the disk is full or fails, reads continue, and the log checks by itself whether it can write again: see
+ * `docs/store.md`.
  *
  * It never looks into a command, and never repairs what it cannot explain: `recover.ts` says what a crash may leave,
  * `record.ts` has the format.
@@ -40,7 +41,7 @@ import { type Proposal, WaitingProposals } from "./waiting.ts";
 const retryMs = 1_000;
 // A segment is read into memory as a whole at the start, and released as a whole.
 const presetSegmentBytes = 64 * 1024 * 1024;
-// A first sync of 10,000 objects is one proposal of some 50 MiB, and clients go on writing beside it.
+// A first sync of 10,000 objects is one proposal of some 50 MiB, and clients continue to write beside it.
 const presetWaitingBytes = 256 * 1024 * 1024;
 
 /** Proposals on their way to the disk. */
@@ -48,11 +49,11 @@ interface WriteBatch {
   readonly proposals: readonly Proposal[];
   /** How many records come before theirs. */
   readonly termRecords: number;
-  /** The sequence of the first record, or what went wrong. */
+  /** The sequence of the first record, or the failure. */
   readonly appended: Promise<number | WalError>;
 }
 
-/** What is known once the log was replayed. */
+/** What is known after the replay. */
 interface Opened {
   readonly writer: SegmentWriter;
   readonly clusterId: bigint;
@@ -68,7 +69,7 @@ export class FileLog implements LogPort {
   readonly #snapshots: SnapshotFiles;
   #opened: Opened | undefined;
   #status: LogStatus = "closed";
-  /** The one that was loaded. */
+  /** The loaded snapshot. */
   #snapshot: StoredSnapshot | undefined;
   readonly #waiting = new WaitingProposals();
   #opening: Promise<void> | undefined;
@@ -78,7 +79,7 @@ export class FileLog implements LogPort {
   #watchingLock: Promise<void> | undefined;
   readonly #ending = new AbortController();
   #isTermLogged = false;
-  /** The last batch failed: the log says so once, not for every batch of a full disk. */
+  /** The last batch failed: this is logged once, not for every batch on a full disk. */
   #isFailing = false;
   /** The disk was full for the last batch, and the reserve was released for records that free room. */
   #isRoomMade = false;
@@ -92,7 +93,7 @@ export class FileLog implements LogPort {
   }
 
   /**
-   * Takes the directory, and makes it when it is missing. Nothing is read yet.
+   * Locks the directory, and makes it when it is missing. Nothing is read yet.
    * @throws {WalError} locked, unusable.
    */
   static async open(options: FileLogOptions): Promise<FileLog> {
@@ -201,7 +202,7 @@ export class FileLog implements LogPort {
     if (cutBytes > 0) log.warn({ segment, cutBytes }, "bytes of a write that was never answered were cut off the log");
     log.info({ directory, records: end.lastSequence, cutBytes, clean: end.isSealed }, "log opened");
     const hasReserve = await this.#makeReserve();
-    // Only the term. On a full disk this fails, and the next batch that succeeds carries it.
+    // This writes only the term. On a full disk it fails, and the next successful batch carries it.
     const { appended } = this.#begin([]);
     const result = await appended;
     if (result instanceof WalError) this.#setStatus(statusAfter(result, writer));
@@ -210,7 +211,7 @@ export class FileLog implements LogPort {
   }
 
   async #stop(): Promise<void> {
-    // The opener gets the reason of that failure.
+    // The opener gets that failure.
     await this.#opening?.catch(() => undefined);
     const mayWrite = this.#status === "writable" || this.#status === "full";
     this.#status = "closed";
@@ -228,11 +229,13 @@ export class FileLog implements LogPort {
       const sequence = await this.#append(writer, [{ kind: "seal" }]);
       if (!(sequence instanceof WalError)) await note.write(sequence);
     }
-    // Everything in it was synced, so nothing is lost. The directory must be released all the same.
+    // Everything in it was synced, so nothing is lost. The directory must be released anyway.
     await writer.close().catch((error: unknown) => log.warn({ err: error }, "log cannot be closed"));
   }
 
-  /** Batch after batch: before one is applied and answered, which takes a while, the disk has the next already. */
+  /**
+   * Writes batch after batch. While one is applied and answered, which takes a while, the disk already has the next.
+   */
   async #writeWaiting(): Promise<void> {
     let batch = this.#begin(this.#waiting.take());
     for (;;) {
@@ -269,7 +272,9 @@ export class FileLog implements LogPort {
     }
   }
 
-  /** Answers what cannot be logged. On a disk that is full what frees room is tried again, in the room that was kept. */
+  /**
+   * Answers proposals that cannot be logged. On a full disk, records that free room are retried in the reserved room.
+   */
   #refuse(proposals: readonly Proposal[], reason: WalError, writer: SegmentWriter): void {
     const status = statusAfter(reason, writer);
     this.#setStatus(status);
@@ -279,7 +284,7 @@ export class FileLog implements LogPort {
     for (const { reject } of this.#waiting.keepOnly(again, status === "full")) reject(refusalOf(status));
   }
 
-  /** The first sequence, or what went wrong, which is logged here. */
+  /** The first sequence, or the failure, which is logged here. */
   async #append(writer: SegmentWriter, records: readonly LogRecord[]): Promise<number | WalError> {
     const { clock, observeSyncSeconds } = this.#options;
     const startMs = clock.monotonicMs();
@@ -313,7 +318,7 @@ export class FileLog implements LogPort {
     if (isNoSpace(error)) this.#isRoomMade = await this.#reserve.giveUp();
   }
 
-  /** @returns false when the disk has no room for it. */
+  /** @returns false without room on the disk. */
   async #makeReserve(): Promise<boolean> {
     try {
       await this.#reserve.make();
@@ -332,7 +337,7 @@ export class FileLog implements LogPort {
     if (status === "full" || status === "readOnly") this.#recovering ??= this.#keepTrying();
   }
 
-  /** Tries again until the disk can be written, or there is no reason to try. */
+  /** Retries until the disk can be written, or there is no reason to try. */
   async #keepTrying(): Promise<void> {
     const { signal } = this.#ending;
     while (this.#status === "full" || this.#status === "readOnly") {
@@ -362,7 +367,7 @@ export class FileLog implements LogPort {
     await this.#writing;
   }
 
-  /** Puts in order what a failure left, and writes a record to see whether that works. */
+  /** Cleans up after a failure, and writes a record as a test. */
   async #recover(): Promise<void> {
     assert(this.#opened !== undefined, "What failed was opened");
     const { writer } = this.#opened;
@@ -384,7 +389,7 @@ export class FileLog implements LogPort {
     this.#setStatus(result instanceof WalError ? statusAfter(result, writer) : "writable");
   }
 
-  /** What the disk refused, which is logged here; anything else as it is. */
+  /** The disk's refusal, which is logged here; any other error unchanged. */
   #snapshotFailure(doing: string, error: unknown): unknown {
     if (error instanceof WalError || codeOf(error) === undefined) return error;
     this.#options.log.error({ err: error }, "snapshot cannot be kept");
