@@ -1,9 +1,9 @@
 /**
- * Admission of one document: what the API server does when it takes an object. A document is accepted as a typed
- * object, refused with all that is wrong with it, or ignored because it is none of davit's business.
+ * Admission of one document: the same checks as when the API server takes an object. A document is accepted as a typed
+ * object, refused with all of its mistakes, or ignored because it does not concern davit.
  *
- * A refused Group whose selector parses still says which machines are its own, so that they are not handed to a less
- * specific Group because of a mistake elsewhere.
+ * A refused Group whose selector parses still names its machines, so that a mistake elsewhere does not hand them to a
+ * less specific Group.
  */
 
 import { assert, unreachable } from "../lib/errors.ts";
@@ -29,22 +29,22 @@ export type AdmissionVerdict =
 export interface RefusedDocument {
   readonly kind: "refused";
   readonly findings: readonly SchemaFinding[];
-  /** Undefined when the document does not say, or not rightly, which object it is. */
+  /** Undefined when the document does not name its object, or names it wrongly. */
   readonly name?: ObjectName;
-  /** What parses of a Group whose selector parses. */
+  /** The valid parts of a Group whose selector parses. */
   readonly standIn?: GroupSpec;
-  /** Of a Group: see `Refusal.hidesMachines`. */
+  /** For a Group: see `Refusal.hidesMachines`. */
   readonly hidesMachines?: true;
-  /** Of a Profile. */
+  /** For a Profile. */
   readonly caution?: ProfileCaution;
 }
 
-/** What the reader of the text knows of a document. */
+/** The reader's facts about a document. */
 export interface DocumentPlace {
   readonly origin: string;
-  /** With any of these the document is refused. */
+  /** Any of these refuses the document. */
   readonly findings: readonly SchemaFinding[];
-  /** What an API server knows of an object; files have none of it. */
+  /** The API server's facts about an object; absent for files. */
   readonly meta?: { readonly uid: string; readonly generation: number };
 }
 
@@ -53,12 +53,12 @@ interface KindAdmission {
   readonly check: Check;
 }
 
-/** Judges documents by the CRD files whose texts it is given. */
+/** Judges documents by the given texts of CRD files. */
 export class Admission {
   readonly #kinds: ReadonlyMap<string, KindAdmission>;
   readonly #checkSelector: Check;
 
-  /** Throws when a CRD cannot be enforced in full, which is a bug of davit. */
+  /** Throws when a CRD cannot be enforced in full, which is a bug in davit. */
   constructor(crds: readonly string[]) {
     const specs = new Map(crds.flatMap(readKindSchemas).map(({ kind, spec }) => [kind, spec]));
     const kinds = {
@@ -79,7 +79,7 @@ export class Admission {
 
   /** Judges a document. */
   admit(value: JsonValue, place: DocumentPlace): AdmissionVerdict {
-    // A value that holds itself is as deep as one likes; the reader has said why.
+    // A value that contains itself has no finite depth; the reader has reported it.
     const isCyclic = place.findings.some(({ code }) => code === "invalid-alias");
     const findings = [...place.findings, ...(isCyclic ? [] : depthFindings(value))];
     const identity = identify(value);
@@ -101,7 +101,7 @@ export class Admission {
     return "findings" in made ? this.#refuse(made.findings, name, document) : { kind: "accepted", object: made };
   }
 
-  /** The schema of a document, by which a reader tells its fields from the names that users choose. */
+  /** The schema of a document. With it a reader separates declared fields from names that users choose. */
   schemaOf(value: JsonValue): SchemaNode | undefined {
     const identity = identify(value);
     return identity.kind === "known" ? this.#kind(identity.objectKind).schema : undefined;
@@ -127,8 +127,8 @@ export class Admission {
   }
 
   /**
-   * A stand-in for all machines that a refused Group may select, where the part of its selector that can be read names
-   * them. Undefined where it names none.
+   * A stand-in for all machines that a refused Group may select, where the readable part of its selector names them.
+   * Undefined where it names none.
    */
   #widest(spec: JsonObject): GroupSpec | undefined {
     if (!isJsonObject(spec.selector) || spec.matchAll) return undefined;
@@ -137,7 +137,7 @@ export class Admission {
     return namesMachine(standIn) ? standIn : undefined;
   }
 
-  /** What parses of a refused Group: undefined unless it has either a valid selector or matchAll alone. */
+  /** The valid parts of a refused Group: undefined unless it has either a valid selector or matchAll alone. */
   #standIn({ selector, matchAll, profileRef, priority, hold }: JsonObject): GroupSpec | undefined {
     const checked = this.#checkSelector(selector ?? {});
     if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;
@@ -153,7 +153,7 @@ export class Admission {
       priority: readPriority(priority ?? 0),
       hold: mayHold(hold),
     });
-    // Of values that no machine can have the rest counts; where there is none, there are no machines.
+    // Values that no machine can have are dropped; an expression without other values selects no machines.
     return standIn.expressions?.some(isUnmet) === true ? undefined : standIn;
   }
 }
@@ -165,13 +165,13 @@ function mayHold(hold: JsonValue | undefined): boolean {
 
 const highestPriority = 1_000;
 
-/** One that cannot be read may be higher than that of any other Group. */
+/** An unreadable priority may be higher than any other Group's. */
 function readPriority(value: JsonValue): number {
   const isPriority = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= highestPriority;
   return isPriority ? value : highestPriority;
 }
 
-// What walks an object takes a stack frame for each level; an API server takes 10,000 of them.
+// Walking an object takes a stack frame for each level; an API server takes 10,000 levels.
 const maxDepth = 100;
 
 function depthFindings(value: JsonValue): readonly SchemaFinding[] {

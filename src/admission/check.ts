@@ -1,7 +1,7 @@
 /**
- * Checks a value against a schema node as the API server does: nulls of declared fields are pruned, defaults filled in,
- * then the schema is checked, and only if that holds the CEL rules. What is wrong comes in davit's own words: messages
- * of ajv and CEL never leave this file, because they may quote the value.
+ * Checks a value against a schema node as the API server does: it prunes nulls of declared fields, fills in defaults,
+ * checks the schema, and only then checks the CEL rules. Findings use davit's own words: messages of ajv and CEL never
+ * leave this file, because they may quote the value.
  */
 
 import { Environment } from "@marcbachmann/cel-js";
@@ -10,27 +10,27 @@ import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { type SchemaNode, unknownFieldText } from "./schema.ts";
 
-/** One thing that is wrong with a document. */
+/** One mistake in a document. */
 export interface SchemaFinding {
   /** Names and list positions from the document's root to the place. */
   readonly path: readonly string[];
-  /** The place is a field that should not be there: its name is the user's text and is not shown. */
+  /** The place is an undeclared field: its name is the user's text and is not shown. */
   readonly isUnknownField?: boolean;
   readonly code: FindingCode;
-  /** davit alone can tell: it says nothing of which version the CRD is. */
+  /** Only davit finds this, so it says nothing about the version of the CRD. */
   readonly isBeyondCrd?: true;
   /** What is wrong and what to do. */
   readonly text: string;
 }
 
-/** The value with its defaults, or what is wrong with it. */
+/** The value with its defaults, or its mistakes. */
 type Checked =
   | { readonly kind: "good"; readonly value: JsonValue }
   | { readonly kind: "bad"; readonly findings: readonly SchemaFinding[] };
 
 export type Check = (value: JsonValue) => Checked;
 
-/** Compiles a schema node. A rule that does not compile is a bug of davit and throws. */
+/** Compiles a schema node. A rule that does not compile is a bug in davit and throws. */
 export function compileCheck(node: SchemaNode): Check {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, ownProperties: true, verbose: true });
   const validate = ajv.compile(node.json);
@@ -47,7 +47,7 @@ export function compileCheck(node: SchemaNode): Check {
 
 const bothEnds = "with a letter or digit at both ends";
 
-/** The patterns of the CRDs in words; a test holds this table against the CRD files. */
+/** The patterns of the CRDs in words; a test compares this table with the CRD files. */
 export const patternFindings: Readonly<Record<string, Pick<SchemaFinding, "code" | "text">>> = {
   "^[^\\x00-\\x1f\\x7f]+$": {
     code: "control-character",
@@ -166,7 +166,7 @@ function compileRules(node: SchemaNode): RuleCheck {
   }
 }
 
-/** The API server refuses these as `Duplicate value`: nobody could say which of the two is meant. */
+/** The API server refuses these as `Duplicate value`: it is unclear which of the two is meant. */
 function doubleFindings(keys: readonly string[], value: JsonValue, path: readonly string[]): readonly SchemaFinding[] {
   const known = new Set<string>();
   return children(value).flatMap(([at, entry]) => {
@@ -182,8 +182,8 @@ function ruleFinding(path: readonly string[], text: string): SchemaFinding {
 }
 
 /**
- * A value as rules see it, which is declared fields alone. Objects become Maps: the evaluator tells an object's kind by
- * its `constructor`, and that is a name that a label may have.
+ * A value as rules see it: declared fields alone. Objects become Maps: the evaluator reads an object's type from its
+ * `constructor`, and a label may have that name.
  */
 function celValue(node: SchemaNode, value: JsonValue): unknown {
   const { properties, items, values } = node;
@@ -191,7 +191,7 @@ function celValue(node: SchemaNode, value: JsonValue): unknown {
   if (!isJsonObject(value)) return value;
   const fields = Object.entries(value).flatMap(([name, child]): [string, unknown][] => {
     const schema = properties.get(name) ?? values;
-    // To the API server's rules a field that may be null and is has nothing.
+    // To the API server's rules, a nullable field that is null is absent.
     const isAbsent = schema === undefined || (child === null && properties.has(name));
     return isAbsent ? [] : [[name, celValue(schema, child)]];
   });
@@ -212,9 +212,9 @@ function children(value: JsonValue): readonly (readonly [string, JsonValue])[] {
 }
 
 /**
- * Removes null from declared fields, as the API server does before defaulting; one that a field may have stays. The
- * result is a copy. In a map of free keys the API server drops it, too, and davit refuses it: what a person wrote there
- * may not be lost.
+ * Removes null from declared fields, as the API server does before defaulting; null stays in nullable fields. The
+ * result is a copy. In a map of free keys the API server drops null, too, but davit refuses it, so that no written key
+ * is lost.
  */
 function pruneNulls(node: SchemaNode, value: JsonValue): JsonValue {
   const { items } = node;
@@ -234,7 +234,7 @@ function pruneObject({ properties, values }: SchemaNode, value: JsonObject): Jso
   );
 }
 
-/** True for a field that may be null, and for a name that is not declared: null is no reason to pass it over. */
+/** True for a nullable field, and for an undeclared name: null does not hide it from the check. */
 function isNullable(field: SchemaNode | undefined): boolean {
   return field === undefined || field.json.nullable === true;
 }

@@ -1,6 +1,6 @@
 /**
- * The parts of a document that no CRD of davit describes: metadata, ConfigMaps and Secrets, in the schema language of
- * the CRDs, after the Kubernetes API.
+ * The parts of a document that no CRD of davit describes: metadata, ConfigMaps and Secrets. They follow the Kubernetes
+ * API, in the schema language of the CRDs.
  */
 
 const controlFree = "^[^\\x00-\\x1f\\x7f]+$";
@@ -9,7 +9,7 @@ const dnsLabel = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
 const text = { type: "string" };
 const texts = { type: "object", additionalProperties: text };
-// What `kubectl get -o yaml` prints besides; davit has no use for it.
+// Other fields that `kubectl get -o yaml` prints; davit does not use them.
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 const anyList = { type: "array", items: anything };
 
@@ -65,12 +65,12 @@ export const secretSchema = {
   properties: { ...envelope, type: text, data: keyedTexts, stringData: keyedTexts, immutable: { type: "boolean" } },
 };
 
-/** True for a DNS-1123 subdomain, which the name of an object is. */
+/** True for a DNS-1123 subdomain, the form of object names. */
 export function isObjectName(name: string): boolean {
   return name.length <= 253 && new RegExp(subdomain).test(name);
 }
 
-/** True for a DNS-1123 label, which a namespace is. */
+/** True for a DNS-1123 label, the form of namespaces. */
 export function isNamespace(namespace: string): boolean {
   return namespace.length <= 63 && new RegExp(dnsLabel).test(namespace);
 }

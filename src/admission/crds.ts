@@ -1,4 +1,6 @@
-/** Where the CRD files are, and their texts: the files that a cluster gets, so that both sources admit the same. */
+/**
+ * The place of the CRD files, and their texts. A cluster gets the same files, so both sources admit the same objects.
+ */
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +11,7 @@ export const packagedCrdsDirectory = fileURLToPath(new URL("../../crds/", import
 
 /**
  * Reads every CRD file of a directory, in order of name.
- * @throws {Error} when the directory or a file cannot be read: davit is not installed as a whole.
+ * @throws {Error} when the directory or a file cannot be read: then davit's installation is incomplete.
  */
 export async function readCrds(directory: string): Promise<readonly string[]> {
   const names = (await readdir(directory)).filter((name) => name.endsWith(".yaml")).toSorted();

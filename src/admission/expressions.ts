@@ -1,6 +1,6 @@
 /**
- * Checks the expressions of a Group's selector, which no CRD rule can check within the API server's budget. The CRD
- * refuses the same by bare schemas, with unclear messages; a test compares both.
+ * Checks the expressions of a Group's selector: the API server's budget is too small for such CRD rules. The CRD
+ * refuses the same values by bare schemas, with unclear messages; a test compares both.
  */
 
 import {
@@ -38,8 +38,8 @@ export function hasOnlyGoodValues(selector: JsonObject): boolean {
 }
 
 /**
- * A selector that takes all machines which this one may take: what can be read of it. Of an expression that cannot be
- * read whole, and that only machines with its label meet, that the label is there.
+ * A selector from the readable part of this one; it takes at least all machines that this one may take. If an
+ * expression cannot be read whole and needs its label, the result requires only that the label exists.
  * @param isGood whether the schema admits a selector.
  */
 export function readablePart(
@@ -62,12 +62,12 @@ export function readablePart(
   };
 }
 
-// One mistake in a script that writes such a list is in all of its values.
+// A mistake in a script that writes such a list repeats in all of its values.
 const maxFindings = 8;
 
-/** What was to be a list of expressions and is none, and values of expressions that no machine can have. */
+/** Expressions that are not a list, and values that no machine can have. */
 export function expressionFindings(selector: JsonObject): readonly SchemaFinding[] {
-  // Rules do not see it: where it was dropped, the selector would take more machines than somebody meant.
+  // Rules do not see it: if it were dropped, the selector would take more machines than its author meant.
   if (selector.matchExpressions === null) {
     return [
       { path: ["spec", "selector", "matchExpressions"], isBeyondCrd: true, code: "broken-rule", text: emptyText },

@@ -1,8 +1,8 @@
 /**
  * Which object a document is, from its `apiVersion`, `kind` and `metadata`.
  *
- * A Profile or Group of almost our group is an error, as it is for kubectl. Were it passed over as another project's, a
- * slip of the keyboard would take an object away, and hand its machines to a less specific Group.
+ * A Profile or Group of almost davit's group is an error, as it is for kubectl. If davit ignored it as another
+ * project's, a slip of the keyboard would remove an object, and hand its machines to a less specific Group.
  */
 
 import type { FindingCode } from "../model/findings.ts";
@@ -11,7 +11,7 @@ import type { ObjectKind, ObjectName } from "../model/source.ts";
 import type { SchemaFinding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 
-/** A document and the kind of object that it is. */
+/** A document and its kind of object. */
 interface KnownDocument {
   readonly objectKind: ObjectKind;
   readonly document: JsonObject;
@@ -19,15 +19,15 @@ interface KnownDocument {
 
 export type Identity =
   | ({ readonly kind: "known" } & KnownDocument)
-  /** Of a group that davit does not read. */
+  /** Its group is not one that davit reads. */
   | { readonly kind: "foreign" }
-  /** Nobody can tell, or a kind or version that davit.dev does not have: it may be meant for davit. */
+  /** Its kind is unclear, or davit.dev lacks the kind or version: it may be meant for davit. */
   | { readonly kind: "unclear"; readonly finding: SchemaFinding; readonly meant?: KnownDocument };
 
 const davitGroup = "davit.dev";
 const davitVersion = `${davitGroup}/v1alpha1`;
 
-/** Tells what a document is. */
+/** Identifies a document. */
 export function identify(document: JsonValue): Identity {
   if (!isJsonObject(document)) {
     return unclear([], "not-an-object", "is no Kubernetes object: write apiVersion, kind, metadata and spec");
@@ -57,13 +57,13 @@ function identifyOther(apiVersion: string, kind: string, document: JsonObject): 
   return { ...unclear(["apiVersion"], "misspelt-group", nearMissText), meant: { objectKind: kind, document } };
 }
 
-/** True without a group, or with one that has our name in it. */
+/** True without a group, or with a group that contains davit's name. */
 function isAlmostOwn(apiVersion: string): boolean {
   const slash = apiVersion.indexOf("/");
   return slash <= 0 || /davit/i.test(apiVersion.slice(0, slash));
 }
 
-/** A text that is the same for the same foreign document, wherever in a file it stands. It quotes: never show it. */
+/** A text that is equal for equal foreign documents, wherever in a file they are. It quotes: never show it. */
 export function foreignKey(document: JsonValue): string {
   const { apiVersion, kind, metadata } = isJsonObject(document) ? document : {};
   const { namespace, name } = isJsonObject(metadata) ? metadata : {};
@@ -82,7 +82,7 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
 const kindText = "is no kind of davit.dev: write Profile or Group";
 const versionText = `is no version of davit.dev: write ${davitVersion}`;
 const nearMissText = `is not the group of Profiles and Groups: write ${davitVersion}, or move the document elsewhere`;
-// A List of objects was unfolded before it came here.
+// The reader unfolded Lists of objects before.
 const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
 
 function isOwnKind(kind: string): kind is "Profile" | "Group" {

@@ -1,4 +1,4 @@
-/** Admitted JSON as the typed objects of `model/source.ts`. What is read here has passed its schema and its rules. */
+/** Converts admitted JSON into the typed objects of `model/source.ts`. The JSON has passed its schema and its rules. */
 
 import { assert } from "../lib/errors.ts";
 import { normalizeExpressions } from "../model/expression.ts";
@@ -39,7 +39,7 @@ export function toProfileSpec(spec: JsonObject): ProfileSpec {
   };
 }
 
-/** The spec of a Group. Its rules let no label pass that cannot be normalised. */
+/** The spec of a Group. Its rules admit only labels that can be normalised. */
 export function toGroupSpec(spec: JsonObject): GroupSpec {
   const selector = objectOf(spec.selector);
   const normalized = normalizeSelector(textEntries(selector.matchLabels));
@@ -60,7 +60,7 @@ export function toGroupSpec(spec: JsonObject): GroupSpec {
   };
 }
 
-/** The entries of an object whose values are texts; an absent one has none. */
+/** The entries of an object whose values are texts; empty for an absent object. */
 export function textEntries(value: JsonValue | undefined): Readonly<Record<string, string>> {
   const entries = Object.entries(objectOf(value));
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
@@ -90,7 +90,7 @@ function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
   return value === "exit" || value === "sanboot" || value === "notFound" ? value : undefined;
 }
 
-/** What can be read of a Profile's spec that may break any rule. */
+/** The readable cautions of a Profile's spec that may break any rule. */
 export function toCaution(spec: JsonValue | undefined): ProfileCaution {
   const { boot, effect } = objectOf(spec);
   const local = readLocalBoot(objectOf(boot).local);

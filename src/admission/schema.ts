@@ -1,6 +1,6 @@
 /**
- * The structural schemas of CRDs, read into what checking needs: a strict JSON schema for ajv, and the tree of rules
- * for CEL. Strict means that a field which is not declared is refused, as the API server does for `kubectl apply`.
+ * Reads the structural schemas of CRDs into the forms for checking: a strict JSON schema for ajv, and the tree of rules
+ * for CEL. Strict means that an undeclared field is refused, as the API server does for `kubectl apply`.
  */
 
 import { parse } from "yaml";
@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 interface Rule {
   /** A CEL expression over `self`. */
   readonly rule: string;
-  /** What to tell when it is false. */
+  /** The message when it is false. */
   readonly message: string;
 }
 
@@ -24,18 +24,18 @@ export interface SchemaNode {
   readonly items?: SchemaNode;
   /** Values of a map whose keys are free. */
   readonly values?: SchemaNode;
-  /** Of a list whose elements are told apart by these fields: no two may have the same in all of them. */
+  /** For a list: no two elements may be equal in all of these fields. */
   readonly listKeys: readonly string[];
 }
 
 /** The spec of one kind of the group `davit.dev`. */
 export interface KindSchema {
   readonly kind: string;
-  /** The structural schema of its spec, as it stands in the CRD. */
+  /** The structural schema of its spec, as in the CRD. */
   readonly spec: JsonValue;
 }
 
-/** Reads the text of a CRD file. A CRD that davit cannot enforce in full is a bug of davit. */
+/** Reads the text of a CRD file. A CRD that davit cannot enforce in full is a bug in davit. */
 export function readKindSchemas(crd: string): readonly KindSchema[] {
   const { spec } = objectOf(parse(crd), "CRD");
   const { names, versions } = objectOf(spec, "CRD spec");
@@ -74,9 +74,9 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
 }
 
 /**
- * The rule by which an API server refuses a field that an object does not have. It would drop such a field before it
- * checks anything, so the schema has it keep them; rules cannot see a field that is not declared, but its size counts.
- * @param names the fields that are declared.
+ * The rule by which an API server refuses an undeclared field. The API server would drop such a field before all
+ * checks, so the schema makes it keep them. Rules cannot see an undeclared field, but its size counts.
+ * @param names the declared fields.
  */
 export function namesRule(names: readonly string[]): Rule {
   const sorted = names.toSorted();
@@ -89,14 +89,14 @@ export function unknownFieldText(names: readonly string[]): string {
   return `has a field that does not exist: remove it or correct its name to one of ${names.toSorted().join(", ")}`;
 }
 
-/** davit refuses such a field by the schema, and names it. */
+/** Removes this rule, because davit refuses such a field by the schema, and names it. */
 function withoutNamesRule(rules: readonly Rule[], { rule, message }: Rule): readonly Rule[] {
   const others = rules.filter((each) => each.rule !== rule || each.message !== message);
   assert(others.length === rules.length - 1, `A CRD has the rule for names: ${rule}, with the message: ${message}`);
   return others;
 }
 
-/** What ajv or CEL enforce; everything else has to be named below. */
+/** The keywords that ajv or CEL enforce; every other keyword must be in `ignoredKeywords`. */
 const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
   type: "as it is",
   nullable: "as it is",
@@ -119,8 +119,8 @@ const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
 };
 
 /**
- * For people, or for how the API server merges: nothing to check. int32 fields carry their own bounds. expressions.ts
- * checks what `allOf` and `not` say, with better messages.
+ * For people, or for how the API server merges: these need no check. int32 fields carry their own bounds.
+ * expressions.ts checks what `allOf` and `not` say, with better messages.
  */
 const ignoredKeywords: ReadonlySet<string> = new Set([
   "description",

@@ -8,11 +8,11 @@ export type SecretData =
   | { readonly kind: "good"; readonly data: Readonly<Record<string, string>> }
   | { readonly kind: "bad"; readonly findings: readonly SchemaFinding[] };
 
-// Line breaks are allowed inside, as the Kubernetes API does.
+// Line breaks are allowed inside, as in the Kubernetes API.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * Decodes `data` and lays `stringData` over it, as the API server does. An entry that is not UTF-8, such as a binary
+ * Decodes `data` and merges `stringData` over it, as the API server does. An entry that is not UTF-8, such as a binary
  * key beside the templates, is left out: it cannot be a template.
  */
 export function readSecretData(secret: JsonObject): SecretData {
@@ -37,7 +37,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    // The decoder only says that the bytes are not UTF-8, which is the answer.
+    // The decoder's error only says that the bytes are not UTF-8, which is the answer.
     return undefined;
   }
 }

@@ -1,11 +1,11 @@
 /**
- * The directory source: Profiles, Groups, ConfigMaps and Secrets from files, followed. A look lists the files, has the
- * changed ones parsed in worker threads, and takes over what they define; the next look comes when a watch stirs, or
- * after a while.
+ * The directory source: it follows Profiles, Groups, ConfigMaps and Secrets in files. A look lists the files, parses
+ * the changed ones in worker threads, and takes in their definitions. The next look comes when a watch reports a
+ * change, or after a while.
  *
- * It promises that a mistake in one file touches no object of another, that nothing is removed on a half view (the
- * rules are in holdings.ts), that a file that may be half written only holds machines (known-files.ts), and that neither
- * a problem nor a log line quotes a file. It never writes a file and never talks to the store.
+ * It promises that a mistake in one file affects no object of another, that a half view removes nothing (the rules are
+ * in holdings.ts), that a file that may be half written only holds machines (known-files.ts), and that neither a
+ * problem nor a log line quotes a file. It never writes a file and never uses the store.
  */
 
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
@@ -21,28 +21,28 @@ import { Readers } from "./readers.ts";
 import { FileWatches } from "./watches.ts";
 
 export interface DirectorySourceOptions {
-  /** Each one may go, or lose its last manifest, and come back: meanwhile everything in it is kept. */
+  /** Each directory may vanish, or lose its last manifest, and return: meanwhile all of its objects stay. */
   readonly directories: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
   /**
-   * The longest time between two looks, from 1 on: without a watch, as on some network file systems, a change is that
-   * late.
+   * The longest time between two looks, from 1 on. Without a watch, as on some network file systems, davit notices a
+   * change this late.
    */
   readonly rescanMs?: number;
 }
 
 const presetRescanMs = 30_000;
-// While nothing was found or something is amiss, the next look is worth more.
+// The shorter time between looks, while no manifest was found or there is a problem.
 const anxiousRescanMs = 5_000;
-// Longer than a file has to be at rest: one that never is must not keep davit from starting.
+// Longer than a file must be at rest: a file that never rests must not keep davit from starting.
 const maxFirstWaitMs = 15_000;
 
 export class DirectorySource implements Source {
   readonly kind = "directory";
-  /** A directory that cannot be read makes the view incomplete, and then nothing goes. */
+  /** A directory that cannot be read makes the view incomplete, and then no object is removed. */
   readonly isFollowed = true;
   readonly #options: DirectorySourceOptions;
   readonly #holdings = new Holdings();
@@ -90,7 +90,7 @@ export class DirectorySource implements Source {
 
   async #run(readers: Readers, listener: SourceListener): Promise<void> {
     const { clock, directories } = this.#options;
-    // A file may be half written when davit starts: the first look needs something to compare with, too.
+    // A file may be half written when davit starts: the first look needs an earlier listing for comparison.
     this.#files.see(await listFiles(directories), this.#moment());
     const startedMs = clock.monotonicMs();
     await clock.sleep(pauseMs, this.#ended.signal);
@@ -102,7 +102,7 @@ export class DirectorySource implements Source {
     }
   }
 
-  /** Waits for a while, or until a watch stirs and its burst of events is over. */
+  /** Waits for a while, or until a watch reports a change and its burst of events is over. */
   async #wait(durationMs: number): Promise<void> {
     const { clock } = this.#options;
     if (!this.#isStirred) await clock.sleep(durationMs, this.#pause.signal);
@@ -122,8 +122,8 @@ export class DirectorySource implements Source {
 
   /**
    * One look at everything.
-   * @param mayWait whether to hold the first list back until every file is at rest.
-   * @returns after how many milliseconds the next one is due.
+   * @param mayWait whether to delay the first list until every file is at rest.
+   * @returns after how many milliseconds the next look is due.
    */
   async #look(readers: Readers, listener: SourceListener, mayWait: boolean): Promise<number> {
     const { directories, rescanMs = presetRescanMs } = this.#options;
@@ -143,7 +143,7 @@ export class DirectorySource implements Source {
     return this.#holdings.size === 0 || !this.#holdings.complete ? Math.min(anxiousRescanMs, rescanMs) : rescanMs;
   }
 
-  /** Reads files that changed; returns how many were read by now. */
+  /** Reads changed files; returns how many were read by now. */
   async #read(readers: Readers): Promise<number> {
     const answers = await readers.read(this.#files.due(this.#moment()));
     const ignoring: IgnoringFile[] = [];
@@ -161,7 +161,7 @@ export class DirectorySource implements Source {
     return answers.filter(({ parsed }) => parsed.digest !== "" && parsed.isUnchanged !== true).length;
   }
 
-  /** Takes over what the files hold, and tells it; returns the names of what changed. */
+  /** Takes in and reports the files' contents; returns the names of changed objects. */
   #take(problems: DirectoryListing["problems"], isAtRest: boolean, listener: SourceListener): readonly ObjectName[] {
     const before = this.#holdings.problems;
     const change = this.#holdings.take({ files: this.#files.looked, problems, isAtRest });
@@ -174,7 +174,7 @@ export class DirectorySource implements Source {
   }
 }
 
-/** A file whose ignored documents are other ones than those of its version before; a file without any is not told. */
+/** True for a file whose ignored documents differ from its previous version's; false for a file without any. */
 function ignoresOthers({ ignored }: FileContent, before: FileContent | undefined): boolean {
   const known = new Set(before?.ignored.map(({ key }) => key));
   const keys = new Set(ignored.map(({ key }) => key));

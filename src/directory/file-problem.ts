@@ -1,4 +1,4 @@
-/** What is wrong with a file or directory, for the log as a sentence with its place, and in parts for `davit lint`. */
+/** A problem of a file or directory: for the log, a sentence with its place; for `davit lint`, in parts. */
 
 import type { Position } from "../lib/position.ts";
 import type { FindingCode } from "../model/findings.ts";
@@ -6,7 +6,7 @@ import type { SourceProblem } from "../model/source.ts";
 
 export interface FileProblem extends SourceProblem {
   readonly code: FindingCode;
-  /** As people call it. */
+  /** The file's name in messages. */
   readonly file: string;
   /** Undefined for the file as a whole. */
   readonly at?: Position;
@@ -14,7 +14,7 @@ export interface FileProblem extends SourceProblem {
   readonly text: string;
 }
 
-/** A problem of a file, or directory, as a whole. */
+/** A problem of a whole file or directory. */
 export function wholeProblem(file: string, code: FindingCode, message: string): FileProblem {
   return { origin: file, message, code, file, text: message };
 }

@@ -1,12 +1,13 @@
 /**
- * What the directory source holds: the view that the controller reads, and the rules by which it follows the files.
+ * The objects of the directory source: the view that the controller reads, and the rules by which it follows the files.
  *
- *   - An object whose new version is refused keeps its last accepted one.
- *   - While anything cannot be read or is refused, the view is not complete and nothing leaves it. It becomes complete
- *     again only at a look that read every file: what comes back, such as a volume, has to be known first.
- *   - Of a file that may be half written only what holds machines counts (model/at-once.ts), and nothing leaves meanwhile.
- *   - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
- *   - A refused Group without an accepted version is held with its refusal as long as its selector parses.
+ * - An object whose new version is refused keeps its last accepted one.
+ * - While a file cannot be read or is refused, the view is incomplete and no object leaves it. It becomes complete
+ *   again only at a look that read every file: objects that return, such as with a volume, must be known first.
+ * - A file that may be half written counts only where it holds machines (model/at-once.ts), and no object leaves
+ *   meanwhile.
+ * - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
+ * - A refused Group without an accepted version is held with its refusal as long as its selector parses.
  *
  * It does no I/O and reads no clock.
  */
@@ -31,7 +32,7 @@ import type { Definition, FileContent } from "./read-file.ts";
 
 /** A file as a look found it. */
 export interface LookedFile extends FileContent {
-  /** Set while the file may be half written: what its last version defines that counted in full. */
+  /** Set while the file may be half written: the definitions of its last version that counted in full. */
   readonly before?: readonly Definition[];
 }
 
@@ -39,18 +40,18 @@ export interface LookedFile extends FileContent {
 export interface DirectoryLook {
   /** Every file that counts, in byte order of its path. */
   readonly files: Iterable<LookedFile>;
-  /** What is wrong beyond the files. */
+  /** Problems beyond the files. */
   readonly problems: readonly FileProblem[];
-  /** False while a file is still being written or was not read: what is missing may be in it. */
+  /** False while a file is still being written or was not read: a missing object may be in it. */
   readonly isAtRest: boolean;
 }
 
 export interface HoldingsChange {
   /** Objects that were added, changed, refused or removed. */
   readonly names: readonly ObjectName[];
-  /** Those of them that left, as they were. */
+  /** Removed objects, in their last version. */
   readonly removed: readonly SourceObject[];
-  /** The view is not what it was: an object, a problem, or whether it is complete. */
+  /** True when the view changed: an object, a problem, or whether it is complete. */
   readonly differs: boolean;
 }
 
@@ -63,7 +64,7 @@ export class Holdings implements SourceView {
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
   #isHalf = true;
-  /** What no file defines, and stays for now. */
+  /** Objects that no file defines, but that stay for now. */
   #leaving: ReadonlyMap<string, ObjectName> = new Map();
 
   get complete(): boolean {
@@ -114,7 +115,7 @@ export class Holdings implements SourceView {
     return this.#objects[kind].values();
   }
 
-  /** Takes over what a look found. */
+  /** Takes in the result of a look. */
   take(look: DirectoryLook): HoldingsChange {
     const files = [...look.files];
     const definitions = groupByName(files.flatMap((file) => file.definitions));
@@ -140,7 +141,7 @@ export class Holdings implements SourceView {
     return { names, removed, differs: differs || names.length > 0 };
   }
 
-  /** Replaces what is refused. @returns whose refusal is new, another one, or over. */
+  /** Replaces the refusals. @returns the objects whose refusal is new, changed or over. */
   #takeRefusals(refusals: readonly Refusal[]): readonly ObjectName[] {
     const before = this.#refusals;
     this.#refusals = new Map(refusals.map((refusal) => [objectKey(refusal), refusal]));
@@ -150,7 +151,7 @@ export class Holdings implements SourceView {
     );
   }
 
-  /** What to hold under a name, from everything that defines it. */
+  /** Which version to hold under a name, from all of its definitions. */
   #resolve(same: readonly Definition[], isUnsettled: boolean): Resolved {
     const [first, second] = same;
     if (first === undefined) return {};
@@ -164,7 +165,7 @@ export class Holdings implements SourceView {
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
-  /** Replaces what is about to leave. @returns what begins to, or stays after all. */
+  /** Replaces the objects that are about to leave. @returns the objects that newly leave, or stay after all. */
   #takeLeaving(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
     const before = this.#leaving;
     const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
@@ -183,7 +184,7 @@ export class Holdings implements SourceView {
     return this.get(kind, namespace, name);
   }
 
-  /** Puts an object in its place; true when it is not the one that was there. */
+  /** Holds an object; true when it replaced another version. */
   #put(object: SourceObject): boolean {
     const held = this.#held(nameOf(object));
     if (held === object || isDeepStrictEqual(held, object)) return false;
@@ -207,7 +208,7 @@ export class Holdings implements SourceView {
     return true;
   }
 
-  /** Removes what no file defines any more; on a half view, nothing. */
+  /** Removes objects that files no longer define; on a half view, none. */
   #removeMissing(found: ReadonlyMap<string, unknown>, { isAtRest }: DirectoryLook): readonly SourceObject[] {
     if (!this.complete || !isAtRest) return [];
     const removed: SourceObject[] = [];
@@ -222,14 +223,14 @@ export class Holdings implements SourceView {
   }
 }
 
-/** What to do with what a name is defined as. */
+/** What to do with the definitions of a name. */
 interface Resolved {
   readonly object?: SourceObject;
   readonly problem?: FileProblem;
   readonly refusal?: Refusal;
 }
 
-/** Files have no generations. ConfigMaps and Secrets have no status to tell it in. */
+/** Files have no generations. ConfigMaps and Secrets have no status to report a refusal. */
 function toRefusal(id: ObjectName, message: string, same: readonly Definition[]): Refusal | undefined {
   const { kind, namespace, name } = id;
   if (kind !== "Profile" && kind !== "Group") return undefined;
@@ -253,7 +254,7 @@ function cautionOf(same: readonly Definition[]): ProfileCaution {
   return { ...(local && { local }), ...(all.some(({ isInstall }) => isInstall) && { isInstall: true }) };
 }
 
-/** What can be read of a Group. */
+/** The readable part of a Group. */
 function standInOf(definition: Definition): GroupSpec | undefined {
   const object = objectIn(definition);
   return object?.kind === "Group" ? object.spec : undefined;
@@ -263,7 +264,7 @@ function hidesMachines(definition: Definition): boolean {
   return definition.kind === "refused" && definition.hidesMachines === true;
 }
 
-/** Refused Profiles and Groups have a problem at their place and a name, under which their refusal is known. */
+/** Refused Profiles and Groups have a problem at their place, and a name for their refusal. */
 function hasNameless(
   problems: readonly FileProblem[],
   definitions: ReadonlyMap<string, readonly Definition[]>,
@@ -283,7 +284,7 @@ function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, re
   return Map.groupBy(definitions, (definition) => objectKey(nameOfDefinition(definition)));
 }
 
-/** Whatever a file that may be half written defines, or did when it was whole. */
+/** The objects that a file that may be half written defines, or defined when it was whole. */
 function unsettledKeys(files: readonly LookedFile[]): ReadonlySet<string> {
   const definitions = files.flatMap((file) => (file.before === undefined ? [] : [...file.definitions, ...file.before]));
   return new Set(definitions.map((definition) => objectKey(nameOfDefinition(definition))));
@@ -297,7 +298,7 @@ function duplicateProblem(first: Definition, second: Definition): FileProblem {
   return { origin: originOf(second), message, code: "duplicate-object", file, at, text: message };
 }
 
-/** The first of several definitions of a Group that says which machines are its own, as a refused one. */
+/** The first of several definitions of a Group that names its machines, as a refused Group. */
 function refusedGroup(same: readonly (SourceObject | undefined)[], refusal: string): GroupObject | undefined {
   for (const object of same) {
     if (object?.kind === "Group") return { ...object, refusal };

@@ -2,11 +2,11 @@
  * The files that the directory source knows: which version of each was read, and whether all of it counts yet. A file
  * that is rewritten in place is half written for a while, and its first half may be a valid manifest.
  *
- *   - A version that is older than 2 s when it is first seen counts at once: a finished file was moved in.
- *   - Any other counts in full once its mtime is 2 s old and nothing about the file changed for 2 s, by a clock that
- *     never steps. Then its bytes are read once more, and must be the same.
- *   - If the file became smaller or lacks its final newline, that is 10 s.
- *   - A file that is gone counts as changed for 2 s: it may be about to be replaced.
+ * - A version that is older than 2 s when it is first seen counts at once: a finished file was moved in.
+ * - Any other counts in full once its mtime is 2 s old and nothing about the file changed for 2 s, by a clock that
+ *   never steps. Then its bytes are read once more, and must be the same.
+ * - If the file became smaller or lacks its final newline, that is 10 s.
+ * - A file that is gone counts as changed for 2 s: it may be about to be replaced.
  *
  * It does no I/O and reads no clock.
  */
@@ -17,28 +17,28 @@ import { type DirectoryListing, isSameFile, type ListedFile } from "./list-files
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
 import type { Definition, FileContent } from "./read-file.ts";
 
-/** Both clocks at one moment. */
+/** Both clocks at one time. */
 export interface ClockReading {
   readonly nowMs: number;
   readonly monotonicMs: number;
 }
 
-// Writers need a moment: what was changing at one listing is read when the next one finds it as it was.
+// Writers need a moment: a file that changed at one listing is read when the next listing finds it unchanged.
 export const pauseMs = 100;
 const settleMs = 2_000;
 const unfinishedSettleMs = 10_000;
-// Files that were written or read together count together, as long as that keeps none of them for long.
+// Files that were written or read together count together, unless that delays one of them for long.
 const togetherMs = 500;
 const maxOverdueMs = 10_000;
-// A wall clock that runs at another pace than the monotonic one was set, and says nothing about a file's age.
+// If the wall clock's pace differs from the monotonic clock's, someone set it, and it shows no file's age.
 const maxClockDriftMs = 1_000;
 
-/** A file as the last listing had it. */
+/** A file in the last listing. */
 interface Sighting {
   readonly file: ListedFile;
   /** Monotonic time of the first listing that had this version. */
   readonly sinceMs: number;
-  /** How old it was then, by the wall clock; 0 where that is not known. */
+  /** How old it was then, by the wall clock; 0 where that is unknown. */
   readonly ageMs: number;
   readonly isSeenTwice: boolean;
 }
@@ -51,16 +51,16 @@ interface SettledVersion {
 
 /** A file's newest version. */
 interface KnownFile {
-  /** Empty for one that could not be read, which is tried again. */
+  /** Empty for a file that could not be read, which is tried again. */
   readonly signature: string;
   readonly digest: string;
   readonly read: FileContent;
-  /** The last version that counted in full; this one, if `isSettled`. */
+  /** The last version that counted in full; this version, if `isSettled`. */
   readonly settled: SettledVersion | undefined;
   readonly isSettled: boolean;
-  /** False while its bytes were read too early to be all of it. */
+  /** False while its bytes were read too early to be sure that they are all. */
   readonly isVerified: boolean;
-  /** Why it has to be at rest for longer than others. */
+  /** Why it must be at rest for longer than others. */
   readonly unfinished?: Unfinished | undefined;
   /** Monotonic time at which it was found to be gone. */
   readonly goneMs?: number;
@@ -79,7 +79,7 @@ export class KnownFiles {
   readonly #requested = new Map<string, string>();
   #clockOffsetMs: number | undefined;
 
-  /** Takes in a listing. What cannot be looked at keeps all that was known below it. */
+  /** Takes in a listing. Everything known below an unreadable place stays. */
   see({ files, unreadable }: DirectoryListing, { nowMs, monotonicMs }: ClockReading): void {
     const offsetMs = nowMs - monotonicMs;
     const isSteady = Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) < maxClockDriftMs;
@@ -98,12 +98,12 @@ export class KnownFiles {
     for (const [path, known] of this.#files) if (!seen.has(path)) this.#lose(path, known, monotonicMs);
   }
 
-  /** True while what `due` returned is still to be taken in. */
+  /** True while results of `due` are still to be taken in. */
   get isReading(): boolean {
     return this.#requested.size > 0;
   }
 
-  /** What has to be read now: changed files that rest, and those of which all is about to count. */
+  /** The files to read now: changed files at rest, and files that are about to count in full. */
   due(moment: ClockReading): readonly ParseRequest[] {
     const requests = [...this.#sightings].flatMap(([path, { file, isSeenTwice }]) => {
       const known = this.#files.get(path);
@@ -117,9 +117,9 @@ export class KnownFiles {
   }
 
   /**
-   * Takes in what was read.
-   * @returns undefined where nothing new is known: the bytes are as before, or are of another version than the one
-   *   listed, which the next look sees, too, and reads at rest.
+   * Takes in a parsed file.
+   * @returns undefined where nothing new is known: the bytes are unchanged, or belong to another version than the
+   *   listed one. The next look sees that version, too, and reads it at rest.
    */
   take(request: ParseRequest, parsed: ParsedFile, moment: ClockReading): KnownVersion | undefined {
     const { path, knownDigest } = request;
@@ -141,7 +141,7 @@ export class KnownFiles {
     return { before: before?.read, unfinished: isVerified ? undefined : unfinished };
   }
 
-  /** Lets all of those files count that have rested, as soon as others that were written or read with them have, too. */
+  /** Lets rested files count in full, as soon as files written or read with them have rested, too. */
   settle(moment: ClockReading): void {
     const rested: [path: string, known: KnownFile][] = [];
     let isNear = this.isReading;
@@ -165,19 +165,19 @@ export class KnownFiles {
     );
   }
 
-  /** After how many milliseconds there is something to do, if no answer comes before; undefined when every file counts. */
+  /** After how many milliseconds there is work, if no answer comes before; undefined when every file counts. */
   waitMs(moment: ClockReading): number | undefined {
     if (this.#isChanging()) return pauseMs;
     const left = [...this.#files].flatMap(([path, known]) =>
       known.isSettled ? [] : [this.#leftMs(path, known, moment)],
     );
     if (left.length === 0 && !this.isReading) return undefined;
-    // What has rested waits for answers.
+    // Rested files wait for answers.
     const waits = this.isReading ? left.filter((leftMs) => leftMs > 0) : left;
     return Math.ceil(waits.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), settleMs));
   }
 
-  /** True while a listed version was not read. One that cannot be read changes nothing, and is tried again now and then. */
+  /** True while a listed version was not read. An unreadable version changes nothing, and is retried now and then. */
   #isChanging(): boolean {
     return [...this.#sightings].some(([path, { file }]) => {
       const signature = this.#files.get(path)?.signature;
@@ -199,7 +199,7 @@ export class KnownFiles {
       });
   }
 
-  /** How long a file still has to rest, zero or less when it is over. */
+  /** How long a file must still rest; zero or less when it has rested. */
   #leftMs(path: string, { goneMs, unfinished }: Resting, { nowMs, monotonicMs }: ClockReading): number {
     if (goneMs !== undefined) return settleMs - (monotonicMs - goneMs);
     const sighting = this.#sightings.get(path);
@@ -208,7 +208,7 @@ export class KnownFiles {
     if (sighting.ageMs >= restMs) return sighting.sinceMs - monotonicMs;
     const restedMs = monotonicMs - sighting.sinceMs;
     const ageMs = nowMs - sighting.file.modifiedMs;
-    // A time in the future is another machine's, or from before the clock was set.
+    // A time in the future comes from another machine's clock, or from before the clock was set.
     return restMs - (ageMs < 0 ? restedMs : Math.min(restedMs, ageMs));
   }
 
@@ -225,20 +225,20 @@ export class KnownFiles {
   ): Unfinished | undefined {
     if (advice.some(({ code }) => code === "unfinished-file")) return "unended";
     if (settled === undefined || file.sizeBytes >= settled.file.sizeBytes) return undefined;
-    // A finished file that was moved here is another one.
+    // A finished file that was moved here is another file.
     const isMovedIn = !isSameFile(file, settled.file) && (this.#sightings.get(file.path)?.ageMs ?? 0) >= settleMs;
     return isMovedIn ? undefined : "shrank";
   }
 }
 
-/** What came of a version that was read. */
+/** The result of reading a version. */
 export interface KnownVersion {
   readonly before: FileContent | undefined;
-  /** Set where the version counts later for it. */
+  /** Set where the version counts later because of it. */
   readonly unfinished: Unfinished | undefined;
 }
 
-/** All of a version counts. One that holds nothing but a problem takes nothing away. */
+/** Marks a version as counting in full. A version with nothing but a problem keeps the previous definitions. */
 function settled(known: KnownFile, file: ListedFile | undefined): KnownFile {
   const { definitions, problems } = known.read;
   const isBroken = definitions.length === 0 && problems.length > 0 && known.settled !== undefined;

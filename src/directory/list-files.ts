@@ -1,13 +1,14 @@
 /**
- * Lists the manifests below directories, without reading them: `*.yaml`, `*.yml` and `*.json`, recursively. Names that
- * begin with a dot are skipped. Links are followed, because a mounted ConfigMap is made of them (`web.yaml` leads to
- * `..data/web.yaml`, and `..data` to the newest version); a directory that is reached twice is read once.
+ * Lists the manifests below directories, without reading them: `*.yaml`, `*.yml` and `*.json`, recursively. It skips
+ * names that begin with a dot. It follows links, because a mounted ConfigMap is made of them (`web.yaml` leads to
+ * `..data/web.yaml`, and `..data` to the newest version); it reads a directory that is reached twice only once.
  *
- * What has the name of a manifest and is neither a file nor a directory, such as a named pipe or a device, is a problem
- * and never opened: to open it could take forever, and to pass over it would delete what the file there gave before.
+ * An entry with the name of a manifest that is neither a file nor a directory, such as a named pipe or a device, is a
+ * problem and is never opened. Opening it could take for ever, and skipping it would delete the objects of the file
+ * that it replaced.
  *
- * A given directory without a single manifest counts as one that is not there: the mount point of an unmounted volume
- * looks the same as a directory that was emptied on purpose (docs/decisions/0004).
+ * A given directory without a single manifest counts as missing: the mount point of an unmounted volume looks the same
+ * as a directory that was emptied on purpose (docs/decisions/0004).
  */
 
 import type { BigIntStats, Dirent } from "node:fs";
@@ -19,10 +20,10 @@ import { type FileProblem, wholeProblem } from "./file-problem.ts";
 
 export interface ListedFile {
   readonly path: string;
-  /** How people call it: relative to its directory, which comes first when there are several. */
+  /** Its name in messages: relative to its directory, which comes first when there are several. */
   readonly label: string;
   readonly sizeBytes: number;
-  /** When it was written last, by the wall clock of who keeps it: Unix milliseconds. */
+  /** When it was last written, by its file server's wall clock: Unix milliseconds. */
   readonly modifiedMs: number;
   /** Changes whenever the bytes may have changed. */
   readonly signature: string;
@@ -33,7 +34,7 @@ export interface DirectoryListing {
   readonly files: readonly ListedFile[];
   /** Directories to watch: path to an identity that changes when another directory takes its place. */
   readonly directories: ReadonlyMap<string, string>;
-  /** Paths that could not be looked at; what was known of them and below them still counts. */
+  /** Paths that could not be looked at; everything known of them and below them still counts. */
   readonly unreadable: readonly string[];
   readonly problems: readonly FileProblem[];
 }
@@ -43,7 +44,7 @@ const maxFiles = 100_000;
 // Enough to keep a disk busy, few enough to leave the pool of file operations to others.
 const parallelStats = 16;
 
-/** Lists the files below directories. It never throws: what cannot be read is told as a problem. */
+/** Lists the files below directories. It never throws: it reports unreadable places as problems. */
 export async function listFiles(directories: readonly string[]): Promise<DirectoryListing> {
   const walk = new DirectoryWalk();
   for (const directory of directories) {
@@ -52,12 +53,12 @@ export async function listFiles(directories: readonly string[]): Promise<Directo
   return walk;
 }
 
-/** Tells versions of a file apart: size, times in nanoseconds, and which file it is. */
+/** Identifies the version of a file: size, times in nanoseconds, and which file it is. */
 export function signatureOf({ size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): string {
   return [size, mtimeNs, ctimeNs, ino, dev].join(":");
 }
 
-/** True for two versions of what may be one file, written in place. */
+/** True for two versions that may be one file, written in place. */
 export function isSameFile(a: ListedFile, b: ListedFile): boolean {
   return fileIn(a) === fileIn(b);
 }
@@ -93,7 +94,7 @@ class DirectoryWalk implements DirectoryListing {
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // A directory may go while its parent is read; a root that is gone keeps what was known of it.
+      // A directory may vanish while its parent is read; a vanished root keeps everything known of it.
       if (code === "ENOENT" && level === "below") return { path, isEmpty: true };
       const message = `The directory cannot be read (${code}): restore it, or correct its permissions`;
       this.#report(path, wholeProblem(origin, "unreadable-file", message));
@@ -101,7 +102,9 @@ class DirectoryWalk implements DirectoryListing {
     }
   }
 
-  /** Takes a directory's entries in; true when no manifest, nor anything that could hide one, is in or below it. */
+  /**
+   * Takes a directory's entries in; true when neither a manifest nor anything that could hide one is in or below it.
+   */
   async #take(entries: readonly Dirent[], directory: string, label: string): Promise<boolean> {
     const knownProblemCount = this.problems.length;
     let isEmpty = true;
@@ -118,7 +121,7 @@ class DirectoryWalk implements DirectoryListing {
     return isEmpty && this.problems.length === knownProblemCount;
   }
 
-  /** What an entry is, seen through links; undefined for one that is of no interest or gone. */
+  /** What an entry is, seen through links; undefined for an irrelevant or vanished entry. */
   async #look(entry: Dirent, path: string, label: string): Promise<BigIntStats | undefined> {
     if (!entry.isDirectory() && !entry.isSymbolicLink() && !isManifest(entry.name)) return undefined;
     try {
@@ -126,7 +129,7 @@ class DirectoryWalk implements DirectoryListing {
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // A file or a directory that is gone was removed a moment ago. A link stays and says that something should be there:
+      // A missing file or directory was removed a moment ago. A dangling link shows that something should be there:
       // whatever its name, it may lead to a directory of manifests, on a volume that is not mounted.
       const isGone = code === "ENOENT" && !entry.isSymbolicLink();
       if (!isGone) this.#report(path, unreadableProblem(join(label, entry.name), code, entry.name));
@@ -160,7 +163,7 @@ class DirectoryWalk implements DirectoryListing {
     return true;
   }
 
-  /** Adds what is in a directory below another. One that is linked and empty may be a volume that is not mounted. */
+  /** Adds the content of a directory below another. A linked empty directory may be a volume that is not mounted. */
   async #addBelow(path: string, label: string, isLinked: boolean): Promise<boolean> {
     const below = await this.#enter(path, { label, origin: label, level: "below" });
     const isReachedFirst = below.path === path;
@@ -177,7 +180,7 @@ class DirectoryWalk implements DirectoryListing {
   }
 }
 
-/** A directory and the path by which it was reached first: what is known of its files goes by that path. */
+/** A directory and the first path that reached it: facts about its files use that path. */
 interface Visited {
   readonly path: string;
   readonly isEmpty: boolean;
@@ -185,7 +188,7 @@ interface Visited {
 
 interface Entered {
   readonly label: string;
-  /** How a problem of the directory calls it. */
+  /** The directory's name in problems. */
   readonly origin: string;
   readonly level: "root" | "below";
 }
@@ -208,7 +211,7 @@ function unreadableProblem(label: string, code: string, name: string): FileProbl
   return wholeProblem(label, "unreadable-file", `${what} (${code}): check its permissions`);
 }
 
-/** The problem of something else in the place of a manifest's file. */
+/** The problem of a non-file in the place of a manifest. */
 export function noFileProblem(label: string, stats: BigIntStats): FileProblem {
   const what = `This is ${kindOf(stats)} and no file`;
   const text = `${what}, so what came from it before stays: put the file back, or remove it`;

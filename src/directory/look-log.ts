@@ -1,7 +1,7 @@
 /**
- * What the directory source says in the log about a look: new problems, objects that left, documents that it passed
- * over. One mistake can do any of these to thousands, so that of each there are some lines and a count. No line quotes
- * a file, beyond the names of objects that were accepted from it.
+ * Logs a look of the directory source: new problems, removed objects and ignored documents. One mistake can affect
+ * thousands, so each kind gets some lines and a count. No line quotes a file, beyond the names of objects that were
+ * accepted from it.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -10,14 +10,14 @@ import type { SourceObject, SourceProblem } from "../model/source.ts";
 import type { Unfinished } from "./known-files.ts";
 import type { IgnoredDocument } from "./read-file.ts";
 
-/** A file whose ignored documents are other ones than before. */
+/** A file whose ignored documents changed. */
 export interface IgnoringFile {
-  /** How people call the file. */
+  /** The file's name in messages. */
   readonly label: string;
   readonly ignored: readonly IgnoredDocument[];
 }
 
-/** A file that has to be at rest for longer than others before all of it counts. */
+/** A file that must be at rest for longer than others before it counts in full. */
 export interface UnfinishedFile {
   readonly label: string;
   readonly why: Unfinished;
@@ -38,7 +38,7 @@ export class LookLog {
     this.#log = log;
   }
 
-  /** Tells problems that are new, and when the last one is gone. */
+  /** Logs new problems, and when the last one is gone. */
   problems(before: readonly SourceProblem[], now: readonly SourceProblem[]): void {
     const known = new Set(before.map(problemText));
     const fresh = now.filter((problem) => !known.has(problemText(problem)));
@@ -49,7 +49,7 @@ export class LookLog {
     if (before.length > 0 && now.length === 0) this.#log.info({}, "all manifests can be used again");
   }
 
-  /** Tells objects that no file defines any more. */
+  /** Logs objects that no file defines any more. */
   removed(objects: readonly SourceObject[]): void {
     for (const { kind, namespace, name, origin } of objects.slice(0, maxLines)) {
       this.#log.info({ kind, namespace, name, origin }, "object left the manifests");
@@ -67,7 +67,7 @@ export class LookLog {
       this.#log.warn({ count: files.length }, "many files count 10 s after their last change");
   }
 
-  /** Tells which documents are of other projects: an object that is missing may have become one of them. */
+  /** Logs which documents are other projects': a missing object may have become one of them. */
   ignored(files: readonly IgnoringFile[]): void {
     for (const { label, ignored } of files.slice(0, maxLines)) {
       const documents = ignored.slice(0, maxLines).map(({ place }) => place);

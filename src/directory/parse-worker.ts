@@ -1,6 +1,6 @@
 /**
- * A worker thread of the directory source: reads, parses and admits files, so that a large or a bad one never holds
- * the thread that answers machines. It gets the texts of the CRDs as its data and answers each request in order.
+ * A worker thread of the directory source: it reads, parses and admits files, so that a large or bad file never delays
+ * the thread that answers machines. Its data is the texts of the CRDs; it answers each request in order.
  */
 
 import { hash } from "node:crypto";
@@ -13,16 +13,16 @@ import { type FileContent, maxFileBytes, readFileBytes, unusableFile, withProble
 
 /** A file to read. */
 export interface ParseRequest extends ListedFile {
-  /** Of bytes that are known: a file that has them still is not parsed again. */
+  /** The digest of known bytes: a file that still has them is not parsed again. */
   readonly knownDigest?: string;
 }
 
 export interface ParsedFile extends FileContent {
-  /** The version that was read; undefined when it could not be, so that it is tried again. */
+  /** The version that was read; undefined when reading failed, so that it is tried again. */
   readonly signature: string | undefined;
-  /** Of its bytes; empty where they were not read. */
+  /** The digest of its bytes; empty where they were not read. */
   readonly digest: string;
-  /** It has the bytes of the request's digest, so the content is not sent again. */
+  /** The bytes match the request's digest, so the content is not sent again. */
   readonly isUnchanged?: true;
 }
 
@@ -61,9 +61,9 @@ function parseFile(request: ParseRequest): ParsedFile {
 }
 
 /**
- * Reads a file, or what took its place since it was listed: opening a named pipe would wait for its writer, so that
- * every file is opened without waiting. The signature is taken after the bytes, so that it tells whether they are those
- * that the listing saw.
+ * Reads a file, or what took its place since the listing. It opens every file without waiting, because opening a named
+ * pipe would wait for its writer. It takes the signature after the bytes, so the signature shows whether they are the
+ * listed version.
  */
 function readListed({ path, label, knownDigest }: ParseRequest): ParsedFile {
   const descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);

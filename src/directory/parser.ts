@@ -1,20 +1,21 @@
 /**
- * The main thread's side of the parser: sends files to the worker thread in batches, and starts a new thread when one
- * dies. A file that kills the thread becomes a file that cannot be parsed; the others of its batch are read again.
+ * The main thread's side of the parser: it sends files to the worker thread in batches, and starts a new thread when
+ * one dies. A file that kills the thread counts as a file that cannot be parsed; the others of its batch are read
+ * again.
  */
 
 import { Worker } from "node:worker_threads";
 import type { ParsedFile, ParseRequest, WorkerAnswer } from "./parse-worker.ts";
 import { unusableFile } from "./read-file.ts";
 
-// Few enough that one message stays small, enough that 10,000 files cost few of them.
+// Few enough that one message stays small, enough that 10,000 files need few messages.
 const maxFilesPerBatch = 256;
 
-// Several times what a file of the most marks takes (read-file.ts): V8 ends a thread at its limit where it can, but when
-// memory runs out between two looks it ends the whole process.
+// Several times the need of a file with the most marks (read-file.ts). V8 ends a thread at its limit where it can, but
+// if memory runs out between two checks it ends the whole process.
 const maxHeapMegabytes = 2_048;
 
-// Type stripping runs the sources as they are; a build has the same file compiled.
+// Node's type stripping runs the sources as they are; a build has the same file compiled.
 const workerUrl = new URL(`./parse-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 export class ManifestParser {
@@ -34,7 +35,7 @@ export class ManifestParser {
 
   /**
    * Parses files; the answers are in their order. One call at a time.
-   * @param told called now and then with how many are done.
+   * @param told called now and then with the count of parsed files.
    * @throws {Error} when the worker thread cannot be started at all.
    */
   async parse(files: readonly ParseRequest[], told?: (count: number) => void): Promise<readonly ParsedFile[]> {
@@ -46,12 +47,12 @@ export class ManifestParser {
     return parsed;
   }
 
-  /** Ends the thread until the next call: one that parsed much keeps its memory. Not while a call is under way. */
+  /** Ends the thread until the next call, because a thread that parsed much keeps its memory. Not during a call. */
   async rest(): Promise<void> {
     await this.#worker?.terminate();
   }
 
-  /** Ends the thread; idempotent. A call under way is answered as if its files could not be parsed. */
+  /** Ends the thread; idempotent. A running call is answered as if its files could not be parsed. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#worker?.terminate();
@@ -92,7 +93,7 @@ function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {
   });
   return new Promise((resolve, reject) => {
     let cause: unknown;
-    // Its death is told by `exit`, later to whoever waits for an answer; an error nobody listens to ends the process.
+    // `exit` reports its death, later, to the waiting caller; an error without a listener ends the process.
     worker.on("error", (error) => {
       cause = error;
     });

@@ -1,6 +1,6 @@
 /**
- * One file's bytes to what it defines: accepted objects, refused ones, and problems. Pure, and run in the worker
- * thread; what comes out is plain data that can be sent to another thread. No message holds a text of the file.
+ * Turns one file's bytes into its definitions: accepted objects, refused ones, and problems. Pure, and run in the
+ * worker thread; the result is plain data that can be sent to another thread. No message holds a text of the file.
  */
 
 import type { Admission, RefusedDocument } from "../admission/admission.ts";
@@ -23,10 +23,10 @@ export type Definition =
       readonly kind: "refused";
       readonly name: ObjectName;
       readonly origin: string;
-      /** What is wrong, in one sentence. */
+      /** The mistake, in one sentence. */
       readonly text: string;
       readonly place: ItemPlace;
-      /** A Group that can at least say which machines are its own. */
+      /** A Group that at least names its machines. */
       readonly standIn?: GroupObject;
       /** As in `RefusedDocument`. */
       readonly hidesMachines?: true;
@@ -36,12 +36,12 @@ export type Definition =
 
 /** Where in a file an object is. */
 export interface ItemPlace {
-  /** As people call it. */
+  /** The file's name in messages. */
   readonly file: string;
   readonly at: Position;
   /** Number of its document. */
   readonly document: number;
-  /** Into a List; empty for a document of its own. */
+  /** The path into a List; empty for a document of its own. */
   readonly path: readonly string[];
 }
 
@@ -51,24 +51,24 @@ export interface FileContent {
   readonly problems: readonly FileProblem[];
   /** Documents of groups that davit does not read. */
   readonly ignored: readonly IgnoredDocument[];
-  /** What is worth a look, though all of the file can be used. */
+  /** Advice on a file that can be used in full. */
   readonly advice?: readonly FileProblem[];
 }
 
 export interface IgnoredDocument {
   /** `document 2 (line 14)` */
   readonly place: string;
-  /** Tells the documents of a file apart. It quotes the file: for comparing, never to be shown. */
+  /** Identifies a document of a file. It quotes the file: for comparing, never to be shown. */
   readonly key: string;
 }
 
-/** More is no manifest; a larger one would hold the parser for seconds. */
+/** A larger file is no manifest, and would occupy the parser for seconds. */
 export const maxFileBytes = 8 * 1024 * 1024;
 
 // Each mark can become a node of about 1 KB: the parser then stays within a quarter of its thread's memory.
 const maxMarks = 500_000;
 
-// One mistake, such as a wrong indentation, can show in every field below it: the first ones tell enough.
+// One mistake, such as a wrong indentation, can repeat in every field below it: the first findings are enough.
 const maxFindingsPerDocument = 8;
 
 /** A file that cannot be used as a whole. */
@@ -76,12 +76,12 @@ export function unusableFile(file: string, code: FindingCode, message: string): 
   return withProblem(wholeProblem(file, code, message));
 }
 
-/** A file of which only a problem is known. */
+/** A file with nothing known but a problem. */
 export function withProblem(problem: FileProblem): FileContent {
   return { definitions: [], problems: [problem], ignored: [] };
 }
 
-/** How many characters begin or part values in YAML and JSON: an upper bound of what the parser would have to hold. */
+/** How many characters begin or part values in YAML and JSON: an upper bound of what the parser would hold. */
 function markCount(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at++) if (marks.has(text.charCodeAt(at))) count++;
@@ -92,7 +92,7 @@ const marks: ReadonlySet<number> = new Set([..."\n,:[{-&*?|>"].map((mark) => mar
 
 /**
  * Reads a file's bytes.
- * @param path how people call the file; its ending tells JSON from YAML.
+ * @param path the file's name in messages; its ending selects JSON or YAML.
  */
 export function readFileBytes(path: string, bytes: Uint8Array, admission: Admission): FileContent {
   const text = decodeUtf8(bytes);
@@ -104,14 +104,14 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
     );
   }
   const read = readText({ path, text, start: textBegin }, admission);
-  // A redirection or an editor that failed halfway leaves such a file; kubectl refuses it, too.
+  // A failed redirection or editor leaves such a file; kubectl refuses it, too.
   if (read === undefined) {
     return unusableFile(path, "no-document", "The file holds no document: remove the file if that is meant");
   }
   return text.endsWith("\n") ? read : { ...read, advice: [unendedProblem(path)] };
 }
 
-/** A file that is still being written may lack it, and so may a finished one: nothing distinguishes them. */
+/** A file that is still being written may lack it, and so may a finished file: nothing distinguishes them. */
 function unendedProblem(file: string): FileProblem {
   return wholeProblem(
     file,
@@ -141,7 +141,8 @@ export function readText(source: SourceText, admission: Admission): FileContent 
   try {
     return readWithin(source, admission);
   } catch (error) {
-    // Ten thousand brackets run the parser out of stack, which is the file's fault. Everything else is davit's.
+    // Ten thousand brackets run the parser out of stack, which is a mistake in the file. Other errors are bugs in
+    // davit.
     if (!(error instanceof RangeError)) throw error;
     const message = "The file cannot be parsed: its values are nested too deeply, write them flatter";
     return unusableFile(path, "too-deep", message);
@@ -176,7 +177,7 @@ interface Item {
   readonly document: TextDocument;
   readonly path: readonly string[];
   readonly value: JsonValue;
-  /** Those of the text's reader that lie inside it, with paths from it on. */
+  /** The reader's findings inside it, with paths relative to it. */
   readonly findings: readonly SchemaFinding[];
 }
 
@@ -222,13 +223,13 @@ function readItem(path: string, item: Item, admission: Admission): ReadItem {
   }
 }
 
-/** A sentence for each place that is wrong: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
+/** A sentence for each wrong place: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
 function describe({ findings, name }: RefusedDocument, item: Item, schema: SchemaNode | undefined) {
   const who = name === undefined ? "Document" : `${name.kind} ${name.namespace}/${name.name}`;
   const places = new Map<string, { readonly finding: SchemaFinding; readonly at: Position }>();
   for (const finding of findings) {
     const key = finding.path.join("\0");
-    // The reader's finding comes first and explains what the schema makes of the same place.
+    // The reader's finding comes first and explains the schema's findings at the same place.
     if (places.has(key)) continue;
     places.set(key, { finding, at: item.document.placeOf([...item.path, ...finding.path]) });
   }
@@ -241,10 +242,10 @@ function describe({ findings, name }: RefusedDocument, item: Item, schema: Schem
   });
 }
 
-// Keys of labels and data are part of what an object is called by; other names of the user's choice are not shown.
+// Messages show keys of labels and data, but no other names of the user's choice.
 const shownKey = /^[-._a-zA-Z0-9]{1,63}$/;
 
-/** A path as far as it consists of declared fields, list positions and keys of labels and data. */
+/** The part of a path that consists of declared fields, list positions and keys of labels and data. */
 function shownPath({ path, isUnknownField }: SchemaFinding, schema: SchemaNode | undefined): string {
   const shown: string[] = [];
   let node = schema;

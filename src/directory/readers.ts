@@ -1,13 +1,12 @@
 /**
- * Two threads that read files. What is small is read at once; what is large, or too much at a time, is read by the other
- * thread, smallest first, so that a hold in one file never waits for another file. That thread ends when it has nothing
- * to do.
+ * Two threads that read files. One reads small files at once. The other reads large files, or too many at a time,
+ * smallest first, so that a hold in one file never waits for another file. The second thread ends when it has no work.
  */
 
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
 import { ManifestParser } from "./parser.ts";
 
-/** What came of one request. */
+/** The result of one request. */
 export interface ParseAnswer {
   readonly request: ParseRequest;
   readonly parsed: ParsedFile;
@@ -15,7 +14,7 @@ export interface ParseAnswer {
 
 // Some tenths of a second for the parser.
 const maxQuickBytes = 256 * 1024;
-// One message's worth: enough for few of them, small enough that what came meanwhile and is smaller is soon next.
+// One message: large enough that few are needed, small enough that newer and smaller files are soon next.
 const maxSliceBytes = 1024 * 1024;
 const maxSliceFiles = 256;
 
@@ -40,7 +39,7 @@ export class Readers {
 
   /**
    * Reads files; one call at a time.
-   * @returns answers to these requests and to those of former calls; what lacks is in one of a later call.
+   * @returns answers to these requests and to those of former calls; a later call returns the missing ones.
    * @throws {Error} when a thread cannot be started at all.
    */
   async read(requests: readonly ParseRequest[]): Promise<readonly ParseAnswer[]> {
@@ -54,7 +53,7 @@ export class Readers {
     return [...late, ...answers];
   }
 
-  /** Ends both threads; idempotent. Nothing is answered afterwards. */
+  /** Ends both threads; idempotent. Later requests get no answer. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all([this.#quick.stop(), this.#slow.stop()]);
@@ -75,7 +74,7 @@ export class Readers {
   }
 }
 
-/** Takes the first ones out of a list, as many as fit. */
+/** Takes as many requests from the front of a list as fit. */
 function takeSlice(from: ParseRequest[], maxBytes: number): readonly ParseRequest[] {
   let bytes = 0;
   const end = from.findIndex(({ sizeBytes }, at) => {

@@ -1,6 +1,6 @@
 /**
- * Where a place of a scalar's value stands in the YAML text: what is wrong at line 3 of a template is at line 20 of the
- * file that it is written in. Pure.
+ * Finds where a place in a scalar's value is in the YAML text: a mistake at line 3 of a template may be at line 20 of
+ * its file. Pure.
  */
 
 import type { Position } from "../lib/position.ts";
@@ -18,8 +18,8 @@ export interface WrittenScalar {
 
 /**
  * Finds a place.
- * @returns its offset in the text; undefined where the value is not written as it is: folded, escaped, or on one line
- *   what has several.
+ * @returns its offset in the text; undefined where the text differs from the value: folded, escaped, or on one line
+ *   instead of several.
  */
 export function offsetInScalar(
   { text, from, to, value }: WrittenScalar,
@@ -31,7 +31,7 @@ export function offsetInScalar(
   const raw = written[at]?.replace(/\r$/, "");
   const wanted = value.split("\n")[line - 1];
   if (raw === undefined || wanted === undefined) return undefined;
-  // A value that ends its line less what closes it is written as it is.
+  // The line must contain the value's line unchanged.
   const before = isBlock ? raw.length - wanted.length : raw.indexOf(wanted);
   if (before < 0 || raw.slice(before, before + wanted.length) !== wanted) return undefined;
   if (!isBlock && written.length !== value.split("\n").length) return undefined;

@@ -1,6 +1,6 @@
 /**
  * Follows changes below directories with one watch each: a recursive watch would also watch every file, and follows no
- * links. A watch only says that it is time to look; where none can be had, the slow rescan finds the change.
+ * links. A watch only triggers a look; where a watch fails, the slow rescan finds the change.
  */
 
 import { type FSWatcher, watch } from "node:fs";
@@ -27,7 +27,7 @@ export class FileWatches {
     this.#stirred = stirred;
   }
 
-  /** Watches these directories and no others. The identity tells when a directory was replaced by another. */
+  /** Watches exactly these directories. The identity shows when another directory took a directory's place. */
   follow(directories: ReadonlyMap<string, string>): void {
     for (const [path, { identity }] of this.#watched) {
       if (directories.get(path) !== identity) this.#end(path);
@@ -47,7 +47,7 @@ export class FileWatches {
       if (this.#watched.size >= maxWatches) throw new Error(`The limit of ${maxWatches} watches is reached`);
       const watcher = watch(path, { persistent: false }, () => this.#stirred());
       watcher.on("error", () => {
-        // The directory is gone or its watch was taken away: look, and begin again with what is there then.
+        // The directory is gone or lost its watch: look, and begin again with what is there then.
         this.#end(path);
         this.#stirred();
       });

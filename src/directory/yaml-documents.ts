@@ -1,6 +1,6 @@
 /**
- * YAML and JSON texts as documents whose places are known by line. The parser's own messages quote the text that they
- * fail on, so that only its error codes are used, each with a sentence of ours.
+ * Reads YAML and JSON texts as documents whose places are known by line. The parser's own messages quote the text, so
+ * davit uses only its error codes, each with a sentence of its own.
  */
 
 import {
@@ -36,15 +36,15 @@ export interface TextDocument {
   readonly number: number;
   readonly value: JsonValue;
   /**
-   * Where a field is, by its name, or the nearest place above it that exists.
-   * @param inside a place in the field's text, to be told instead where it can be.
+   * The place of a field by its name, or the nearest existing place above it.
+   * @param inside a place in the field's text, returned instead where it can be found.
    */
   placeOf(path: readonly string[], inside?: Position): Position;
-  /** Places whose meaning is not the same for everybody who reads the text. */
+  /** Places that readers of the text may understand differently. */
   findings(): readonly SchemaFinding[];
 }
 
-/** Where a text begins in the one that it is a part of. */
+/** Where a text begins in the text that contains it. */
 export interface TextStart {
   readonly line: number;
   /** Number of its first document. */
@@ -62,7 +62,7 @@ export interface TextError extends Position {
 
 /**
  * Reads all documents of a text; empty ones are left out. One syntax error refuses the whole text, because behind it
- * nobody knows where a document begins.
+ * the beginnings of documents are unknown.
  */
 export function readDocuments(
   text: string,
@@ -88,7 +88,7 @@ export function readDocuments(
   return read;
 }
 
-/** Lines of a text, counted as in the one that it is a part of. */
+/** Lines of a text, counted as in the text that contains it. */
 class Lines extends LineCounter {
   readonly #before: number;
 
@@ -104,8 +104,8 @@ class Lines extends LineCounter {
   }
 }
 
-// Keys that are given twice are found by `repeatedKey`. `error` keeps the parser from printing warnings, which quote the
-// text, to the process's standard error.
+// `repeatedKey` finds repeated keys. `error` keeps the parser from printing warnings, which quote the text, to the
+// process's standard error.
 const parserOptions = { prettyErrors: false, logLevel: "error", merge: true, uniqueKeys: false } as const;
 const jsonOptions = { schema: "json", merge: false } as const;
 const cycleText = "is an alias (*name) of what it stands in, which would never end: write the value out";
@@ -113,7 +113,7 @@ const aliasText =
   "an alias (*name) has no anchor (&name) before it, names what it is in, or there are too many: write the value out";
 
 interface ParsedParts {
-  /** All documents of it. */
+  /** The whole text, with all documents. */
   readonly text: string;
   readonly number: number;
   readonly value: JsonValue;
@@ -126,7 +126,7 @@ class ParsedDocument implements TextDocument {
   readonly number: number;
   readonly value: JsonValue;
   readonly #parts: ParsedParts;
-  /** Aliases of what they stand in. */
+  /** Aliases that name one of their own ancestors. */
   readonly #cycles = new Set<unknown>();
   readonly #steps = new Steps();
   #findings: readonly SchemaFinding[] | undefined;
@@ -147,7 +147,7 @@ class ParsedDocument implements TextDocument {
       offset = startOf(step.place) ?? offset;
       node = step.node;
     }
-    // Not its key: of two on one line it would be hard to see which one is meant.
+    // Not its key: of two aliases on one line it would be hard to see which one is meant.
     if (this.#cycles.has(node)) offset = startOf(node);
     return lines.placeAt((inside && this.#offsetInside(node, inside)) ?? offset ?? 0);
   }
@@ -189,7 +189,7 @@ class ParsedDocument implements TextDocument {
   }
 }
 
-/** The nodes that anchors name, as far as a document has been walked: an alias means the last one before it. */
+/** The nodes of anchors, as far as a document has been walked: an alias means the last one before it. */
 class Anchors {
   readonly #nodes = new Map<string, unknown>();
 
@@ -202,7 +202,7 @@ class Anchors {
   }
 }
 
-/** The first alias that has no anchor before it, or names what it stands in. */
+/** The first alias that has no anchor before it, or names one of its own ancestors. */
 function badAlias(document: Document.Parsed): Alias | undefined {
   const anchors = new Anchors();
   let found: Alias | undefined;
@@ -236,7 +236,9 @@ function scalarFinding(scalar: Scalar, format: TextFormat): Pick<SchemaFinding, 
   return { code: "inexact-number", text: "is a whole number beyond 2^53, which would lose digits: quote it" };
 }
 
-/** Ways through a document. A mistake may be in each of 100,000 places: what is in a node is looked up, not searched. */
+/**
+ * Paths through a document. Each of 100,000 places may have a mistake, so it indexes nodes instead of searching them.
+ */
 class Steps {
   readonly #maps = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
   readonly #lists = new WeakMap<YAMLSeq, ReadonlyMap<unknown, number>>();
@@ -263,7 +265,7 @@ class Steps {
     return path;
   }
 
-  /** The first of each key. */
+  /** The first pair of each key. */
   #pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
     const known = this.#maps.get(map);
     if (known !== undefined) return known;
@@ -285,12 +287,12 @@ function keyText(key: unknown): string {
   return isScalar(key) ? String(key.value) : "";
 }
 
-/** True for an entry of a list whose entries go by their names. */
+/** True for an entry of a list whose entries are addressed by name. */
 function isNamed(entry: unknown, name: string): boolean {
   return isMap(entry) && entry.get("name") === name;
 }
 
-/** Offset of a node; undefined for one that is not written. */
+/** Offset of a node; undefined for a node without text. */
 function startOf(node: unknown): number | undefined {
   if (typeof node !== "object" || node === null || !("range" in node)) return undefined;
   const { range } = node;
@@ -301,13 +303,13 @@ function isEmptyScalar(contents: unknown): boolean {
   return isScalar(contents) && contents.value === null;
 }
 
-/** The document as JSON; undefined when an alias leads nowhere or a chain of them grows without bound. */
+/** The document as JSON; undefined when an alias leads nowhere or a chain of aliases grows without bound. */
 function toJson(document: Document.Parsed): JsonValue | undefined {
   try {
     const value: JsonValue = document.toJS();
     return value;
   } catch {
-    // The parser's message names the alias; ours names the line.
+    // The parser's message names the alias; davit's names the line.
     return undefined;
   }
 }
