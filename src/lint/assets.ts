@@ -1,4 +1,7 @@
-/** Kernels and initrds that are to be below `/assets/` and are not there. Paths that the client completes are not known. */
+/**
+ * Finds kernels and initrds that should be below `/assets/` but are missing. Paths that the client completes are
+ * unknown.
+ */
 
 import { createHash } from "node:crypto";
 import { decodeGroup, decodeProfile, documentAddress, profilePath } from "../model/documents.ts";
@@ -20,11 +23,11 @@ import { forGroups } from "./trials.ts";
 export interface AssetOptions {
   /** Where machines reach davit. */
   readonly davitUrl: string;
-  /** True when the server would answer with an asset; the path is percent-encoded, what follows `/assets/`. */
+  /** True when the server would answer with an asset; the path is percent-encoded, relative to `/assets/`. */
   readonly hasAsset: (path: string) => Promise<boolean>;
 }
 
-/** An asset that a Profile's field asks for, and the Groups that make it ask. */
+/** An asset that a Profile's field names, and the Groups that use it. */
 interface Wanted {
   readonly profile: ObjectName;
   readonly field: string;
@@ -32,7 +35,7 @@ interface Wanted {
   readonly groups: ObjectName[];
 }
 
-/** A Profile's boot section, and its defaults of metadata. */
+/** A Profile's boot section, and its default metadata. */
 interface Kernel {
   readonly boot: KernelBoot;
   readonly defaults: JsonObject | undefined;
@@ -82,7 +85,7 @@ class WantedList {
     return this.#wanted.values();
   }
 
-  /** Adds what the machines of a Group load. */
+  /** Adds the assets that the machines of a Group load. */
   add({ namespace, name }: Pick<ObjectName, "namespace" | "name">, spec: GroupSpec): void {
     const profile = { kind: "Profile", namespace, name: spec.profile } as const;
     const { boot, defaults } = this.#bootOf(profile) ?? {};
@@ -123,7 +126,7 @@ function assetTexts(boot: KernelBoot): readonly BootText[] {
   return kernelTexts(boot).filter(([field]) => field === "kernel" || field.startsWith("initrd"));
 }
 
-/** The text; empty for one that cannot be rendered, which the trial tells. */
+/** The text; empty for a text that cannot be rendered, which the trial reports. */
 function rendered(render: () => string): string {
   try {
     return render();
@@ -133,7 +136,7 @@ function rendered(render: () => string): string {
   }
 }
 
-/** What follows `/assets/`; undefined for another location, and for one that the client completes. */
+/** The path below `/assets/`; undefined for another location, and for one that the client completes. */
 function assetPath(text: string, davitUrl: string): string | undefined {
   const { location } = parseInitrd(text);
   const own = location.startsWith(`${davitUrl}/`) ? location.slice(davitUrl.length) : location;

@@ -1,4 +1,7 @@
-/** From a field, as statuses tell it, to where it is written: in the object, or in the ConfigMap or Secret that it names. */
+/**
+ * From a field, as statuses name it, to where it is written: in the object, or in the ConfigMap or Secret that it
+ * names.
+ */
 
 import type { FieldPlace } from "../controller/status/conditions.ts";
 import { assert } from "../lib/errors.ts";
@@ -9,7 +12,7 @@ import type { FilePlace } from "../offline/object-places.ts";
 
 type WrittenManifests = Pick<Manifests, "view" | "places">;
 
-/** Where a field of an object is. A place in a template is told where its text is. */
+/** The place of an object's field. For a place in a template, it is the place of the template's text. */
 export function placeOfField(
   { view, places }: WrittenManifests,
   name: ObjectName,
@@ -38,7 +41,7 @@ export function templateAt(
   return part && templates[part];
 }
 
-/** A Secret may have its text in plain, where a place in it can be told; in base64 it cannot. */
+/** In a Secret with plain text, a place can be shown; in base64 it cannot. */
 function textPlace(
   places: WrittenManifests["places"],
   holder: ObjectName,

@@ -1,4 +1,4 @@
-/** What lint tells: a mistake, or something worth a look, at its place. */
+/** A lint finding: a mistake, or advice, at its place. */
 
 import { compareBytes } from "../lib/order.ts";
 import { type FindingCode, type FindingSeverity, findingRules } from "../model/findings.ts";
@@ -12,13 +12,13 @@ export interface LintFinding extends FilePlace {
   readonly message: string;
 }
 
-/** Makes a finding; how grave it is depends on its code alone. */
+/** Makes a finding; its code alone sets its severity. */
 export function findingAt(place: FilePlace, code: FindingCode, message: string): LintFinding {
   const { file, line, column } = place;
   return { file, line, column, severity: findingRules[code].severity, code, message };
 }
 
-/** By place, then by code and words: total, so that equal manifests give equal output. */
+/** By place, then by code and words. The order is total, so that equal manifests give equal output. */
 export function compareFindings(a: LintFinding, b: LintFinding): number {
   return (
     compareBytes(a.file, b.file) ||
@@ -29,7 +29,7 @@ export function compareFindings(a: LintFinding, b: LintFinding): number {
   );
 }
 
-/** As people call an object: `Group default/web`. */
+/** An object in messages: `Group default/web`. */
 export function objectText({ kind, namespace, name }: ObjectName): string {
   return `${kind} ${namespace}/${name}`;
 }

@@ -1,10 +1,10 @@
 /**
- * Lint: everything that is wrong with manifests, or worth a look, each at its place. It says what a server would say of
- * them in its log and in statuses, in the same words, since it asks the same parts; and it looks for what a server cannot
- * know or does not mind: assets that are not there, Profiles that nobody gets, catch-alls.
+ * Lint: all mistakes in manifests, and advice on them, each at its place. It reports what a server would report in its
+ * log and in statuses, in the same words, because it uses the same parts. It also finds what a server cannot know or
+ * does not check: missing assets, unused Profiles, catch-alls.
  *
- * It promises that equal manifests give equal findings in one order, and that none of them quotes a template or a Secret.
- * It changes nothing.
+ * It promises that equal manifests give equal findings in one order, and that none of them quotes a template or a
+ * Secret. It changes nothing.
  */
 
 import { join } from "node:path";
@@ -19,15 +19,15 @@ import { type TrialOptions, trialFindings } from "./trials.ts";
 import { useFindings } from "./use.ts";
 
 export interface LintOptions extends Pick<TrialOptions, "progress"> {
-  /** As they were loaded. */
+  /** The directories as they were loaded. */
   readonly directories: readonly string[];
-  /** Something came by standard input. */
+  /** Standard input was read. */
   readonly readsInput: boolean;
-  /** Undefined: assets are not looked for. */
+  /** Undefined skips the search for assets. */
   readonly hasAsset: AssetOptions["hasAsset"] | undefined;
 }
 
-// Where machines would reach davit: of the block for documents (RFC 5737).
+// The URL where machines would reach davit, from the block for documentation (RFC 5737).
 const davitUrl = "http://192.0.2.1:8080";
 
 /** Finds everything. */
@@ -36,7 +36,7 @@ export async function lint(manifests: Manifests, options: LintOptions): Promise<
   const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();
   const told = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
   const tried = await trialFindings(manifests, { davitUrl, progress });
-  // A trial meets what a status has told already: an argument of a Group that cannot be parsed.
+  // A trial meets faults that a status already reports: an argument of a Group that cannot be parsed.
   const known = new Set(told.map(placeText));
   const found = [
     ...[...manifests.view.problems, ...manifests.advice].map(problemFinding),
@@ -57,7 +57,10 @@ function problemFinding({ file, at, code, text }: FileProblem): LintFinding {
   return findingAt({ file, ...(at ?? { line: 1, column: 1 }) }, code, text);
 }
 
-/** Files are called by their way from the directory where there is one only; a person clicks on the whole way. */
+/**
+ * With one directory, a file's name is relative to it. The output shows the whole path, so that a person can click on
+ * it.
+ */
 function shownFile(file: string, directories: readonly string[]): string {
   const [only, ...others] = directories;
   if (only === undefined || others.length > 0 || file === only || file === inputLabel) return file;

@@ -1,4 +1,6 @@
-/** Findings as text for people and editors, as JSON for programs, and as the annotations of a pull request on GitHub. */
+/**
+ * Writes findings as text for people and editors, as JSON for programs, and as annotations of a pull request on GitHub.
+ */
 
 import { unreachable } from "../lib/errors.ts";
 import { type FindingSeverity, severities } from "../model/findings.ts";
@@ -10,7 +12,7 @@ export type LintFormat = (typeof lintFormats)[number];
 /** How many findings there are of each severity. */
 export type Counts = Readonly<Record<FindingSeverity, number>>;
 
-/** Counts them. */
+/** Counts findings by severity. */
 export function countsOf(findings: readonly LintFinding[]): Counts {
   const count = (severity: FindingSeverity) => findings.filter((finding) => finding.severity === severity).length;
   return { error: count("error"), warning: count("warning"), advice: count("advice") };
@@ -55,7 +57,7 @@ function githubLine({ file, line, column, severity, message, code }: LintFinding
   return `::${githubLevels[severity]} ${properties}::${escaped(message)}\n`;
 }
 
-/** As GitHub's own tools escape it. */
+/** Escapes as GitHub's own tools do. */
 function escaped(text: string): string {
   return text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
 }

@@ -1,4 +1,4 @@
-/** What the controller tells of each object in its status, as findings at their places. */
+/** Turns what the controller reports in each object's status into findings at their places. */
 
 import type { Planned } from "../controller/planner.ts";
 import type { Advice, Finding } from "../controller/status/conditions.ts";
@@ -9,11 +9,11 @@ import { placeOfField, templateAt } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
 
 export interface StatusOptions {
-  /** Findings that may only mean that the input lacks what a cluster has. */
+  /** Findings that may only mean that the input lacks objects of the cluster. */
   readonly missing: ReadonlySet<FindingCode>;
 }
 
-/** What is wrong with an object, beyond what its file's reader told. */
+/** Mistakes in an object, beyond those that its file's reader reported. */
 export function statusFindings(
   manifests: Manifests,
   { name, told }: Planned,
@@ -23,7 +23,7 @@ export function statusFindings(
   return [
     ...told.findings.flatMap((finding) => toFinding(manifests, name, softened(manifests, name, { finding, missing }))),
     ...told.advice.map((advice) => adviceFinding(manifests, name, advice)),
-    // What is refused is to be mended first.
+    // A refused object must be corrected first.
     ...(told.findings.some(({ reason }) => reason === "Refused")
       ? []
       : conflictFindings(manifests, name, told.conflict)),
@@ -61,7 +61,7 @@ function sentence(name: ObjectName, message: string): string {
   return `${objectText(name)}${message.startsWith("spec.") ? "," : ":"} ${message}`;
 }
 
-/** The findings that say no more than that nothing of a kind is in an input that comes from a cluster. */
+/** Findings that only mean that an input from a cluster has no object of a kind. */
 export function kindsOutOfInput({ view }: Pick<Manifests, "view">): ReadonlySet<FindingCode> {
   const kinds = [
     ["missing-config-map", "ConfigMap"],

@@ -1,6 +1,6 @@
 /**
- * What each Group's machines would get, rendered with the labels of a sample machine by the controller's own trials. A
- * mistake in a template shows in every Group that names its Profile: it is told once, at the template.
+ * Renders what each Group's machines would get, with the labels of a sample machine, by the controller's own trials. A
+ * mistake in a template shows in every Group that names its Profile: it is reported once, at the template.
  */
 
 import { createHash } from "node:crypto";
@@ -20,10 +20,10 @@ export interface TrialOptions {
   readonly progress: (count: number, total: number) => void;
 }
 
-// About a second's work where nothing is wrong, as is a second of a progress line that stands still.
+// About a second's work where nothing is wrong; the progress line stands still that long.
 const groupsPerTurn = 500;
 
-/** A mistake and the Groups that it shows in. */
+/** A mistake and the Groups that have it. */
 interface GroupedFault {
   readonly finding: TrialFinding;
   readonly profile: ObjectName;
@@ -82,7 +82,7 @@ function tryGroups(
 
 function toFinding(manifests: Manifests, { finding, profile, groups }: GroupedFault): readonly LintFinding[] {
   const { code, place, text, isOfGroup } = finding;
-  // What the Profile's own status tells needs no telling for each of its Groups.
+  // The Profile's own status reports this once, so its Groups need not repeat it.
   if (code === undefined) return [];
   if (isOfGroup === true) {
     return groups.map((group) =>

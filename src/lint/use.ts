@@ -1,16 +1,16 @@
-/** Objects that are valid and yet may not be meant: Groups that take every machine, and Profiles that nobody gets. */
+/** Finds valid but probably unintended objects: Groups that take every machine, and Profiles that no Group uses. */
 
 import type { Planned } from "../controller/planner.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { placeOfField } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
 
-/** What is worth a look in how objects are used. */
+/** Advice on how objects are used. */
 export function useFindings(manifests: Manifests): readonly LintFinding[] {
   return [...catchAlls(manifests), ...unusedProfiles(manifests)];
 }
 
-/** A catch-all that boots from disk is a good habit; any other may be an installer. */
+/** A catch-all that boots from disk is good practice; any other may be an installer. */
 function catchAlls(manifests: Manifests): readonly LintFinding[] {
   const { view } = manifests;
   return [...view.all("Group")].flatMap((group) => {
@@ -28,7 +28,7 @@ function catchAlls(manifests: Manifests): readonly LintFinding[] {
   });
 }
 
-/** While something is refused, the Group that names a Profile may be among it. */
+/** While an object is refused, it may be the Group that names a Profile. */
 function unusedProfiles(manifests: Manifests): readonly LintFinding[] {
   if (!manifests.view.complete) return [];
   return manifests.planned.filter(isUnused).map(({ name }) => {

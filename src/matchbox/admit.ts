@@ -1,4 +1,4 @@
-/** What davit says of an object that an import made: the same judgement as when it is served. */
+/** Judges an imported object as davit does when it serves it. */
 
 import type { Admission } from "../admission/admission.ts";
 import type { JsonObject } from "../model/json.ts";

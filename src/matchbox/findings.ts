@@ -1,21 +1,23 @@
-/** What an import has to tell: each thing once, at its place in the matchbox files. */
+/** The findings of an import: each once, at its place in the matchbox files. */
 
 import { compareBytes } from "../lib/order.ts";
 import { comparePositions, type TextPosition, textStart } from "../render/text-position.ts";
 
 export interface ImportFinding {
-  /** An error: something was not carried over. A warning: it was, and davit does something else than matchbox. */
+  /**
+   * An error: something was not imported. A warning: it was imported, but davit treats it differently from matchbox.
+   */
   readonly severity: "error" | "warning";
   /** Below the matchbox directory. */
   readonly file: string;
   readonly at: TextPosition;
-  /** What it is, and after a colon what to do. */
+  /** The finding, and after a colon what to do. */
   readonly text: string;
 }
 
 /** Collects findings. */
 export class ImportFindings {
-  /** By file, and there by their text. */
+  /** By file, then by text. */
   readonly #found = new Map<string, Map<string, ImportFinding>>();
 
   error(file: string, text: string, at: TextPosition = textStart): void {
@@ -31,7 +33,7 @@ export class ImportFindings {
     return [...this.#found.keys()].toSorted(compareBytes).flatMap((file) => this.#of(file));
   }
 
-  /** What of a file was not carried over. */
+  /** The parts of a file that were not imported. */
   errorsOf(file: string): readonly ImportFinding[] {
     return this.#of(file).filter(({ severity }) => severity === "error");
   }
@@ -54,7 +56,7 @@ export function findingText({ severity, file, at, text }: ImportFinding): string
 
 const longestShown = 100;
 
-/** A name from a file as a message may show it: in quotes, on one line, and not without end. */
+/** A name from a file, for messages: in quotes, on one line, and cut if long. */
 export function shown(text: string): string {
   const short = text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
   return JSON.stringify(short).replaceAll(/[\x7f-\x9f\u2028\u2029]/g, "?");

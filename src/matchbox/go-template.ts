@@ -1,6 +1,6 @@
 /**
- * From the text of a Go template to a syntax tree. What davit's templates have nothing for is no reason to stop: it
- * becomes a problem with its place, so that all of a file's problems are told at once.
+ * Parses the text of a Go template into a syntax tree. What davit's templates lack becomes a problem with its place,
+ * and parsing goes on, so that all of a file's problems are reported at once.
  */
 
 import { type TextPosition, textStart } from "../render/text-position.ts";
@@ -11,7 +11,7 @@ export type GoExpression =
   | { readonly kind: "literal"; readonly value: string | number | boolean | null }
   | { readonly kind: "call"; readonly name: string; readonly args: readonly GoExpression[] };
 
-/** `variable` is undefined for what begins with a dot, empty for `$`. */
+/** `variable` is undefined for a path that begins with a dot, empty for `$`. */
 export interface GoPath {
   readonly kind: "path";
   readonly variable?: string;
@@ -21,12 +21,12 @@ export interface GoPath {
 export interface GoBlock {
   readonly kind: "block";
   readonly name: "if" | "range" | "with";
-  /** What the block names: of `range`, the value or the key and the value. */
+  /** The block's variables: for `range`, the value or the key and the value. */
   readonly variables: readonly string[];
   readonly argument: GoExpression;
   readonly body: GoTemplate;
   readonly otherwise: GoTemplate;
-  /** Written as `else if` of the block around it. */
+  /** Written as `else if` of the enclosing block. */
   readonly isElseIf: boolean;
   readonly at: TextPosition;
 }
@@ -39,10 +39,10 @@ export type GoNode =
 
 export type GoTemplate = readonly GoNode[];
 
-/** What stands in the way of a translation. */
+/** An obstacle to a translation. */
 export interface GoTemplateProblem {
   readonly at: TextPosition;
-  /** What it is, and after a colon what to do. */
+  /** The obstacle, and after a colon what to do. */
   readonly text: string;
 }
 
@@ -51,7 +51,7 @@ export interface ParsedGoTemplate {
   readonly problems: readonly GoTemplateProblem[];
 }
 
-/** Parses a template; with problems, the tree lacks what they tell of. */
+/** Parses a template; the tree lacks the parts that have problems. */
 export function parseGoTemplate(source: string): ParsedGoTemplate {
   const problems: GoTemplateProblem[] = [];
   try {
@@ -67,7 +67,7 @@ function syntaxProblem(message: string, at: TextPosition): GoTemplateProblem {
   return { at, text: `not a Go template, matchbox answers 404: ${message}` };
 }
 
-/** A problem while an action is read; the place is that of the action. */
+/** A problem while an action is read; its place is the action's. */
 class Untranslated extends Error {}
 
 // davit's own limit is 100 levels, sub-expressions among them.
@@ -96,7 +96,7 @@ class GoParser {
     return nodes;
   }
 
-  /** Reads up to the end of the block that is open; the tokens of an `else` stay for who opened it. */
+  /** Reads up to the end of the open block; the caller that opened it gets the tokens of an `else`. */
   #nodes(): { nodes: GoNode[]; stop: Stop; at: TextPosition; rest: readonly GoToken[] } {
     const nodes: GoNode[] = [];
     let at: TextPosition = textStart;
@@ -115,7 +115,7 @@ class GoParser {
     return { nodes, stop: "over", at, rest: [] };
   }
 
-  /** The node that an action is; none when it cannot be translated. */
+  /** The node of an action; none when it cannot be translated. */
   #action(tokens: readonly GoToken[], at: TextPosition): readonly GoNode[] {
     const [first, ...rest] = tokens;
     const word = first?.kind === "word" ? first.name : "";
@@ -166,7 +166,7 @@ class GoParser {
   }
 }
 
-/** The `$key, $value :=` with which a block may begin. */
+/** The `$key, $value :=` at the beginning of a block. */
 function takeVariables(tokens: readonly GoToken[]): { variables: readonly string[]; rest: readonly GoToken[] } {
   const assigned = tokens.findIndex((token) => token.kind === "mark" && token.mark === ":=");
   const names = tokens
@@ -193,7 +193,7 @@ class ExpressionParser {
     return expression;
   }
 
-  /** What stands before a `|` is the last argument of what stands behind it. */
+  /** The value before a `|` is the last argument of the function after it. */
   #pipeline(): GoExpression {
     let value = this.#command(undefined);
     while (this.#takeMark("|")) value = this.#command(value);

@@ -1,7 +1,7 @@
 /**
- * Translates a Go template to one of davit's, so that it yields the same bytes from the same variables. Whatever cannot
- * be is a problem with its place. What Go and davit take differently depending on the values is told as `uses`, for
- * whoever knows the values.
+ * Translates a Go template into one of davit's, so that it yields the same bytes from the same variables. Everything
+ * else is a problem with its place. Where Go and davit differ depending on the values, `uses` lists the variables, for
+ * a caller that knows the values.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -22,7 +22,7 @@ export interface VariableUse {
   readonly path: readonly string[];
   /** `printed` as text, or `tested` by a block or helper. */
   readonly by: "printed" | "tested";
-  /** Go's `index` takes an absent one for nothing. */
+  /** Go's `index` treats an absent variable as nothing. */
   readonly mayBeAbsent: boolean;
   readonly at: TextPosition;
 }
@@ -32,7 +32,7 @@ export type Translation =
   | { readonly kind: "untranslated"; readonly problems: readonly GoTemplateProblem[] };
 
 export interface TranslateOptions {
-  /** Where davit shall print its own URL: that of the matchbox, without a slash at the end. */
+  /** The matchbox's URL, without a slash at the end; davit prints its own URL in its place. */
   readonly replaceUrl?: string;
 }
 
@@ -48,15 +48,15 @@ export function translateGoTemplate(source: string, { replaceUrl }: TranslateOpt
   return { kind: "translated", text: translator.output.toString(), uses: translator.uses };
 }
 
-/** What names mean at one place. */
+/** The meaning of names at one place. */
 interface GoScope {
   /** Inside `range` or `with`, where a dot is not the outermost value. */
   readonly isInner: boolean;
-  /** Given by blocks. */
+  /** Names that blocks define. */
   readonly names: readonly string[];
 }
 
-/** Where a name alone is one of the outermost value. */
+/** True where a bare name is a variable of the outermost value. */
 function isPlain({ isInner, names }: GoScope): boolean {
   return !isInner && names.length === 0;
 }
@@ -136,7 +136,7 @@ class Translator {
     return variables.toReversed();
   }
 
-  /** An expression inside a tag, where an absent variable is nothing. */
+  /** An expression inside a tag, where an absent variable counts as nothing. */
   #argument(expression: GoExpression, scope: GoScope): string {
     switch (expression.kind) {
       case "literal":
@@ -223,7 +223,7 @@ function toPath([value, ...keys]: readonly GoExpression[]): GoPath | undefined {
   return names.length === keys.length ? { ...value, members: [...value.members, ...names] } : undefined;
 }
 
-/** Functions that davit has under the same name, with how many arguments they take. */
+/** Functions that davit has under the same name, with their numbers of arguments. */
 const helperCounts: Readonly<Record<string, readonly [least: number, most: number]>> = {
   eq: [2, 2],
   ne: [2, 2],
@@ -247,7 +247,7 @@ function cureOf(name: string): string {
   return known ?? "put what it yields into the metadata";
 }
 
-// What Handlebars does not take for a name, wherever it stands.
+// Words that Handlebars never reads as names.
 const keywords: readonly string[] = ["this", "else", "as", "true", "false", "null", "undefined"];
 
 function isPlainName(name: string): boolean {

@@ -1,12 +1,12 @@
 /**
- * Cuts a Go template (https://pkg.go.dev/text/template) into text, comments and actions, and actions into tokens. White
- * space that `{{-` and `-}}` take away is gone from the texts that come out.
+ * Cuts a Go template (https://pkg.go.dev/text/template) into text, comments and actions, and actions into tokens. The
+ * resulting texts lack the white space that `{{-` and `-}}` remove.
  */
 
 import { advance, type TextPosition, textStart } from "../render/text-position.ts";
 
 export type GoToken =
-  /** `.name`; `isChained` when nothing stands before it, so that it is a member of what does. */
+  /** `.name`; `isChained` when it follows another token directly, so that it is a member of that. */
   | { readonly kind: "field"; readonly name: string; readonly isChained: boolean }
   | { readonly kind: "dot" }
   /** Without the `$`; empty for `$` itself. */
@@ -15,7 +15,7 @@ export type GoToken =
   | { readonly kind: "number"; readonly value: number }
   | { readonly kind: "word"; readonly name: string }
   | { readonly kind: "mark"; readonly mark: string }
-  /** What davit has nothing for, such as `0x1f`. */
+  /** A token that davit has no equivalent for, such as `0x1f`. */
   | { readonly kind: "strange" };
 
 export type GoPiece =
@@ -23,7 +23,7 @@ export type GoPiece =
   | { readonly kind: "comment"; readonly text: string; readonly at: TextPosition }
   | { readonly kind: "action"; readonly tokens: readonly GoToken[]; readonly at: TextPosition };
 
-/** A text that Go would not take for a template. */
+/** A text that Go would refuse as a template. */
 export class GoSyntaxError extends Error {
   override readonly name = "GoSyntaxError";
   readonly at: TextPosition;
@@ -66,7 +66,7 @@ function trimmed(text: string, atStart: boolean, atEnd: boolean): string {
   return atEnd ? withoutSpaceAtEnd(begun) : begun;
 }
 
-/** A pattern for an end is tried at every blank: at a hundred thousand of them, for a minute. */
+/** A regular expression tries the end at every blank: with a hundred thousand blanks, that takes a minute. */
 function withoutSpaceAtEnd(text: string): string {
   let end = text.length;
   while (end > 0 && " \t\r\n".includes(text.charAt(end - 1))) end--;

@@ -1,6 +1,6 @@
 /**
- * A matchbox group as a Group. A label that davit does not take is left out, and so are such metadata. Then the Group
- * holds its machines, perhaps more than it took before: they wait instead of booting something else.
+ * A matchbox group as a Group. Labels and metadata that davit does not accept are left out. Then the Group holds its
+ * machines, perhaps more than before: they wait instead of booting something else.
  */
 
 import { normalizeMac } from "../model/hardware-ids.ts";
@@ -15,7 +15,7 @@ import { displayName, type ProfileContext } from "./profile.ts";
 export interface ReadGroup {
   readonly file: JsonFile;
   readonly fields: JsonFields;
-  /** As the group names it; empty when it names none. */
+  /** The name in the group; empty when it names none. */
   readonly profile: string;
   readonly selector: Readonly<Record<string, string>>;
   readonly metadata: JsonObject;
@@ -23,7 +23,7 @@ export interface ReadGroup {
 
 const fieldNames = ["id", "name", "profile", "selector", "metadata"];
 
-/** Reads a group; undefined when matchbox does not load it either, which is told. */
+/** Reads a group; undefined, with a finding, when matchbox does not load it either. */
 export function readGroup(file: JsonFile, findings: ImportFindings): ReadGroup | undefined {
   try {
     const fields = JsonFields.of(file, findings, fieldNames);
@@ -49,7 +49,7 @@ function isGoMac(text: string): boolean {
 
 interface GroupNames {
   readonly name: string;
-  /** Of the Profile. */
+  /** The Profile's name. */
   readonly profile: string;
 }
 
@@ -78,7 +78,7 @@ function groupOf(name: string, spec: JsonObject): JsonObject {
   return { apiVersion: "davit.dev/v1alpha1", kind: "Group", metadata: { name }, spec };
 }
 
-// What the CRD takes.
+// The CRD's limit.
 const maxLabels = 16;
 
 function selecting({ file, fields, selector }: ReadGroup, { findings, admit }: ProfileContext): JsonObject {
@@ -98,7 +98,7 @@ function selecting({ file, fields, selector }: ReadGroup, { findings, admit }: P
   if (good.length > maxLabels) {
     findings.error(file.path, `the selector is not taken: it has more than ${maxLabels} labels`, fields.at("selector"));
   }
-  // Without any label that davit takes it stays as it is, and davit refuses it, as it does with too many.
+  // Without any acceptable label the selector stays as it is, and davit refuses it, as it does with too many labels.
   if (good.length === 0) return { selector: { matchLabels: selector } };
   const matchLabels = Object.fromEntries(good);
   return { selector: { matchLabels }, ...(good.length < labels.length && { hold: true }) };

@@ -1,7 +1,7 @@
 /**
- * Writes the text of a Handlebars template so that it yields exactly the texts it was given. Three things would change
- * them: braces and backslashes that look like tags, braces that touch a tag, and block tags alone on their line, which
- * take the line away where Go leaves it empty. The empty comment `{{!}}` in front of a tag keeps the line.
+ * Writes the text of a Handlebars template so that it yields exactly the given texts. Three things would change them:
+ * braces and backslashes that look like tags, braces that touch a tag, and block tags alone on their line, which remove
+ * the line where Go leaves it empty. The empty comment `{{!}}` in front of a tag keeps the line.
  */
 
 type HandlebarsPiece =
@@ -25,7 +25,7 @@ export class HandlebarsText {
     this.#pieces.push({ kind: "tag", tag, isBlock: false });
   }
 
-  /** Adds `{{tag}}`, which prints nothing itself: of a block, or a comment. */
+  /** Adds `{{tag}}`, which prints nothing itself: a block's tag, or a comment. */
   block(tag: string): void {
     this.#pieces.push({ kind: "tag", tag, isBlock: true });
   }
@@ -40,7 +40,7 @@ export class HandlebarsText {
     const begin = at > 0 && text.startsWith("}") ? emptyComment : "";
     const escaped = begin + escapeBraces(text);
     if (at === this.#pieces.length - 1) return escaped;
-    // One backslash in front of a tag would escape it, of two the second one goes.
+    // One backslash in front of a tag would escape it; of two, the second would vanish.
     if (escaped.endsWith("\\")) return `${escaped}\\`;
     return touches(text) ? `${escaped} ` : escaped;
   }
@@ -51,7 +51,7 @@ export class HandlebarsText {
     return before !== undefined && touches(before) ? `{{~${tag}}}` : `${guard}{{${tag}}}`;
   }
 
-  /** Whether the tag could count as alone on its line; rather once too often. */
+  /** Whether the tag could count as alone on its line; true in case of doubt. */
   #isAlone(at: number): boolean {
     const before = this.#textAt(at - 1);
     const after = this.#textAt(at + 1);
@@ -69,7 +69,7 @@ export class HandlebarsText {
 }
 
 /**
- * A text as a template that yields it, but for a URL in place of which davit's own is printed.
+ * Makes a template that yields a text, with davit's own URL in the place of another.
  * @param replaceUrl without a slash at the end; none leaves the text as it is.
  */
 export function literalTemplate(text: string, replaceUrl?: string): string {
@@ -88,7 +88,7 @@ export function writeWithUrl(output: HandlebarsText, text: string, url: string |
   }
 }
 
-/** True when `writeWithUrl` would find something. */
+/** True when `writeWithUrl` would replace something. */
 export function hasUrl(text: string, url: string): boolean {
   return urlForm(url).test(text);
 }
@@ -98,18 +98,18 @@ function urlForm(url: string): RegExp {
   return new RegExp(`${url.replaceAll(/[^\w]/g, "\\$&")}(?![\\w.:-])`);
 }
 
-/** True when nothing but white space stands behind a text's last line feed; without a pattern, see `go-tokens.ts`. */
+/** True when only white space follows a text's last line feed; without a regular expression, see `go-tokens.ts`. */
 function endsLine(text: string): boolean {
   return text.slice(text.trimEnd().length).includes("\n");
 }
 
-/** A brace in front of a tag would belong to it. */
+/** True when the text's last brace would become part of a following tag. */
 function touches(text: string): boolean {
   return text.endsWith("{");
 }
 
 function escapeBraces(text: string): string {
-  // Of an odd number of braces the first one stays alone. A backslash before them is cut off from the one that escapes.
+  // Of an odd number of braces the first one stays alone. A backslash before them is separated from the escaping one.
   return text.replaceAll(/(\\*)(\{?)((?:\{\{)+)/g, (_, backslashes: string, odd: string, pairs: string) => {
     const kept = backslashes === "" || odd !== "" ? backslashes : `${backslashes}\\${emptyComment}`;
     return kept + odd + "\\{{".repeat(pairs.length / 2);

@@ -1,7 +1,7 @@
-/** The port to the files of a matchbox data directory; `open-directory.ts` has the one on a disk. */
+/** The port to the files of a matchbox data directory; `open-directory.ts` implements it for a disk. */
 
 export interface DataDirectory {
-  /** What is in one folder, sorted; empty where there is no such folder. */
+  /** The entries of one folder, sorted; empty where there is no such folder. */
   list(folder: string): readonly InputEntry[];
   /** @param path such as `groups/default.json`. */
   read(path: string): InputFile;
@@ -14,6 +14,6 @@ export interface InputEntry {
 
 export type InputFile =
   | { readonly kind: "text"; readonly text: string }
-  /** `problem` is what it is and what to do. */
+  /** `problem` names the problem and what to do. */
   | { readonly kind: "unusable"; readonly problem: string }
   | { readonly kind: "missing" };

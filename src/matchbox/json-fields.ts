@@ -15,7 +15,7 @@ export interface JsonFile {
   readonly text: string;
 }
 
-/** A value in a file that matchbox would not load. */
+/** A value in a file that matchbox would refuse to load. */
 export class UnusableFile extends Error {}
 
 export class JsonFields {
@@ -26,8 +26,8 @@ export class JsonFields {
 
   /**
    * Reads a file.
-   * @param known every name that matchbox knows, in lower case; others are told.
-   * @throws {UnusableFile} when it is told that the file is no JSON object.
+   * @param known every name that matchbox knows, in lower case; other names are reported.
+   * @throws {UnusableFile} after reporting that the file is not a JSON object.
    */
   static of(file: JsonFile, findings: ImportFindings, known: readonly string[]): JsonFields {
     const fields = new JsonFields(file, findings, []);
@@ -41,7 +41,7 @@ export class JsonFields {
     this.#parents = parents;
   }
 
-  /** The fields of an object that is a field. @throws {UnusableFile} when it is something else. */
+  /** The members of a field that is an object. @throws {UnusableFile} when it is something else. */
   inner(field: string, known: readonly string[]): JsonFields {
     const fields = new JsonFields(this.#file, this.#findings, [...this.#parents, this.#nameOf(field)]);
     fields.#add(this.object(field), known);
@@ -59,18 +59,18 @@ export class JsonFields {
     }
   }
 
-  /** True for a field that is there and not null. */
+  /** True for a field that is present and not null. */
   has(field: string): boolean {
     return (this.#fields.get(field)?.value ?? null) !== null;
   }
 
-  /** Empty when it is absent. @throws {UnusableFile} when it is no text. */
+  /** Empty when it is absent. @throws {UnusableFile} when it is not a text. */
   text(field: string): string {
     const value = this.#value(field, "");
     return typeof value === "string" ? value : this.fail(`must be text, matchbox does not load the file`, field);
   }
 
-  /** Empty when it is absent. @throws {UnusableFile} when it is no list of texts. */
+  /** Empty when it is absent. @throws {UnusableFile} when it is not a list of texts. */
   texts(field: string): readonly string[] {
     const value = this.#value(field, []);
     const texts = Array.isArray(value) ? value.map((each: JsonValue) => each ?? "") : [null];
@@ -78,13 +78,13 @@ export class JsonFields {
     return this.fail("must be a list of texts, matchbox does not load the file", field);
   }
 
-  /** Empty when it is absent. @throws {UnusableFile} when it is no object. */
+  /** Empty when it is absent. @throws {UnusableFile} when it is not an object. */
   object(field: string): JsonObject {
     const value = this.#value(field, {});
     return isJsonObject(value) ? value : this.fail("must be an object, matchbox does not load the file", field);
   }
 
-  /** An object whose values are all texts. @throws {UnusableFile} when it is none. */
+  /** An object whose values are all texts. @throws {UnusableFile} when it is not. */
   textObject(field: string): Readonly<Record<string, string>> {
     const entries = Object.entries(this.object(field)).map(([name, value]): [string, string] => {
       const text = value ?? "";
@@ -94,14 +94,14 @@ export class JsonFields {
     return Object.fromEntries(entries);
   }
 
-  /** Where a field stands, or one of its members. */
+  /** The place of a field, or of one of its members. */
   at(field: string, member?: string): TextPosition {
     const path = [...this.#parents, ...(member === undefined ? [] : [this.#nameOf(field)])];
     return findInYaml(this.#file.text, path, member ?? this.#nameOf(field)) ?? textStart;
   }
 
   /**
-   * Tells why the file cannot be used.
+   * Reports why the file cannot be used.
    * @throws {UnusableFile}
    */
   fail(text: string, field: string, member?: string): never {
@@ -110,7 +110,7 @@ export class JsonFields {
     throw new UnusableFile();
   }
 
-  /** Tells that the file is no JSON object. @throws {UnusableFile} */
+  /** Reports that the file is not a JSON object. @throws {UnusableFile} */
   failWhole(text: string, at: TextPosition): never {
     this.#findings.error(this.#file.path, text, at);
     throw new UnusableFile();

@@ -1,4 +1,6 @@
-/** Objects as YAML for people to review: the same bytes for the same objects, whichever version of YAML reads them. */
+/**
+ * Writes objects as YAML for people to review: equal objects give equal bytes, whichever version of YAML reads them.
+ */
 
 import { Document, isScalar, type Scalar, visit } from "yaml";
 import { isAmbiguous } from "../lib/yaml-rules.ts";
@@ -6,7 +8,7 @@ import type { JsonObject } from "../model/json.ts";
 import { numberText } from "../render/values.ts";
 
 export interface Manifest {
-  /** Lines to stand above it, without the `#`. */
+  /** Lines above it, without the `#`. */
   readonly comments: readonly string[];
   readonly objects: readonly JsonObject[];
 }
@@ -41,7 +43,7 @@ function objectText(object: JsonObject): string {
   return document.toString({ lineWidth: 0 });
 }
 
-/** What a block of lines would lose, or show to nobody. */
+/** True for a character that a block of lines would lose or hide. */
 function hasOddCharacter(text: string): boolean {
   return /[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u.test(text);
 }

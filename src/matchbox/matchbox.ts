@@ -1,9 +1,9 @@
 /**
- * Makes Profiles and Groups of what a matchbox (https://matchbox.psdn.io) has in its data directory.
+ * Makes Profiles and Groups from a matchbox (https://matchbox.psdn.io) data directory.
  *
- * It promises: machines that boot from the result get what they got from matchbox, or nothing; never something else.
- * What it cannot carry over it tells, with the place. The same directory yields the same bytes. It never writes, and
- * never reads beyond what its port gives it.
+ * It promises: machines that boot from the result get the same as from matchbox, or nothing; never something else. It
+ * reports everything that it cannot import, with the place. The same directory yields the same bytes. It never writes,
+ * and reads only through its port.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -23,12 +23,12 @@ import { compareValues } from "./values.ts";
 
 export interface ImportOptions {
   readonly admit: Admit;
-  /** The matchbox's own URL, without a slash at the end: davit's stands in its place. */
+  /** The matchbox's own URL, without a slash at the end; davit's URL replaces it. */
   readonly replaceUrl?: string;
 }
 
 export interface Imported {
-  /** Empty when nothing can be imported without mixing things up. */
+  /** Empty when no import avoids mixing up objects. */
   readonly files: readonly ImportedFile[];
   readonly profiles: number;
   readonly groups: number;
@@ -36,7 +36,7 @@ export interface Imported {
 }
 
 export interface ImportedFile {
-  /** Such as `groups/default.yaml`. */
+  /** For example `groups/default.yaml`. */
   readonly path: string;
   readonly text: string;
 }
@@ -51,7 +51,7 @@ export function importMatchbox(directory: DataDirectory, { admit, replaceUrl }: 
 class Import {
   readonly #context: ProfileContext;
   readonly #findings: ImportFindings;
-  /** Files that something was made of. */
+  /** Files that an object was made from. */
   readonly #used = new Set<string>();
 
   constructor(context: ProfileContext) {
@@ -92,7 +92,7 @@ class Import {
     return { files, profiles, groups, findings: this.#findings.sorted() };
   }
 
-  /** The files that matchbox reads in a folder; the others are told. */
+  /** The files that matchbox reads in a folder; the others are reported. */
   #jsonFiles(folder: string): readonly JsonFile[] {
     return this.#context.directory.list(folder).flatMap(({ name, isDirectory }) => {
       const path = `${folder}/${name}`;
@@ -117,7 +117,7 @@ class Import {
     return undefined;
   }
 
-  /** A group may name a profile in a folder below `profiles`, or one that is not there. */
+  /** A group may name a profile in a folder below `profiles`, or a missing one. */
   #findProfile({ file, fields, profile }: ReadGroup, profiles: Map<string, JsonFile>): void {
     const key = profileKey(profile);
     if (profile === "") {
@@ -152,7 +152,7 @@ class Import {
       return importProfile(file, name, this.#context);
     } catch (error) {
       if (!(error instanceof UnusableFile)) throw error;
-      // It is told. Its groups name it all the same, so that their machines are answered 404, as by matchbox.
+      // The finding reports it. Its groups still name it, so that their machines are answered 404, as by matchbox.
       return undefined;
     }
   }
@@ -177,7 +177,7 @@ class Import {
     }
   }
 
-  /** Where two groups have one selector, matchbox takes any of them. */
+  /** Where two groups have one selector, matchbox takes either of them. */
   #tellTies(groups: readonly ReadGroup[]): void {
     const first = new Map<string, string>();
     for (const { file, fields, selector } of groups.toSorted((a, b) => compareBytes(a.file.path, b.file.path))) {
@@ -201,7 +201,7 @@ function keyOf({ path }: JsonFile): string {
   return path.slice(path.indexOf("/") + 1).replace(/\.json$/, "");
 }
 
-// What a group without a profile names, so that it takes its machines as before.
+// The profile name for a group without one, so that the group takes its machines as before.
 const noProfile = "no-profile";
 
 function profileKey(profile: string): string {

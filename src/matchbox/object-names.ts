@@ -1,15 +1,15 @@
 /**
- * Names of objects, from names of files. Kubernetes allows less than a disk does, so that two files could come to one
- * name: then nothing is imported, because one of them would boot what belongs to the other.
+ * Makes names of objects from names of files. Kubernetes allows fewer characters than a disk, so two files could get
+ * one name. Then nothing is imported, because one file's machines would boot what belongs to the other.
  */
 
 import { compareBytes } from "../lib/order.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 
-// With an ending it is also the name of a file, and some names have more behind them.
+// With an ending it is also a file's name, and some names get a suffix.
 const longestName = 200;
 
-/** The name nearest to a file's; undefined when nothing is left of it, or too much. */
+/** The name nearest to a file's; undefined when the result is empty or too long. */
 export function toObjectName(text: string): string | undefined {
   const parts = text
     .toLowerCase()
@@ -21,7 +21,7 @@ export function toObjectName(text: string): string | undefined {
   return name === "" || name.length > longestName ? undefined : name;
 }
 
-/** Gives each key a name of its own; where it cannot, it tells why and gives undefined. */
+/** Gives each key its own name; where it cannot, it reports why and gives undefined. */
 export function giveNames(
   keys: ReadonlySet<string>,
   folder: string,

@@ -1,4 +1,4 @@
-/** A matchbox data directory on a disk. Links are followed as matchbox does, but not out of the directory. */
+/** A matchbox data directory on a disk. It follows links as matchbox does, but never out of the directory. */
 
 import { closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
@@ -6,7 +6,7 @@ import { codeOf } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
 import type { DataDirectory, InputEntry, InputFile } from "./input.ts";
 
-/** No template of davit's is larger. */
+/** davit's templates are never larger. */
 const maxFileBytes = 1024 * 1024;
 
 /**
@@ -29,7 +29,7 @@ function listFolder(path: string): readonly InputEntry[] {
   }
 }
 
-/** False for what cannot be looked at, such as a link that leads to itself: reading it tells why. */
+/** False for an entry that cannot be looked at, such as a link to itself: reading it reports why. */
 function isDirectory(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

@@ -2,7 +2,7 @@
 
 import { posix } from "node:path";
 
-/** The file that a name in a folder means, such as `ignition/worker.ign`. */
+/** The file for a name in a folder, such as `ignition/worker.ign`. */
 export function dataPath(folder: string, name: string): string {
   return posix.join("/", folder, name).slice(1);
 }

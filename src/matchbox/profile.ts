@@ -1,6 +1,6 @@
 /**
- * A matchbox profile as a Profile. A config that cannot be carried over becomes a reference to a ConfigMap that is not
- * there: machines are answered 500 and ask again, until somebody writes it.
+ * A matchbox profile as a Profile. A config that cannot be imported becomes a reference to a missing ConfigMap:
+ * machines are answered 500 and ask again, until a person writes it.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -21,14 +21,14 @@ export interface ProfileContext {
   readonly directory: DataDirectory;
   readonly findings: ImportFindings;
   readonly admit: Admit;
-  /** The matchbox's own URL, where davit's shall stand. */
+  /** The matchbox's own URL; davit's URL replaces it. */
   readonly replaceUrl?: string;
 }
 
 export interface ImportedProfile {
-  /** The Profile, and a ConfigMap for each config that is too long for it; none when there is nothing to serve. */
+  /** The Profile, and a ConfigMap for each config that is too long for it; empty when there is nothing to serve. */
   readonly objects: readonly JsonObject[];
-  /** The files that it is made of. */
+  /** The files that it was made from. */
   readonly sources: readonly string[];
   /** How its templates use variables, with the file. */
   readonly uses: readonly { readonly file: string; readonly use: VariableUse }[];
@@ -37,14 +37,14 @@ export interface ImportedProfile {
 const fieldNames = ["id", "name", "boot", "ignition_id", "cloud_id", "generic_id"];
 const bootNames = ["kernel", "initrd", "args"];
 
-// What the CRD takes inline.
+// The CRD's limit for inline text.
 const maxInlineLength = 131_072;
-// A template over a variable that there never is: the machine is answered 500, and boots nothing else instead.
+// A template with a variable that never exists: the machine is answered 500, and boots nothing else instead.
 const failingBoot = { kernel: "{{notImported}}" };
 
 /**
  * Makes a Profile.
- * @throws {UnusableFile} when matchbox does not use the file either; it is told why.
+ * @throws {UnusableFile} when matchbox does not use the file either; a finding reports why.
  */
 export function importProfile(file: JsonFile, name: string, context: ProfileContext): ImportedProfile {
   const fields = JsonFields.of(file, context.findings, fieldNames);
@@ -54,7 +54,7 @@ export function importProfile(file: JsonFile, name: string, context: ProfileCont
 
 type ConfigPart = "ignition" | "cloudConfig" | "generic";
 
-/** A config as the spec has it. */
+/** A config in the form of the spec. */
 interface MatchboxConfig {
   readonly text: string;
   readonly raw: boolean;
@@ -134,7 +134,7 @@ class ProfileImport {
     };
   }
 
-  /** A machine that boots from davit and asks matchbox for its config is neither here nor there. */
+  /** Warns of a machine that would boot from davit but ask matchbox for its config. */
   #lookForUrl(boot: JsonFields, field: string, text: string): void {
     const [, url] = /(https?:\/\/[^/\s"']+)\/(?:ignition|cloud|generic|metadata|assets)\b/.exec(text) ?? [];
     const { replaceUrl, findings } = this.#context;
@@ -234,7 +234,7 @@ function profileObject(name: string, spec: JsonObject): JsonObject {
   return { apiVersion: "davit.dev/v1alpha1", kind: "Profile", metadata: { name }, spec };
 }
 
-/** The name for people, if davit takes it. */
+/** The display name, if davit accepts it. */
 export function displayName(
   fields: JsonFields,
   file: string,

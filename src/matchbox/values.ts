@@ -1,6 +1,6 @@
 /**
- * What Go and davit take differently depending on a variable's value: looked at with the values of each group that a
- * template is for, so that only what differs is told.
+ * Finds where Go and davit treat a variable's value differently. It looks at the values of each group that uses a
+ * template, so that it reports only real differences.
  */
 
 import { isJsonObject, type JsonValue } from "../model/json.ts";
@@ -9,7 +9,7 @@ import { type ImportFindings, shown } from "./findings.ts";
 import type { VariableUse } from "./go-to-handlebars.ts";
 import type { ReadGroup } from "./group.ts";
 
-/** Tells where a template yields something else for a group's machines. @param file that of the template. */
+/** Reports where a template yields something else for a group's machines. @param file the template's file. */
 export function compareValues(use: VariableUse, file: string, group: ReadGroup, findings: ImportFindings): void {
   const [first, label, ...more] = use.path;
   if (first === undefined) return;
@@ -25,7 +25,7 @@ export function compareValues(use: VariableUse, file: string, group: ReadGroup, 
   if (told !== undefined) findings.warn(file, `${shown(use.path.join("."))} of ${group.file.path} ${told}`, use.at);
 }
 
-/** As matchbox makes them, but for the request. */
+/** As matchbox makes them, without the request. */
 function variablesOf({ metadata, selector }: ReadGroup): JsonValue {
   const labels = Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value] as const);
   return { ...metadata, ...Object.fromEntries(labels) };

@@ -1,21 +1,21 @@
 /**
- * A text of many objects in pieces that can be read one by one: what `kubectl get -o yaml` writes of 10,000 objects is
- * tens of megabytes, which is too much for a parser at once. Pure; what it cannot take apart stays whole.
+ * Splits a text of many objects into pieces that can be read one by one: `kubectl get -o yaml` writes tens of megabytes
+ * for 10,000 objects, too much for a parser at once. Pure; a text that it cannot split stays whole.
  *
- * What kubectl writes is one List whose items begin with `- ` in the first column, and nothing else in it does: go-yaml
- * indents whatever goes over several lines, and uses no anchors. An item reads alone once that dash is a blank, and its
- * columns stay what they were.
+ * kubectl writes one List whose items begin with `- ` in the first column, and nothing else in it does: go-yaml indents
+ * values of several lines, and uses no anchors. An item can be read alone once a blank replaces that dash, and its
+ * columns stay the same.
  */
 
 import type { TextStart } from "../directory/yaml-documents.ts";
 
 export interface InputPiece {
   readonly text: string;
-  /** Where it begins in the whole. */
+  /** The place of its beginning in the whole text. */
   readonly start: TextStart;
 }
 
-/** Takes a text apart; the pieces are in its order. */
+/** Splits a text; the pieces are in its order. */
 export function piecesOf(text: string): readonly InputPiece[] {
   const lines = text.split(/(?<=\n)/);
   // A directive belongs to the document after it.
@@ -35,7 +35,7 @@ function isSeparator(line: string | undefined): boolean {
   return line !== undefined && /^---(?:\s|$)/.test(line);
 }
 
-/** The items of a List as kubectl writes it; anything else is one piece. */
+/** The items of a List as kubectl writes it; any other text is one piece. */
 function itemsOf(lines: readonly string[], start: TextStart): readonly InputPiece[] {
   const head = isSeparator(lines[0]) ? 1 : 0;
   const isList = isLine(lines[head], "apiVersion: v1") && isLine(lines[head + 1], "items:");
@@ -61,7 +61,7 @@ function isOfItem(line: string, at: number): boolean {
   return line.startsWith("- ") || (at > 0 && (line.startsWith("  ") || line.trim() === ""));
 }
 
-/** An item less what davit told of it: half of the text, and nothing of it is read. Lines stay where they were. */
+/** An item without the status that davit wrote: it is half of the text, and not read. Lines stay where they were. */
 function withoutStatus(lines: readonly string[]): readonly string[] {
   const from = lines.findIndex((line) => isLine(line, "  status:"));
   if (from === -1) return lines;

@@ -1,14 +1,14 @@
 /**
- * Manifests without a server: what `davit serve` would hold once its first list is in a store that was empty, and what it
- * would tell of each object. It goes through the parts that the directory source and the controller are made of: listing,
- * parser, admission, holdings, planner. So nothing here decides what an object means.
+ * Manifests without a server: what `davit serve` would hold once its first list is in an empty store, and what it would
+ * report of each object. It uses the parts of the directory source and of the controller: listing, parser, admission,
+ * holdings, planner. So nothing here decides what an object means.
  *
  *   const manifests = await loadManifests({ directories: ["manifests"], log });
  *   const index = bootIndexOf(manifests);
  *   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
  *   configs.render("ipxe", { labels, rawQuery, userAgent: "" });   // byte for byte what the server answers
  *
- * It writes nothing, starts no store and follows no change; what it holds is as the files were when they were read.
+ * It writes nothing, starts no store and follows no change: it holds the files' state at the time of reading.
  */
 
 import { createHash } from "node:crypto";
@@ -33,35 +33,35 @@ import { ObjectPlaces } from "./object-places.ts";
 import { type ReadPart, readInput } from "./read-input.ts";
 
 export interface LoadOptions {
-  /** Read as `--manifests` of `davit serve` is. */
+  /** Read like `--manifests` of `davit serve`. */
   readonly directories: readonly string[];
   /**
    * What came by standard input, if it is to be read: YAML documents, or the List that
    * `kubectl get profiles.davit.dev,groups.davit.dev -o yaml` writes.
    */
   readonly input?: Uint8Array | undefined;
-  /** As `--admin-namespace` of `davit serve`. */
+  /** Like `--admin-namespace` of `davit serve`. */
   readonly adminNamespace?: string | undefined;
-  /** For faults of davit's own. */
+  /** For bugs in davit. */
   readonly log: Pick<Log, "error">;
   /** Called now and then with how many files or parts of the input are read. */
   readonly progress?: (count: number, total: number) => void;
 }
 
 export interface Manifests {
-  /** The accepted objects, what is refused, and every problem on the way. */
+  /** The accepted objects, the refusals, and every problem on the way. */
   readonly view: SourceView & { readonly problems: readonly FileProblem[] };
-  /** What is worth a look in files that can be used. */
+  /** Advice on files that can be used. */
   readonly advice: readonly FileProblem[];
   readonly places: ObjectPlaces;
-  /** What became of each Profile and Group, with its status. */
+  /** The result for each Profile and Group, with its status. */
   readonly planned: readonly Planned[];
   /** Path and text of each document that the store would hold, texts of Secrets among them. */
   readonly documents: readonly (readonly [path: string, text: string])[];
 }
 
 /**
- * Loads manifests. What is wrong with them is in the view and in the statuses, never thrown.
+ * Loads manifests. It throws no mistakes in them: these are in the view and in the statuses.
  * @throws {Error} when davit's own CRD files cannot be read, or the parser's thread cannot be started.
  */
 export async function loadManifests(options: LoadOptions): Promise<Manifests> {
@@ -114,7 +114,7 @@ function plan(view: SourceView, { log, adminNamespace }: LoadOptions): Pick<Mani
     log,
     sha256,
     checkTemplate: parseTemplate,
-    // Nothing is stored, so nothing goes that would leave one.
+    // The store is empty, so no removal leaves a tombstone.
     tombstoneTtlSeconds: 1,
     adminNamespace,
   });

@@ -1,6 +1,6 @@
 /**
- * Where objects and their fields are written. A text is read again when something is to be said of an object in it, since
- * what a parser knows of 10,000 objects takes more memory than the objects themselves, and little is said of most.
+ * The places of objects and their fields. A text is read again when a message needs a place in it: what a parser knows
+ * of 10,000 objects takes more memory than the objects themselves, and few of them get a message.
  */
 
 import type { Definition, FileContent, ItemPlace } from "../directory/read-file.ts";
@@ -11,10 +11,10 @@ import { type ObjectName, objectKey } from "../model/source.ts";
 
 /** A text that objects were read from. */
 export interface WrittenText {
-  /** How people call the file. */
+  /** The file's name in messages. */
   readonly file: string;
   readonly start: TextStart;
-  /** @throws {Error} when it cannot be read any more. */
+  /** @throws {Error} when it can no longer be read. */
   readonly read: () => string;
 }
 
@@ -32,7 +32,7 @@ export class ObjectPlaces {
   readonly #objects = new Map<string, WrittenField>();
   #last: { readonly text: WrittenText; readonly documents: readonly TextDocument[] } | undefined;
 
-  /** Takes in what a text defines; of an object that is defined twice the first one counts. */
+  /** Takes in a text's definitions; of an object that is defined twice the first one counts. */
   add(text: WrittenText, { definitions }: FileContent): void {
     for (const definition of definitions) {
       const key = objectKey(nameOf(definition));
@@ -41,7 +41,7 @@ export class ObjectPlaces {
   }
 
   /**
-   * Where an object's field is, or the nearest place above it that is written.
+   * The place of an object's field, or of the nearest written place above it.
    * @param path names and list positions from the object on; none for the object itself.
    * @param inside a place in the field's text.
    * @returns undefined for an object that is not in a text.
@@ -71,7 +71,7 @@ export class ObjectPlaces {
   }
 }
 
-/** What was read a moment ago may have been changed or removed since: then nothing is known of its fields. */
+/** A text may have been changed or removed since it was read: then nothing is known of its fields. */
 function readAgain({ file, start, read }: WrittenText): readonly TextDocument[] {
   try {
     const documents = readDocuments(read(), file.endsWith(".json") ? "json" : "yaml", start);

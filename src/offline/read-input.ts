@@ -1,4 +1,4 @@
-/** What came by standard input to what it defines, as a file of a manifests directory is read. */
+/** Reads standard input into its definitions, like a file of a manifests directory. */
 
 import type { Admission } from "../admission/admission.ts";
 import { decodeUtf8 } from "../admission/secret-data.ts";
@@ -8,10 +8,10 @@ import type { FindingCode } from "../model/findings.ts";
 import { piecesOf } from "./input-pieces.ts";
 import type { WrittenText } from "./object-places.ts";
 
-/** How people call it in what they are told. */
+/** The input's name in messages. */
 export const inputLabel = "<stdin>";
 
-// Enough to see a bar move, and 10,000 objects tell it a hundred times.
+// Enough work that a progress bar moves; 10,000 objects report a hundred times.
 const piecesPerTurn = 100;
 
 /** A part of the input and what it defines. */
@@ -21,8 +21,8 @@ export interface ReadPart {
 }
 
 /**
- * Reads it; there is at least one part.
- * @param told called now and then with how many parts of how many are done.
+ * Reads the input; there is at least one part.
+ * @param told called now and then with how many parts of how many are read.
  */
 export function readInput(
   bytes: Uint8Array,
