@@ -5,8 +5,7 @@
  * unanswered ones, in order. Damage is never mistaken for an end. Proposals that arrive while the disk is busy are
  * written together: one write and one fdatasync for all that wait.
  *
- * While the disk is full or fails, reads continue, and the log checks by itself whether it can write again: see
- * `docs/store.md`.
+ * While the disk is full or fails, reads continue, and the log checks whether it can write again: `docs/store.md`.
  *
  * It never looks into a command, and never repairs what it cannot explain: `recover.ts` says what a crash may leave,
  * `record.ts` has the format.
@@ -233,9 +232,7 @@ export class FileLog implements LogPort {
     await writer.close().catch((error: unknown) => log.warn({ err: error }, "log cannot be closed"));
   }
 
-  /**
-   * Writes batch after batch. While one is applied and answered, which takes a while, the disk already has the next.
-   */
+  /** Writes batch after batch. The disk already has the next one while one is applied and answered. */
   async #writeWaiting(): Promise<void> {
     let batch = this.#begin(this.#waiting.take());
     for (;;) {
@@ -272,9 +269,7 @@ export class FileLog implements LogPort {
     }
   }
 
-  /**
-   * Answers proposals that cannot be logged. On a full disk, records that free room are retried in the reserved room.
-   */
+  /** Answers proposals that cannot be logged. On a full disk, records that free room are retried in the reserve. */
   #refuse(proposals: readonly Proposal[], reason: WalError, writer: SegmentWriter): void {
     const status = statusAfter(reason, writer);
     this.#setStatus(status);
