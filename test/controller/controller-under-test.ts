@@ -62,6 +62,11 @@ export class ControllerUnderTest {
     return under;
   }
 
+  /** Lets what the controller has begun run to its next wait on the clock. No time passes. */
+  settled(): Promise<void> {
+    return this.clock.advance(0);
+  }
+
   async stop(): Promise<void> {
     await this.#controller.stop();
     await this.store.stop();

@@ -59,7 +59,8 @@ describe("an exception in the work on a Profile", () => {
     await sync();
     under.source.put(profileObject(generic("trap hunter2")), profileObject({ displayName: "Other" }, "install"));
     under.source.tellChanged(profile, { ...profile, name: "install" });
-    await expect.poll(() => under.answer(stranger)).toBe("default/installer Other");
+    await under.settled();
+    expect(under.answer(stranger)).toBe("default/installer Other");
     expect(under.answer(machine)).toBe("default/node1 good");
     await expect
       .poll(() => under.statuses.conditions("Profile/web"))
@@ -77,8 +78,10 @@ describe("an exception in the work on a Profile", () => {
     expect(under.answer(machine)).toBe("failed");
     expect(under.answer(stranger)).toBe("default/installer Install");
     under.source.put(profileObject(generic("good"))).tellChanged(profile);
-    await expect.poll(() => under.answer(machine)).toBe("default/node1 good");
-    await expect.poll(() => under.statuses.ready("Profile/web")).toBe("Ready");
+    await under.settled();
+    expect(under.answer(machine)).toBe("default/node1 good");
+    await under.settled();
+    expect(under.statuses.ready("Profile/web")).toBe("Ready");
   });
 
   it.each([
@@ -89,9 +92,11 @@ describe("an exception in the work on a Profile", () => {
     under.source.put(profileObject({ effect, ...generic("good") }), groupObject());
     await sync();
     under.source.put(groupObject({ metadata: trap })).tellChanged(group);
-    await expect.poll(() => said("Group/node1")).toBe(message);
+    await under.settled();
+    expect(said("Group/node1")).toBe(message);
     under.source.put(groupObject(), profileObject({ effect, ...generic("trap") })).tellChanged(profile, group);
-    await expect.poll(() => said("Profile/web")).toBe(message);
+    await under.settled();
+    expect(said("Profile/web")).toBe(message);
     expect(under.answer(machine)).toBe(effect === "Install" ? "doubtful" : "default/node1 good");
   });
 
@@ -107,8 +112,10 @@ describe("an exception in the work on a Profile", () => {
     under.source.drop({ kind: "Secret", namespace: "default", name: "secrets" });
     under.source.put(profileObject({ templates: { ignition: secret, ...generic("trap").templates } }));
     under.source.tellChanged(profile);
-    await expect.poll(() => under.stored("/davit/_secrets/")).toEqual([]);
-    await expect.poll(() => under.statuses.ready("Profile/web")).toBe("InternalError");
+    await under.settled();
+    expect(under.stored("/davit/_secrets/")).toEqual([]);
+    await under.settled();
+    expect(under.statuses.ready("Profile/web")).toBe("InternalError");
   });
 
   it("is logged with its place, and with no word of a template", async () => {
@@ -133,7 +140,8 @@ describe("an exception in the work on a Profile", () => {
     await under.clock.advance(9 * 60_000);
     expect(checkCount).toBe(checked);
     await under.clock.advance(2 * 60_000);
-    await expect.poll(() => faults().length).toBe(2);
+    await under.settled();
+    expect(faults().length).toBe(2);
     expect((await under.metrics.text()).split("\n")).toEqual(
       expect.arrayContaining([
         'controller_runtime_reconcile_errors_total{controller="profile"} 2',
@@ -165,7 +173,8 @@ describe("an exception in the work on a Group", () => {
     under.source.put(profileObject(generic("good")), groupObject({ metadata: { role: "web" } }));
     await sync();
     under.source.put(groupObject({ metadata: trap })).tellChanged(group);
-    await expect.poll(() => under.statuses.ready("Group/node1")).toBe("InternalError");
+    await under.settled();
+    expect(under.statuses.ready("Group/node1")).toBe("InternalError");
     expect(under.answer(machine)).toBe("default/node1 good");
     expect(under.stored("/davit/groups/default/node1")[0]).toContain('"role":"web"');
   });
@@ -178,16 +187,19 @@ describe("an exception in the work on a Group", () => {
     under.source.put(profileObject(generic("good")), groupObject());
     await sync();
     under.source.put(groupObject({ ...spec, metadata: trap })).tellChanged(group);
-    await expect.poll(() => under.answer(machine)).toBe("refused");
+    await under.settled();
+    expect(under.answer(machine)).toBe("refused");
     under.source.put(groupObject()).tellChanged(group);
-    await expect.poll(() => under.answer(machine)).toBe("default/node1 good");
+    await under.settled();
+    expect(under.answer(machine)).toBe("default/node1 good");
   });
 
   it("that gets another selector has the machines of both wait", async () => {
     under.source.put(profileObject(generic("good")), groupObject());
     await sync();
     under.source.put(groupObject({ selector: stranger, metadata: trap })).tellChanged(group);
-    await expect.poll(() => under.answer(stranger)).toBe("refused");
+    await under.settled();
+    expect(under.answer(stranger)).toBe("refused");
     expect(under.answer(machine)).toBe("bereft");
   });
 

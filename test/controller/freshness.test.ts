@@ -22,7 +22,8 @@ it("is not known before the first list is stored, and then is what the source sa
   expect(under.provenAtMs).toBeUndefined();
   under.source.tellListed();
   await under.synced;
-  await expect.poll(() => under.provenAtMs).toBe(5_000);
+  await under.settled();
+  expect(under.provenAtMs).toBe(5_000);
   under.source.provenAtMs = undefined;
   expect(under.provenAtMs).toBeUndefined();
 });
@@ -43,7 +44,8 @@ it.each([
   expect(under.provenAtMs).toBe(since);
   full.mockRestore();
   await under.clock.advance(60_000);
-  await expect.poll(() => under.answer(machine)).toBe("held");
+  await under.settled();
+  expect(under.answer(machine)).toBe("held");
   under.source.provenAtMs = 190_000;
   expect(under.provenAtMs).toBe(190_000);
 });
@@ -54,11 +56,13 @@ it("a view that becomes half is stored at once, and ends with the next whole one
   expect(under.answer(machine)).toBe("default/node1 web");
   under.source.complete = false;
   under.source.tellListed();
-  await expect.poll(() => under.answer(machine)).toBe("doubtful");
+  await under.settled();
+  expect(under.answer(machine)).toBe("doubtful");
   expect(synced()).toMatchObject({ complete: true, half: true });
   under.source.complete = true;
   under.source.tellListed();
-  await expect.poll(() => under.answer(machine)).toBe("default/node1 web");
+  await under.settled();
+  expect(under.answer(machine)).toBe("default/node1 web");
   expect(synced()?.half).toBeUndefined();
 });
 
@@ -70,7 +74,8 @@ it("a half view that ends before it was stored leaves nothing behind", async () 
   under.source.complete = true;
   under.source.tellListed();
   await under.clock.advance(1);
-  await expect.poll(() => under.provenAtMs).toBe(0);
+  await under.settled();
+  expect(under.provenAtMs).toBe(0);
   expect(synced()).toMatchObject({ complete: true });
   expect(synced()?.half).toBeUndefined();
 });

@@ -22,7 +22,8 @@ describe("a Profile that is removed", () => {
 
   async function remove(): Promise<void> {
     under.source.drop(profile).tellChanged(profile);
-    await expect.poll(() => under.answer(labels)).toBe("vanished");
+    await under.settled();
+    expect(under.answer(labels)).toBe("vanished");
   }
 
   it("leaves a tombstone that ends by itself", async () => {
@@ -31,14 +32,16 @@ describe("a Profile that is removed", () => {
     await under.clock.advance(59_999);
     expect(under.answer(labels)).toBe("vanished");
     await under.clock.advance(1);
-    await expect.poll(() => under.answer(labels)).toBe("noProfile");
+    await under.settled();
+    expect(under.answer(labels)).toBe("noProfile");
     expect(under.stored(stones)).toEqual([]);
   });
 
   it("has the same machines as soon as it is back, and no tombstone", async () => {
     await remove();
     under.source.put(profileObject({ displayName: "again" })).tellChanged(profile);
-    await expect.poll(() => under.answer(labels)).toBe("default/node1 again");
+    await under.settled();
+    expect(under.answer(labels)).toBe("default/node1 again");
     expect(under.stored(stones)).toEqual([]);
   });
 
@@ -49,7 +52,8 @@ describe("a Profile that is removed", () => {
       for (let turn = 0; turn < round; turn++) await new Promise((resolve) => setImmediate(resolve));
       seen.add(under.answer(labels));
       under.source.put(profileObject({ displayName: `round ${round}` })).tellChanged(profile);
-      await expect.poll(() => under.answer(labels)).toBe(`default/node1 round ${round}`);
+      await under.settled();
+      expect(under.answer(labels)).toBe(`default/node1 round ${round}`);
     }
     expect(seen).not.toContain("noProfile");
   });

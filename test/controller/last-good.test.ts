@@ -41,7 +41,8 @@ function installing(kernel: string): Partial<ProfileSpec> {
 
 /** Waits for the status of a version. */
 async function told(name: string, reason: string): Promise<void> {
-  await expect.poll(() => under.statuses.ready(name)).toBe(reason);
+  await under.settled();
+  expect(under.statuses.ready(name)).toBe(reason);
 }
 
 describe("a Group whose expressions an older CRD hides", () => {
@@ -70,7 +71,8 @@ describe("a Group whose expressions an older CRD hides", () => {
 
   it("takes its machines when a later version has none", async () => {
     put({ selector: role }, 8);
-    await expect.poll(() => under.boots(role)).toBe("kernel /assets/wipe");
+    await under.settled();
+    expect(under.boots(role)).toBe("kernel /assets/wipe");
   });
 });
 
@@ -94,10 +96,12 @@ describe("a Profile that was deleted and created anew in one step", () => {
   it("and is not known as a whole yet has its machines wait until it is", async () => {
     under.source.drop(profile).pending = { ...newProfile(disk) };
     under.source.tellChanged(profile);
-    await expect.poll(() => boots).toEqual(["kernel /assets/wipe", "failed"]);
+    await under.settled();
+    expect(boots).toEqual(["kernel /assets/wipe", "failed"]);
     under.source.pending = undefined;
     under.source.put(newProfile(disk)).tellChanged(profile);
-    await expect.poll(() => boots).toEqual(["kernel /assets/wipe", "failed", "local exit"]);
+    await under.settled();
+    expect(boots).toEqual(["kernel /assets/wipe", "failed", "local exit"]);
     await told("Group/node1", "Ready");
   });
 
@@ -149,12 +153,14 @@ describe("while the newest version of a Group is refused", () => {
     refuse({ hold: true });
     await told("Group/node1", "Refused");
     refuse({ hold: false });
-    await expect.poll(() => boots).toEqual(["kernel /assets/wipe", "held", "kernel /assets/wipe"]);
+    await under.settled();
+    expect(boots).toEqual(["kernel /assets/wipe", "held", "kernel /assets/wipe"]);
   });
 
   it("and releases its machines, they stay held", async () => {
     under.source.put(groupObject({ hold: true })).tellChanged(group);
-    await expect.poll(() => boots.at(-1)).toBe("held");
+    await under.settled();
+    expect(boots.at(-1)).toBe("held");
     refuse({ hold: false });
     await told("Group/node1", "Refused");
     expect(boots).toEqual(["kernel /assets/wipe", "held"]);
@@ -183,10 +189,13 @@ describe("while the newest version of a Group is refused", () => {
     const others = under.watchBoots(other);
     const both = under.watchBoots({ ...other, role: "new" });
     refuse({ selector: other, priority: 3 });
-    await expect.poll(() => under.boots(other)).toBe("refused");
+    await under.settled();
+    expect(under.boots(other)).toBe("refused");
     refuse({ selector: { ...other, role: "new" } });
-    await expect.poll(() => under.boots({ ...other, role: "new" })).toBe("refused");
-    await expect.poll(() => under.boots(other)).toBe("kernel /assets/wipe-all");
+    await under.settled();
+    expect(under.boots({ ...other, role: "new" })).toBe("refused");
+    await under.settled();
+    expect(under.boots(other)).toBe("kernel /assets/wipe-all");
     expect(boots).toEqual(["kernel /assets/wipe", "refused"]);
     under.source
       .put(groupObject({ profile: "web", selector: { role: "new" } }, "low"))
@@ -201,20 +210,24 @@ describe("while the newest version of a Group is refused", () => {
 
   it("and is repaired to what it was, all is as it was", async () => {
     refuse({ selector: other });
-    await expect.poll(() => under.boots(other)).toBe("refused");
+    await under.settled();
+    expect(under.boots(other)).toBe("refused");
     await told("Group/node1", "Refused");
     await repair({});
     expect(boots).toEqual(["kernel /assets/wipe", "refused", "kernel /assets/wipe"]);
-    await expect.poll(() => under.boots(other)).toBe("kernel /assets/wipe-all");
+    await under.settled();
+    expect(under.boots(other)).toBe("kernel /assets/wipe-all");
     expect(under.stored("/davit/groups/")).toHaveLength(2);
   });
 
   it("and is removed, its twin goes with it, and the machines of both wait for it to come back", async () => {
     const others = under.watchBoots(other);
     refuse({ selector: other });
-    await expect.poll(() => under.boots(other)).toBe("refused");
+    await under.settled();
+    expect(under.boots(other)).toBe("refused");
     under.source.refuse(group, undefined).drop(group).tellChanged(group);
-    await expect.poll(() => under.boots(other)).toBe("bereft");
+    await under.settled();
+    expect(under.boots(other)).toBe("bereft");
     expect(under.stored("/davit/groups/")).toHaveLength(1);
     expect(boots).toEqual(["kernel /assets/wipe", "refused", "bereft"]);
     await under.clock.advance(60_000);
@@ -224,11 +237,14 @@ describe("while the newest version of a Group is refused", () => {
   it("and is replaced, the machines of the refused version wait all the time", async () => {
     const others = under.watchBoots(other);
     refuse({ selector: other });
-    await expect.poll(() => under.boots(other)).toBe("refused");
+    await under.settled();
+    expect(under.boots(other)).toBe("refused");
     under.source.refuse(group, undefined).drop(group).tellChanged(group);
-    await expect.poll(() => under.boots(other)).toBe("bereft");
+    await under.settled();
+    expect(under.boots(other)).toBe("bereft");
     refuse({ selector: other }, "uid-2");
-    await expect.poll(() => under.boots(other)).toBe("refused");
+    await under.settled();
+    expect(under.boots(other)).toBe("refused");
     expect(others).toEqual(["kernel /assets/wipe-all", "refused", "bereft", "refused"]);
   });
 });
@@ -269,7 +285,8 @@ describe("while the newest version of a Profile is refused", () => {
     refuse({ isInstall: true });
     await told("Profile/web", "Refused");
     refuse({ isInstall: true, local: "exit" });
-    await expect.poll(() => boots).toEqual(["kernel /assets/wipe", "doubtful", "local exit"]);
+    await under.settled();
+    expect(boots).toEqual(["kernel /assets/wipe", "doubtful", "local exit"]);
   });
 });
 

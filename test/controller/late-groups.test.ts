@@ -42,7 +42,8 @@ function group(serial: string, spec: Partial<GroupSpec> = {}) {
 
 /** Waits until a status says so, and until everything that was told is done. */
 async function told(object: string, reason: string): Promise<void> {
-  await expect.poll(() => under.statuses.ready(object)).toBe(reason);
+  await under.settled();
+  expect(under.statuses.ready(object)).toBe(reason);
   await under.clock.advance(2_000);
 }
 
@@ -121,7 +122,8 @@ describe("a Group that comes later than the version of its Profile that is serve
         : { hold: true };
     under.source.put(profileObject({ boot: { kind: "local", local: "exit" } }, "other"));
     under.source.put(group("later", { ...root, ...before })).tellChanged({ ...web, name: "other" }, name("later"));
-    await expect.poll(() => under.statuses.ready("Group/later")).toMatch(/Ready|Held/);
+    await under.settled();
+    expect(under.statuses.ready("Group/later")).toMatch(/Ready|Held/);
     await keepOld();
     const uid = what.startsWith("was") ? "uid-2" : "uid-1";
     under.source.put({ ...group("later", { ...root, ...changed }), uid }).tellChanged(name("later"));
@@ -135,7 +137,8 @@ describe("a Group that comes later than the version of its Profile that is serve
     await keepOld();
     const both = [{ key: "serial", operator: "In" as const, values: ["first", "later"] }];
     under.source.put(group("first", { selector: {}, expressions: both })).tellChanged(name("first"));
-    await expect.poll(() => under.config("ipxe", { serial: "first" })).toBe("oldProfile");
+    await under.settled();
+    expect(under.config("ipxe", { serial: "first" })).toBe("oldProfile");
     await under.clock.advance(20 * 60_000);
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     expect(under.statuses.message("Group/first")).toMatch(
@@ -152,7 +155,8 @@ describe("a Group that comes later than the version of its Profile that is serve
     await under.clock.advance(20 * 60_000);
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     under.source.put(group("later", { ...root, priority: 3 })).tellChanged(name("later"));
-    await expect.poll(() => under.stored("/davit/groups/default/later").join()).toContain('"priority":3');
+    await under.settled();
+    expect(under.stored("/davit/groups/default/later").join()).toContain('"priority":3');
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     expectNoInstall();
   });
@@ -178,7 +182,8 @@ describe("a Group that comes later than the version of its Profile that is serve
     await told("Group/later", "Refused");
     isFailing = true;
     under.source.refuse(name("later"), undefined).tellChanged(name("later"));
-    await expect.poll(() => under.statuses.conditions("Group/later").Synced).toBe("False InternalError");
+    await under.settled();
+    expect(under.statuses.conditions("Group/later").Synced).toBe("False InternalError");
     expect(under.config("ipxe", { serial: "later" })).toBe("oldProfile");
     isFailing = false;
     under.source.tellChanged(name("later"));
@@ -197,7 +202,8 @@ describe("a Group that comes later than the version of its Profile that is serve
     await told("Group/later", "Refused");
     under.source.refuse(name("later"), undefined);
     under.source.put(group("first", root)).tellChanged(name("later"), name("first"));
-    await expect.poll(() => first.at(-1)).toContain("root=/dev/sda1");
+    await under.settled();
+    expect(first.at(-1)).toContain("root=/dev/sda1");
     expect(later.filter((text) => text.includes("install_dev"))).toEqual([]);
   });
 });

@@ -18,7 +18,8 @@ afterEach(() => under.stop());
 
 /** Waits until a status says so, and until everything that was told is done. */
 async function told(name: string, reason: string): Promise<void> {
-  await expect.poll(() => under.statuses.ready(name)).toBe(reason);
+  await under.settled();
+  expect(under.statuses.ready(name)).toBe(reason);
   await under.clock.advance(2_000);
 }
 
@@ -69,7 +70,8 @@ describe("a Profile whose result is never valid, whatever its machines ask", () 
     const broken = inline(`${start}disk: {{disk}}: [\n`);
     under.source.put(profileObject({ templates: { ignition, cloudConfig: broken } })).tellChanged(web);
     under.source.tellChanged({ kind: "Secret", namespace: "default", name: "secrets" });
-    await expect.poll(() => under.statuses.message("Profile/web")).toMatch(/^spec\.cloudConfig: line 602, column/);
+    await under.settled();
+    expect(under.statuses.message("Profile/web")).toMatch(/^spec\.cloudConfig: line 602, column/);
     expect(under.config("cloud", { serial: "n07" })).toBe(`${start}disk: sda\n`);
     expect(answers).toEqual(all(old));
   });
@@ -125,8 +127,10 @@ describe("a Profile whose result is never valid, whatever its machines ask", () 
     const isNew = what.startsWith("of which");
     await beginIgnition(isNew ? { templates: { ignition: inline("{{disk}}") } } : {});
     under.source.put(profileObject({ displayName: "new", templates: { ignition: inline(text) } })).tellChanged(web);
-    await expect.poll(() => under.answer({ serial: "n00" })).toBe("default/n00 new");
-    await expect.poll(() => under.statuses.conditions("Profile/web").Synced).toBe("True Synced");
+    await under.settled();
+    expect(under.answer({ serial: "n00" })).toBe("default/n00 new");
+    await under.settled();
+    expect(under.statuses.conditions("Profile/web").Synced).toBe("True Synced");
   });
 
   it("by a Group's new metadata: the Group keeps its last good ones", async () => {
@@ -157,8 +161,10 @@ describe("a Profile whose result is never valid, whatever its machines ask", () 
     await beginIgnition();
     const text = `${"# a comment\n".repeat(5_000)}{{disk}}: [`;
     under.source.put(profileObject({ templates: { ignition: inline(text) } })).tellChanged(web);
-    await expect.poll(() => under.statuses.conditions("Profile/web").Synced).toBe("True Synced");
-    await expect.poll(() => under.statuses.ready("Profile/web")).toBe("RenderFailed");
+    await under.settled();
+    expect(under.statuses.conditions("Profile/web").Synced).toBe("True Synced");
+    await under.settled();
+    expect(under.statuses.ready("Profile/web")).toBe("RenderFailed");
   });
 
   it("for a new Group of one that installs has its machines wait for every part, until it is mended", async () => {
@@ -187,7 +193,8 @@ describe("a Profile whose result is never valid, whatever its machines ask", () 
   it("for a new Group of one that installs ends with the Profile's next version", async () => {
     await beginIgnition({ effect: "Install" });
     under.source.put(groupOf("new", { metadata: { disk: '"' } })).tellChanged({ ...first, name: "new" });
-    await expect.poll(() => under.boots({ serial: "new" })).toBe("doubtful");
+    await under.settled();
+    expect(under.boots({ serial: "new" })).toBe("doubtful");
     const text = '{"ignition":{"version":"3.4.0"}}{{#if disk}}{{/if}}';
     under.source.put(profileObject({ templates: { ignition: inline(text) }, effect: "Install" })).tellChanged(web);
     await told("Group/new", "Ready");

@@ -26,7 +26,8 @@ async function begin(generic: string | TemplateSource, spec: Partial<ProfileSpec
 
 /** Waits until a status says so, and until everything that was told is done. */
 async function told(name: string, reason: string): Promise<void> {
-  await expect.poll(() => under.statuses.ready(name)).toBe(reason);
+  await under.settled();
+  expect(under.statuses.ready(name)).toBe(reason);
   await under.clock.advance(2_000);
 }
 
@@ -57,7 +58,8 @@ describe("a Profile that prints a variable that nothing defines", () => {
   ])("%s is taken over", async (_what, text) => {
     await begin("disk {{disk}}");
     under.source.put(profile(text)).tellChanged(web);
-    await expect.poll(() => answers[0]?.length).toBe(2);
+    await under.settled();
+    expect(answers[0]?.length).toBe(2);
     expect(under.statuses.conditions("Profile/web").Synced).toBe("True Synced");
   });
 
@@ -133,7 +135,8 @@ describe("a Profile that prints a variable that nothing defines", () => {
     for (const name of fleet) await told(`Group/${name}`, "UndefinedVariable");
     const reconciles = async () => (await under.metrics.text()).match(/^controller_runtime_reconcile_total.*$/gm);
     under.source.put(groupOf("n00", { priority: 3 })).tellChanged(first);
-    await expect.poll(() => under.stored("/davit/groups/default/n00").join()).toContain('"priority":3');
+    await under.settled();
+    expect(under.stored("/davit/groups/default/n00").join()).toContain('"priority":3');
     for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
     const before = await reconciles();
     for (let round = 0; round < 50; round++) await new Promise((resolve) => setImmediate(resolve));
@@ -150,9 +153,11 @@ describe("a Profile that prints a variable that nothing defines", () => {
     expect(JSON.parse(under.stored("/davit/groups/default/n00").join())).toMatchObject({ outdated: true, flaw });
     expect(under.boots({ serial: "n01" })).toBe("kernel /assets/vmlinuz");
     under.source.put(profile("{{disc}}", { effect: "Boot" })).tellChanged(web);
-    await expect.poll(() => under.boots({ serial: "n00" })).toBe("kernel /assets/vmlinuz");
+    await under.settled();
+    expect(under.boots({ serial: "n00" })).toBe("kernel /assets/vmlinuz");
     under.source.put(profile("{{disc}}", { effect: "Install" })).tellChanged(web);
-    await expect.poll(() => under.boots({ serial: "n00" })).toBe("doubtful");
+    await under.settled();
+    expect(under.boots({ serial: "n00" })).toBe("doubtful");
     expect(under.config("generic", { serial: "n01" })).toBe("b");
   });
 });
@@ -221,7 +226,8 @@ describe("a Group whose metadata loses a variable", () => {
     expect(under.config("ipxe", { serial: "n00" })).toContain("install_dev=sda");
     under.source.put(groupOf("n00", { ...moved, metadata: {} })).tellChanged(first);
     await under.clock.advance(2_000);
-    await expect.poll(() => under.config("ipxe", { serial: "other" })).toContain("quiet");
+    await under.settled();
+    expect(under.config("ipxe", { serial: "other" })).toContain("quiet");
     expect(seen.filter((text) => text.includes("install_dev"))).toEqual([]);
   });
 
@@ -245,8 +251,10 @@ describe("a failure that shows when it is rendered, and that no request can cure
   ])("%s: its Groups are not ready, nor is the Profile", async (_what, spec) => {
     under.source.put(profileObject(spec), groupOf("n00", { metadata: { disk: "sda", bad: "two words" } }));
     under.source.tellListed();
-    await expect.poll(() => under.statuses.conditions("Group/n00").Ready).toBe("False RenderFailed");
-    await expect.poll(() => under.statuses.conditions("Profile/web").Ready).toMatch(/^False (?:RenderFailed|Invalid)/);
+    await under.settled();
+    expect(under.statuses.conditions("Group/n00").Ready).toBe("False RenderFailed");
+    await under.settled();
+    expect(under.statuses.conditions("Profile/web").Ready).toMatch(/^False (?:RenderFailed|Invalid)/);
     expect(await ready("Group")).toBe(0);
   });
 

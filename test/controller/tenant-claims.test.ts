@@ -86,7 +86,8 @@ it.each<[name: string, wide: Partial<GroupSpec>, narrow: Partial<GroupSpec>]>([
   await under.synced;
   const first = own("team-a", { selector: { mac } });
   under.source.put(first).tellChanged(first);
-  await expect.poll(() => under.answer(machine)).toBe("team-a/node team-a");
+  await under.settled();
+  expect(under.answer(machine)).toBe("team-a/node team-a");
   const attack = { ...own("team-b", narrow), generation: 2 };
   expect(await answersTo([], attack)).toEqual(new Set(["team-a/node team-a"]));
 });

@@ -21,7 +21,8 @@ const logged = () => under.logLines.filter((line) => /deletions? waits?/.test(li
 it("A deletion that waits is counted, named and logged once, and is done when more can be read", async () => {
   under.source.complete = false;
   under.source.drop(node1, node2).tellChanged(node1, node2);
-  await expect.poll(counted).toBe(2);
+  await under.settled();
+  expect(await counted()).toBe(2);
   expect(under.attention).toEqual([
     "source: 2 objects are not found, but may be where it cannot be read (Group default/node1, Group default/node2): " +
       "machines boot by them as before until the whole source can be read",
@@ -30,7 +31,8 @@ it("A deletion that waits is counted, named and logged once, and is done when mo
   expect(logged()).toBe(1);
   under.source.complete = true;
   under.source.tellListed();
-  await expect.poll(counted).toBe(0);
+  await under.settled();
+  expect(await counted()).toBe(0);
   expect(under.attention).toEqual([]);
   expect(under.answer({ role: "b" })).toBe("noMatch");
   expect(logged()).toBe(2);
@@ -38,7 +40,8 @@ it("A deletion that waits is counted, named and logged once, and is done when mo
 
 it("An object that is refused keeps itself alone: no deletion of it waits, and of another one neither", async () => {
   under.source.drop(node1, node2).refuse(node1, "spec.priority: must be 1000 or less").tellChanged(node1, node2);
-  await expect.poll(() => under.answer({ role: "b" })).toBe("noMatch");
+  await under.settled();
+  expect(under.answer({ role: "b" })).toBe("noMatch");
   expect(under.answer({ mac: "52:54:00:a1:9c:ae" })).toBe("refused");
   expect(await counted()).toBe(0);
 });
@@ -55,21 +58,25 @@ it("What stays for now installs nobody: a Group, a Profile, and a Profile by its
   const generic = { kind: "configMap", name: "templates", key: "a", raw: false } as const;
   const installs = profileObject({ effect: "Install", templates: { generic } });
   under.source.put(configMapObject({ a: "hello" }), installs).tellChanged(texts, installs);
-  await expect.poll(() => under.answer({ role: "b" })).toBe("default/node2 web");
+  await under.settled();
+  expect(under.answer({ role: "b" })).toBe("default/node2 web");
   for (const leaving of [node2, installs, texts]) {
     under.source.withheld = [leaving];
     under.source.tellChanged(leaving);
-    await expect.poll(() => under.answer({ role: "b" })).toBe("doubtful");
+    await under.settled();
+    expect(under.answer({ role: "b" })).toBe("doubtful");
     under.source.withheld = [];
     under.source.tellChanged(leaving);
-    await expect.poll(() => under.answer({ role: "b" })).toBe("default/node2 web");
+    await under.settled();
+    expect(under.answer({ role: "b" })).toBe("default/node2 web");
   }
 });
 
 it("What only the store has, and the source may, installs nobody", async () => {
   const installs = profileObject({ effect: "Install" });
   under.source.put(installs).tellChanged(installs);
-  await expect.poll(() => under.stored("/davit/profiles")).toEqual([expect.stringContaining("Install")]);
+  await under.settled();
+  expect(under.stored("/davit/profiles")).toEqual([expect.stringContaining("Install")]);
   under.source.complete = false;
   for (const name of [node2, installs]) {
     under.source.drop(name).tellChanged(name);
@@ -84,16 +91,20 @@ it("A Group that leaves beside its copy under another name keeps nobody waiting"
   const [old, renamed] = ["a", "z"].map((name) => groupObject({ selector: { role: "b" } }, name));
   if (old === undefined || renamed === undefined) throw new Error("two of them");
   under.source.drop(node2).put(installs, old).tellChanged(node2, installs, old);
-  await expect.poll(() => under.answer({ role: "b" })).toBe("default/a web");
+  await under.settled();
+  expect(under.answer({ role: "b" })).toBe("default/a web");
   const seen = under.watchBoots({ role: "b" });
   under.source.put(renamed).tellChanged(renamed);
-  await expect.poll(() => under.stored("/davit/groups/default/z")).toHaveLength(1);
+  await under.settled();
+  expect(under.stored("/davit/groups/default/z")).toHaveLength(1);
   under.source.withheld = [old];
   under.source.tellChanged(old);
-  await expect.poll(() => under.stored("/davit/groups/default/a")).toEqual([expect.stringContaining("leaving")]);
+  await under.settled();
+  expect(under.stored("/davit/groups/default/a")).toEqual([expect.stringContaining("leaving")]);
   under.source.withheld = [];
   under.source.drop(old).tellChanged(old);
-  await expect.poll(() => under.stored("/davit/groups/default/a")).toEqual([]);
+  await under.settled();
+  expect(under.stored("/davit/groups/default/a")).toEqual([]);
   expect(under.answer({ role: "b" })).toBe("default/z web");
   expect(seen).toEqual(["kernel /assets/vmlinuz"]);
 });
