@@ -9,8 +9,8 @@
  * A removed Group that named a machine leaves a tombstone in the same step, see `tombstones.ts`. The tombstone stays
  * while more Groups are expected to go or to come back, see `tombstones/vigil.ts`.
  *
- * It never removes objects on a half view: neither objects that an unreadable part of the source may hold, nor because
- * a first list was empty, until a second list confirms it. It never answers a machine and never reads a request.
+ * It never removes objects on a half view: an unreadable part of the source may hold them. If a first list is empty, it
+ * removes nothing until a second list confirms it. It never answers a machine and never reads a request.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";

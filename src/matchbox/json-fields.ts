@@ -1,6 +1,6 @@
 /**
- * The fields of a matchbox JSON file, read as Go's encoding/json reads them into a struct: names in any letter case, null
- * as absent, and one value of another type makes the whole file unusable.
+ * The fields of a matchbox JSON file, read as Go's encoding/json reads them into a struct: names in any letter case,
+ * null as absent, and one value of another type makes the whole file unusable.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";

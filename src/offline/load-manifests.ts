@@ -36,7 +36,7 @@ export interface LoadOptions {
   /** Read like `--manifests` of `davit serve`. */
   readonly directories: readonly string[];
   /**
-   * What came by standard input, if it is to be read: YAML documents, or the List that
+   * The content of standard input, if it was read: YAML documents, or the List that
    * `kubectl get profiles.davit.dev,groups.davit.dev -o yaml` writes.
    */
   readonly input?: Uint8Array | undefined;
@@ -61,7 +61,7 @@ export interface Manifests {
 }
 
 /**
- * Loads manifests. It throws no mistakes in them: these are in the view and in the statuses.
+ * Loads manifests. The view and the statuses report mistakes in them; none is thrown.
  * @throws {Error} when davit's own CRD files cannot be read, or the parser's thread cannot be started.
  */
 export async function loadManifests(options: LoadOptions): Promise<Manifests> {

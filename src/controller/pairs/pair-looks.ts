@@ -130,8 +130,8 @@ export function withinBudget<Result>(look: () => Result): Result | undefined {
 }
 
 /**
- * What the first way finds that finds anything. Undefined if a way takes too long here and no other way finds anything:
- * then nothing is known.
+ * The findings of the first way that has any. Undefined, for unknown, if a way takes too long here and no other way
+ * finds anything.
  */
 export function foundBy(look: (way: keyof Looks) => readonly Lack[]): readonly Lack[] | undefined {
   const byNames = withinBudget(() => look("names"));

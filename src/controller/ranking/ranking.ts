@@ -94,7 +94,7 @@ export class Ranking {
     return { siblings, others };
   }
 
-  /** How a Group stands among all Groups, of which it must be one. */
+  /** How a known Group stands among the others. */
   standingOf({ id }: Group): Standing {
     const group = this.#groups.get(id);
     assert(group !== undefined, "A Group's standing is asked for once it was taken in");

@@ -30,7 +30,7 @@ import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile
 
 /**
  * Brings a Profile's documents in line with its object.
- * @param newest its newest version, which is refused or gone, as far as it counts; then the object is the one before.
+ * @param newest what counts of a newest version that is refused or gone; then `object` is the previous version.
  */
 export function reconcileProfile(
   object: ProfileObject,
@@ -62,7 +62,7 @@ export function reconcileProfile(
   };
 }
 
-/** Keeps the stored content of a Profile whose newest version is refused, or makes its machines wait. */
+/** For a refused newest version: keeps the stored content, or makes the Profile's machines wait. */
 export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { uid, namespace } = refusal;
   const before = stored.document?.uid === uid && stored.document.failed !== true ? stored.document : undefined;
@@ -76,7 +76,7 @@ export function refuseProfile(refusal: Refusal, stored: StoredProfile, world: Pr
 
 /**
  * The outcome of a Profile whose reconcile ended in an exception: its last good content, or a stand-in that makes its
- * machines wait. An older version that never was good as a whole must not boot them.
+ * machines wait. Content that never was valid as a whole must not boot them.
  */
 export function failProfile(object: ObjectMeta, stored: StoredProfile, world: ProfileWorld): Outcome {
   const { namespace, uid, generation } = object;

@@ -1,12 +1,12 @@
 /**
- * Which tombstones must not end yet, although their time is over soon, because more is to be expected:
+ * Which tombstones must not end yet, although their time is over soon. More changes may follow:
  *
- * - while the source is not followed: what else went is not known;
- * - while Groups of machines go by the dozen: kubectl and others remove them one by one, which takes minutes for
- *   thousands, and the catch-all may be the last of them;
- * - while they come back by the dozen, which takes as long, and the catch-all may have been the first of them.
+ * - While the source is not followed: other Groups may have gone unseen.
+ * - While Groups of machines go by the dozen: kubectl and others remove them one by one. That takes minutes for
+ *   thousands, and the catch-all may be the last of them.
+ * - While Groups return by the dozen: that takes as long, and the catch-all may have been the first of them.
  *
- * It decides, and changes nothing: the controller writes again what it names.
+ * It decides, and changes nothing: the controller renews the tombstones that it names.
  */
 
 import type { Clock } from "../../lib/clock.ts";

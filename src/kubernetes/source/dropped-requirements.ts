@@ -7,8 +7,8 @@
  * - Expressions, where the cluster's CRD is older than they are: the API server drops them when they are written or,
  *   after an older CRD replaced the CRD, when they are read. The annotation shows them, and so does the list of field
  *   managers.
- * - Names that the CRD does not know, such as misspelt ones: the API server drops them unless the request asks for
- *   strict validation (`--validate=false` does not). The annotation shows them.
+ * - Names that the CRD does not know, such as misspelt ones: the API server drops them if the request turns
+ *   strict validation off (`--validate=false`). The annotation shows them.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";

@@ -11,7 +11,7 @@ import { isJsonObject } from "../../model/json.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import type { WatchFailureReason } from "./watch-failure.ts";
 
-/** The API server answered that it has no time now, so its state has no gap. */
+/** The API server answered, so it was there all along, and its state has no gap. */
 const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied"]);
 
 export function isGap(reason: WatchFailureReason): boolean {
