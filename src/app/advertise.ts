@@ -1,11 +1,11 @@
-/** What machines reach the boot service by, where nobody said it. */
+/** Chooses davit's address for machines, unless one is configured. */
 
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /**
- * The authority for absolute addresses: as told, else where davit listens, else (for a wildcard) this machine's first
- * global address, IPv4 before IPv6 because more firmware speaks it; loopback on a machine without any.
+ * The authority for absolute addresses: the configured one, else the listening address. For a wildcard it is this
+ * machine's first global address, IPv4 before IPv6 because more firmware speaks it; loopback on a machine without any.
  */
 export function advertisedAuthority(
   told: Address | undefined,

@@ -1,6 +1,6 @@
 /**
  * Builds every part in the order in which data flows, starts them from left to right and stops them from right to left.
- * The only place where parts meet the machine's own disk, network and randomness.
+ * Only here do parts meet the machine's own disk, network and randomness.
  */
 
 import { createHash, randomBytes, randomInt } from "node:crypto";
@@ -40,20 +40,20 @@ export interface AppOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;
-  /** Of the process: how to reach the cluster may be there. */
+  /** Of the process: it may say how to reach the cluster. */
   readonly environment: Environment;
-  /** When the store begins another segment and takes a snapshot, where that shall be sooner than it is by itself. */
+  /** Sizes at which the store begins another segment and takes a snapshot, if sooner than by default. */
   readonly storeSizes?: Pick<OpenStoreOptions, "maxSegmentBytes" | "snapshotInterval">;
 }
 
-/** What is served once machines are answered. */
+/** The facts for the welcome text, once machines are answered. */
 export interface Served {
   readonly version: string;
   readonly profiles: number;
   readonly groups: number;
   /** Files and documents that cannot be used. */
   readonly problems: number;
-  /** Where they are from. */
+  /** Where the objects come from. */
   readonly source: string;
   /** The command that adds the first ones there; undefined where Groups are present. */
   readonly firstCommand: string | undefined;
@@ -62,7 +62,7 @@ export interface Served {
   /** True when the store is reached by HTTPS. */
   readonly storeTls: boolean;
   readonly opsAddress: Address;
-  /** What machines reach the boot service by. */
+  /** The boot service's address for machines. */
   readonly advertised: string;
 }
 
@@ -79,7 +79,7 @@ export class App {
   readonly #environment: Environment;
   readonly #statuses: StatusLog;
   #controller: Controller | undefined;
-  /** Ends of what was started, the last one first. */
+  /** Stop functions of what was started, the last one first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
   constructor({ config, log, clock, version, environment, storeSizes }: AppOptions) {
@@ -131,13 +131,13 @@ export class App {
     return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
   }
 
-  /** Not ready at once; then what is under way finishes, and the log is closed. Idempotent. */
+  /** Not ready at once; then running work finishes, and the log is closed. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
   }
 
-  /** @throws {StartError} where others could read texts of Secrets, or write what machines boot. */
+  /** @throws {StartError} if other users could read texts of Secrets, or write what machines boot. */
   async #refusePublicData(): Promise<void> {
     const { dataDir } = this.#config;
     const problem = await publicProblem(dataDir);
@@ -256,10 +256,10 @@ export class App {
     };
   }
 
-  /** What a person should look at, a line each. */
+  /** Problems for a person, a line each. */
   #attention(store: Store, { view }: Source): readonly string[] {
     const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
-    // Why an object is refused is among the problems, with its place.
+    // The problems already say why an object is refused, with its place.
     const objects = this.#statuses
       .attention()
       .filter(({ reason }) => reason !== "Refused")
@@ -283,10 +283,10 @@ const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
   closed: "it is closed",
 };
 
-/** @throws {StartError} when there is no way to the cluster. */
+/** @throws {StartError} if the cluster cannot be reached. */
 async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> {
   if (!options.config.kubernetes) return openDirectories(options);
-  // The client of the API server takes time and memory, which nobody shall pay who has no cluster.
+  // The client of the API server takes time and memory: davit loads it only for a cluster.
   const { openCluster } = await import("./cluster-objects.ts");
   return await openCluster(options);
 }

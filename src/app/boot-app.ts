@@ -1,6 +1,6 @@
 /**
- * `davit boot`: the boot service alone, which follows a store in another process. Any number of them may follow one
- * store; each answers machines from its own copy, and goes on doing so while the store is away.
+ * `davit boot`: only the boot service, which follows a store in another process. Any number of them may follow one
+ * store; each answers machines from its own copy, even while the store is away.
  */
 
 import { randomInt } from "node:crypto";
@@ -25,7 +25,7 @@ export interface BootAppOptions {
   readonly version: string;
 }
 
-/** What is served once machines are answered. */
+/** The facts for the welcome text, once machines are answered. */
 export interface ServedFromStore {
   readonly version: string;
   readonly groups: number;
@@ -33,7 +33,7 @@ export interface ServedFromStore {
   readonly store: string;
   readonly bootAddress: Address;
   readonly opsAddress: Address;
-  /** What machines reach the boot service by. */
+  /** The boot service's address for machines. */
   readonly advertised: string;
 }
 
@@ -94,14 +94,14 @@ export class BootApp {
     return { ready };
   }
 
-  /** Not ready at once; then what is under way finishes, and the copy on disk is brought up to date. Idempotent. */
+  /** Not ready at once; then running work finishes, and the copy on disk is brought up to date. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     await this.#follower.stop();
     await this.#boot.stop();
   }
 
-  /** Later mistakes in these files are logged and mended without a restart; at the start somebody reads the error. */
+  /** At the start a person reads the error. Later mistakes in these files are logged, and fixed without a restart. */
   async #checkCredentials(): Promise<void> {
     try {
       await readCredentials(this.#credentialFiles);

@@ -1,6 +1,6 @@
 /**
- * What every davit that answers machines has: the boot index, the listener that machines ask, and the listener that
- * operators ask. Where the documents come from is not known here: whoever owns it feeds the index.
+ * The common part of every davit that answers machines: the boot index, the listener for machines, and the listener for
+ * operators. It does not know where the documents come from: its owner feeds the index.
  */
 
 import { BootConfigs } from "../boot/boot-configs.ts";
@@ -43,22 +43,24 @@ export interface BootServiceOptions {
   readonly version: string;
 }
 
-/** What the operations listener tells of the parts behind the boot service. */
+/** What the operations listener shows of the parts behind the boot service. */
 export interface Backend {
   /** Why machines are not answered yet, in a few words. */
   readonly waitingFor: string;
-  /** What a person should look at, a line each. */
+  /** Problems for a person, a line each. */
   readonly attention: () => readonly string[];
-  /** Monotonic: what the objects said by then is served, at least; undefined before the source was heard in this run. */
+  /**
+   * Monotonic: everything that the objects said by then is served; undefined before the source was heard in this run.
+   */
   readonly provenAtMs: () => number | undefined;
-  /** Called before each scrape: sets what is only known then. */
+  /** Called before each scrape: sets the metrics that are computed then. */
   readonly measure: () => void;
 }
 
-/** None where there is no key for it. */
+/** Undefined without a key. */
 interface OpenedSigners {
   signer?: Signer;
-  /** Of GRUB's configs alone. */
+  /** Only for GRUB's configs. */
   grubSigner?: Signer;
 }
 
@@ -99,7 +101,7 @@ export class BootService {
   }
 
   /**
-   * Listens for operators, who are told why machines are not answered yet.
+   * Listens for operators, who see why machines are not answered yet.
    * @throws {StartError}
    */
   async listenForOperators(behind: Backend): Promise<Address> {
@@ -135,7 +137,7 @@ export class BootService {
     return this.#opsAddress;
   }
 
-  /** What shows machines and their configs, behind a door. */
+  /** The routes that show machines and their configs, behind a door. */
   async #addGuardedRoutes({ app }: HttpServer): Promise<void> {
     const { config, log, clock, metrics } = this.#options;
     const door = await OpsDoor.open({
@@ -157,7 +159,7 @@ export class BootService {
 
   /**
    * Listens for machines.
-   * @returns where, and what machines reach it by.
+   * @returns the listening address, and the address for machines.
    * @throws {StartError}
    */
   async listenForMachines(): Promise<{ readonly bootAddress: Address; readonly advertised: string }> {
@@ -188,8 +190,8 @@ export class BootService {
   }
 
   /**
-   * Lets machines be answered once `heard` resolves, or from the copy on disk after the grace time.
-   * Resolves when they are: never when a stop comes first, which is no reason to serve an old copy.
+   * Opens the service for machines once `heard` resolves, or from the copy on disk after the grace time.
+   * Resolves when it is open. It never resolves if a stop comes first: a stop must not make an old copy served.
    */
   async openWhenHeard(heard: Promise<void>): Promise<void> {
     const { clock, config, log } = this.#options;
@@ -202,12 +204,12 @@ export class BootService {
     log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
   }
 
-  /** From now on operators read that davit stops, and its load balancer sends nobody any more. Idempotent. */
+  /** From now on operators read that davit stops, and a load balancer sends no more requests. Idempotent. */
   beginStop(): void {
     this.#stopping.abort();
   }
 
-  /** Lets requests in flight finish and closes the listeners, that for machines first. Idempotent. */
+  /** Lets requests in flight finish and closes the listeners, machines' first. Idempotent. */
   async stop(): Promise<void> {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
@@ -235,7 +237,7 @@ export class BootService {
 
   async #openSigner(key: Omit<SignerOptions, "clock" | "log" | "metrics">): Promise<Signer> {
     const { log, clock, metrics } = this.#options;
-    // Without a key nobody pays for OpenPGP's time and memory.
+    // OpenPGP takes time and memory: davit loads it only with a key.
     const { Signer: LoadedSigner } = await import("../sign/signer.ts");
     const part = key.option === "grub-signing" ? "grub-sign" : "sign";
     return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
@@ -247,7 +249,7 @@ export class BootService {
     return { host: address, port: actualPort };
   }
 
-  /** Ready, but not for everybody (docs/decisions/0001-first-sync-with-a-broken-file.md). */
+  /** Ready, but not for all machines (docs/decisions/0001-first-sync-with-a-broken-file.md). */
   #withheld(): readonly string[] {
     const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];
@@ -265,7 +267,7 @@ export class BootService {
     for (const doubt of commonDoubts) metrics.installDoubt.set({ doubt }, Number(this.index.doubt === doubt));
   }
 
-  /** @throws {BootError} notReady, before it is known what machines reach davit by. */
+  /** @throws {BootError} notReady, before davit's address for machines is known. */
   #configsOver(index: BootView): BootConfigs {
     const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
     const isSigned = (grubSigningKey ?? signingKey) !== undefined;

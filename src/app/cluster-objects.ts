@@ -1,4 +1,4 @@
-/** Objects from a cluster, and their status in it: the parts of `kubernetes/`, put together. */
+/** Objects from a cluster, and their status in it: assembles the parts of `kubernetes/`. */
 
 import { ApiClient } from "../kubernetes/client/client.ts";
 import { ApiServerTrust } from "../kubernetes/client/cluster-trust.ts";
@@ -10,7 +10,7 @@ import type { ServeConfig } from "../options/serve.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 import { signsOfLife } from "./signs-of-life.ts";
 
-/** @throws {StartError} when there is no way to the cluster. */
+/** @throws {StartError} if the cluster cannot be reached. */
 export async function openCluster(options: ObjectSourceOptions): Promise<ObjectSource> {
   const { config, environment, clock, random, metrics, version, instance } = options;
   const log = options.log.child({ part: "kubernetes" });
@@ -62,7 +62,7 @@ function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): 
   return namespaces.length > 0 ? [...new Set(namespaces)] : [own];
 }
 
-/** Whoever may write Groups in one namespace could otherwise claim the machines of all the others. */
+/** Without it, an author of Groups in one namespace could claim the machines of all others. */
 function adminNamespaceOf(
   { adminNamespace }: ServeConfig,
   namespaces: ChosenNamespaces,
@@ -72,7 +72,7 @@ function adminNamespaceOf(
   return namespaces === "all" || namespaces.length > 1 ? own : undefined;
 }
 
-/** What is allowed and hardly meant: that every Group is an outsider. */
+/** Warns of a setting that is allowed but probably unintended: every Group is outside the admin namespace. */
 function powerlessText(adminNamespace: string | undefined, namespaces: ChosenNamespaces): string | undefined {
   if (adminNamespace === undefined || namespaces === "all" || namespaces.includes(adminNamespace)) return undefined;
   const state = `the admin namespace "${adminNamespace}" is not followed, so that no Group has a priority or matchAll`;
@@ -84,7 +84,7 @@ function placeOf(server: string, namespaces: ChosenNamespaces): string {
   return `${namespaces.length === 1 ? "namespace" : "namespaces"} ${namespaces.join(", ")} of ${server}`;
 }
 
-/** Whatever namespace kubectl would take by itself. */
+/** Names the namespace, whatever kubectl's default is. */
 function firstCommandOf(namespace: string): string {
   return `kubectl apply --namespace ${namespace} -f manifests/quickstart/`;
 }

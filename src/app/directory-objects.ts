@@ -1,4 +1,4 @@
-/** Objects from files. Their status goes to the log, where the log of every source has it. */
+/** Objects from files. Their status goes to the log, like every source's. */
 
 import { DirectorySource } from "../directory/directory.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";

@@ -1,4 +1,7 @@
-/** Where objects come from and where their status goes: files (`directory-objects.ts`) or a cluster (`cluster-objects.ts`). */
+/**
+ * Where objects come from and where their status goes: files (`directory-objects.ts`) or a cluster
+ * (`cluster-objects.ts`).
+ */
 
 import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
@@ -10,21 +13,21 @@ import type { ServeConfig } from "../options/serve.ts";
 
 export interface ObjectSource {
   readonly source: Source;
-  /** Where users look for the status of an object, beside the log; undefined where they look at the log. */
+  /** Where users find an object's status besides the log; undefined if only the log has it. */
   readonly statusSink: StatusSink | undefined;
-  /** The only namespace whose Groups may claim everything; undefined lets all of them. */
+  /** The only namespace whose Groups may claim everything; undefined allows all namespaces. */
   readonly adminNamespace: string | undefined;
-  /** As a person would name it. */
+  /** The source's name for people. */
   readonly place: string;
-  /** What a cluster vouches for; undefined where the objects are from files. */
+  /** The cluster's keys and authority; undefined for objects from files. */
   readonly trust: ClusterTrust | undefined;
   /** The command that adds the first objects, from the package's own directory. */
   readonly firstCommand: string;
-  /** What a person should know of the way to the objects: a line each. */
+  /** Problems on the way to the objects, for a person: a line each. */
   attention(): readonly string[];
-  /** Sets what is only known when it is asked for. */
+  /** Sets the metrics that are computed when they are read. */
   measure(): void;
-  /** Ends what is behind the source and the sink; after both. */
+  /** Stops the client behind source and sink; call it after both have stopped. */
   stop(): Promise<void>;
 }
 

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Clients } from "../http/client-shares.ts";
 import { connectionsWithin, type Listener } from "../http/connection-limit.ts";
 
-/** What `createServer` takes as `connections`; undefined where the system has no limit. */
+/** The `connections` option of `createServer`; undefined if the system has no limit. */
 export function connectionLimitOf(listener: Listener, clients: Clients, onRefused: () => void) {
   const openFiles = maxOpenFiles();
   return openFiles === undefined
@@ -12,12 +12,12 @@ export function connectionLimitOf(listener: Listener, clients: Clients, onRefuse
     : { maxConnections: connectionsWithin(openFiles)[listener], makesRoom: listener === "ops", clients, onRefused };
 }
 
-/** The limit as Linux tells it, which Node has raised as far as it may be; undefined where it is not told, or is none. */
+/** The limit that Linux reports, which Node has raised as far as allowed; undefined without one. */
 export function maxOpenFiles(): number | undefined {
   try {
     return openFilesIn(readFileSync("/proc/self/limits", "latin1"));
   } catch {
-    // No Linux: nobody has thousands of machines there.
+    // Not Linux: nobody serves thousands of machines there.
     return undefined;
   }
 }

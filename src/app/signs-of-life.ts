@@ -1,18 +1,18 @@
 /** How often each part gives a sign of life, so that no healthy part ever looks stale. */
 
 export interface SignsOfLife {
-  /** The longest time between two looks at a directory. */
+  /** The longest time between two scans of a directory. */
   readonly rescanMs: number;
-  /** How long the watches of a cluster may be silent before the API server is asked. */
+  /** How long a cluster's watches may be silent before davit asks the API server. */
   readonly proveMs: number;
   /** How often followers get a heartbeat. */
   readonly beatMs: number;
 }
 
-/** By themselves: a look costs the status of every file, the others next to nothing. */
+/** The defaults: a scan reads the status of every file, the others cost next to nothing. */
 const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: 10_000 };
 
-/** @param maxStalenessMs what `--max-staleness` says, 0 for no limit. Their sum stays well below it. */
+/** @param maxStalenessMs the value of `--max-staleness`, 0 for no limit. The sum of all three stays well below it. */
 export function signsOfLife(maxStalenessMs: number): SignsOfLife {
   if (maxStalenessMs === 0) return preset;
   return {

@@ -34,18 +34,18 @@ import { advertisedHost, openOwnCertificate, openServiceAccounts } from "./store
 export interface StoreServiceOptions {
   readonly config: ServeConfig;
   readonly store: Store;
-  /** Undefined where the source is no cluster. */
+  /** Undefined unless the source is a cluster. */
   readonly trust?: ClusterTrust | undefined;
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** True once followers may have what is in the store. */
+  /** True once followers may have the store's content. */
   readonly isReady: () => boolean;
-  /** Monotonic: what the source said by then is in the store, at least; undefined before it was heard. */
+  /** Monotonic: the store has everything that the source said by then; undefined before it was heard. */
   readonly provenAtMs: () => number | undefined;
 }
 
-/** A client that takes nothing of its answer for so long is cut; as with listings. */
+/** A client that takes nothing of its answer for this long is cut; as with listings. */
 const unreadLimitMs = 30_000;
 
 export class StoreService {
@@ -66,12 +66,12 @@ export class StoreService {
     this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
   }
 
-  /** True when clients have to speak TLS. */
+  /** True when clients must speak TLS. */
   get hasTls(): boolean {
     return this.#door?.tls !== undefined;
   }
 
-  /** @throws {StartError} when the door's files cannot be used, or the address cannot be had. */
+  /** @throws {StartError} when the door's files cannot be used, or the address is taken. */
   async listen(): Promise<Address> {
     const { config, store, clock, metrics, isReady } = this.#options;
     const log = this.#options.log.child({ part: "keys" });
@@ -147,7 +147,7 @@ export class StoreService {
     });
   }
 
-  /** Sets what is only known when it is asked for. */
+  /** Sets the metrics that are computed when they are read. */
   measure(): void {
     const { store, metrics } = this.#options;
     metrics.storeWritable.set(store.status === "writable" ? 1 : 0);

@@ -1,4 +1,4 @@
-/** What the store's door needs beside files that users give: a certificate of its own, and tokens of a cluster. */
+/** What the store's door needs besides users' files: a certificate of its own, and a cluster's tokens. */
 
 import { join } from "node:path";
 import type { OwnCertificate } from "../certificates/own-certificate.ts";
@@ -12,23 +12,23 @@ import type { ServeConfig } from "../options/serve.ts";
 
 export interface StoreTrustOptions {
   readonly config: ServeConfig;
-  /** Undefined where the source is no cluster. */
+  /** Undefined unless the source is a cluster. */
   readonly trust?: ClusterTrust | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-// How the machine itself, and a port that is forwarded to it, are reached.
+// The names for the machine itself, and for a forwarded port.
 const loopbackHosts = ["localhost", "127.0.0.1", "::1"];
 
 /**
- * The store's own certificate, ready to be used; undefined when it has another one or none.
- * @throws {StartError} when it cannot be kept.
+ * The store's own certificate, ready for use; undefined if the store has another one or none.
+ * @throws {StartError} when it cannot be saved.
  */
 export async function openOwnCertificate(options: StoreTrustOptions): Promise<OwnCertificate | undefined> {
   const { config, trust, clock, log } = options;
   if (!config.storeOwnCertificate) return undefined;
-  // The package that makes certificates takes time and memory, which nobody shall pay who has one.
+  // The package that makes certificates takes time and memory: davit loads it only if needed.
   const { OwnCertificate: Certificate } = await import("../certificates/own-certificate.ts");
   const certificate = new Certificate({
     files: diskFiles,
@@ -48,12 +48,12 @@ function hostsOf({ storeCertificateNames, storeAdvertiseUrl, storeAddress }: Ser
   return [...storeCertificateNames, ...(advertised === undefined ? [] : [advertised]), ...own, ...loopbackHosts];
 }
 
-/** The name or address by which clients are told to come; undefined when nobody said it. */
+/** The name or address that clients are given; undefined when none is configured. */
 export function advertisedHost(url: URL | undefined): string | undefined {
   return url?.hostname.replace(/^\[|\]$/g, "");
 }
 
-/** Judges tokens of the cluster's ServiceAccounts; undefined when none is allowed. */
+/** Checks tokens of the cluster's ServiceAccounts; undefined when none is allowed. */
 export async function openServiceAccounts(options: StoreTrustOptions): Promise<ServiceAccountTokens | undefined> {
   const { config, trust, clock, log } = options;
   const { storeServiceAccounts: allowed, storeReadingAccounts: reading } = config;

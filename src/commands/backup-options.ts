@@ -1,4 +1,4 @@
-/** The options of the commands that take backups and bring them back, see `options/serve.ts`. */
+/** The options of `davit backup` and `davit restore`, see `options/serve.ts`. */
 
 import { dirname } from "node:path";
 import {
@@ -128,7 +128,9 @@ export function restoreHelp(): string {
   return helpOf("restore --input FILE --data-dir DIR", purpose, restoreOptions);
 }
 
-/** A source that a flag names beats one that a variable names, such as that of a davit serve in the same container. */
+/**
+ * A source that a flag names overrides one that a variable names, such as that of a davit serve in the same container.
+ */
 function withoutOtherSources(args: readonly string[], environment: Environment): Environment {
   const flags = readTable({ store: backupOptions.store, dataDir: backupOptions.dataDir }, args, {}).values;
   if (flags.dataDir !== undefined) return { ...environment, DAVIT_STORE: undefined };

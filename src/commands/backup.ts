@@ -15,7 +15,7 @@ import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
 import { Progress, sizeText } from "./progress.ts";
 
-/** A copy of a store in one file, from a running davit or from a data directory that nobody uses. */
+/** Copies a store into one file, from a running davit or from a data directory that nobody uses. */
 export const backup: CliCommand = {
   name: "backup",
   summary: "copy a store into one file, while it runs",
@@ -78,7 +78,7 @@ const reasons: Readonly<Record<Exclude<FollowFailure, "refused">, string>> = {
   protocol: "what came is not understood",
 };
 
-/** By status: what the operator can do. */
+/** By status: advice for the operator. */
 const refusals: Readonly<Record<string, string>> = {
   "status 401": "the store asks for a token: give --store-token-file, or on its own computer --data-dir",
   "status 403": "the store is open to everyone, and so gives no backups: give it --store-token-file",

@@ -1,4 +1,4 @@
-/** Reading a command's options, and telling what is wrong with them. */
+/** Reads a command's options, and reports mistakes in them. */
 
 import { statSync } from "node:fs";
 import { ConfigError, type Environment } from "../options/parsing.ts";
@@ -13,7 +13,7 @@ export interface CommandLine<Config> {
   readonly readConfig: (args: readonly string[], environment: Environment, paths: Paths) => Config;
 }
 
-/** The options; or, when help was asked for or mistakes were told, the exit code. */
+/** The options; or the exit code, after help or mistakes were printed. */
 export type ReadCommandLine<Config> =
   | { readonly kind: "options"; readonly config: Config }
   | { readonly kind: "over"; readonly exitCode: number };

@@ -1,4 +1,4 @@
-/** What the person at a command reads when it could not do its work. */
+/** What a person reads when a command could not do its work. */
 
 import { diskSentence } from "../lib/disk-sentence.ts";
 import { StartError } from "../lib/start-error.ts";
@@ -11,7 +11,7 @@ export function sentenceOf(error: unknown): string | undefined {
   return isOurs ? error.message : undefined;
 }
 
-/** The error to throw for one of the disk; anything else as it is. @param doing such as "Writing". */
+/** The error to throw for a disk error; any other error unchanged. @param doing such as "Writing". */
 export function diskFailure(doing: string, path: string, error: unknown): unknown {
   const sentence = sentenceOf(error) === undefined ? diskSentence(error) : undefined;
   return sentence === undefined ? error : new StartError(`${doing} "${path}": ${sentence}`, { cause: error });

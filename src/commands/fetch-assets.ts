@@ -56,7 +56,7 @@ function listProblems(list: string, error: unknown): readonly string[] {
   return [sentence];
 }
 
-/** One that cannot be had does not keep the others from coming: whoever mends the list sees all that is wrong. */
+/** A failed one does not stop the others, so that a person sees all mistakes of the list. */
 async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, host: Host): Promise<boolean> {
   const log = host.outputIsTerminal ? undefined : createHostLog(host);
   const progress = new Progress(host, systemClock, `asset "${asset.path}" is being fetched`);
@@ -92,7 +92,7 @@ function createHostLog(host: Host): Log {
 }
 
 function sentenceFor({ path, url }: WantedAsset, assetsDir: string, error: unknown): string {
-  // Of the URL no query: that of a presigned one is a secret.
+  // The URL is shown without its query: a presigned one is a secret.
   if (error instanceof DownloadError) return `Fetching "${path}" from "${url.origin}${url.pathname}": ${error.message}`;
   const sentence = sentenceOf(diskFailure("Writing", `${assetsDir}/${path}`, error));
   if (sentence === undefined) throw error;

@@ -1,4 +1,4 @@
-/** What a command may ask of the process it runs in. */
+/** What a command may use of its process. */
 export interface Host {
   /** Command line without the program: the command's name first. */
   readonly args: readonly string[];
@@ -9,7 +9,7 @@ export interface Host {
   readonly writeError: (text: string) => void;
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly stop: AbortSignal;
-  /** Calls back at the end of the process, when nothing can be waited for any more. */
+  /** Registers a callback for the end of the process, which must not wait for anything. */
   readonly onExit: (callback: () => void) => void;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
@@ -19,17 +19,17 @@ export interface Host {
 interface Input {
   /** Nothing is piped in: a person would have to type it. */
   readonly isTerminal: boolean;
-  /** Its pieces in their order; to be read once. */
+  /** Its pieces in their order; read it once. */
   readonly pieces: () => AsyncIterable<Uint8Array>;
 }
 
-/** One word of the command line. */
+/** One command of the command line. */
 export interface CliCommand {
   readonly name: string;
   /** Half a sentence for the list of commands. */
   readonly summary: string;
-  /** True for one that has nothing to tidy up: a signal ends it at once, wherever it is. */
+  /** True for a command without cleanup: a signal ends it at once. */
   readonly endsAtOnce?: boolean;
-  /** Runs to the end and gives the exit code: 0 done, 1 failed, 2 the command line is wrong. */
+  /** Runs to the end and returns the exit code: 0 done, 1 failed, 2 the command line is wrong. */
   readonly run: (args: readonly string[], host: Host) => Promise<number>;
 }

@@ -23,7 +23,7 @@ import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
 
-/** Manifests of what another netboot service has in its files. */
+/** Writes manifests from the files of another netboot service. */
 export const importCommand: CliCommand = {
   name: "import",
   summary: "make Profiles and Groups of a matchbox data directory",
@@ -84,7 +84,7 @@ async function writeFiles({ files }: Imported, { out }: ImportConfig): Promise<v
 }
 
 /**
- * A file of an earlier import that is not written again would still be served.
+ * A leftover file of an earlier import would still be served.
  * @throws {StartError} when there is one.
  */
 async function refuseUnlessEmpty(out: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** What `davit inspect` tells of a backup or a data directory: a line for each fact, then whether it is sound. */
+/** The report of `davit inspect` on a backup or a data directory: a line for each fact, then the verdict. */
 
 import { toRfc3339 } from "../lib/clock.ts";
 import type { ReadBackup } from "../store/backup.ts";
@@ -33,7 +33,7 @@ export function directoryReport(path: string, { segments, snapshots, found }: Di
   ]);
 }
 
-/** Its end. @param damage a sentence for each place. */
+/** Its last lines. @param damage a sentence for each place. */
 export function verdict(damage: readonly string[]): string {
   return damage.length === 0 ? "sound\n" : ["damaged", ...damage.map((each) => `  ${each}`), ""].join("\n");
 }

@@ -18,7 +18,7 @@ Reads a backup, or the data directory of a davit that does not run, and verifies
 Exit code 0: sound. 1: damaged; each place is told. 2: it was not inspected.
 `;
 
-/** What is in a backup or a data directory, and whether it is sound. */
+/** Shows what is in a backup or a data directory, and whether it is sound. */
 export const inspect: CliCommand = {
   name: "inspect",
   endsAtOnce: true,
@@ -72,7 +72,7 @@ async function inspectPath(path: string, host: Host): Promise<number> {
   }
 }
 
-/** The lock is a file: where there is none nobody holds it, and where it cannot be taken nobody can write. */
+/** The lock is a file. Without the file nobody holds the lock; if it cannot be opened, nobody can write. */
 async function lockIfThere(directory: string): Promise<() => void> {
   const nothingToUnlock = () => undefined;
   if (!(await diskFiles.list(directory)).includes("lock.db")) return nothingToUnlock;

@@ -68,7 +68,7 @@ async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, hos
   return { findings, failures: loaded.planned.filter(hasFailed).length };
 }
 
-/** True for an object on which davit itself failed: the log tells more, and no finding does. */
+/** True for an object on which davit itself failed: only the log has the reason, no finding. */
 function hasFailed({ status }: Manifests["planned"][number]): boolean {
   return status?.conditions.some(({ reason }) => reason === "InternalError") === true;
 }

@@ -1,4 +1,4 @@
-/** Manifests as commands take them that work without a server: from directories, from standard input, or from both. */
+/** Manifests for commands that work without a server: from directories, from standard input, or from both. */
 
 import { StartError } from "../lib/start-error.ts";
 import { type LoadOptions, loadManifests, type Manifests } from "../offline/load-manifests.ts";
@@ -10,7 +10,7 @@ import { inputMark } from "./offline-options.ts";
 const maxInputBytes = 256 * 1024 * 1024;
 
 export interface InputOptions extends Omit<LoadOptions, "directories" | "input"> {
-  /** As given: directories, and `-` for standard input; none of either reads what is piped in. */
+  /** As given: directories, and `-` for standard input; with none, piped input is read. */
   readonly manifests: readonly string[];
 }
 

@@ -3,7 +3,7 @@
 import { each, type Option, one, readNamespace, readText } from "../options/parsing.ts";
 import type { Paths } from "../options/serve.ts";
 
-/** What `--manifests` has for standard input. */
+/** The mark of standard input in `--manifests`. */
 export const inputMark = "-";
 
 export const offlineOptions = {

@@ -1,11 +1,11 @@
-/** What a command that takes its time tells meanwhile: a line that is written anew on a terminal, else log lines. */
+/** Shows the progress of a long command: a line that is rewritten on a terminal, else log lines. */
 
 import type { Clock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
 import type { Log } from "../lib/log.ts";
 import type { Host } from "./host.ts";
 
-// A person sees it move; a log that is kept has a line now and then.
+// A person sees it move; a log gets a line now and then.
 const terminalPauseMs = 100;
 const logPauseMs = 5_000;
 
@@ -17,7 +17,7 @@ export class Progress {
   #toldMs: number;
   #hasLine = false;
 
-  /** @param doing what goes on, for the log. */
+  /** @param doing the work's name, for the log. */
   constructor(host: Host, clock: Clock, doing: string) {
     this.#host = host;
     this.#doing = doing;
@@ -27,7 +27,7 @@ export class Progress {
     this.#log = createLog({ level: "info", format: "json", destination: { write: (line) => host.write(line) } });
   }
 
-  /** How many bytes are done; told now and then. */
+  /** How many bytes are done; shown now and then. */
   advance(bytes: number): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#toldMs < (this.#log === undefined ? terminalPauseMs : logPauseMs)) return;
@@ -47,14 +47,14 @@ export class Progress {
     else this.#log.info(data, message);
   }
 
-  /** Before something else is written. */
+  /** Call it before other output. */
   endLine(): void {
     if (this.#hasLine) this.#host.write("\n");
     this.#hasLine = false;
   }
 }
 
-/** A line that says how far something is: only for a person at a terminal, and gone when it is done. */
+/** A progress line: only on a terminal, and removed at the end. */
 export class ProgressLine {
   readonly #host: Pick<Host, "writeError" | "outputIsTerminal">;
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class ProgressLine {
     this.#toldMs = clock.monotonicMs();
   }
 
-  /** Writes it anew, now and then. */
+  /** Rewrites it, now and then. */
   tell(text: string): void {
     const nowMs = this.#clock.monotonicMs();
     if (!this.#host.outputIsTerminal || nowMs - this.#toldMs < terminalPauseMs) return;
@@ -76,13 +76,13 @@ export class ProgressLine {
     this.#length = text.length;
   }
 
-  /** Before something else is written. */
+  /** Call it before other output. */
   clear(): void {
     if (this.#length > 0) this.#write("");
     this.#length = 0;
   }
 
-  /** Blanks cover what is left of the line before. */
+  /** Blanks cover the rest of the previous line. */
   #write(text: string): void {
     this.#host.writeError(`\r${text.padEnd(this.#length)}${text === "" ? "\r" : ""}`);
   }

@@ -1,4 +1,4 @@
-/** What a machine is answered by manifests alone: by the code that answers machines, over an index filled from files. */
+/** Answers a machine from manifests alone, with the code that answers machines, over an index filled from files. */
 
 import { advertisedAuthority } from "../app/advertise.ts";
 import { BootConfigs } from "../boot/boot-configs.ts";
@@ -22,26 +22,26 @@ export type RenderedAnswer =
       readonly kind: "refused";
       /** The server's own words. */
       readonly words: string;
-      /** What its log and the conditions of the objects say, a line each. */
+      /** The server's log and the objects' conditions, a line each. */
       readonly details: readonly string[];
-      /** The Profile just has no such part. */
+      /** The Profile simply has no such part. */
       readonly isPartMissing: boolean;
     };
 
-/** What is asked with, and what the server would be told. */
+/** The request, and the server's settings. */
 export type MachineAsking = Pick<
   RenderConfig,
   "rawQuery" | "userAgent" | "advertiseAddress" | "grubSeparator" | "grubCommands" | "signed"
 >;
 
-/** A machine that asks as it is told to. */
+/** A machine with this request. */
 export interface Asker {
-  /** Everything that it can ask for: the parts that its Profile names, too. */
+  /** Everything that it can ask for, including the parts that its Profile names. */
   readonly endpoints: readonly RenderedEndpoint[];
   readonly ask: (endpoint: RenderedEndpoint) => RenderedAnswer;
-  /** The Group that wins and its Profile, also where the machine is refused; undefined where no Group is chosen. */
+  /** The winning Group and its Profile, even if the machine is refused; undefined if no Group is chosen. */
   readonly winner: { readonly group: string; readonly profile: string } | undefined;
-  /** What may surprise of its request and of who takes it, as a preview tells it. */
+  /** Warnings on the request and its Group, as in a preview. */
   readonly warnings: readonly Warning[];
 }
 
@@ -76,7 +76,7 @@ interface ReadMachine {
   readonly moment: BootSnapshot;
 }
 
-/** What its query says, and what that selects; undefined for a query that is refused, which every answer tells. */
+/** The query's labels and selection; undefined for a refused query, which every answer reports. */
 function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefined {
   try {
     const labels = labelsFromQuery(rawQuery);
@@ -92,15 +92,15 @@ function warningsFor({ labels, moment }: ReadMachine, { groups }: BootIndex): re
   return requestWarnings({ labels, selectorLabels, chosen: moment.chosen });
 }
 
-/** Parts of the Profile that a machine gets; none where it gets no Profile, which every answer tells then. */
+/** Parts of the machine's Profile; none without a Profile, which every answer then reports. */
 function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
   return partsOf(machine?.moment.profile?.content.templates ?? {}).filter(isGenericPart);
 }
 
-/** Where davit serve listens for machines unless told otherwise. */
+/** Where davit serve listens for machines by default. */
 const defaultListening = { host: "::", port: Number(serveOptions.bootAddress.preset.split(":").at(-1)) };
 
-/** @throws whatever is not a refusal but a bug. */
+/** @throws any error that is not a refusal: a bug. */
 function refusalOf(error: unknown, endpoint: string, manifests: Manifests): RenderedAnswer {
   const { body, report } = answerError(error, endpoint);
   const isBug = report !== undefined && "err" in report;
@@ -112,7 +112,7 @@ function refusalOf(error: unknown, endpoint: string, manifests: Manifests): Rend
   return { kind: "refused", words, details, isPartMissing: error.reason === "noPart" };
 }
 
-/** What is wrong with the objects that a refusal is about. */
+/** The problems of the objects behind a refusal. */
 function complaints({ group, profile }: BootError, { planned }: Manifests): readonly string[] {
   const subjects = [`Group ${group}`, `Profile ${profile}`];
   return planned.flatMap(({ name, status }) => {

@@ -19,7 +19,7 @@ import { helpOf, type Paths } from "../options/serve.ts";
 import { serveOptions } from "../options/table.ts";
 import { manifestProblems, offlineOptions } from "./offline-options.ts";
 
-/** What can be rendered, named as its endpoint is. */
+/** Everything that can be rendered, named like its endpoint. */
 export const renderedEndpoints = ["boot.ipxe", ...configNames] as const;
 export type RenderedEndpoint = (typeof renderedEndpoints)[number] | GenericPart;
 
@@ -80,7 +80,7 @@ const readFixed = readChoice([...renderedEndpoints, "all"], [namedPart]);
 /** The options of `davit render`, parsed. */
 export type RenderConfig = Omit<Values<typeof renderOptions>, "labels" | "query"> & {
   readonly manifests: readonly string[];
-  /** What the machine's request has after the `?`. */
+  /** The query of the machine's request, after the `?`. */
   readonly rawQuery: string;
 };
 

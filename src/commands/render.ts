@@ -8,7 +8,7 @@ import { loadInput } from "./load-input.ts";
 import { type Asker, machineOf, type RenderedAnswer } from "./render-answer.ts";
 import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
 
-/** What a server would answer a machine, from manifests alone. */
+/** Shows what a server would answer a machine, from manifests alone. */
 export const render: CliCommand = {
   name: "render",
   endsAtOnce: true,
@@ -39,7 +39,7 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   let exitCode = 0;
   for (const endpoint of endpoints) {
     const answer = await give(endpoint, ask(endpoint), { output, host });
-    // Who asks for everything asks for parts that a Profile need not have.
+    // A request for everything includes parts that a Profile need not have.
     if (answer.kind === "refused" && !answer.isPartMissing) exitCode = 1;
   }
   return exitCode;
@@ -50,7 +50,7 @@ function describe({ winner, warnings }: Pick<Asker, "winner" | "warnings">, host
   for (const { code, text } of warnings) host.writeError(`warning: ${text} (${code})\n`);
 }
 
-/** Hands an answer over, or says why there is none. */
+/** Prints an answer, or the reason that there is none. */
 async function give(
   endpoint: string,
   answer: RenderedAnswer,
@@ -64,13 +64,13 @@ async function give(
   return answer;
 }
 
-/** What is there from before goes first: a file that may not be followed, or an answer that does not hold any more. */
+/** The old file is removed first: it may be a link that must not be followed, or an outdated answer. */
 async function writeAnswer(directory: string, endpoint: string, answer: RenderedAnswer): Promise<void> {
   const path = join(directory, endpoint.replace("/", "-"));
   try {
     await mkdir(directory, { recursive: true });
     await rm(path, { force: true });
-    // Texts of Secrets may be in it. The flag refuses a link that somebody puts there meanwhile.
+    // Texts of Secrets may be in it. The flag refuses a link that appears meanwhile.
     if (answer.kind === "body") await writeFile(path, answer.body, { flag: "wx", mode: 0o600 });
   } catch (error) {
     throw diskFailure("Writing", path, error);

@@ -13,7 +13,7 @@ import type { CliCommand, Host } from "./host.ts";
 import { Progress } from "./progress.ts";
 
 /**
- * A data directory from a backup. What davit itself keeps stays out: machines are answered from what the source says
+ * Makes a data directory from a backup. davit's own documents stay out: machines are answered from what the source says
  * now (docs/decisions/0005-what-a-restore-brings-back.md).
  */
 export const restore: CliCommand = {

@@ -1,4 +1,4 @@
-/** What every command that serves has in common: running until it is told to stop. */
+/** The common part of all serving commands: they run until a signal stops them. */
 
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
@@ -14,7 +14,7 @@ import { readVersion } from "./version.ts";
 // Kubernetes sends SIGKILL 30 s after SIGTERM; a person at a terminal waits less.
 const stopLimitMs = 10_000;
 
-/** What a command serves by. `Told` is what it says of itself once machines are answered. */
+/** What a serving command runs. `Told` holds the facts for the welcome text. */
 interface RunningApp<Told extends object> {
   start(): Promise<{ readonly ready: Promise<Told> }>;
   stop(): Promise<void>;
@@ -28,11 +28,11 @@ export interface ServingCommand<Config extends ServiceConfig, Told extends objec
     readonly version: string;
     readonly environment: Environment;
   }) => RunningApp<Told>;
-  /** What a person at a terminal reads once machines are answered. */
+  /** The welcome text for a terminal, once machines are answered. */
   readonly welcome: (told: Told, config: Config) => string;
 }
 
-/** Runs such a command to its end and gives the exit code. */
+/** Runs such a command to its end and returns the exit code. */
 export async function runServing<Config extends ServiceConfig, Told extends object>(
   command: ServingCommand<Config, Told>,
   args: readonly string[],

@@ -25,10 +25,10 @@ const commands: readonly CliCommand[] = [
   version,
 ];
 
-/** As shells tell the end by a signal. */
+/** The exit code that shells use after a signal. */
 const interruptedCode = 130;
 
-/** Runs one command line and gives the exit code. */
+/** Runs one command line and returns the exit code. */
 export async function run(host: Host): Promise<number> {
   const [word, ...args] = host.args;
   const name = word === "--version" || word === "-v" ? version.name : word;

@@ -12,7 +12,7 @@ export const version: CliCommand = {
   },
 };
 
-/** The version in package.json, which lies two levels above this file in `src/`, in `dist/` and in a bundle alike. */
+/** The version in package.json, which is two levels above this file in `src/`, in `dist/` and in a bundle alike. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   return isJsonObject(manifest) && typeof manifest.version === "string" ? manifest.version : "unknown";

@@ -1,4 +1,4 @@
-/** What a person at a terminal reads once everything is served. */
+/** The welcome text for a terminal, once everything is served. */
 
 import type { Served } from "../app/app.ts";
 import type { ServedFromStore } from "../app/boot-app.ts";
@@ -35,7 +35,7 @@ export function welcomeOfBoot(served: ServedFromStore): string {
   ].join("\n");
 }
 
-/** Without a Group every machine gets 404, and so would whoever tries. */
+/** Without a Group every machine gets 404, and so would every try. */
 function firstSteps(command: string): readonly string[] {
   return ["No machine has a Group yet. Add one, such as that of the quick start:", `  ${command}`, "", ""];
 }
@@ -46,12 +46,12 @@ const firstStepsOfBoot = [
   "",
 ];
 
-/** These get an answer whatever the objects are: another machine's MAC shows what that machine gets, and why. */
+/** These get an answer with any objects: another machine's MAC shows what that machine gets, and why. */
 function linesToTry(boot: string, ops: Address): readonly string[] {
   return ["Try:", `  curl '${boot}/boot.ipxe'`, `  curl '${url(ops)}/preview?mac=52-54-00-a1-9c-ae'`, "", ""];
 }
 
-/** A wildcard is where davit listens; a person on this machine asks loopback. */
+/** davit listens on a wildcard; a person on this machine uses loopback. */
 function url(address: Address, scheme = "http"): string {
   return `${scheme}://${authority(isWildcard(address.host) ? { ...address, host: "127.0.0.1" } : address)}`;
 }

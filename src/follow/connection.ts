@@ -1,4 +1,4 @@
-/** One connection to the store: it is opened, it is listened to, and it is given up when nothing has come for too long. */
+/** One connection to the store: opens it, reads it, and ends it when nothing has arrived for too long. */
 
 import type { ClientRequest } from "node:http";
 import { TLSSocket } from "node:tls";
@@ -13,26 +13,26 @@ export interface ConnectionOptions {
   /** The store's origin, `http:` or `https:`. */
   readonly url: URL;
   readonly credentials: StoreCredentials;
-  /** What the follower has already. */
+  /** What the follower already has. */
   readonly place: FollowedCopy["place"];
   readonly clock: Clock;
   /** Longer silence, before the answer as well as within it, ends the connection. */
   readonly silenceMs: number;
   /** Ends the connection without an error. */
   readonly signal: AbortSignal;
-  /** The store is about to be asked. */
+  /** Called before the store is asked. */
   readonly connected: () => void;
   readonly heard: (chunk: Buffer) => void;
 }
 
 /**
- * Until a connection is there, TLS included. A name in a cluster goes on for some seconds with the address of a pod that
- * is gone, where nobody answers at all: the next try may have another one.
+ * The limit for opening a connection, TLS included. For some seconds a name in a cluster may resolve to a pod that is
+ * gone and never answers; a retry may get another address.
  */
 const connectLimitMs = 5_000;
 
 /**
- * Listens until the connection ends.
+ * Reads until the connection ends.
  * @throws {FollowError} with the reason of its end, unless `signal` ended it; and whatever `heard` throws.
  */
 export async function listenToStore(options: ConnectionOptions): Promise<void> {
@@ -57,7 +57,7 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
     }
     throw new FollowError("ended");
   } catch (error) {
-    // What a cut of our own looks like depends on how far the answer was.
+    // The error of our own cut depends on how far the answer was.
     if (signal.aborted) return;
     if (connecting.hasPassed) throw new FollowError("unreachable", "no connection in time");
     throw silence.hasPassed ? new FollowError("silent") : asFollowError(error);

@@ -1,12 +1,12 @@
 /**
  * The copy on disk, so that a follower answers machines after a restart although the store is away. One file, replaced
- * as a whole, readable by its owner only, since texts of Secrets are in it:
+ * as a whole, and readable by its owner only, since texts of Secrets are in it:
  *
- *   {"kind":"copy","version":1,"cluster":"<id>","index":N,"run":"<id>","savedAtMs":N}
- *   {"kind":"put","path":"…","text":"…"}        for each document
- *   {"kind":"end","sha256":"<of all bytes before this line>"}
+ * {"kind":"copy","version":1,"cluster":"<id>","index":N,"run":"<id>","savedAtMs":N}
+ * {"kind":"put","path":"…","text":"…"}        for each document
+ * {"kind":"end","sha256":"<of all bytes before this line>"}
  *
- * It is a convenience and no more: what cannot be read is as good as missing, and what cannot be written is tried again.
+ * The copy is only a convenience: an unreadable one counts as missing, and a failed write is retried.
  */
 
 import { createHash, hash } from "node:crypto";
@@ -35,7 +35,7 @@ export interface SavedCopy extends Copy {
 const formatVersion = 1;
 const newline = 0x0a;
 
-/** After a write, changes that may wait gather for this long: a controller that syncs thousands makes few writes. */
+/** After a write, changes that are not urgent gather for this long: a sync of thousands makes few writes. */
 const pauseMs = 5_000;
 /** How much is written out at a time, so that requests are answered meanwhile. */
 const pieceLength = 64 * 1024;
@@ -53,7 +53,7 @@ export class CopyFile {
     this.#options = options;
   }
 
-  /** What an earlier run kept; undefined when there is none that can be used. */
+  /** The copy of an earlier run; undefined without a usable one. */
   async load(): Promise<SavedCopy | undefined> {
     const { files, path, log } = this.#options;
     try {
@@ -68,8 +68,9 @@ export class CopyFile {
   }
 
   /**
-   * Keeps this copy soon, unless a later one comes first. It may go on changing: what is kept is one state of it.
-   * @param isUrgent no later than after the write under way: a restart must not serve what was there before.
+   * Saves this copy soon, unless a later one replaces it first. The copy may change meanwhile: the file has one state
+   * of it.
+   * @param isUrgent saves it right after the present write: a restart must not serve the state before.
    */
   keep(copy: Copy, isUrgent = false): void {
     this.#wanted = copy;
@@ -77,7 +78,7 @@ export class CopyFile {
     if (isUrgent) this.#hurry.abort();
   }
 
-  /** Writes what is wanted and not yet kept; idempotent. */
+  /** Writes what is not saved yet; idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;
@@ -106,7 +107,7 @@ export class CopyFile {
   }
 }
 
-/** The bytes of a copy file, in pieces; the documents are those of the moment of the call. */
+/** The bytes of a copy file, in pieces; the documents are those at the time of the call. */
 export function encodeCopy({ cluster, index, run, savedAtMs, documents }: SavedCopy): Iterable<Buffer> {
   const head = `${JSON.stringify({ kind: "copy", version: formatVersion, cluster, index, run, savedAtMs })}\n`;
   return pieces(head, [...documents]);
@@ -130,7 +131,7 @@ function* pieces(head: string, documents: readonly (readonly [path: string, text
   yield Buffer.from(`${JSON.stringify({ kind: "end", sha256: sum.digest("hex") })}\n`);
 }
 
-/** Reads a copy file; undefined for anything but a whole one of a version that is known. */
+/** Reads a copy file; undefined unless it is whole and its version is known. */
 export function decodeCopy(bytes: Buffer): SavedCopy | undefined {
   if (bytes.at(-1) !== newline) return undefined;
   const endsAt = bytes.lastIndexOf("\n", -2) + 1;

@@ -1,10 +1,10 @@
 /**
- * The copy of the store's documents that a follower serves. It takes the protocol's lines and tells what they change,
+ * The copy of the store's documents that a follower serves. It takes the protocol's lines and returns what they change,
  * a whole step at a time. Pure: it knows no sockets and no time.
  *
- * One rule comes before the protocol: a follower never replaces its copy by one that knows less. A copy knows most if a
- * complete sync made it, and least if no sync has finished. If a store was begun anew, or lost its sync, the follower
- * reads it into a second copy until that knows as much; until then it serves the old copy.
+ * One rule precedes the protocol: a follower never replaces its copy by one that knows less. A copy knows most if a
+ * complete sync made it, and least if no sync has finished. If a store began anew, or lost its sync, the follower reads
+ * it into a second copy until that knows as much; until then it serves the old copy.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -19,17 +19,17 @@ export interface Copy extends FollowPlace {
   readonly documents: ReadonlyMap<string, string>;
 }
 
-/** What a line did to the copy that is served. */
+/** The effect of a line on the served copy. */
 export type LineEffect =
   /** Nothing, or nothing yet. */
   | { readonly kind: "none" }
-  /** It is what the store has, as of now. */
+  /** The copy equals the store's state of now. */
   | { readonly kind: "current" }
   /** As `current`, after a step. */
   | { readonly kind: "changed"; readonly changes: readonly DocumentChange[] }
-  /** As `current`, and it is another one than before. */
+  /** As `current`, but it is a different copy. */
   | { readonly kind: "replaced" }
-  /** The store knows less than what is served, which stays as it was, and may be older than the store. */
+  /** The store knows less than the served copy, which stays unchanged, and may be older than the store. */
   | { readonly kind: "withheld" };
 
 interface HeldBack {
@@ -43,35 +43,35 @@ const nothing: LineEffect = { kind: "none" };
 
 export class FollowedCopy {
   #served: HeldBack | undefined;
-  /** What the store has, where that may not be served. */
+  /** The store's documents, if they may not be served. */
   #aside: HeldBack | undefined;
-  /** A dump that has not ended. */
+  /** An unfinished dump. */
   #dump: HeldBack | undefined;
-  /** Lines of a step that has not ended: of several for one path the last. */
+  /** Lines of an unfinished step; the last one for each path. */
   #pending = new Map<string, string | undefined>();
   #isGreeted = false;
 
-  /** @param served what an earlier run kept. */
+  /** @param served the copy of an earlier run. */
   constructor(served?: Copy) {
     if (served !== undefined) this.#served = { ...served, documents: new Map(served.documents) };
   }
 
-  /** What is served; undefined before anything was. */
+  /** The served copy; undefined before the first one. */
   get served(): Copy | undefined {
     return this.#served;
   }
 
-  /** True while the store knows less than what is served. */
+  /** True while the store knows less than the served copy. */
   get isWithheld(): boolean {
     return this.#aside !== undefined;
   }
 
-  /** What to ask the store to go on from. */
+  /** The place from which the store is asked to continue. */
   get place(): Omit<Copy, "documents"> | undefined {
     return this.#aside ?? this.#served;
   }
 
-  /** A connection begins: what the last one left unfinished is void. */
+  /** A connection begins: unfinished parts of the last one are void. */
   begin(): void {
     this.#dump = undefined;
     this.#pending = new Map();
@@ -80,7 +80,7 @@ export class FollowedCopy {
 
   /**
    * Takes a line.
-   * @throws {FollowError} protocol, for one that has no place here.
+   * @throws {FollowError} protocol, for a line out of place.
    */
   take(line: FollowLine): LineEffect {
     const isGreeting = line.kind === "dump" || line.kind === "resume";
@@ -128,7 +128,7 @@ export class FollowedCopy {
     if (held === undefined || place.index < held.index) throw new FollowError("protocol", "a step into the past");
     const synced = changes.findLast(({ path }) => path === syncedPath);
     if (held === this.#served && synced !== undefined && knowledgeOf(synced.text) < knowledgeIn(held)) {
-      // From here on the store is followed on the side.
+      // From here on the second copy follows the store.
       return this.#serve(changed({ ...held, documents: new Map(held.documents) }, changes, place));
     }
     changed(held, changes, place);
@@ -144,7 +144,7 @@ export class FollowedCopy {
     return { kind: this.#aside === undefined ? "current" : "withheld" };
   }
 
-  /** Serves what the store has, or keeps it aside. */
+  /** Serves the store's documents, or holds them back. */
   #serve(held: HeldBack): LineEffect {
     if (this.#served !== undefined && knowledgeIn(held) < knowledgeIn(this.#served)) {
       this.#aside = held;
@@ -156,7 +156,7 @@ export class FollowedCopy {
   }
 }
 
-/** True for a copy from which machines may be answered. */
+/** True for a copy that machines may be answered from. */
 export function isSynced({ documents }: Pick<Copy, "documents">): boolean {
   return documents.has(syncedPath);
 }

@@ -1,4 +1,7 @@
-/** The files that a follower shows its store: read anew for each connection, since they are replaced from time to time. */
+/**
+ * The files that a follower presents to its store: read anew for each connection, since they are replaced from time to
+ * time.
+ */
 
 import { createSecureContext } from "node:tls";
 import { publicProblem } from "../lib/private-path.ts";
@@ -6,7 +9,7 @@ import { readTokens } from "../lib/token-file.ts";
 import { FileError, readSmallFile } from "../lib/watched-files.ts";
 import type { StoreCredentials } from "./store-request.ts";
 
-/** Paths; undefined for what the store does not ask for. */
+/** Paths; undefined for files that the store does not require. */
 export interface CredentialFiles {
   readonly tokenFile?: string | undefined;
   readonly caFile?: string | undefined;
@@ -52,14 +55,14 @@ async function read<Value>(
   }
 }
 
-/** The library's own messages are not passed on. */
+/** Does not pass on the library's own messages. */
 function checked(text: string, context: StoreCredentials, problem = "it is not PEM of that kind"): string {
   try {
     createSecureContext(context);
   } catch (error) {
     throw new FileError(problem, { cause: error });
   }
-  // It passes over text that has no certificate at all, and would then trust nobody.
+  // The library ignores text without any certificate, and would then trust nobody.
   if (!text.includes("-----BEGIN ")) throw new FileError(problem);
   return text;
 }

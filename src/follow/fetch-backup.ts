@@ -1,4 +1,4 @@
-/** Fetches a backup of a store in another process. Whether it is whole is for its reader to say. */
+/** Fetches a backup of a store in another process. Its reader checks whether it is whole. */
 
 import { backupPath } from "../model/backup-path.ts";
 import { FollowError } from "./follow-error.ts";
@@ -14,12 +14,12 @@ export interface FetchBackupOptions {
   readonly signal: AbortSignal;
 }
 
-// The disk that the backup is written to may take some of it: while it is busy nothing is read.
+// The disk that the backup is written to may need some of this: while it is busy nothing is read.
 const presetSilenceMs = 60_000;
 
 /**
- * The bytes as they come.
- * @throws {FollowError} with the reason for which there are no more; `ended` when `signal` ended it.
+ * The bytes as they arrive.
+ * @throws {FollowError} with the reason why there are no more; `ended` when `signal` ended it.
  */
 export async function* fetchBackup(options: FetchBackupOptions): AsyncIterable<Uint8Array> {
   const { url, credentials, silenceMs: timeout = presetSilenceMs, signal } = options;
@@ -35,7 +35,7 @@ export async function* fetchBackup(options: FetchBackupOptions): AsyncIterable<U
   try {
     for await (const chunk of await answerTo(sent)) yield Buffer.from(chunk);
   } catch (error) {
-    // What a cut of our own looks like depends on how far the answer was.
+    // The error of our own cut depends on how far the answer was.
     throw isSilent ? new FollowError("silent") : asFollowError(error);
   } finally {
     signal.removeEventListener("abort", stop);

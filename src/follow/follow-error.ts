@@ -1,4 +1,4 @@
-/** Why a connection to the store ended, or never began. All of these mend themselves: the follower tries again. */
+/** Why a connection to the store ended, or never began. None needs a person: the follower retries. */
 
 const reasons = {
   unreachable: "the store cannot be reached",
@@ -14,7 +14,7 @@ export type FollowFailure = keyof typeof reasons;
 export class FollowError extends Error {
   override readonly name = "FollowError";
   readonly reason: FollowFailure;
-  /** What exactly, for the log: a status, a system error's code, a rule that was broken; never what the store sent. */
+  /** The detail for the log: a status, a system error's code, a broken rule; never the store's own text. */
   readonly detail: string | undefined;
 
   constructor(reason: FollowFailure, detail?: string, options?: ErrorOptions) {

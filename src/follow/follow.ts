@@ -1,9 +1,9 @@
 /**
- * Follows a store in another process over HTTP, for a boot service that has none of its own.
+ * Follows a store in another process over HTTP, for a boot service without its own.
  *
- * It hands on what the store has, in whole steps and in the store's order, and comes again by itself whenever the
- * connection ends or falls silent. It promises to serve the last copy while the store is away, and never to replace a
- * copy by one that knows less (`copy.ts`). It never writes to the store.
+ * It passes on the store's documents, in whole steps and in the store's order, and reconnects whenever the connection
+ * ends or falls silent. It serves the last copy while the store is away, and never replaces a copy by one that knows
+ * less (`copy.ts`). It never writes to the store.
  */
 
 import { backoffMs, type Clock } from "../lib/clock.ts";
@@ -21,7 +21,7 @@ import type { StoreCredentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
   readonly url: URL;
-  /** Read for each connection. What it throws ends only that one. */
+  /** Read for each connection. An error here ends only that connection. */
   readonly credentials: () => Promise<StoreCredentials>;
   readonly copyFile?: CopyFile | undefined;
   readonly clock: Clock;
@@ -31,18 +31,18 @@ export interface StoreFollowerOptions {
   readonly limits?: { readonly silenceMs?: number; readonly maxLineBytes?: number };
 }
 
-/** How the follower stands, for metrics and for people. */
+/** The follower's state, for metrics and for people. */
 export interface FollowStatus {
   readonly isConnected: boolean;
-  /** The store has not read everything, unlike the one that the served copy is of. */
+  /** The store has not read everything, unlike the one that the served copy comes from. */
   readonly isWithheld: boolean;
-  /** Of the copy that is served; undefined before there is one. */
+  /** Of the served copy; undefined before there is one. */
   readonly index: number | undefined;
-  /** Since that copy was last known to be what the store has. */
+  /** Since that copy last equalled the store. */
   readonly ageSeconds: number | undefined;
   /**
-   * Monotonic: what the store's source said by then is in the copy, at least. Undefined before the store has said so in
-   * this run, and while it is withheld.
+   * Monotonic: the copy has at least everything that the store's source said by then. Undefined before the store has
+   * sent it in this run, and while the store's documents are withheld.
    */
   readonly provenAtMs: number | undefined;
 }
@@ -55,11 +55,11 @@ interface Listening {
 /** Three heartbeats of the store. */
 const presetSilenceMs = 30_000;
 /**
- * A document holds at most a few templates of 1 MiB each, and JSON within JSON makes six characters of one at worst;
- * a line beyond this is not the store's.
+ * A document holds at most a few templates of 1 MiB each, and JSON within JSON makes six characters of one at worst; a
+ * longer line does not come from a store.
  */
 const presetMaxLineBytes = 64 * 1024 * 1024;
-/** A store that restarts is back within seconds; the cap keeps a fleet of followers from falling upon it at once. */
+/** A store that restarts is back within seconds; the cap keeps a fleet of followers from reconnecting at once. */
 const retries = { firstMs: 250, capMs: 5_000 };
 
 export class StoreFollower implements Feed {
@@ -70,13 +70,15 @@ export class StoreFollower implements Feed {
   #copy = new FollowedCopy();
   #following: Promise<void> | undefined;
   #isConnected = false;
-  /** Monotonic; when the copy that is served was last what the store has. */
+  /** Monotonic; when the served copy last equalled the store. */
   #currentAtMs: number | undefined;
   #provenAtMs: number | undefined;
   #askedAtMs = 0;
   #storeClock: StoreClock | undefined;
   #attempt = 0;
-  /** True after a bug of ours: what listeners have may differ from the copy, so the store is asked for everything. */
+  /**
+   * True after a bug of ours: the listeners' state may differ from the copy, so the next request asks for everything.
+   */
   #isDoubtful = false;
   #lastFailure = "";
 
@@ -84,7 +86,7 @@ export class StoreFollower implements Feed {
     this.#options = options;
   }
 
-  /** Resolves once the copy that is served is, for the first time in this run, what the store has. */
+  /** Resolves when the served copy equals the store for the first time in this run. */
   get heard(): Promise<void> {
     return this.#heard.promise;
   }
@@ -100,13 +102,13 @@ export class StoreFollower implements Feed {
     };
   }
 
-  /** Takes up the copy on disk, if there is one, and begins to follow. */
+  /** Loads the copy on disk, if there is one, and begins to follow. */
   async start(): Promise<void> {
     const { copyFile, clock, log } = this.#options;
     const saved = await copyFile?.load();
     if (saved !== undefined) {
       this.#copy = new FollowedCopy(saved);
-      // A wall clock that was set back makes no copy younger than now.
+      // If the wall clock was set back, the copy still counts as no younger than now.
       this.#currentAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - saved.savedAtMs);
       log.info({ index: saved.index, documents: saved.documents.size }, "copy on disk read");
       this.#tellReplaced();
@@ -134,7 +136,7 @@ export class StoreFollower implements Feed {
     while (!signal.aborted) {
       await this.#followOnce();
       this.#isConnected = false;
-      // Half of the wait is by chance, so that followers which lost the store together do not come back together.
+      // Half of the wait is random, so that followers that lost the store together do not reconnect together.
       const waitMs = backoffMs(this.#attempt, retries) * (0.5 + random() / 2);
       this.#attempt += 1;
       await clock.sleep(waitMs, signal);
@@ -176,14 +178,15 @@ export class StoreFollower implements Feed {
     const line = decodeFollowLine(text);
     if (line === undefined) throw new FollowError("protocol", "a line is not of this protocol");
     const effect = this.#copy.take(line);
-    // What was proven of another copy says nothing of this one.
+    // A proof for another copy is none for this one.
     if (effect.kind === "replaced") this.#provenAtMs = undefined;
     this.#takeTimes(line);
     if (effect.kind === "none") return;
     if (!this.#isConnected) this.#options.log.info({ index: this.#copy.place?.index }, "following the store");
     this.#isConnected = true;
     if (effect.kind !== "withheld") this.#lastFailure = "";
-    // The store sends one to who has caught up. One that is cut before, for being slow, shall not come back at once.
+    // The store sends a heartbeat only to followers that have caught up. A follower that is cut earlier, for being
+    // slow, must not return at once.
     if (line.kind === "heartbeat") this.#attempt = 0;
     this.#apply(effect);
   }
@@ -238,7 +241,7 @@ export class StoreFollower implements Feed {
     );
   }
 
-  /** What is no failure to follow is a bug: it is logged as one, and following begins anew. */
+  /** Any other error is a bug: it is logged as one, and following begins anew. */
   #tellFailure(error: unknown): void {
     const { log } = this.#options;
     if (!(error instanceof FollowError)) {
@@ -253,7 +256,7 @@ export class StoreFollower implements Feed {
     );
   }
 
-  /** The same thing again and again is told once. */
+  /** Logs a repeated event once. */
   #tellOnce(what: string, tell: () => void): void {
     if (this.#lastFailure === what) return;
     this.#lastFailure = what;
@@ -261,7 +264,7 @@ export class StoreFollower implements Feed {
   }
 }
 
-/** A Profile that changed, a Group that is held or gone: the copy before may install where this one does not. */
+/** A Profile that changed, a Group that is held or gone: the earlier copy may install where this one does not. */
 function isUrgent(effect: Exclude<LineEffect, { kind: "none" }>): boolean {
   if (effect.kind !== "changed") return effect.kind === "replaced";
   return effect.changes.some(({ path, text }) => {

@@ -1,11 +1,11 @@
-/** One request to a store in another process, with the credentials that it asks for. */
+/** One request to a store in another process, with the credentials that the store requires. */
 
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { codeOf } from "../lib/errors.ts";
 import { FollowError } from "./follow-error.ts";
 
-/** What is shown to the store, and who is trusted; certificates and keys are PEM. */
+/** The credentials for the store, and the trusted authorities; certificates and keys are PEM. */
 export interface StoreCredentials {
   readonly token?: string | undefined;
   /** Instead of the authorities that everyone trusts. */
@@ -14,7 +14,10 @@ export interface StoreCredentials {
   readonly key?: string | undefined;
 }
 
-/** Asks, on a connection of its own: it is used once, and nothing waits for another's end. To be sent by `answerTo`. */
+/**
+ * Makes a request with a connection of its own, which is used once, so that nothing waits for another request.
+ * `answerTo` sends it.
+ */
 export function askStore(
   target: URL,
   { token, ca, cert, key }: StoreCredentials,
@@ -26,13 +29,13 @@ export function askStore(
     : httpRequest(target, { ...options, agent: false, headers });
 }
 
-/** Sends it. @throws {FollowError} refused, and whatever the connection fails with. */
+/** Sends it. @throws {FollowError} refused, and any failure of the connection. */
 export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     sent.on("error", reject);
     sent.on("response", (response) => {
       const { statusCode } = response;
-      // A redirect is refused, too: credentials go to the store that was named.
+      // A redirect is refused, too: credentials go only to the configured store.
       if (statusCode === 200) resolve(response);
       else reject(new FollowError("refused", `status ${statusCode}`));
     });
@@ -40,7 +43,7 @@ export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
   });
 }
 
-/** Node's own messages may quote what was sent: only codes are kept. What is no failure of the network is a bug. */
+/** Node's own messages may quote what was sent: only codes are kept. Errors that are not the network's are bugs. */
 export function asFollowError(error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof FollowError || code === undefined) return error;

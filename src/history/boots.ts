@@ -1,4 +1,4 @@
-/** From a machine's requests to its boots: where one begins, the stages it went through, and where it stopped. Pure. */
+/** Groups a machine's requests into boots: where one begins, its stages, and where it stopped. Pure. */
 
 import { assert } from "../lib/errors.ts";
 import { bootGapMs } from "./history.ts";
@@ -6,7 +6,7 @@ import type { PastRequest } from "./history-view.ts";
 
 /** One boot of a machine. */
 export interface PastBoot {
-  /** By when they began; never empty. */
+  /** Sorted by when they began; never empty. */
   readonly requests: readonly PastRequest[];
   /** The Group of the last answer that had one. */
   readonly group: string | undefined;
@@ -17,7 +17,7 @@ export interface PastBoot {
 
 /** How the last request of a boot ended. */
 export type BootEnd =
-  /** It was answered in full: nothing more was asked for. */
+  /** The last answer was complete: nothing more was requested. */
   | { readonly kind: "answered"; readonly stage: string }
   | {
       readonly kind: "refused";
@@ -35,20 +35,20 @@ export type BootEnd =
     };
 
 /**
- * What a request was for; `kernel` and `initrd` where that can be told of an asset.
+ * What a request was for; `kernel` and `initrd` if an asset is known as such.
  * @param group of the boot, `namespace/name`.
  */
 export type StageOf = (request: PastRequest, group: string | undefined) => string;
 
-/** What a firmware asks for first. */
+/** The first requests of a firmware. */
 const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0"]);
-/** What tells a machine what to boot: the first thing that names it. */
+/** The scripts that boot a machine: the first requests that name it. */
 const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 
 /** From this status on a request is refused. */
 const firstRefusal = 400;
 
-/** Splits requests, given by when they began, into boots, the latest one last. */
+/** Splits requests, sorted by when they began, into boots, the latest one last. */
 export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): readonly PastBoot[] {
   const boots: PastRequest[][] = [];
   for (const request of requests) {
@@ -59,7 +59,7 @@ export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): rea
   return boots.map((boot) => toBoot(boot, stageOf));
 }
 
-/** The name of an endpoint; of an asset and of what has no endpoint the path. */
+/** The name of an endpoint; the path for an asset or without an endpoint. */
 export function plainStage({ endpoint, path }: PastRequest): string {
   return path === undefined ? endpoint : path.replace(/^\//, "");
 }
@@ -70,8 +70,8 @@ function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
   if (request.startedAtMs - last.lastStartedAtMs - last.durationMs > bootGapMs) return true;
   if (firstStages.has(request.endpoint)) return true;
   if (!scripts.has(request.endpoint)) return false;
-  // A client that is refused asks again, UEFI asks for the head first, and GRUB may come from the assets itself: a boot
-  // goes on until it has its script.
+  // A refused client asks again, UEFI asks for the head first, and GRUB may come from the assets: a boot continues
+  // until it has its script.
   return boot.some(({ endpoint, isHead, status }) => scripts.has(endpoint) && !isHead && status < firstRefusal);
 }
 
@@ -96,7 +96,7 @@ function lineOf(requests: readonly StagedRequest[]): string {
   return stages.map(({ text, times }) => (times > 1 ? `${text} x${times}` : text)).join(" -> ");
 }
 
-/** A stage says how it ended unless it did as it should. */
+/** A stage's text names its end only if something went wrong. */
 function stageText({ stage, isHead, status, isCut }: StagedRequest): string {
   const name = isHead ? `HEAD ${stage}` : stage;
   if (status >= firstRefusal) return `${name} ${status}`;

@@ -1,7 +1,7 @@
-/** Values that many rows have in common: each is kept once, by a number, for as long as something uses it. */
+/** Values that many rows share: each is kept once, by a number, while something uses it. */
 
 export class CountedValues<Value> {
-  /** By number; 0 stands for no value, and is never given out. */
+  /** By number; 0 means no value, and is never assigned. */
   readonly #values: (Value | undefined)[] = [undefined];
   readonly #uses: number[] = [0];
   readonly #free: number[] = [];
@@ -18,13 +18,13 @@ export class CountedValues<Value> {
     return this.#values[id];
   }
 
-  /** Counts one more use of a value; of number 0 there is nothing to count. */
+  /** Counts one more use of a value; number 0 is not counted. */
   use(id: number): number {
     if (id !== 0) this.#uses[id] = (this.#uses[id] ?? 0) + 1;
     return id;
   }
 
-  /** Takes one use back. @returns the value when that was its last one, which forgets it. */
+  /** Removes one use. @returns the value if that was its last use; it is then forgotten. */
   release(id: number): Value | undefined {
     if (id === 0) return undefined;
     const uses = (this.#uses[id] ?? 0) - 1;

@@ -1,9 +1,9 @@
 /**
- * What is answered of the records: whose requests they are, and when they were.
+ * Answers questions about the records: whose requests they are, and when they were.
  *
- * A request belongs to the machine that its labels name. `/boot.ipxe` and assets carry no labels: they are kept by the
- * address they came from, and are a machine's when no other one named itself at that address shortly before or after;
- * else they are nobody's. It never guesses.
+ * A request belongs to the machine that its labels name. `/boot.ipxe` and assets carry no labels: they are recorded by
+ * address. Such a request is a machine's if no other machine named itself at that address shortly before or after; else
+ * it is nobody's. It never guesses.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -15,19 +15,19 @@ import type { KeptRequest } from "./request-rows.ts";
 /** A request, with times by the wall clock, Unix milliseconds. */
 export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStartedMs"> {
   readonly startedAtMs: number;
-  /** Of the last one, where the same was refused several times in a row. */
+  /** Of the last one, if the same request was refused several times in a row. */
   readonly lastStartedAtMs: number;
-  /** It named no machine, and is this one's by its address. */
+  /** It named no machine, and is assigned to this one by its address. */
   readonly isByAddress: boolean;
 }
 
-/** One machine; or an address where none has named itself, which has no labels. */
+/** One machine; or, without labels, an address where none has named itself. */
 export interface MachineHistory {
-  /** The reserved ones, each as it said it last. */
+  /** The reserved labels, each with its latest value. */
   readonly labels: Labels;
   readonly addresses: readonly string[];
   readonly lastSeenAtMs: number;
-  /** By when they began. */
+  /** Sorted by when they began. */
   readonly requests: readonly PastRequest[];
   /** Requests of its addresses that may be its own, or another machine's. */
   readonly unclaimed: readonly UnclaimedRequests[];
@@ -46,7 +46,7 @@ export interface UnrecordedRequests {
   readonly lastAtMs: number;
 }
 
-/** Addresses that are looked through for a list: most have nothing to tell that is not a machine's. */
+/** The most addresses that are searched for a list: most have only machines' requests. */
 const maxLooks = 500;
 
 /** How a listener that takes IPv4 and IPv6 writes the address of an IPv4 client. */
@@ -58,7 +58,7 @@ export interface HistoryViewOptions {
   readonly intake: Pick<Intake, "lost">;
 }
 
-/** Good for questions that are asked at once: what is recorded later is seen or not. */
+/** Use it at once: later records may or may not show. */
 export class HistoryView {
   readonly #clock: HistoryViewOptions["clock"];
   readonly #records: Records;
@@ -78,7 +78,7 @@ export class HistoryView {
     return { count: lost.count, firstAtMs: offsetMs + lost.firstMs, lastAtMs: offsetMs + lost.lastMs };
   }
 
-  /** The machines that were seen last, and addresses with requests of which no machine is known. */
+  /** The machines that were seen last, and addresses with requests of unknown machines. */
   recent(limit: number): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
     const nobodys = first(addresses.newestFirst(), maxLooks).filter((track) => this.#hasUnknown(track));
@@ -91,8 +91,8 @@ export class HistoryView {
   }
 
   /**
-   * Machines that said all this of themselves, those seen last first.
-   * @param asked values of reserved labels, in the form in which they are compared.
+   * Machines that sent all these labels, those seen last first.
+   * @param asked values of reserved labels, in normalised form.
    */
   find(asked: Labels, limit: number): readonly MachineHistory[] {
     const said = [...asked];
@@ -100,7 +100,9 @@ export class HistoryView {
     return found.map((track) => this.#ofMachine(track));
   }
 
-  /** What came from an address: the machines that named themselves there, and requests that are no single one's. */
+  /**
+   * The requests from an address: the machines that named themselves there, and requests that belong to no single one.
+   */
   at(address: string): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
     const track = addresses.get(address) ?? addresses.get(`${mappedPrefix}${address}`);
@@ -110,7 +112,10 @@ export class HistoryView {
     return [...known.map((machine) => this.#ofMachine(machine)), ...(nobodys.requests.length > 0 ? [nobodys] : [])];
   }
 
-  /** Machines among which are all that said this. One that sends a MAC is kept by it: most questions have one. */
+  /**
+   * Machines that include all with these labels. A machine that sends a MAC is recorded under it, and most questions
+   * have one.
+   */
   #mayHaveSaid(asked: Labels): Iterable<MachineTrack> {
     const { machines } = this.#records;
     const mac = asked.get("mac");
@@ -121,7 +126,7 @@ export class HistoryView {
 
   #hasSaid({ own: { recent, earlier } }: MachineTrack, said: readonly (readonly [string, string])[]): boolean {
     const { labelSets } = this.#records.rows;
-    // Tens of thousands are asked at a stretch: nothing is left behind for each.
+    // Tens of thousands are checked in a row: no garbage is made for each.
     return said.every(([name, value]) => labelSets.has(recent, name, value) || labelSets.has(earlier, name, value));
   }
 
@@ -155,7 +160,7 @@ export class HistoryView {
     };
   }
 
-  /** @param isShown of a request, by the machines that it may be of; undefined for too many. */
+  /** @param isShown decides on a request by the machines that it may belong to; undefined for too many. */
   #ofAddress(
     { key, ring, own }: AddressTrack,
     isShown: (keys: readonly string[] | undefined) => boolean,
@@ -171,7 +176,7 @@ export class HistoryView {
     };
   }
 
-  /** From the monotonic to the wall clock as it is now: one that was set right meanwhile was wrong then. */
+  /** From the monotonic to the present wall clock: if the clock was corrected meanwhile, it was wrong before. */
   get #offsetMs(): number {
     return this.#clock.nowMs() - this.#clock.monotonicMs();
   }

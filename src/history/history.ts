@@ -1,10 +1,10 @@
 /**
- * What machines asked for lately, and how it ended: in memory only, within a number of machines and of bytes.
+ * Records machines' latest requests and their results: in memory only, within limits of machines and bytes.
  *
- * Recording is part of every answer, so it only notes what came (`intake.ts`). What came is taken into the records
- * (`records.ts`) from time to time, for half a per cent of the time at most, and all of it before a question is answered
- * (`history-view.ts`). When more comes than can be taken over, the oldest that wait are lost, and counted: a flood costs
- * machines nothing. Of a request it keeps when, what, whose and how much; never a body, a query or a label that is not
+ * Recording is part of every answer, so it only appends to a queue (`intake.ts`). From time to time the queue is moved
+ * into the records (`records.ts`), for half a per cent of the time at most, and all of it before a question is answered
+ * (`history-view.ts`). When the queue is full, its oldest requests are lost and counted: a flood costs machines
+ * nothing. A record has the time, path, machine and size of a request; never a body, a query or a label that is not
  * reserved.
  */
 
@@ -17,32 +17,32 @@ import { Intake, type IntakeLimits, type ToldRequest } from "./intake.ts";
 import { type RecordLimits, Records } from "./records.ts";
 
 /**
- * A boot goes on while requests follow each other within this time: a server tests its memory for minutes, and a large
- * initrd takes some on a slow link.
+ * A boot continues while requests follow each other within this time: a server tests its memory for minutes, and a
+ * large initrd takes some on a slow link.
  */
 export const bootGapMs = 10 * 60_000;
 
 const limits: RecordLimits & IntakeLimits = {
   maxMachines: 65_536,
-  // With what waits 32 MiB.
+  // With the queue 32 MiB.
   maxBytes: 24 * 1024 * 1024,
-  // A boot is five to ten, and what is refused again and again counts once.
+  // A boot has five to ten requests, and a repeated refusal counts once.
   maxRequests: 64,
   gapMs: bootGapMs,
-  // Four or five thousand machines that are switched on at once, all through their boot.
+  // The whole boots of four or five thousand machines that are switched on at once.
   maxWaiting: 32_768,
-  // As many requests as that with 140 bytes of query each, which is what iPXE sends.
+  // That many requests with 140 bytes of query each, as iPXE sends.
   maxWaitingBytes: 8 * 1024 * 1024,
 };
 
 /**
- * What waits is taken over for this long after each rest: half a per cent of the time, which is one to three thousand
- * requests a second. Shorter turns would take over fewer, since each begins with memory that the caches do not have.
+ * The queue is moved for this long after each rest: half a per cent of the time, one to three thousand requests a
+ * second. Shorter turns would move fewer, since each begins with cold caches.
  */
 const workMs = 1;
 const restMs = 200;
 
-/** Requests that are taken over at a stretch when somebody asks: a millisecond's work. */
+/** Requests that are moved in one slice before a question is answered: a millisecond's work. */
 const sliceSize = 256;
 
 export interface HistoryOptions {
@@ -81,13 +81,13 @@ export class History {
     if (!this.#isWorking) void this.#work();
   }
 
-  /** What is remembered, up to the last request that was recorded before this call. */
+  /** Everything that was recorded before this call. */
   async current(): Promise<HistoryView> {
     await inSlices(this.#takeOverUntil(this.#intake.toldCount));
     return this.#view;
   }
 
-  /** Called before each scrape: neither lost requests nor machines that are stuck are counted one by one. */
+  /** Called before each scrape: lost requests and stuck machines are not counted one by one. */
   async measure(): Promise<void> {
     const lost = this.#intake.lost?.count ?? 0;
     this.#metrics.historyLost.inc(lost - this.#countedLost);
@@ -97,7 +97,7 @@ export class History {
     this.#metrics.stuckMachines.set({ state: "waiting" }, waiting);
   }
 
-  /** From now on what is recorded is only taken over when somebody asks. Idempotent. */
+  /** From now on records are only moved when somebody asks. Idempotent. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -118,7 +118,7 @@ export class History {
     while (this.#intake.count > 0 && this.#clock.monotonicMs() < endMs) this.#takeOver();
   }
 
-  /** @param position number of requests ever told, of which none shall wait any more. */
+  /** @param position number of requests ever recorded; none of them must wait any more. */
   *#takeOverUntil(position: number): Generator<undefined, void> {
     const slices = new Slices(sliceSize);
     while (this.#intake.toldCount - this.#intake.count < position) {

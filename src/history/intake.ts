@@ -1,9 +1,9 @@
 /**
- * Where a request waits until there is time to take it into the records. Telling it is part of every answer, so that is
- * a few numbers and a copy of its texts, into memory that was there before: nothing is read, looked up or left behind.
+ * Queues requests until there is time to record them. Queueing is part of every answer, so it only copies a few numbers
+ * and texts into allocated memory: it reads nothing, looks nothing up and makes no garbage.
  *
- * What is told comes out in the same order. When there are too many, or their texts are too long, the oldest are lost,
- * and counted.
+ * Requests leave in the same order. When there are too many, or their texts are too long, the oldest are lost and
+ * counted.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -12,11 +12,11 @@ import { TextRing } from "./text-ring.ts";
 
 /** A request whose answer is out. */
 export interface ToldRequest extends SeenRequest {
-  /** What it says of its machine, as it was sent, without the `?`; undefined where nobody asked for that. */
+  /** The machine's query, as it was sent, without the `?`; undefined if the history does not want it. */
   readonly query: string | undefined;
 }
 
-/** Requests that were told, and are remembered nowhere. */
+/** Requests that were lost from the queue. */
 export interface LostRequests {
   readonly count: number;
   /** When the first and the last of them began, by the monotonic clock. */
@@ -26,7 +26,7 @@ export interface LostRequests {
 
 export interface IntakeLimits {
   readonly maxWaiting: number;
-  /** Of memory for those that wait; what their number does not take is for texts. */
+  /** Of memory for waiting requests; the rows take their part, and texts get the rest. */
   readonly maxWaitingBytes: number;
 }
 
@@ -36,7 +36,7 @@ const rowWords = 4;
 const float = { started: 0, duration: 1, sent: 2, of: 3 } as const;
 /** Texts are a query and then a path, or one of them, or none. */
 const word = { marks: 0, textStart: 1, queryLength: 2, pathLength: 3 } as const;
-/** Also places for three texts that are elsewhere, and the letters of the address, which are here alone. */
+/** Includes three references to texts elsewhere, and the letters of the address, which only this row has. */
 const rowBytes = rowFloats * 8 + rowWords * 4 + 3 * 8 + 40;
 
 const headMark = 1 << 16;
@@ -74,7 +74,7 @@ export class Intake {
     this.#groups = Array.from({ length: maxWaiting }, () => undefined);
   }
 
-  /** Memory that is taken, used or not: all of it from the start. */
+  /** Allocated memory, used or not: all of it from the start. */
   get sizeBytes(): number {
     return this.#limits.maxWaitingBytes;
   }
@@ -84,7 +84,7 @@ export class Intake {
     return this.#count;
   }
 
-  /** Requests that were ever told. */
+  /** Requests that were ever queued. */
   get toldCount(): number {
     return this.#toldCount;
   }
@@ -150,7 +150,7 @@ export class Intake {
     return told;
   }
 
-  /** @returns false when the texts are longer than all that there is for texts. */
+  /** @returns false when the texts are longer than all memory for texts. */
   #makeRoom(textLength: number): boolean {
     while (this.#count > 0 && (this.#count >= this.#limits.maxWaiting || !this.#texts.hasRoom(textLength))) {
       this.#lose(this.#float(this.#oldest, float.started));

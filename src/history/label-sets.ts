@@ -1,6 +1,6 @@
 /**
- * What machines say of themselves, as far as the history keeps it: the reserved labels. A machine says the same with
- * each request, or one of two things (its firmware more than its system), so a set is kept once for all of its requests.
+ * The labels of machines as the history keeps them: the reserved ones. A machine sends the same set with each request,
+ * or one of two (its firmware sends more than its system), so a set is kept once for all its requests.
  */
 
 import { type Labels, reservedLabels } from "../model/labels.ts";
@@ -9,7 +9,7 @@ import { ownCopy } from "./shared-texts.ts";
 
 const names = [...reservedLabels];
 
-/** As long as a selector's value may be: what is longer selects nothing, and a history is no place for it. */
+/** The longest value of a selector: a longer one selects nothing, and is not recorded. */
 const maxValueLength = 253;
 
 /** Values in the order of `names`. */
@@ -46,11 +46,11 @@ export class LabelSets {
     if (set !== undefined) this.#sizeBytes -= sizeOf(set);
   }
 
-  /** True when a set is just what would be kept of these labels. */
+  /** True when a set is what would be kept of these labels. */
   is(id: number, labels: Labels): boolean {
     const set = this.#sets.get(id);
     if (set === undefined) return false;
-    // A loop, since this is asked with every request.
+    // A loop, since every request runs this.
     for (let at = 0; at < names.length; at++) if (set[at] !== keptValue(labels, names[at] ?? "")) return false;
     return true;
   }
@@ -73,7 +73,7 @@ export class LabelSets {
   }
 }
 
-/** A label's value if the history keeps it: one that is empty says nothing. */
+/** A label's value if the history keeps it; an empty one is not kept. */
 export function keptValue(labels: Labels, name: string): string | undefined {
   const value = labels.get(name);
   return value === undefined || value === "" || value.length > maxValueLength ? undefined : value;

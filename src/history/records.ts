@@ -1,6 +1,6 @@
 /**
- * What is kept, and what goes to make room. A request with labels is its machine's, any other one its address's; an
- * address knows which machines named themselves there.
+ * The records, and what is removed to make room. A request with labels belongs to its machine, any other one to its
+ * address. An address knows which machines named themselves there.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -29,10 +29,10 @@ export type MachineTrack = Track<MachineTraits>;
 
 interface MachineTraits {
   readonly progress: BootProgress;
-  /** Numbers of the label sets that it sent last: its firmware says more than its system. 0 for none. */
+  /** Numbers of its latest label sets: its firmware sends more than its system. 0 for none. */
   recent: number;
   earlier: number;
-  /** Where it was last: following this is quicker than looking it up. */
+  /** Its latest address: following this is quicker than a lookup. */
   address: AddressTrack;
 }
 
@@ -42,10 +42,10 @@ export interface StuckMachines {
   readonly waiting: number;
 }
 
-/** Machines that are looked at in a stretch, cold: less than a millisecond. */
+/** Machines that are counted in one slice, with cold caches: less than a millisecond. */
 const sliceSize = 1_024;
 
-/** What a track takes beside its rows: itself, its key, its place in a map, and what it knows of itself. */
+/** The cost of a track beside its rows: itself, its key, its place in a map, and its members. */
 const trackBytes = 450;
 
 export class Records {
@@ -64,7 +64,7 @@ export class Records {
     return this.rows.sizeBytes + (this.machines.count + this.addresses.count) * trackBytes;
   }
 
-  /** Adds a request. @param labels what the machine said of itself; undefined where nobody asked. */
+  /** Adds a request. @param labels of the machine; undefined if the history does not want them. */
   add(seen: SeenRequest, labels: Labels | undefined): void {
     this.#makeRoom();
     const seenMs = seen.startedMs + seen.durationMs;
@@ -81,7 +81,7 @@ export class Records {
     noteStep(own.progress, seen);
   }
 
-  /** How many machines do not finish booting; yields whenever other work should have its turn. */
+  /** How many machines do not finish booting; yields between slices. */
   *stuck(nowMs: number): Generator<undefined, StuckMachines> {
     const slices = new Slices(sliceSize);
     let [looping, waiting] = [0, 0];
@@ -93,7 +93,7 @@ export class Records {
     return { looping, waiting };
   }
 
-  /** @param likely the track that it may be. */
+  /** @param likely a first guess of the track. */
   #addressTrack(key: string, seenMs: number, likely: AddressTrack | undefined): AddressTrack {
     const isLikely = likely?.key === key && likely.isKept;
     const known = isLikely ? likely : this.addresses.get(key);
@@ -105,7 +105,7 @@ export class Records {
     return this.addresses.add(new Track(ownCopy(key), new Tenancies(this.#limits.gapMs)), seenMs);
   }
 
-  /** @param at where it is now. */
+  /** @param at its present address. */
   #machineTrack(key: string, at: string, seenMs: number): MachineTrack {
     const known = this.machines.get(key);
     const address = this.#addressTrack(at, seenMs, known?.own.address);
@@ -163,8 +163,8 @@ export class Records {
 }
 
 /**
- * What a machine is kept by: the first label that names it. Network cards are told apart by their MAC even where boards
- * share a UUID, and every firmware sends it.
+ * The key of a machine: the first label that names it. MACs distinguish machines even if boards share a UUID, and every
+ * firmware sends them.
  * @returns undefined when no label names it.
  */
 function machineKey(labels: Labels): string | undefined {

@@ -1,7 +1,7 @@
 /**
- * The requests themselves: rows of 72 bytes in one block of memory, and texts that they share. The rows of one machine,
- * or address, form a ring: each names the next newer one, and the newest names the oldest. So the oldest is found, and
- * made the newest, without a search, and no object stays behind for a request.
+ * The recorded requests: rows of 72 bytes in one block of memory, and texts that they share. The rows of one machine,
+ * or address, form a ring: each names the next newer one, and the newest names the oldest. So the oldest row is found,
+ * and reused as the newest, without a search, and a request leaves no object behind.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -9,37 +9,37 @@ import type { Labels } from "../model/labels.ts";
 import { LabelSets } from "./label-sets.ts";
 import { SharedTexts } from "./shared-texts.ts";
 
-/** What the history is told of a request once its answer is out. */
+/** A finished request, for the history. */
 export interface SeenRequest {
-  /** When its head was there, by the monotonic clock. */
+  /** When its head had arrived, by the monotonic clock. */
   readonly startedMs: number;
   readonly durationMs: number;
   /** Where it came from, as the socket has it. */
   readonly address: string;
   /** As metrics name it: `ipxe`, `ignition.sig`, `assets`. */
   readonly endpoint: string;
-  /** Where the endpoint alone does not say what was asked for; without a query. */
+  /** Only if the endpoint does not identify the content; without a query. */
   readonly path: string | undefined;
   readonly isHead: boolean;
   readonly status: number;
   /** `namespace/name`. */
   readonly group: string | undefined;
-  /** Of the body, what the network has taken. */
+  /** How much of the body the network has taken. */
   readonly sentBytes: number;
-  /** What the body was to have; undefined when nothing was announced. */
+  /** The announced length of the body; undefined without one. */
   readonly ofBytes: number | undefined;
   /** The client was gone before it had the whole answer. */
   readonly isCut: boolean;
-  /** Why it was refused, by a number that means something to the recorder; 0 to 31, 0 for no reason. */
+  /** The reason of the refusal, as a number of the recorder's; 0 to 31, 0 for none. */
   readonly refusal: number;
 }
 
-/** A request as it is kept. */
+/** A recorded request. */
 export interface KeptRequest extends SeenRequest {
-  /** Of the last one, where the same was refused several times in a row. */
+  /** Of the last one, if the same request was refused several times in a row. */
   readonly lastStartedMs: number;
   readonly times: number;
-  /** What the machine said of itself, of the reserved labels. */
+  /** The reserved labels of the machine. */
   readonly labels: Labels;
 }
 
@@ -53,7 +53,7 @@ export interface Ring {
 export interface RequestRowsOptions {
   /** Of all rows; texts come on top. */
   readonly maxBytes: number;
-  /** Of one ring; from then on its oldest one goes. */
+  /** Of one ring; beyond this its oldest row is dropped. */
   readonly maxRowsOfRing: number;
 }
 
@@ -76,9 +76,9 @@ export class RequestRows {
   readonly #words: Uint32Array;
   readonly texts = new SharedTexts();
   readonly labelSets = new LabelSets();
-  /** Rows from here on were never used: the system gives memory for them when they are. */
+  /** Rows from here on were never used: the system allocates memory for them on use. */
   #unused = 1;
-  /** Rows that were given back, each naming the next; 0 for none. */
+  /** Free rows, each naming the next; 0 for none. */
   #free = 0;
   #count = 0;
 
@@ -103,7 +103,7 @@ export class RequestRows {
 
   /**
    * Adds a request as a ring's newest.
-   * @param labels number of its set, which is not used up; 0 for none.
+   * @param labels number of its set, whose use this does not count; 0 for none.
    */
   append(ring: Ring, seen: SeenRequest, labels: number): void {
     const before = ring.newest;
@@ -111,7 +111,7 @@ export class RequestRows {
     else this.#write(this.#nextRow(ring), seen, { labels, before });
   }
 
-  /** Gives back all rows of a ring. */
+  /** Frees all rows of a ring. */
   release(ring: Ring): void {
     if (ring.newest === 0) return;
     for (const row of this.#rowsOf(ring)) this.#releaseTexts(row);
@@ -141,7 +141,7 @@ export class RequestRows {
     }
   }
 
-  /** A row that is the ring's newest from now on; the newest before names it as the next. */
+  /** A row that becomes the ring's newest; the former newest names it as the next. */
   #nextRow(ring: Ring): number {
     const { newest, count } = ring;
     if (count >= this.#maxRowsOfRing) {
@@ -167,7 +167,7 @@ export class RequestRows {
     return row;
   }
 
-  /** @param besides.before the row of the machine's request before, which has much in common with this one. */
+  /** @param besides.before the row of the machine's previous request, which has much in common with this one. */
   #write(
     row: number,
     seen: SeenRequest,
@@ -190,7 +190,7 @@ export class RequestRows {
     this.#words[words + word.times] = 1;
   }
 
-  /** Machines that are refused ask for the same again and again: that is one row, or they would drive out the rest. */
+  /** A refused machine repeats its request: these share one row, or they would drive out the rest. */
   #repeats(row: number, seen: SeenRequest, labels: number): boolean {
     if (row === 0 || seen.status < firstRefusal) return false;
     return (
@@ -232,7 +232,7 @@ export class RequestRows {
   }
 
   #releaseTexts(row: number): void {
-    // No loop over a list: this is part of each request of a machine that has as many as are kept.
+    // No loop over a list: this runs for each request of a machine with a full ring.
     this.texts.release(this.#word(row, word.endpoint));
     this.texts.release(this.#word(row, word.path));
     this.texts.release(this.#word(row, word.group));

@@ -17,7 +17,7 @@ export class SharedTexts {
 
   /**
    * The number of a text, used once more; 0 for undefined.
-   * @param likely a number whose text it may be: comparing is quicker than looking it up.
+   * @param likely a first guess of the number: comparing is quicker than a lookup.
    */
   take(text: string | undefined, likely: number): number {
     if (text === undefined) return 0;
@@ -43,7 +43,7 @@ export class SharedTexts {
   }
 }
 
-/** A piece of a request's target keeps all of the target in memory (V8, sliced strings); a copy stands alone. */
+/** A piece of a request's target keeps the whole target in memory (V8, sliced strings); a copy does not. */
 export function ownCopy(text: string): string {
   return Buffer.from(text).toString();
 }

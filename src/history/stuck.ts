@@ -5,15 +5,15 @@
 
 /** Times are by the monotonic clock. */
 export interface BootProgress {
-  /** Boots lately: one for each, less one for each half an hour. */
+  /** Recent boots: plus one for each, minus one for each half an hour. */
   boots: number;
   lastBootMs: number;
-  /** Since when it gets only 5xx; undefined while it gets anything else. */
+  /** Since when it gets only 5xx; undefined while it gets other answers. */
   refusedSinceMs: number | undefined;
   lastRefusedMs: number;
 }
 
-/** What of a request counts. */
+/** The part of a request that counts. */
 export interface ProgressStep {
   readonly startedMs: number;
   readonly endpoint: string;
@@ -21,23 +21,23 @@ export interface ProgressStep {
   readonly status: number;
 }
 
-/** What a machine boots by. */
+/** The scripts that boot a machine. */
 const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 /** Firmware may ask for a script several times within a boot. */
 const bootMs = 60_000;
 const forgottenMs = 30 * 60_000;
 /** An installation takes two or three boots. */
 const tooManyBoots = 4;
-/** A machine that waits asks every few seconds, or is restarted by its firmware or a person. */
+/** A waiting machine asks every few seconds, or is restarted by its firmware or a person. */
 const gapMs = 10 * 60_000;
 const longMs = 30 * 60_000;
 
-/** Of a machine that was not seen before. */
+/** For a machine that was not seen before. */
 export function newProgress(): BootProgress {
   return { boots: 0, lastBootMs: Number.NEGATIVE_INFINITY, refusedSinceMs: undefined, lastRefusedMs: 0 };
 }
 
-/** Takes a request of the machine into account. */
+/** Counts a request of the machine. */
 export function noteStep(progress: BootProgress, { startedMs, endpoint, isHead, status }: ProgressStep): void {
   if (status >= 500) {
     if (progress.refusedSinceMs === undefined || startedMs - progress.lastRefusedMs > gapMs) {
@@ -57,7 +57,7 @@ export function isLooping(progress: BootProgress, nowMs: number): boolean {
   return bootsLeft(progress, nowMs) > tooManyBoots;
 }
 
-/** True for a machine that has been refused with 5xx for half an hour, and goes on asking. */
+/** True for a machine that has been refused with 5xx for half an hour, and still asks. */
 export function isWaiting({ refusedSinceMs, lastRefusedMs }: BootProgress, nowMs: number): boolean {
   return refusedSinceMs !== undefined && lastRefusedMs - refusedSinceMs >= longMs && nowMs - lastRefusedMs <= gapMs;
 }

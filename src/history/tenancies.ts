@@ -1,6 +1,6 @@
 /**
- * Which machines named themselves at one network address, and when: what tells whose a request is that names nobody.
- * Bounded: of an address that many machines share it is only known that they do.
+ * Which machines named themselves at one network address, and when. This assigns requests that name no machine.
+ * Bounded: of an address with many machines it only knows that they are many.
  */
 
 interface Tenancy {
@@ -17,12 +17,12 @@ export class Tenancies {
   readonly #gapMs: number;
   readonly #tenancies: Tenancy[] = [];
   /**
-   * Of times before this nothing is known. It lies ahead while there are more machines than are counted: then nothing is
-   * counted at all, until it is over and they are counted anew.
+   * Nothing is known of times before this. It lies ahead while there are too many machines: nothing is counted until
+   * then, and counting begins anew.
    */
   #unknownUntilMs = Number.NEGATIVE_INFINITY;
 
-  /** @param gapMs a machine that names itself twice within it was there all the time between. */
+  /** @param gapMs a machine that names itself twice within this time was there all the time between. */
   constructor(gapMs: number) {
     this.#gapMs = gapMs;
   }
@@ -30,7 +30,7 @@ export class Tenancies {
   /** A machine names itself. */
   note(key: string, atMs: number): void {
     if (atMs < this.#unknownUntilMs) return;
-    // A loop, since this is part of each request; mostly there is one.
+    // A loop, since every request runs this; mostly there is one.
     for (const known of this.#tenancies) {
       if (known.key !== key || atMs - known.untilMs > this.#gapMs) continue;
       known.untilMs = Math.max(known.untilMs, atMs);
@@ -39,7 +39,10 @@ export class Tenancies {
     this.#begin(key, atMs);
   }
 
-  /** Who named itself so shortly before or after a time that a request of then may be its own; undefined for too many. */
+  /**
+   * Machines that named themselves so shortly before or after a time that a request of then may be theirs; undefined
+   * for too many.
+   */
   at(timeMs: number): readonly string[] | undefined {
     if (this.#unknownUntilMs >= timeMs - this.#gapMs) return undefined;
     const near = this.#tenancies.filter(
@@ -48,7 +51,7 @@ export class Tenancies {
     return [...new Set(near.map(({ key }) => key))];
   }
 
-  /** All that are known, whenever it was; the latest one first. */
+  /** All known machines, at any time; the latest one first. */
   get keys(): readonly string[] {
     const latestFirst = this.#tenancies.toSorted((one, other) => other.untilMs - one.untilMs);
     return [...new Set(latestFirst.map(({ key }) => key))];

@@ -1,6 +1,6 @@
 /**
- * Texts of a few hundred bytes in one block of memory, for a short time: the one that came first goes first. Texts that
- * were kept as they are would be moved twice by the collection of garbage, which costs more than copying them here.
+ * Texts of a few hundred bytes in one block of memory, for a short time, first in, first out. The garbage collector
+ * would move each single text twice, which costs more than copying them here.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -9,7 +9,7 @@ export class TextRing {
   readonly #bytes: Buffer;
   /** Where the next text begins. */
   #end = 0;
-  /** Texts from here on are in use; all is free when `#count` is 0. */
+  /** Texts from here on are in use; everything is free when `#count` is 0. */
   #start = 0;
   #count = 0;
 
@@ -23,7 +23,7 @@ export class TextRing {
   }
 
   /**
-   * Adds two texts, one behind the other: units of Latin-1, as Node gives what a client sent.
+   * Adds two texts, one after the other: units of Latin-1, as Node decodes a client's bytes.
    * @returns where they begin. There must be room for both.
    */
   add(first: string, second: string): number {
@@ -38,23 +38,23 @@ export class TextRing {
     return place;
   }
 
-  /** A copy of what was added, or of a part of it. */
+  /** A copy of an added text, or of a part of it. */
   text(start: number, end: number): string {
     return this.#bytes.toString("latin1", start, end);
   }
 
-  /** Forgets the text that came first. @param next where the one after it begins; whatever when there is none. */
+  /** Forgets the oldest text. @param next where the following text begins; any number without one. */
   dropFirst(next: number): void {
     this.#count--;
     this.#start = next;
   }
 
-  /** Where a text of this length goes, whole, which is behind the newest or at the beginning; -1 for nowhere. */
+  /** Where a whole text of this length fits: after the newest or at the beginning; -1 for nowhere. */
   #placeOf(length: number): number {
     const size = this.#bytes.length;
     if (this.#count === 0) return length <= size ? 0 : -1;
     const end = this.#end;
-    // Never up to the start: an end that is there stands for a text that ends just before it wraps.
+    // Never up to the start: an end at that place means a text that ends just before the ring wraps.
     if (end < this.#start) return end + length < this.#start ? end : -1;
     if (end + length <= size) return end;
     return length < this.#start ? 0 : -1;

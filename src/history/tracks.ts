@@ -1,4 +1,7 @@
-/** What is known of each machine, or of each address, by when it was last seen: the one not seen for longest goes first. */
+/**
+ * The tracks of machines, or of addresses, in the order in which they were last seen: the one not seen for longest is
+ * dropped first.
+ */
 
 import type { Ring } from "./request-rows.ts";
 
@@ -12,7 +15,7 @@ export class Track<Own> {
   lastSeenMs = 0;
   /** When it got its place in the order of being seen. */
   placedMs = 0;
-  /** False once it made room for another one. */
+  /** False after it made room for another one. */
   isKept = true;
   /** Its neighbours in the order of being seen. */
   older: Track<Own> | undefined;
@@ -50,10 +53,10 @@ export class Tracks<Own> {
     return track;
   }
 
-  /** Makes a track one of those seen last; its place among those of the last seconds is where it was before. */
+  /** Moves a track to those seen last; within the last seconds it keeps its place. */
   touch(track: Track<Own>, seenMs: number): void {
     track.lastSeenMs = seenMs;
-    // Each step in the order is a wait for the memory of three other tracks.
+    // Each move waits for the memory of three other tracks.
     if (seenMs - track.placedMs < placeMs) return;
     track.placedMs = seenMs;
     if (track === this.#newest) return;

@@ -14,13 +14,16 @@ export interface LogOptions {
   readonly format: "json" | "pretty";
   /** Where lines go; standard output unless a test gives its own. */
   readonly destination?: DestinationStream;
-  /** Calls back when the process ends, whatever ends it but a signal that cannot be caught: the last lines go out then. */
+  /**
+   * Registers a callback for the end of the process, whatever ends it but a signal that cannot be caught: it writes the
+   * last lines.
+   */
   readonly onExit?: (callback: () => void) => void;
 }
 
 /**
- * What waits for a reader who does not keep up, at most: beyond, lines are dropped and counted. Machines boot whether or
- * not someone reads the log.
+ * The most that waits for a slow reader: beyond it, lines are dropped and counted. Machines boot whether or not someone
+ * reads the log.
  */
 const maxWaitingBytes = 16 * 1024 * 1024;
 
@@ -100,9 +103,9 @@ function jsonLog(options: JsonOptions, destination: DestinationStream): Log {
 }
 
 /**
- * A log to standard output that never waits for its reader: lines go out in batches, from another thread. A process that
- * is killed loses those of the last moment (`batchWaitMs`); one that ends by itself, or by an error, loses none, though
- * its last lines may stand before a batch that the other thread was writing just then.
+ * A log to standard output that never waits for its reader: another thread writes the lines in batches. A killed
+ * process loses the lines of the last moment (`batchWaitMs`). A process that ends by itself, or by an error, loses
+ * none, though its last lines may precede a batch that the other thread was writing.
  */
 function batchedLog(options: JsonOptions, onExit: LogOptions["onExit"]): Log {
   const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });

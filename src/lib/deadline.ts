@@ -1,4 +1,4 @@
-/** A time after which something is given up. It may be put off, as by each sign of life of a connection. */
+/** A time after which something is abandoned. It may be extended, for example by each sign of life of a connection. */
 
 import type { Clock } from "./clock.ts";
 
@@ -41,7 +41,7 @@ export class Deadline {
     this.#cancelled.abort();
   }
 
-  /** Sleeps as long as it can: what is put off a thousand times a second costs nothing. */
+  /** Sleeps as long as it can: a thousand extensions a second cost nothing. */
   async #run(): Promise<void> {
     const { signal } = this.#cancelled;
     for (let leftMs = this.#durationMs; leftMs > 0; leftMs = this.#endsAtMs - this.#clock.monotonicMs()) {

@@ -1,6 +1,11 @@
-/** Programmer errors: what can only be wrong if davit itself is. Errors of the world have a class in their own domain. */
+/**
+ * Programmer errors: conditions that are wrong only if davit itself is. Errors of the world have a class in their own
+ * domain.
+ */
 
-/** A broken promise of our own code. Never caught to go on: it ends the request or, in the store, the process. */
+/**
+ * A broken promise of our own code. Nothing catches it to continue: it ends the request or, in the store, the process.
+ */
 export class BugError extends Error {
   override readonly name = "BugError";
 }
@@ -33,8 +38,8 @@ export function codeOf(thrown: unknown): string | undefined {
 }
 
 /**
- * Which kind of error it is and where it was thrown, without its message: that of a bug may quote what a user wrote. A
- * line that is no frame of a file is left out, since a message may have several.
+ * The kind of an error and where it was thrown, without its message: a bug's message may quote a user's text. Lines
+ * that are not frames of a file are left out, since a message may have several lines.
  */
 export function placeOf(thrown: unknown): { readonly err: string; readonly stack: string } {
   if (!(thrown instanceof Error)) return { err: typeof thrown, stack: "" };

@@ -31,7 +31,7 @@ export class FairQueue<Item> {
     this.#length += 1;
   }
 
-  /** Takes the item whose turn it is; undefined when none waits. */
+  /** Takes the next item in turn; undefined when none waits. */
   shift(): Item | undefined {
     if (this.#length === 0) return undefined;
     this.#length -= 1;
@@ -43,7 +43,7 @@ function take<Item>(line: ClientLine<Item>): Item | undefined {
   if (line.items.length > 0) return line.items.shift();
   for (const [name, next] of line.below) {
     const item = take(next);
-    // Behind the others, or gone.
+    // The name moves behind the others, or leaves.
     line.below.delete(name);
     if (next.items.length > 0 || next.below.size > 0) line.below.set(name, next);
     return item;

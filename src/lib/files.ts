@@ -33,7 +33,7 @@ export interface Files {
   syncDirectory(path: string): Promise<void>;
 }
 
-// Small enough that whoever takes them one by one holds nobody up.
+// Small enough that processing one piece delays nobody.
 const pieceBytes = 256 * 1024;
 
 /** The machine's own disk. */

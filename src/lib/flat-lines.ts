@@ -6,21 +6,21 @@
 import type { Log } from "./log.ts";
 
 export interface FlatLinesOptions {
-  /** Writes whatever is no `info` of plain data. */
+  /** Writes everything but `info` lines of plain data. */
   readonly log: Log;
   /** False: `info` is not written. */
   readonly hasInfo: boolean;
   readonly write: (line: string) => void;
-  /** The member that tells the time, with a comma in front. */
+  /** The member with the time, after a comma. */
   readonly timestamp: () => string;
 }
 
-// The number that stands for `info` in pino's lines.
+// The number of `info` in pino's lines.
 const infoLevel = 30;
 
 export class FlatLines implements Log {
   readonly #options: FlatLinesOptions;
-  /** What stands behind the time in every line. */
+  /** The part after the time in every line. */
   readonly #bindings: string;
 
   constructor(options: FlatLinesOptions, bindings = "") {
@@ -54,11 +54,13 @@ export class FlatLines implements Log {
   }
 }
 
-/** The members of an object as JSON, each behind a comma; undefined unless all are texts, numbers, truth values or none. */
+/**
+ * The members of an object as JSON, each after a comma; undefined unless all are texts, numbers, booleans or undefined.
+ */
 function flatMembers(data: object): string | undefined {
   if (!isRecord(data)) return undefined;
   let text = "";
-  // Not by `Object.entries`, whose pairs are garbage as soon as they are read.
+  // `Object.entries` would make pairs that are garbage at once.
   for (const key in data) {
     const value = data[key];
     if (value === undefined) continue;

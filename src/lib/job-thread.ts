@@ -1,25 +1,25 @@
 /**
- * A worker thread that does one job at a time: it starts with the first one, ends when there was none for a while, and is
- * replaced when it dies or takes too long. A job over which that happened has no answer.
+ * A worker thread that does one job at a time. It starts with the first job, ends after some time without one, and is
+ * replaced when it dies or takes too long. A job that this happens to has no answer.
  */
 
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import type { Clock } from "./clock.ts";
 
 export interface JobThreadOptions {
-  /** What the thread runs: it answers each message with one. */
+  /** The thread's program: it answers each message with one. */
   readonly worker: URL;
-  /** Told to the thread at its start. */
+  /** Passed to the thread at its start. */
   readonly workerData: unknown;
   readonly resourceLimits: NonNullable<WorkerOptions["resourceLimits"]>;
   /** Longest time for one job; undefined: any. */
   readonly limitMs?: number;
-  /** The thread takes some 30 MiB: it ends when there was no job for so long. */
+  /** The thread takes some 30 MiB: it ends after this long without a job. */
   readonly idleMs: number;
   readonly clock: Clock;
 }
 
-/** What came of a job; `lost` when the thread died over it, or the whole was stopped. */
+/** The result of a job; `lost` when the thread died during it, or `stop` was called. */
 export type JobEnd<Answer> =
   | { readonly kind: "answered"; readonly answer: Answer }
   | { readonly kind: "late" | "lost" };
@@ -38,7 +38,7 @@ export class JobThread<Job, Answer> {
     this.#options = options;
   }
 
-  /** Does a job; the one before must have ended. */
+  /** Does a job; the previous one must have ended. */
   async run(job: Job): Promise<JobEnd<Answer>> {
     if (this.#stopping.signal.aborted) return { kind: "lost" };
     this.#setBusy(true);
@@ -50,7 +50,7 @@ export class JobThread<Job, Answer> {
     return end;
   }
 
-  /** Gives up what is under way. Idempotent. */
+  /** Abandons the present job. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#end();
@@ -83,7 +83,7 @@ export class JobThread<Job, Answer> {
   #startWorker(): Worker {
     const { worker: url, workerData, resourceLimits } = this.#options;
     const worker = new Worker(url, { workerData, resourceLimits });
-    // `exit` tells whoever waits; an error that nobody listens to would end the process. Its text may quote a template.
+    // `exit` notifies whoever waits; an unhandled error would end the process. Its text may quote a template.
     worker.on("error", () => {});
     worker.on("exit", () => {
       if (this.#worker === worker) this.#worker = undefined;

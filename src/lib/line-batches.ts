@@ -1,13 +1,13 @@
 /**
- * Hands lines on in batches. A write for each line of an access log costs more processor time than the answer that the
- * line tells of; a batch of them costs hardly more than one.
+ * Passes lines on in batches. A write for each line of an access log costs more processor time than the answer that the
+ * line records; a batch costs hardly more than one line.
  */
 
 import type { Clock } from "./clock.ts";
 
 /** A person who follows the log does not see the wait, and a crash loses no more than this. */
 export const batchWaitMs = 20;
-/** A batch this long is handed on at once: some 280 lines of an access log, and what a pipe of Linux holds. */
+/** A batch of this length is passed on at once: some 280 lines of an access log, and the capacity of a Linux pipe. */
 export const batchLength = 64 * 1024;
 
 export interface LineBatchesOptions {

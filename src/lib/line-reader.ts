@@ -1,18 +1,18 @@
-/** From bytes to lines, however the bytes were cut: a chunk may end in the middle of a line, or of a character. */
+/** Splits bytes into lines: a chunk may end in the middle of a line, or of a character. */
 
 const newline = 0x0a;
 
 export interface LineReaderOptions {
-  /** A line beyond this is not of the protocol; nobody's memory grows with it. */
+  /** A longer line is no line of the protocol; memory does not grow with it. */
   readonly maxLineBytes: number;
-  /** Makes the error for a line that cannot be one, in the words of the protocol's own domain. */
+  /** Makes the error for a bad line, in the words of the protocol's own domain. */
   readonly refuse: (detail: string, cause?: unknown) => Error;
 }
 
 export class LineReader {
   readonly #options: LineReaderOptions;
   readonly #decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  /** What came of a line that has not ended. */
+  /** The beginning of an unfinished line. */
   #begun: Buffer[] = [];
   #begunBytes = 0;
 
@@ -31,7 +31,7 @@ export class LineReader {
       start = end + 1;
       yield this.#end();
     }
-    // Copied: the rest may be a small part of a chunk that would be kept for it.
+    // Copied: the rest may be a small part of a chunk, and would keep all of it in memory.
     if (start < chunk.length) this.#take(start === 0 ? chunk : Buffer.from(chunk.subarray(start)));
   }
 

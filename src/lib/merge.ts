@@ -1,6 +1,6 @@
-/** Merges lists that are in order already: one item at a time, so that sorting much need not be done at a stretch. */
+/** Merges sorted lists one item at a time, so that a long sort can be done in steps. */
 
-/** What comes next of a list. */
+/** The next item of a list. */
 interface ListHead<Item> {
   readonly item: Item;
   readonly rest: Iterator<Item>;
@@ -8,7 +8,7 @@ interface ListHead<Item> {
 
 /**
  * All items of all lists, in order.
- * @param compare answers less than 0 when its first argument comes first; each list is in this order.
+ * @param compare returns less than 0 when its first argument comes first; each list has this order.
  */
 export function* merged<Item>(
   lists: readonly Iterable<Item>[],
@@ -29,7 +29,7 @@ function headOf<Item>(rest: Iterator<Item>): ListHead<Item> | undefined {
   return done === true ? undefined : { item: value, rest };
 }
 
-/** Puts a head in the place of the first one, then where it belongs. */
+/** Replaces the first head, and moves the new one to its place. */
 function sink<Item>(heads: ListHead<Item>[], head: ListHead<Item>, compare: (a: Item, b: Item) => number): void {
   let at = 0;
   for (;;) {

@@ -157,7 +157,7 @@ function signingMetrics(registers: Registry[]) {
     labelNames,
     registers,
   });
-  // The key of most has no label; that for GRUB alone has one, and a series once it is there.
+  // The main key has no label. GRUB's key has one, and gets a series only if it exists.
   for (const gauge of [signingKeyExpiry, signingKeyProblem]) gauge.set(0);
   return {
     signatures,

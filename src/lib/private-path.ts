@@ -5,8 +5,8 @@ import { stat } from "node:fs/promises";
 const bitsOfOthers = 0o007;
 
 /**
- * Why a file or directory is not private, with what to do; undefined for one that is, or is not there.
- * @throws a system error when it cannot be looked at.
+ * Why a file or directory is not private, with advice; undefined if it is private or missing.
+ * @throws a system error when it cannot be read.
  */
 export async function publicProblem(path: string): Promise<string | undefined> {
   const stats = await stat(path).catch((error: unknown) => {

@@ -1,11 +1,11 @@
 /**
- * Who holds how much of a bounded amount. Nobody may hold more than is left free: one alone gets half, each of three a
- * quarter, and there is always room for a small holder. So nothing is refused before half is in use, and then those
- * with most are refused.
+ * Shares of a bounded amount. Nobody may hold more than is left free: a single holder gets half, each of three a
+ * quarter, and there is always room for a small holder. So nothing is refused before half is in use, and then the
+ * largest holders are refused first.
  */
 
 export interface SharesOptions {
-  /** All that there is, in any unit. */
+  /** The whole amount, in any unit. */
   readonly limit: number;
 }
 
@@ -18,38 +18,38 @@ export class Shares {
     this.#limit = limit;
   }
 
-  /** All that is held. */
+  /** The sum of all shares. */
   get total(): number {
     return this.#total;
   }
 
-  /** How much a holder has. */
+  /** A holder's share. */
   heldBy(holder: string): number {
     return this.#held.get(holder) ?? 0;
   }
 
-  /** Who has most, and how much; undefined when nobody has a share. */
+  /** The largest holder and its share; undefined when nobody has a share. */
   get largest(): readonly [holder: string, amount: number] | undefined {
     let largest: readonly [string, number] | undefined;
     for (const each of this.#held) if (each[1] > (largest?.[1] ?? 0)) largest = each;
     return largest;
   }
 
-  /** True when a holder may take so much more. @param holder undefined for one without a share of its own. */
+  /** True when a holder may take this much more. @param holder undefined for one without a share of its own. */
   admits(holder: string | undefined, amount = 1): boolean {
     const free = this.#limit - this.#total - amount;
     if (free < 0) return false;
     return holder === undefined || this.heldBy(holder) <= free;
   }
 
-  /** Takes so much, where it is admitted. @returns false when it is not. */
+  /** Takes this much, if admitted. @returns false otherwise. */
   take(holder: string | undefined, amount = 1): boolean {
     if (!this.admits(holder, amount)) return false;
     this.add(holder, amount);
     return true;
   }
 
-  /** Counts what is held in any case. */
+  /** Counts an amount without asking. */
   add(holder: string | undefined, amount: number): void {
     this.#total += amount;
     if (holder !== undefined) this.#held.set(holder, this.heldBy(holder) + amount);

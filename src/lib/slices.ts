@@ -1,16 +1,16 @@
-/** Long work in slices, so that whatever else waits in this process gets its turn between them. */
+/** Runs long work in slices, so that other work in this process gets its turn between them. */
 
 /** Counts work; the unit is the caller's. */
 export class Slices {
   readonly #size: number;
   #spent = 0;
 
-  /** @param size how much is done at a stretch. */
+  /** @param size how much is done in one slice. */
   constructor(size: number) {
     this.#size = size;
   }
 
-  /** Adds what was done. @returns true when it is time for `nextTurn`. */
+  /** Adds finished work. @returns true when it is time for `nextTurn`. */
   isOver(cost: number): boolean {
     this.#spent += cost;
     if (this.#spent < this.#size) return false;
@@ -19,14 +19,14 @@ export class Slices {
   }
 }
 
-/** Resolves after everything else that waits had its turn. */
+/** Resolves after all other waiting work has had its turn. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 /**
- * Runs work to its end; at each of its yields everything else has its turn.
- * @returns what it returns, at once if it did not yield.
+ * Runs work to its end; at each yield all other work has its turn.
+ * @returns the work's result, at once if it did not yield.
  */
 export function inSlices<Result>(work: Generator<undefined, Result>): Result | Promise<Result> {
   const slice = work.next();
@@ -41,17 +41,20 @@ async function goOn<Result>(work: Generator<undefined, Result>): Promise<Result>
   }
 }
 
-/** As `nextTurn` for several who work at the same time: one at a time gets on, so that others wait for one slice only. */
+/**
+ * As `nextTurn` for several tasks at a time: one of them continues at a time, so that other work waits for one slice
+ * only.
+ */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
   readonly #restOf: (waiting: number) => number;
 
-  /** @param restOf how many turns of the event loop pass between two of these while so many wait. */
+  /** @param restOf how many turns of the event loop pass between two of these, by the number that wait. */
   constructor(restOf: (waiting: number) => number = () => 0) {
     this.#restOf = restOf;
   }
 
-  /** Resolves after everything else that waits had its turn, and those who came here before. */
+  /** Resolves after all other waiting work, and all earlier callers, have had their turn. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

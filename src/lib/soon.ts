@@ -1,8 +1,8 @@
-/** Values that are nearly always there at once: a promise for each would cost more than what is made of them. */
+/** Values that are nearly always there at once: a promise for each would cost more than using them. */
 
 export type Soon<Value> = Value | Promise<Value>;
 
-/** Goes on with a value: at once when it is there. */
+/** Continues with a value: at once when it is there. */
 export function after<Value, Result>(soon: Soon<Value>, next: (value: Value) => Soon<Result>): Soon<Result> {
   return soon instanceof Promise ? soon.then(next) : next(soon);
 }

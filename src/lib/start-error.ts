@@ -1,4 +1,4 @@
-/** A reason not to start that the operator can mend: told as one sentence, without a stack. */
+/** A reason not to start that the operator can fix: shown as one sentence, without a stack. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps what is made from texts (compiled templates, verdicts on configs) within a number of bytes: the least recently
- * used go first. Keyed by the text itself, so equal texts of many Profiles and machines share one entry, and a changed
- * text is a new one.
+ * Keeps results made from texts (compiled templates, verdicts on configs) within a number of bytes; the least recently
+ * used are dropped first. The text is the key, so equal texts of many Profiles and machines share one entry, and a
+ * changed text is a new one.
  */
 
 export class TextCache<Made> {
@@ -10,7 +10,7 @@ export class TextCache<Made> {
   readonly #entries = new Map<string, Made>();
   #sizeBytes = 0;
 
-  /** @param options.limitBytes of text; what is made from it comes on top. */
+  /** @param options.limitBytes of text; the results take more on top. */
   constructor({ limitBytes }: { readonly limitBytes: number }) {
     this.#limitBytes = limitBytes;
   }
@@ -20,12 +20,12 @@ export class TextCache<Made> {
     return this.#sizeBytes;
   }
 
-  /** True when something was made of this text and is kept. */
+  /** True when a result of this text is kept. */
   has(text: string): boolean {
     return this.#entries.has(text);
   }
 
-  /** What was made of this text, or `make(text)`, kept from now on. Nothing is kept when `make` throws. */
+  /** The kept result of this text, or `make(text)`, kept from now on. Nothing is kept when `make` throws. */
   get(text: string, make: (text: string) => Made): Made {
     const known = this.#entries.get(text);
     if (known !== undefined) {

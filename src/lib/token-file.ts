@@ -1,6 +1,6 @@
 /**
- * Files of bearer tokens: one token a line; empty lines and lines that begin with `#` say nothing. Both ends of the
- * store's door read them, the listener and those who follow it.
+ * Files of bearer tokens: one token a line; empty lines and lines that begin with `#` are ignored. Both sides read
+ * them: the store's listener and its followers.
  */
 
 import { randomBytes } from "node:crypto";
@@ -10,7 +10,8 @@ import type { Files } from "./files.ts";
 import { FileError } from "./watched-files.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
-// Shorter ones can be guessed over the network; longer ones, beyond a cluster's with many claims, do not fit a request.
+// Shorter tokens can be guessed over the network. Longer ones do not fit a request; the limit allows a cluster's tokens
+// with many claims.
 const minTokenLength = 16;
 const maxTokenLength = 8 * 1024;
 
@@ -39,7 +40,8 @@ export function localTokenFile(dataDir: string): string {
 }
 
 /**
- * The token by which other programs of the same user may ask a store for everything; made at the first start, mode 0600.
+ * The token with which other programs of the same user may read everything in a store; made at the first start, mode
+ * 0600.
  * @throws {FileError} when the file has no token; a system error when it cannot be read or written.
  */
 export async function openLocalToken(files: Files, dataDir: string): Promise<string> {

@@ -1,9 +1,9 @@
-/** Texts that somebody else wrote, as they may stand in a line of a log or on a terminal. */
+/** Makes foreign texts safe for a log line or a terminal. */
 
 /** Room for a label's longest name and the start of a value, or for a UUID with its name. */
 const maxShownLength = 128;
 
-/** At most 128 characters, visible; what is cut ends in three dots. */
+/** At most 128 visible characters; a cut text ends in three dots. */
 export function shown(text: string): string {
   return visible(text.length > maxShownLength ? `${text.slice(0, maxShownLength)}...` : text);
 }

@@ -1,9 +1,9 @@
 /**
  * Small files that change while davit runs: keys, certificates, tokens. They are read together, as one value, and read
- * again when their directories stir; where no watch can be had, a slow rescan finds the change. What cannot be read or
- * used never replaces what could: the last good value stays, and the log says why.
+ * again when their directories change; without a watch a slow rescan finds the change. A file that cannot be read or
+ * used never replaces a good value: the last one stays, and the reason is logged.
  *
- * Directories are watched, not files: a file that is replaced, or a Kubernetes volume whose link is moved, is another
+ * It watches directories, not files: a file that is replaced, or a Kubernetes volume whose link is moved, is another
  * file under the same name.
  */
 
@@ -16,7 +16,10 @@ import type { Log } from "./log.ts";
 import { publicProblem } from "./private-path.ts";
 import { StartError } from "./start-error.ts";
 
-/** Why the content of a file cannot be used, to follow its name and a colon; it quotes nothing of the content. */
+/**
+ * Why the content of a file cannot be used, worded to follow the file's name and a colon; it quotes nothing of the
+ * content.
+ */
 export class FileError extends Error {
   override readonly name = "FileProblem";
 }
@@ -25,11 +28,11 @@ export interface WatchedFilesOptions<Value> {
   /** Follows them in messages, too. */
   readonly paths: readonly string[];
   /**
-   * Makes the value of what is in the files, in the order of `paths`.
+   * Makes the value from the files' texts, in the order of `paths`.
    * @throws {FileError}
    */
   readonly parse: (texts: readonly string[]) => Value | Promise<Value>;
-  /** Those of them that only their user and group may read or write. */
+  /** Those that only their user and group may read or write. */
   readonly secretPaths?: readonly string[];
   /** `latin1` reads a byte as a character, for files that need not be text; else they are UTF-8. */
   readonly encoding?: "utf8" | "latin1";
@@ -41,7 +44,7 @@ export interface WatchedFilesOptions<Value> {
 
 /** How long a change may go on: a certificate and its key are two writes. */
 const settleMs = 200;
-/** How often files are read although nothing stirred. */
+/** How often files are read without a change notice. */
 const rescanMs = 30_000;
 /** No key, certificate or list of tokens is larger; a wrong path may lead to anything. */
 const maxFileBytes = 1024 * 1024;
@@ -62,7 +65,7 @@ export class WatchedFiles<Value> {
    * @throws {StartError} when they cannot be read or used.
    */
   async start(): Promise<Value> {
-    // Watched first, so that no change falls between.
+    // The watch comes first, so that no change is missed.
     this.#watch();
     try {
       this.#texts = await this.#read();

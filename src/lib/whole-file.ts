@@ -1,4 +1,4 @@
-/** Files that are there as a whole or not at all. */
+/** Writes files whole or not at all. */
 
 import { join } from "node:path";
 import type { Files } from "./files.ts";
@@ -6,8 +6,8 @@ import type { Files } from "./files.ts";
 const unfinished = ".tmp";
 
 /**
- * Writes a file beside its place, syncs it and moves it there; resolves once the name is on disk, too. Of a failure
- * nothing is left that takes up space.
+ * Writes a file next to its place, syncs it and renames it; resolves once the name is on disk, too. A failure leaves
+ * nothing that takes up space.
  */
 export async function writeWholeFile(
   files: Files,
@@ -20,7 +20,7 @@ export async function writeWholeFile(
     await writeUnfinished(files, path, pieces);
     await files.rename(path + unfinished, path);
   } catch (error) {
-    // What cannot be removed now is removed at the next start.
+    // If it cannot be removed now, the next start removes it.
     await files.remove(path + unfinished).catch(() => undefined);
     throw error;
   }
@@ -43,7 +43,7 @@ async function writeUnfinished(
   }
 }
 
-/** Removes what a crash left of files that were being written. */
+/** Removes unfinished files that a crash left. */
 export async function removeUnfinishedFiles(files: Files, directory: string): Promise<void> {
   const names = await files.list(directory);
   for (const name of names.filter((each) => each.endsWith(unfinished))) await files.remove(join(directory, name));

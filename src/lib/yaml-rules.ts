@@ -1,10 +1,10 @@
-/** What davit asks of YAML texts beyond what the package asks, in a time that grows with their length alone. Pure. */
+/** davit's own rules for YAML texts, checked in time linear in their length. Pure. */
 
 import { type Document, isScalar, visit } from "yaml";
 
 /**
- * Where a key of a map stands that the map has already, in UTF-16 units; undefined where there is none. The package by
- * itself compares each key with all before it, which takes a minute for 60,000 of them.
+ * The place of the first repeated key of a map, in UTF-16 units; undefined without one. The package itself compares
+ * each key with all before it, which takes a minute for 60,000 of them.
  */
 export function repeatedKey(document: Document.Parsed): number | undefined {
   let found: number | undefined;
@@ -26,9 +26,9 @@ export function repeatedKey(document: Document.Parsed): number | undefined {
 }
 
 /**
- * True for a plain (unquoted) scalar that YAML 1.1 and YAML 1.2 read differently. davit reads by 1.2. kubectl reads
- * manifests, and Python configs, by 1.1: such a text could boot one thing from a directory and another from a cluster, or
- * be another file mode to davit than to the machine. It is refused wherever it stands.
+ * True for a plain (unquoted) scalar that YAML 1.1 and YAML 1.2 read differently. davit reads YAML 1.2; kubectl and
+ * Python read 1.1. Such a text could boot one thing from a directory and another from a cluster, or be one file mode to
+ * davit and another to the machine. It is refused at any place.
  *
  * Timestamps are not among them: both readings end as text in JSON.
  */

@@ -1,6 +1,6 @@
 /**
- * Says in the log that a key ends, from 30 days before on, once a day, and when it has ended. It looks once a day at
- * least, since the wall clock may be set meanwhile.
+ * Logs that a key will expire, once a day from 30 days before on, and that it has expired. It checks at least once a
+ * day, since the wall clock may be set meanwhile.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -22,20 +22,20 @@ export class ExpiryWatch {
   readonly #options: ExpiryWatchOptions;
   readonly #stopping = new AbortController();
 
-  /** Looks now, and from then on until `stop`. */
+  /** Checks now, and from then on until `stop`. */
   constructor(options: ExpiryWatchOptions) {
     this.#options = options;
     const { expiresAtMs } = options.info;
     if (expiresAtMs !== undefined) void this.#follow(expiresAtMs);
   }
 
-  /** True when the key signs no more. */
+  /** True when the key no longer signs. */
   get hasExpired(): boolean {
     const { info, clock } = this.#options;
     return info.expiresAtMs !== undefined && info.expiresAtMs <= clock.nowMs();
   }
 
-  /** What a person should know of it; undefined while the end is far away. */
+  /** A notice for a person; undefined while the end is far away. */
   get notice(): string | undefined {
     const { info, clock } = this.#options;
     const { expiresAtMs } = info;

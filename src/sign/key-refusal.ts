@@ -1,12 +1,12 @@
-/** Why no part of a private key may sign: for the person who gave it, in half a sentence. */
+/** Explains to the key's owner, in half a sentence, why no part of a private key may sign. */
 
 import { enums, type PrivateKey, type Subkey } from "openpgp";
 import { toRfc3339 } from "../lib/clock.ts";
 
-/** The shortest that the library takes; gpg's default is 3072. */
+/** The shortest that the library accepts; gpg's default is 3072. */
 const minRsaBits = 2048;
 
-/** @returns the first reason that holds, from those that concern the whole key to those of its parts. */
+/** @returns the first reason that applies, reasons of the whole key before those of its parts. */
 export async function whyItMayNotSign(key: PrivateKey, now: Date): Promise<string> {
   if (key.getCreationTime() > now) {
     return `it was made at ${toRfc3339(key.getCreationTime().getTime())}, and this computer's clock is before that`;
@@ -40,7 +40,7 @@ function isForSigning({ bindingSignatures }: Subkey): boolean {
   return bindingSignatures.some(({ keyFlags }) => ((keyFlags?.[0] ?? 0) & enums.keyFlags.signData) !== 0);
 }
 
-/** @returns the end as RFC 3339 when it is over. */
+/** @returns the end as RFC 3339 if it has passed. */
 function whenPast(end: Date | number | null, now: Date): string | undefined {
   return end === null || typeof end === "number" || end > now ? undefined : toRfc3339(end.getTime());
 }

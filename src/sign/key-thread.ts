@@ -1,7 +1,7 @@
 /**
- * The main thread's side of one signing key: a worker thread that signs, and is started anew should it die. It gets few
- * orders at a time, so that turns are decided as late as possible (`signing-queue.ts`). If the thread dies, all who
- * wait for it are refused.
+ * The main thread's side of one signing key: a worker thread signs, and is restarted if it dies. It gets few orders at
+ * a time, so that turns are decided as late as possible (`signing-queue.ts`). If the thread dies, all waiting requests
+ * are refused.
  */
 
 import { Worker } from "node:worker_threads";
@@ -16,7 +16,7 @@ import { type QueuePlace, type SignatureWish, SigningQueue } from "./signing-que
 export interface KeyThreadOptions {
   readonly material: KeyMaterial;
   readonly clock: Pick<Clock, "nowMs">;
-  /** What the thread runs. */
+  /** The thread's program. */
   readonly worker?: URL;
 }
 
@@ -38,14 +38,14 @@ interface WaitingSignature {
 export class KeyThread {
   readonly info: KeyInfo;
   readonly #options: KeyThreadOptions;
-  /** No signature is older than the look at the key that found it good: the clock may step back. */
+  /** No signature is dated before the key was checked: the clock may step back. */
   readonly #openedAtMs: number;
   readonly #queue = new SigningQueue<WaitingSignature>();
-  /** All who wait, and those among them that the thread has. */
+  /** All waiting signatures, including those that the thread has. */
   readonly #waiting = new Set<WaitingSignature>();
   readonly #atWork = new Map<number, QueuePlace<WaitingSignature>>();
   #lastId = 0;
-  /** Undefined once the thread died. */
+  /** Undefined after the thread died. */
   #worker: Promise<Worker> | undefined;
   #isStopped = false;
 
@@ -66,7 +66,7 @@ export class KeyThread {
   }
 
   /**
-   * Signs when its turn has come. The bytes are given away: they are the thread's from now on.
+   * Signs when its turn has come. The bytes are transferred to the thread: the caller must not use them any more.
    * @throws {SigningError} busy or failed.
    */
   async sign(bytes: Uint8Array<ArrayBuffer>, wish = nobody): Promise<DetachedSignature> {
@@ -78,18 +78,18 @@ export class KeyThread {
     return await waiting.promise;
   }
 
-  /** Another client asks for what waits to be signed under this name: it has the better turn of the two. */
+  /** Another client asks for a waiting signature of this name: it gets the better turn of the two. */
   join(wish: SignatureWish): void {
     this.#queue.join(wish);
   }
 
-  /** Lets what waits be signed, then ends the thread. */
+  /** Finishes waiting signatures, then ends the thread. */
   async retire(): Promise<void> {
     await Promise.allSettled([...this.#waiting].map(({ promise }) => promise));
     await this.stop();
   }
 
-  /** Ends the thread; who waits is refused. Idempotent. */
+  /** Ends the thread; waiting requests are refused. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#refuseQueued(new SigningError("failed"));
@@ -118,7 +118,7 @@ export class KeyThread {
     } catch (cause) {
       this.#worker = undefined;
       const failed = new SigningError("failed", { cause });
-      // Else each of them would wait anew for a thread that does not start.
+      // Otherwise each would wait anew for a thread that does not start.
       this.#refuseQueued(failed);
       this.#end(order.id, failed);
     }
@@ -165,7 +165,7 @@ function openKey({ material, worker: url = workerUrl }: KeyThreadOptions, nowMs:
   const worker = new Worker(url, { workerData: order });
   return new Promise((resolve, reject) => {
     let cause: unknown;
-    // Its death is told by `exit`, later to whoever waits for an answer; an error nobody listens to ends the process.
+    // `exit` reports its death, later, to whoever waits for an answer; an unhandled error would end the process.
     worker.on("error", (error) => {
       cause = error;
     });

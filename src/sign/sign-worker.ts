@@ -1,11 +1,11 @@
 /**
- * The thread of one signing key. It gets the key's file as its data, says what came of that, and then signs what it is
- * sent. The unlocked key is here alone.
+ * The thread of one signing key. It gets the key's file as its data, reports the result, and then signs its orders.
+ * Only this thread has the unlocked key.
  *
  * Why a thread, as measured on a busy machine of two cores (AMD EPYC), in processor time of the event loop: the library
- * leaves RSA itself to WebCrypto, beside the loop, so RSA-4096 over 4 KiB takes 0.9 to 2 ms of it there and 0.4 to 0.8
- * when the thread does it. But 8 MiB, as long as a config may be, take 15 to 22 ms there and 5 to 12 here, and unlocking
- * a key with gpg's 65 MB of hashing takes 66 ms and none here.
+ * leaves RSA itself to WebCrypto, beside the loop. RSA-4096 over 4 KiB takes 0.9 to 2 ms of the loop there, and 0.4 to
+ * 0.8 with a thread. But 8 MiB, the longest config, take 15 to 22 ms there and 5 to 12 here. Unlocking a key with gpg's
+ * 65 MB of hashing takes 66 ms there and none here.
  */
 
 import { parentPort, workerData } from "node:worker_threads";
@@ -14,19 +14,19 @@ import { FileError } from "../lib/watched-files.ts";
 import { type DetachedSignature, signDetached } from "./detached.ts";
 import { type KeyInfo, type KeyMaterial, readSigningKey, type SigningKey } from "./signing-key.ts";
 
-/** What the thread is started with. */
+/** The thread's start data. */
 export interface KeyOrder extends KeyMaterial {
   /** Of the wall clock, Unix milliseconds. */
   readonly nowMs: number;
 }
 
-/** Said once, first. */
+/** Sent once, first. */
 export type KeyReport =
   | { readonly kind: "ready"; readonly info: KeyInfo }
   /** `problem` follows the file's name and a colon. */
   | { readonly kind: "unusable"; readonly problem: string };
 
-/** What to sign, when. */
+/** The bytes to sign, and the time. */
 export interface SignOrder {
   readonly id: number;
   readonly bytes: Uint8Array;
@@ -40,8 +40,8 @@ export interface SignAnswer {
 }
 
 /**
- * Signatures made at a time. WebCrypto's own threads are four for the whole process, and files are read by the same:
- * two are left to those.
+ * Signatures made at a time. WebCrypto has four threads for the whole process, and they also read files: two are left
+ * for that.
  */
 const laneCount = 2;
 
@@ -65,7 +65,7 @@ async function open({ nowMs, ...material }: KeyOrder): Promise<SigningKey | unde
   }
 }
 
-/** Whatever else may be wrong with a key shows here. */
+/** Signs once as a test: any other fault of a key shows here. */
 async function tryOut(opened: SigningKey, nowMs: number): Promise<void> {
   try {
     await signDetached(opened, new Uint8Array(1), nowMs);

@@ -1,6 +1,6 @@
 /**
- * Keeps the signatures of one key by what they sign, so that a repeated body costs a hash, and everybody who asks for the
- * same one while it is made gets the same. The least recently used go first. A failure is not kept.
+ * Keeps the signatures of one key by the signed body. A repeated body costs only a hash, and requests for a signature
+ * that is being made share it. The least recently used are dropped first. A failure is not kept.
  */
 
 import type { DetachedSignature } from "./detached.ts";
@@ -32,7 +32,7 @@ export class SignatureCache {
     return this.#sizeBytes;
   }
 
-  /** What was made for this body, if it is still there. */
+  /** The signature of this body, if it is still kept. */
   find(digest: string): DetachedSignature | undefined {
     const known = this.#made.get(digest);
     if (known === undefined) return undefined;
@@ -42,8 +42,8 @@ export class SignatureCache {
   }
 
   /**
-   * What is being made for this body, or what `make` begins to make, kept from then on.
-   * @param joined is called when somebody else began it.
+   * The signature of this body that is being made, or one that `make` begins to make; it is kept.
+   * @param joined is called when another request began it.
    */
   add(digest: string, make: () => Promise<DetachedSignature>, joined?: () => void): Promise<DetachedSignature> {
     const begun = this.#inTheMaking.get(digest);

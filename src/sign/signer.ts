@@ -1,10 +1,10 @@
 /**
- * Signs whatever the boot service answers, with the OpenPGP key of a file that may be replaced while davit runs.
+ * Signs the boot service's answers with the OpenPGP key of a file that may be replaced while davit runs.
  *
- * It promises signatures over exact bytes that gpg and GRUB verify, one for each body and key however many ask, and that
- * nobody waits for it but those who want a signature: keys are unlocked and used in a thread of their own. What cannot
- * sign ends the start; a replacement that cannot sign changes nothing and is told to the log, the metrics and operators.
- * It never signs by a key that has expired, and never lets the key, its passphrase or what is signed out of its hands.
+ * The signatures cover exact bytes, and gpg and GRUB verify them. Each body and key has one signature, however many
+ * ask. Only requests for signatures wait for it: keys are unlocked and used in a thread of their own. A key that cannot
+ * sign ends the start. A replacement that cannot sign changes nothing; the log, the metrics and operators report it. It
+ * never signs with an expired key, and never reveals the key, its passphrase or the signed text.
  */
 
 import { hash } from "node:crypto";
@@ -20,7 +20,7 @@ import { SigningError } from "./signing-error.ts";
 import type { SigningOption } from "./signing-key.ts";
 
 export interface SignerOptions {
-  /** What the options of this key begin with; `signing` unless given. */
+  /** The prefix of this key's options; `signing` unless given. */
   readonly option?: SigningOption;
   readonly keyFile: string;
   /** Its first line is the passphrase. */
@@ -30,30 +30,30 @@ export interface SignerOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "signatures" | "signaturesWithheld" | "signingKeyExpiry" | "signingKeyProblem">;
-  /** What the thread of a key runs. */
+  /** The program of a key's thread. */
   readonly worker?: URL;
 }
 
 /**
- * One signature of each kind for each of 10,000 machines; by RSA-4096 one takes 1.5 KiB in its two forms. There are two
- * such caches, so that no request drives out the signatures of what no request changes.
+ * One signature of each kind for each of 10,000 machines; one of RSA-4096 takes 1.5 KiB in its two forms. There are two
+ * such caches, so that signatures of request-dependent bodies never drive out those of shared ones.
  */
 const cacheLimits = { maxCount: 10_000, maxBytes: 16 * 1024 * 1024 };
 
-/** A hash of so much takes a fraction of a millisecond; more of it is done beside the event loop. */
+/** Hashing this much takes a fraction of a millisecond; longer bodies are hashed beside the event loop. */
 const maxHashedAtOnce = 64 * 1024;
 
-/** Who asks for a signature, and of what. */
+/** The asking client, and the kind of body. */
 export interface SignatureAsker {
   /** No request changes the body: many may ask for the same one. */
   readonly isShared: boolean;
-  /** The client's name, where one must wait; undefined for a client without a share of its own. */
+  /** The client's name, called when it must wait; undefined for a client without a share of its own. */
   readonly client: () => string | undefined;
 }
 
 const nobody: SignatureAsker = { isShared: false, client: () => undefined };
 
-/** A key in use, with what was signed by it. */
+/** A key in use, with its signatures. */
 interface Current {
   readonly thread: KeyThread;
   readonly own: SignatureCache;
@@ -67,7 +67,7 @@ export class Signer {
   readonly #option: SigningOption;
   readonly #files: WatchedFiles<KeyThread>;
   #current: Current | undefined;
-  /** The key before, which may still be signing for those who asked then. */
+  /** The previous key, which may still be signing earlier requests. */
   #former: KeyThread | undefined;
   #isStopped = false;
 
@@ -90,7 +90,7 @@ export class Signer {
 
   /**
    * Reads the key, and follows its files.
-   * @throws {StartError} when it cannot sign, with the reason.
+   * @throws {StartError} with the reason, when it cannot sign.
    */
   static async open(options: SignerOptions): Promise<Signer> {
     const signer = new Signer(options);
@@ -122,7 +122,7 @@ export class Signer {
     throw new SigningError("withheld");
   }
 
-  /** What a person should look at, a line each. */
+  /** Problems for a person, a line each. */
   attention(): readonly string[] {
     const { problem } = this.#files;
     const lines = problem === "" ? [] : [`${problem}; the last good key signs`];
@@ -132,7 +132,7 @@ export class Signer {
     );
   }
 
-  /** Sets what is only known when it is asked for. */
+  /** Sets the metrics that are computed when they are read. */
   measure(): void {
     const { signingKeyExpiry, signingKeyProblem } = this.#options.metrics;
     const labels = this.#option === "signing" ? {} : { key: "grub" };
@@ -140,7 +140,7 @@ export class Signer {
     signingKeyProblem.set(labels, this.#files.problem === "" ? 0 : 1);
   }
 
-  /** Ends the key's thread; who waits for a signature is refused. Idempotent. */
+  /** Ends the key's thread; requests that wait for a signature are refused. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#files.stop();
@@ -195,7 +195,7 @@ export class Signer {
     return line;
   }
 
-  /** Signs by this key from now on. What waits for the one before still gets its signature. */
+  /** Signs with this key from now on. Earlier requests still get the previous key's signatures. */
   #use(thread: KeyThread): void {
     if (this.#isStopped) return void thread.stop();
     const { clock, log } = this.#options;

@@ -1,14 +1,14 @@
-/** Why there is no signature of a config that could itself be had. `http/errors.ts` alone turns a reason into a status. */
+/** Why a config that exists has no signature. Only `http/errors.ts` turns a reason into a status. */
 
-/** The reasons, each with the words that whoever asked reads. */
+/** The reasons, each with the words for the client. */
 export const signingRefusals = {
-  /** A signature that was made after the end of its key is none. */
+  /** A signature made after the end of its key is invalid. */
   expired: "signing key expired",
-  /** More signatures are asked for than are made. */
+  /** More signatures are requested than can be made. */
   busy: "too many signatures",
   /** The signature would also be good for a GRUB script that the request wrote. */
   withheld: "not signed, since it repeats what the request says",
-  /** The thread that signs died, or says that it cannot. */
+  /** The thread that signs died, or reported a failure. */
   failed: "signing failed",
 } as const;
 

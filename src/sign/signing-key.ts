@@ -1,8 +1,7 @@
 /**
- * From the bytes of a key file to the one key in it that signs: the first private key of which some part may sign, can
- * be unlocked, and does sign. Armored and binary files, several keys, signing subkeys, and files that have nothing
- * secret but a subkey are all taken. Whatever cannot sign is refused with the reason, in words of ours: messages of the
- * library are not passed on.
+ * Finds the signing key in the bytes of a key file: the first private key with a part that may sign, can be unlocked,
+ * and does sign. It accepts armored and binary files, several keys, signing subkeys, and files whose only secret part
+ * is a subkey. It refuses everything else with a reason in our own words, and does not pass on the library's messages.
  */
 
 import {
@@ -26,11 +25,11 @@ export interface SigningKey {
   readonly info: KeyInfo;
 }
 
-/** What everybody may know of it. */
+/** The public facts of a key. */
 export interface KeyInfo {
   /** 40 hexadecimal digits in upper case, as gpg shows them. */
   readonly fingerprint: string;
-  /** Empty for a key that has none. */
+  /** Empty for a key without one. */
   readonly userId: string;
   /** When the key or the part that signs ends, Unix milliseconds; undefined for never. */
   readonly expiresAtMs: number | undefined;
@@ -42,11 +41,11 @@ export interface KeyMaterial {
   readonly bytes: Uint8Array;
   /** Undefined when none was given. */
   readonly passphrase: string | undefined;
-  /** What the key's options begin with; `signing` unless given. */
+  /** The prefix of the key's options; `signing` unless given. */
   readonly option?: SigningOption;
 }
 
-/** Of the key for everything, or of that for GRUB. */
+/** Of the key for everything, or of GRUB's key. */
 export type SigningOption = "signing" | "grub-signing";
 
 /** The primary key or one of its subkeys. */
@@ -82,7 +81,7 @@ const armoredKey = /-----BEGIN PGP (PRIVATE|PUBLIC) KEY BLOCK-----.*?-----END PG
 async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
   if (bytes.length === 0) throw new FileError("it is empty");
   const text = Buffer.from(bytes).toString("latin1");
-  // The library reads the first block of a file and leaves the others.
+  // The library reads the first block of a file and ignores the others.
   const blocks = text.match(armoredKey) ?? [];
   try {
     if (blocks.length === 0) return await readKeys({ binaryKeys: bytes });
@@ -93,7 +92,7 @@ async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
 }
 
 async function asSigningKey(key: PrivateKey, material: KeyMaterial, now: Date): Promise<SigningKey> {
-  // Newer ones make signatures that neither GRUB nor the gpg of today's distributions reads.
+  // Newer versions make signatures that neither GRUB nor the gpg of today's distributions reads.
   if (key.keyPacket.version !== 4) throw new FileError("it is no key of version 4, which gpg and GRUB read");
   const parts = await partsThatMaySign(key, now);
   if (parts.length === 0) throw new FileError(await whyItMayNotSign(key, now));
@@ -113,13 +112,13 @@ async function partsThatMaySign(key: PrivateKey, now: Date): Promise<readonly Ke
   return candidates.filter((_, at) => may[at]);
 }
 
-/** The library looks at signatures, usage, revocations, ends and the strength of the algorithms. */
+/** The library checks signatures, usage, revocations, ends and the strength of the algorithms. */
 async function maySign(key: PrivateKey, part: KeyPart, now: Date): Promise<boolean> {
   try {
     await key.getSigningKey(part.getKeyID(), now);
     return true;
   } catch {
-    // What it throws has no code; `whyItMayNotSign` finds the reason.
+    // Its error has no code; `whyItMayNotSign` finds the reason.
     return false;
   }
 }
@@ -128,7 +127,7 @@ function secretOf({ keyPacket }: KeyPart): SecretKeyPacket | SecretSubkeyPacket 
   return keyPacket instanceof SecretKeyPacket || keyPacket instanceof SecretSubkeyPacket ? keyPacket : undefined;
 }
 
-/** Unlocks this part alone: what the file has beside it may be elsewhere, or have another passphrase. */
+/** Unlocks only this part: the file's other parts may be stubs, or have another passphrase. */
 async function unlock(part: KeyPart, { passphrase, option = "signing" }: KeyMaterial): Promise<void> {
   const secret = secretOf(part);
   if (secret === undefined || secret.isDecrypted()) return;

@@ -1,16 +1,16 @@
 /**
- * Who waits for a signature, and whose turn it is. Bodies that no request changes have a lane of their own, since many
- * machines may need one. The two lanes take turns, and so do the clients of a lane. So nobody waits for all requests of
- * another client. Once half of a lane's places are taken, the client with most is refused first.
+ * The queue for signatures. Bodies that no request changes have a lane of their own, since many machines may need one.
+ * The two lanes take turns, and so do the clients of a lane. So nobody waits for all requests of another client. Once
+ * half of a lane's places are taken, the client with most is refused first.
  */
 
 import { FairQueue } from "../lib/fair-queue.ts";
 import { Shares } from "../lib/shares.ts";
 import { SigningError } from "./signing-error.ts";
 
-/** Who asks for a signature, and of what. */
+/** The asking client, and the body. */
 export interface SignatureWish {
-  /** Identifies the body; empty for one that no other client asks for. */
+  /** Identifies the body; empty for a body that only this client can ask for. */
   readonly name: string;
   /** No request changes the body: many may ask for the same one. */
   readonly isShared: boolean;
@@ -19,7 +19,7 @@ export interface SignatureWish {
 }
 
 export interface SigningLimits {
-  /** What waits and is signed, at most; and its bytes. */
+  /** The most that waits or is being signed; and its bytes. */
   readonly maxCount: number;
   readonly maxBytes: number;
 }
@@ -33,7 +33,7 @@ export interface QueuePlace<Order> {
   readonly order: Order;
   readonly wish: SignatureWish;
   readonly sizeBytes: number;
-  /** The clients whose lines it is in. */
+  /** The clients that wait for it. */
   readonly clients: Set<string>;
   isTaken: boolean;
 }
@@ -52,13 +52,13 @@ export class SigningQueue<Order> {
     this.#line(place, wish.client);
   }
 
-  /** Another one asks for what waits: it has the better turn of the two. */
+  /** Another client asks for a waiting signature: it gets the better turn of the two. */
   join(wish: SignatureWish): void {
     const place = this.#named.get(nameOf(wish));
     if (place !== undefined && !place.isTaken) this.#line(place, wish.client);
   }
 
-  /** Whose turn it is; undefined when none waits. */
+  /** The next in turn; undefined when none waits. */
   next(): QueuePlace<Order> | undefined {
     for (let place = this.#turns.shift(); place !== undefined; place = this.#turns.shift()) {
       if (place.isTaken) continue;
@@ -68,7 +68,7 @@ export class SigningQueue<Order> {
     return undefined;
   }
 
-  /** Gives the place of what is signed, or was given up, to others. */
+  /** Frees the place of a signed or abandoned order. */
   leave({ wish, sizeBytes }: QueuePlace<Order>): void {
     this.#laneOf(wish).release(wish.client, sizeBytes);
     this.#named.delete(nameOf(wish));
