@@ -1,2 +1,2 @@
-/** The path of the route, on the store's listener, that answers with the bytes of a backup. */
+/** The path of the backup route, on the store's listener. */
 export const backupPath = "/davit/v1/backup";

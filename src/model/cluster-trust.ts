@@ -1,8 +1,8 @@
-/** Port to what a cluster vouches for, and what it tells its pods for davit. */
+/** The port for a cluster's token keys, and for publishing davit's authority to its pods. */
 
 import type { JsonObject } from "./json.ts";
 
-/** What a cluster signs the tokens of its ServiceAccounts by. */
+/** The keys with which a cluster signs the tokens of its ServiceAccounts. */
 export interface TokenKeys {
   /** The `iss` of its tokens. */
   readonly issuer: string;
@@ -11,8 +11,10 @@ export interface TokenKeys {
 }
 
 export interface ClusterTrust {
-  /** @throws {Error} while the cluster cannot be asked. */
+  /** @throws {Error} while the cluster does not answer. */
   tokenKeys(): Promise<TokenKeys>;
-  /** Has the cluster show its pods whom to trust: a certificate, PEM. Resolves at once; it is tried until it is done. */
+  /**
+   * Publishes the authority that pods must trust: a certificate, PEM. Resolves at once; it retries until it succeeds.
+   */
   publishAuthority(cert: string): void;
 }

@@ -18,11 +18,11 @@ import { identityLabels, type Labels } from "./labels.ts";
 import { namesMachine, namesValueOf } from "./specificity.ts";
 import { traitsOf } from "./tenant-rank.ts";
 
-/** What a contest for a machine comes to. */
+/** The result of a contest for a machine. */
 export interface Contest<Entry extends Group> {
-  /** Undefined where no Group matches. */
+  /** Undefined if no Group matches. */
   readonly winner: Entry | undefined;
-  /** Groups that only their names put behind the winner: with any of them, no Group gets the machine. */
+  /** Groups that only their names put after the winner: with any of them, no Group gets the machine. */
   readonly rivals: readonly Entry[];
 }
 
@@ -40,7 +40,7 @@ function settleByOrder<Entry extends Group>(matching: readonly Entry[], labels: 
     const alike = new Set(left.filter((other) => isAlike(first, other)));
     const holders = holdersOf(alike, labels);
     if (holders.has(first)) return { winner: first, rivals: [...holders].filter((other) => isRival(first, other)) };
-    // Without those that lose it is as if they were not there: the order decides between the others.
+    // Losers no longer count: the order decides between the others.
     left = left.filter((each) => !alike.has(each) || holders.has(each));
   }
 }
@@ -76,7 +76,7 @@ function between(compare: Compare): (a: Contest<Group>, b: Contest<Group>) => nu
   return ({ winner: a }, { winner: b }) => (a && b ? compare(a, b) : 0);
 }
 
-/** All that nothing is before. */
+/** All entries that no other entry precedes. */
 function firstsOf<Entry extends Group>(
   contests: readonly Contest<Entry>[],
   compare: Compare,
@@ -94,8 +94,8 @@ function isOfNamed(contest: Contest<Group>): boolean {
 }
 
 /**
- * True for another Group that may match the same machines as this one, is not before it in the order, and gets them all
- * the same, or gives them something else with as much right.
+ * True for another Group that may match the same machines as this one and does not precede it in the order, but still
+ * gets them, or has as much right to give them something else.
  */
 export function isRival(group: Group, other: Group): boolean {
   if (group === other) return false;
@@ -107,7 +107,7 @@ export function isRival(group: Group, other: Group): boolean {
 
 /**
  * True when a Group wins over another one on a machine that both select: by priority, by how much they ask for, or by
- * their selectors' texts. Of two that tie none does in one namespace, and the first claim between several.
+ * their selectors' texts. If they tie, neither wins within one namespace, and the first claim wins between several.
  */
 export function outranks(group: Group, other: Group, labels: Labels): boolean {
   if (isSameNamespace(group, other)) return !isAlike(group, other) && compareRanks(group, other) < 0;
@@ -116,7 +116,7 @@ export function outranks(group: Group, other: Group, labels: Labels): boolean {
 }
 
 /**
- * True when a Group that went may have kept another one from a machine that both select, without outranking it: they
+ * True when a removed Group may have kept another one from a machine that both select, without outranking it: they
  * tied, or both named the machine, by different identity labels.
  */
 export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolean {
@@ -126,18 +126,20 @@ export function mayHaveBarred(gone: Group, group: Group, labels: Labels): boolea
   return isAlike(gone, group) || areNamesakes(gone, group) || isEven(gone, group);
 }
 
-/** True for Groups of equal priority that name a machine by identity labels, and have none of those in common. */
+/** True for Groups of equal priority that name a machine by identity labels without a common one. */
 export function areNamesakes(group: Group, other: Group): boolean {
   if (group.priority !== other.priority || !namesMachine(group) || !namesMachine(other)) return false;
   return identityLabels.every((label) => !namesValueOf(group, label) || !namesValueOf(other, label));
 }
 
-/** True if the texts of the selectors decide, and the removed Group's is unknown: of a list it has one value. */
+/**
+ * True if the texts of the selectors decide, and the removed Group's is unknown: its record has one value of a list.
+ */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
 }
 
-/** Zero where the claim decides. */
+/** Zero if the claim decides. */
 function compareAcross(group: Group, other: Group): number {
   if (!group.isTenant && !other.isTenant) return isAlike(group, other) ? 0 : compareRanks(group, other);
   if (!group.isTenant || !other.isTenant) return compareStrength(group, other);
@@ -146,7 +148,7 @@ function compareAcross(group: Group, other: Group): number {
   return named === 0 ? compareBroad(group, other) : 0;
 }
 
-/** Those of the namespace that claimed the machine first; of several, where it is not known which. */
+/** Those of the namespace that claimed the machine first; several, if that is unknown. */
 function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Labels): ReadonlySet<Entry> {
   const claims = new Map<string, number>();
   for (const group of alike) {
@@ -170,7 +172,7 @@ function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
 
 /**
  * Sorts the stronger of two Groups of several namespaces first. The admin's is first if both ask for the same or both
- * name the machine, by whichever label.
+ * name the machine, by any label.
  */
 function compareStrength(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
@@ -180,7 +182,7 @@ function compareStrength(a: Group, b: Group): number {
   return isEven ? Number(a.isTenant) - Number(b.isTenant) : compareBytes(b.selectorText, a.selectorText);
 }
 
-/** Sorts the stronger of two tenants' Groups first; zero where both ask for the same. A list (`In`) counts as a value. */
+/** Sorts the stronger of two tenants' Groups first; zero if both ask for the same. A list (`In`) counts as a value. */
 function compareBroad(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
   return b.rankCount - a.rankCount || own.patterns - other.patterns || compareBytes(other.keys, own.keys);
@@ -202,7 +204,7 @@ function isSameShape(group: Group, other: Group): boolean {
   return expressions.every(({ key, operator }, at) => key === others[at]?.key && operator === others[at]?.operator);
 }
 
-/** Equal for Groups whose machines are answered alike, byte for byte. */
+/** Equal for Groups whose machines get the same answers, byte for byte. */
 export function outcomeText({ profileId, barrier, isOutdated, args, metadata }: Group): string {
   return JSON.stringify([profileId, barrier, isOutdated, args, metadata]);
 }

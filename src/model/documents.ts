@@ -29,9 +29,12 @@ export const tombstonesRoot = `${davitRoot}/tombstones`;
 const profilePlace = "profile";
 const tenantPlace = "tenant";
 
-/** Labels by whose values a Group that is removed leaves tombstones. A davit that knows fewer of them ignores the others. */
+/**
+ * Identity labels whose values get tombstones when a Group is removed. A davit that knows fewer of them ignores the
+ * others.
+ */
 export const tombstoneLabels = identityLabels;
-/** Stands for the label in the tombstones of Groups that name no machine. No identity label has this name. */
+/** Replaces the label in the tombstones of Groups that name no machine. No identity label has this name. */
 export const selectorPlace = "selector";
 
 /** Where an object was read. */
@@ -47,7 +50,7 @@ export interface ProfileDocument extends Provenance {
   /** Hash of the spec and every resolved reference: equal revisions boot alike. */
   readonly revision: string;
   readonly content: ProfileContent;
-  /** davit failed on every version so far: there is nothing that its machines may get, and they are to wait. */
+  /** davit failed on every version so far: its machines get nothing, and wait. */
   readonly failed?: true;
   /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
   readonly outdated?: true;
@@ -58,9 +61,9 @@ export interface GroupDocument extends Provenance, GroupState {
 }
 
 /**
- * What a Group with expressions has in its document besides. A davit that does not know them would read a selector that
- * takes more machines than it says, so the rest is written for such a one: a refused Group, which has its machines wait,
- * with the labels alone, for all machines if there are none, and just before all others of its priority.
+ * The exact fields of a Group with expressions. A davit that does not know expressions would read a selector that takes
+ * too many machines. So the other fields are written for such a davit: a refused Group, whose machines wait, with only
+ * the labels (or for all machines, without labels), just before all others of its priority.
  */
 interface Exact extends Pick<GroupSpec, "priority"> {
   readonly expressions: readonly Expression[];
@@ -71,9 +74,9 @@ interface Exact extends Pick<GroupSpec, "priority"> {
 const beforeItsPriority = 0.5;
 
 /**
- * A Group that selected by this label and value went a moment ago: a machine that its selector matches gets no Group
- * that says less of any label of that selector. Which Group it was is told so that it can take its tombstone away
- * when it comes back; it is not told where several left it, and then only time takes it away.
+ * A Group that selected by this label and value was just removed. A machine that its selector matches gets no Group
+ * that says less of any label of that selector. The tombstone names the Group, which removes the tombstone when it
+ * returns. If several Groups left it, it names none, and only time removes it.
  */
 export interface TombstoneDocument {
   /** `namespace/name`. */
@@ -82,13 +85,13 @@ export interface TombstoneDocument {
   readonly selector?: string;
   /** The selectors of all Groups that left it, label to value. Older versions of davit write none. */
   readonly labels?: readonly LabelValues[];
-  /** The expressions of each of them, in the same order; absent where none has any. */
+  /** The expressions of each of them, in the same order; absent if none has any. */
   readonly expressions?: readonly (readonly Expression[])[];
   /** What else ranked each of them, in the same order; null for one that an older version of davit left. */
   readonly ranks?: readonly (GoneRank | null)[];
 }
 
-/** Beside its selector, by what a Group that was removed won over others. */
+/** What ranked a removed Group over others, besides its selector. */
 export interface GoneRank {
   readonly namespace: string;
   /** As it counted. */
@@ -96,28 +99,28 @@ export interface GoneRank {
   /** Of these machines: see `GroupState`. */
   readonly claimedAt?: number;
   readonly tenant?: true;
-  /** Hash of what its machines were answered, by `outcomeText`. Older versions of davit write none. */
+  /** Hash of its machines' answers, by `outcomeText`. Older versions of davit write none. */
   readonly outcome?: string;
 }
 
 type LabelValues = Readonly<Record<string, string>>;
 
-/** A Profile was removed a moment ago: the machines of its Groups wait, since it may be on its way back. */
+/** A Profile was just removed: the machines of its Groups wait, since it may return. */
 export interface ProfileTombstone {
   /** `namespace/name`. */
   readonly goneProfile: string;
 }
 
-/** What a tombstone tells of a Group that went. */
+/** What a tombstone records of a removed Group. */
 export interface GoneSelector {
   readonly labels: LabelValues;
   readonly expressions: readonly Expression[];
-  /** Absent where an older version of davit left it. */
+  /** Absent if an older version of davit left it. */
   readonly rank?: GoneRank;
 }
 
 export interface SyncedDocument {
-  /** Part of the source cannot be read now, and may hold an object of any machine: no `Install` is served. */
+  /** Part of the source cannot be read now, and may hold an object for any machine: no `Install` is served. */
   readonly half?: true;
   /** Which source filled the store: `directory` or `cluster`. */
   readonly source: string;
@@ -147,8 +150,8 @@ export function secretPath(namespace: string, profile: string, sha256: string): 
 const twinSuffix = "~refused";
 
 /**
- * The name under which a Group's refused version lies beside its last accepted one, if it has another selector: its
- * machines wait, too, also with a davit that does not know of twins. No object can have such a name.
+ * The name of a Group's refused version, which is stored beside its last accepted one if its selector differs. Its
+ * machines wait, too, also with a davit that does not know twins. No object can have such a name.
  */
 export function twinName(name: string): string {
   return `${name}${twinSuffix}`;
@@ -160,9 +163,9 @@ export function ownerName(name: string): string {
 }
 
 /**
- * @param value of an identity label, as `normalizeLabel` makes it: it may hold anything, a slash as well.
- * @param tenant the namespace of the Group, where it is outside the admin namespace. Each has tombstones of its own, since
- *   what a namespace adds to one has its time begin anew.
+ * @param value of an identity label, as `normalizeLabel` makes it: it may hold anything, even a slash.
+ * @param tenant the namespace of the Group, if it is outside the admin namespace. Each such namespace has its own
+ * tombstones, since an addition to a tombstone restarts its time.
  */
 export function tombstonePath(label: string, value: string, tenant?: string): string {
   const root = tenant === undefined ? tombstonesRoot : `${tombstonesRoot}/${tenantPlace}/${tenant}`;
@@ -181,7 +184,7 @@ export interface TombstonePlace {
   readonly tenant?: string;
 }
 
-/** What a path below `/davit` holds; undefined for a path that is no document. */
+/** The document at a path below `/davit`; undefined for any other path. */
 export type DocumentAddress =
   | { readonly kind: "profile" | "group" | "goneProfile"; readonly namespace: string; readonly name: string }
   | { readonly kind: "secret"; readonly namespace: string; readonly profile: string; readonly sha256: string }
@@ -244,7 +247,7 @@ export function decodeTombstone(text: string): TombstoneDocument | undefined {
   });
 }
 
-/** The selectors that a tombstone stands for: by its label alone where it does not tell. At least one. */
+/** The selectors of a tombstone; only its label if it records none. At least one. */
 export function tombstoneSelectors(
   { labels = [], expressions = [], ranks = [] }: TombstoneDocument,
   label: string,
@@ -313,7 +316,7 @@ function areExpressions(value: unknown): boolean {
   return Array.isArray(value) && value.every(isExpression);
 }
 
-// A colon is plain, since MAC addresses are for people to read; `.` and `..` are no segments of a path.
+// A colon stays plain, since people read MAC addresses; `.` and `..` are no segments of a path.
 function encodeSegment(value: string): string {
   const encoded = encodeURIComponent(value.toWellFormed()).replaceAll("%3A", ":");
   return /^\.{1,2}$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded;

@@ -26,13 +26,13 @@ export interface Expression {
   readonly values: readonly string[];
 }
 
-/** An expression made ready to be asked. */
+/** An expression prepared for matching. */
 export interface Requirement extends Expression {
-  /** True for a label of this value; undefined where a machine has no such label. */
+  /** True for a label of this value; undefined if a machine has no such label. */
   readonly accepts: (value: string | undefined) => boolean;
 }
 
-/** Makes an expression ready to be asked. */
+/** Prepares an expression for matching. */
 export function toRequirement({ key, operator, values }: Expression): Requirement {
   const accepts = predicateOf(operator, values);
   return { key, operator, values, accepts };
@@ -44,7 +44,7 @@ function predicateOf(operator: Operator, values: readonly string[]): Requirement
     case "NotIn": {
       const known = new Set(values);
       const wanted = operator === "In";
-      // No value of an expression is empty, so that an empty one is in no set.
+      // No value of an expression is empty, so an empty one is in no set.
       return (value) => (value !== undefined && known.has(value)) === wanted;
     }
     case "Exists":
@@ -69,14 +69,14 @@ export function isPositive({ operator }: Expression): boolean {
   return operator !== "NotIn" && operator !== "DoesNotExist";
 }
 
-/** True for one that no machine meets, since it has no value left. */
+/** True for an expression that no machine meets, since it has no value left. */
 export function isUnmet(expression: Expression): boolean {
   return isPositive(expression) && expression.operator !== "Exists" && expression.values.length === 0;
 }
 
 /**
- * True for one that says too little of a label to tell machines apart: that it is there, or a pattern of which one value
- * fixes too few characters.
+ * True for an expression that says too little of a label to distinguish machines: only that it is present, or a pattern
+ * with too few fixed characters.
  */
 export function isBroadExpression({ key, operator, values }: Expression): boolean {
   if (operator === "Exists") return true;
@@ -84,7 +84,7 @@ export function isBroadExpression({ key, operator, values }: Expression): boolea
   return isPattern && values.some((value) => fixedIn(value) < (leastFixed.get(key) ?? defaultLeastFixed));
 }
 
-// A vendor's part of an address, the first block of a UUID, and what a rack or a fleet has in common in other names.
+// The vendor's part of an address, the first block of a UUID, and the common part of a rack's or fleet's other names.
 const leastFixed: ReadonlyMap<string, number> = new Map([
   ["mac", 6],
   ["uuid", 8],
@@ -108,7 +108,7 @@ export interface WrittenExpression {
   readonly values: readonly string[];
 }
 
-/** A value that no machine can have: where it stands, counted from 0. */
+/** A value that no machine can have, with its position, counted from 0. */
 export interface BadValue {
   readonly expression: number;
   readonly value: number;
@@ -117,9 +117,9 @@ export interface BadValue {
 }
 
 /**
- * Normalises expressions: their values as labels are, each once and sorted, and the expressions alike. So the order in
- * which a list was written changes nothing, and an expression that is written twice counts once. A value that no machine
- * can have is left out, which changes no answer, and told.
+ * Normalises expressions: their values like labels, each once and sorted, and the expressions alike. So the written
+ * order changes nothing, and a repeated expression counts once. A value that no machine can have is left out, which
+ * changes no answer, and reported.
  */
 export function normalizeExpressions(written: readonly WrittenExpression[]): {
   readonly expressions: readonly Expression[];
@@ -171,7 +171,7 @@ const formsOf: ReadonlyMap<string, Forms> = new Map([
   ["uuid", { isWhole: isUuid, isPrefix: isUuidPrefix, isPattern: (value) => /^[0-9a-f*?-]+$/.test(value) }],
 ]);
 
-/** True for what `Expression` says, of which only davit itself writes any. */
+/** True for a well-formed `Expression`; only davit itself writes them. */
 export function isExpression(value: unknown): boolean {
   if (!isJsonObject(value)) return false;
   const { key, operator, values } = value;

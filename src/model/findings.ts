@@ -1,7 +1,7 @@
 /**
- * The catalogue of findings: every mistake in objects that the sources, the controller or the boot service can report, and
- * what `davit lint` alone looks for. A code is for machines and for looking up; the sentence that a person reads is made
- * where the mistake is found, and is the same in a log, a condition and `davit lint`. docs/findings.md is made of this.
+ * The catalogue of findings: every mistake in objects that the sources, the controller, the boot service or `davit
+ * lint` can report. A code is for programs and for lookups. The sentence for a person is made where the mistake is
+ * found, and is the same in a log, a condition and `davit lint`. docs/findings.md is generated from this.
  */
 
 /** `error`: machines do not get what is written. `warning`: likely not what is meant. `advice`: worth a look. */

@@ -27,7 +27,7 @@ export type FollowLine =
   | ({ readonly kind: "commit" } & FollowPlace)
   | ({ readonly kind: "heartbeat"; readonly nowMs?: number; readonly provenMs?: number | undefined } & FollowPlace);
 
-/** How far a line leads. */
+/** The place that a line reaches. */
 export interface FollowPlace {
   readonly index: number;
   readonly run?: string | undefined;
@@ -36,7 +36,7 @@ export interface FollowPlace {
 /** The path of the route, on the store's listener; `cluster`, `after` and `run` in its query say what a follower has. */
 export const followPath = "/davit/v1/follow";
 
-/** How often a follower hears something at least: three of them fit in the silence after which it gives up. */
+/** How often a follower hears something at least: it gives up after a silence of three heartbeats. */
 export const heartbeatMs = 10_000;
 
 /** The line, with its newline. */

@@ -1,8 +1,9 @@
 /**
- * Glob patterns: `*` stands for any characters, also none, and `?` for one. There are no other wildcards and no escapes.
+ * Glob patterns: `*` matches any characters, even none, and `?` matches one. There are no other wildcards and no
+ * escapes.
  *
- * No pattern takes long, whatever it looks like and whatever a machine sends: a search only ever goes back to the last
- * `*`, so that the steps are at most pattern times value, and both are bounded.
+ * No pattern takes long, for any value: a search only goes back to the last `*`, so the steps are at most pattern times
+ * value, and both are bounded.
  */
 
 /** Longer values match no pattern: as long as the values that a selector may have. */
@@ -11,7 +12,7 @@ export const maxGlobValueLength = 253;
 /** One character each, so that `?` never takes half of one. */
 type Characters = string | readonly string[];
 
-/** True when the whole value is what the pattern says; never for one longer than 253 characters. */
+/** True when the pattern matches the whole value; never for one longer than 253 characters. */
 export function matchesGlob(pattern: string, value: string): boolean {
   // Each character is at most two units of the text.
   if (value.length > 2 * maxGlobValueLength) return false;
@@ -19,7 +20,7 @@ export function matchesGlob(pattern: string, value: string): boolean {
   return text.length <= maxGlobValueLength && isMatch(charactersOf(pattern), text);
 }
 
-/** True for a pattern that asks for nothing but some number of characters. */
+/** True for a pattern that only asks for some number of characters. */
 export function isOnlyWildcards(pattern: string): boolean {
   return /^[*?]+$/.test(pattern);
 }
@@ -31,7 +32,7 @@ function charactersOf(text: string): Characters {
 function isMatch(pattern: Characters, text: Characters): boolean {
   let at = 0;
   let inPattern = 0;
-  // The last star, and how much of the text it stands for so far ends here.
+  // The last star, and where its match ends so far.
   let star = -1;
   let starEnd = 0;
   while (at < text.length) {

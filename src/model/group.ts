@@ -38,25 +38,25 @@ export interface GroupSpec {
   readonly priority: number;
   /** Machines are answered 503 and wait. */
   readonly hold: boolean;
-  /** Arguments of the kernel behind its Profile's, templates as those are; absent for none. */
+  /** Kernel arguments after its Profile's, templates like those; absent for none. */
   readonly args?: readonly string[];
   readonly metadata: JsonObject;
 }
 
 /**
- * Label to value, as the document has them: for the one label that most Groups have, a Map would take five times as much
- * memory. Labels are own members, whatever their names.
+ * Label to value, as in the document: for the single label of most Groups, a Map would take five times as much memory.
+ * Labels are own members, whatever their names.
  */
 export type Selector = Readonly<Record<string, string>>;
 
 /** Which machines a spec selects. */
 export type SelectorSpec = Pick<GroupSpec, "selector" | "expressions">;
 
-/** What is known of a Group beside its spec. All of it is absent where there is nothing to say. */
+/** The state of a Group besides its spec. Members are absent if nothing applies. */
 export interface GroupState {
   /**
-   * The newest version is refused, and there is no older one that it agrees with on machines and Profile: it takes part
-   * in selection and answers 503. With `outdated` the spec is that of the last accepted version.
+   * The newest version is refused, and no older one agrees with it on machines and Profile: it takes part in selection
+   * and answers 503. With `outdated` the spec is that of the last accepted version.
    */
   readonly refused?: boolean;
   /**
@@ -67,19 +67,19 @@ export interface GroupState {
   /** The hold is of the newest version, which is refused; the accepted one has none. */
   readonly heldByRefused?: true;
   /**
-   * Other Groups have this selector and priority, and none of them is picked: it answers 503. Versions of davit that do not
-   * look for ties themselves, for each machine, read it.
+   * Other Groups have this selector and priority, and davit picks none: it answers 503. Only versions of davit that do
+   * not look for ties themselves read this.
    */
   readonly tied?: boolean;
   /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
   readonly outdated?: true;
-  /** For a person: what of its Profile fails with the Group's newest version, with `outdated` or `refused`. */
+  /** For a person: the Profile's failure with the Group's newest version, with `outdated` or `refused`. */
   readonly flaw?: string;
   /** It names no machine, and an unreadable Group may name one: an Install waits. */
   readonly doubted?: true;
-  /** Nothing in the source defines it, as far as that can be read: an `Install` waits. */
+  /** Nothing readable in the source defines it: an `Install` waits. */
   readonly leaving?: true;
-  /** Nothing was heard of its namespace for a while: its machines wait. */
+  /** Its namespace has not been heard for a while: its machines wait. */
   readonly unheard?: true;
   /** Index of the store when this selector was accepted, or a wider one: the first claim wins between namespaces. */
   readonly claimedAt?: number;
@@ -95,7 +95,7 @@ export interface LaterClaim {
   readonly at: number;
   readonly label: string;
   readonly values: readonly string[];
-  /** The selector took these machines before without a name for them: their claims by other labels are as old as ever. */
+  /** The selector took these machines before without naming them: their claims by other labels keep their age. */
   readonly isName?: true;
 }
 
@@ -124,7 +124,7 @@ export interface Group {
   readonly isOutdated: boolean;
   /** See `GroupState`. */
   readonly flaw: string | undefined;
-  /** See `GroupState`. Of two that are alike but for this, the other one says what holds. */
+  /** See `GroupState`. Of two Groups that differ only in this, the other one is current. */
   readonly isLeaving: boolean;
   /** See `GroupState`; 0 for before claims were recorded. */
   readonly claimedAt: number;
@@ -146,7 +146,7 @@ export function toGroup(namespace: string, name: string, spec: GroupSpec, state:
   const requirementCount = Object.keys(selector).length + expressions.length;
   const isTenant = state.tenant === true;
   return {
-    // Joined, not added: sums of texts stay in pieces, and these are read with every request.
+    // Joined, not added: V8 keeps sums of texts in pieces, and every request reads these.
     id: [namespace, name].join("/"),
     profileId: [namespace, spec.profile].join("/"),
     selector,
@@ -176,7 +176,7 @@ function barrierOf({ hold }: GroupSpec, { unheard, oldProfile, refused, tied }: 
 
 const noExpressions: readonly Requirement[] = [];
 
-/** As labels of requests are. Documents of older versions of davit may have blanks around what names a machine. */
+/** Trimmed like labels of requests. Documents of older versions of davit may have blanks around identity labels. */
 function trimmed(selector: Selector): Selector {
   const isTrimmed = identityLabels.every((label) => selector[label]?.trim() === selector[label]);
   if (isTrimmed) return selector;
@@ -186,14 +186,17 @@ function trimmed(selector: Selector): Selector {
 }
 
 /**
- * True for a spec that says which machines it selects. A catch-all is one only in as many words: what has neither a label
- * nor a positive expression would take nearly every machine.
+ * True for a spec that says which machines it selects. A catch-all must say so: a selector without a label and without
+ * a positive expression would take nearly every machine.
  */
 export function isSelecting({ selector, expressions = [], matchAll }: GroupSpec): boolean {
   return matchAll || Object.keys(selector).length > 0 || expressions.some(isPositive);
 }
 
-/** True for a selector that nearly every machine may meet: it asks for no value, and by no pattern that says enough. */
+/**
+ * True for a selector that nearly every machine may meet: it asks for no value, and for no pattern with enough fixed
+ * characters.
+ */
 export function isBroad(spec: GroupSpec): boolean {
   return !spec.matchAll && isCatchAll(spec);
 }
@@ -205,8 +208,8 @@ export function isCatchAll({ selector, expressions = [] }: Pick<GroupSpec, "sele
 }
 
 /**
- * Normalises a selector's values as labels are.
- * @returns the label whose value cannot be one, as `badLabel`; else the selector.
+ * Normalises a selector's values like labels.
+ * @returns the label with an impossible value, as `badLabel`; else the selector.
  */
 export function normalizeSelector(
   matchLabels: Readonly<Record<string, string>>,
@@ -220,10 +223,10 @@ export function normalizeSelector(
   return { selector: Object.fromEntries(entries) };
 }
 
-/** Which machines are selected, whether the Group is there or gone. */
+/** The selecting part of a Group, present or removed. */
 export type Selection = Pick<Group, "selector" | "expressions">;
 
-/** True when every label of the selector has its value and every expression holds; what else there is does not matter. */
+/** True when every label of the selector has its value and every expression holds; other labels do not matter. */
 export function matches({ selector, expressions }: Selection, labels: Labels): boolean {
   for (const [label, value] of Object.entries(selector)) {
     if (labels.get(label) !== value) return false;
@@ -239,12 +242,12 @@ export function compareGroups(a: Group, b: Group): number {
   return compareRanks(a, b) || compareBytes(a.id, b.id);
 }
 
-/** As `compareGroups`, but for the names: zero for Groups that nothing else would tell apart. */
+/** As `compareGroups`, without the names: zero for Groups that differ only in name. */
 export function compareRanks(a: Rank, b: Rank): number {
   return compareCounts(a, b) || compareBytes(b.selectorText, a.selectorText);
 }
 
-/** As `compareRanks`, but for the texts of the selectors. */
+/** As `compareRanks`, without the texts of the selectors. */
 export function compareCounts(a: Rank, b: Rank): number {
   return (
     b.priority - a.priority || b.requirementCount - a.requirementCount || a.expressions.length - b.expressions.length

@@ -3,11 +3,11 @@
 /** A MAC address in lower case with colons: 6, 8 (EUI-64) or 20 (InfiniBand) bytes. */
 export type MacAddress = string & { readonly brand: "MacAddress" };
 
-/** Reads a MAC address in any of the forms below; undefined when it is none. */
+/** Reads a MAC address in any of the forms below; undefined for any other text. */
 export function normalizeMac(text: string): MacAddress | undefined {
   if (!macForms.test(text)) return undefined;
   const lower = text.toLowerCase();
-  // What iPXE sends needs no more than other separators.
+  // iPXE's form only needs other separators.
   if (lower[2] === "-" || lower[2] === ":") return lower.replaceAll("-", ":") as MacAddress;
   return lower.replaceAll(".", "").replaceAll(/..(?=.)/g, "$&:") as MacAddress;
 }
@@ -61,9 +61,9 @@ const sharedUuids: ReadonlySet<string> = new Set([
   "ffffff00-ffff-ffff-ffff-ffffffffffff",
 ]);
 
-/** True for a UUID in lower case that may be the board's own: no zeros, no ones, and none that vendors leave as it is. */
+/** True for a UUID in lower case that may be the board's own: not all zeros or ones, and no vendor's placeholder. */
 export function isOwnUuid(uuid: string): boolean {
-  // Each request is asked this. A look at the first digit spares most of them a hash of the whole.
+  // Every request runs this. The first digit spares most of them a hash of the whole.
   return lowerUuid.test(uuid) && !(sharedStarts.has(uuid.charCodeAt(0)) && sharedUuids.has(uuid));
 }
 

@@ -1,7 +1,7 @@
 /**
- * When one selector says all that another one says: then no machine meets the first one without meeting the second. Pure.
+ * Decides whether one selector implies another: no machine meets the first one without meeting the second. Pure.
  *
- * A yes is certain. A no may be wrong where patterns are compared, of which only equal ones are known to be alike.
+ * A yes is certain. A no may be wrong for patterns: only equal patterns are known to be alike.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -52,7 +52,7 @@ function isEnough(given: Requirement, wanted: Requirement): boolean {
   }
 }
 
-/** Asked, not compared list by list: one may have 5,000 values, and many are compared with it. */
+/** Checks each value instead of comparing lists: one may have 5,000 values, and many are compared with it. */
 function rulesOut({ accepts }: Requirement, values: readonly string[]): boolean {
   return values.every((value) => !accepts(value));
 }

@@ -1,4 +1,4 @@
-/** JSON values as types, and the two questions that parsing at a border asks. */
+/** JSON values as types, and two checks for parsed input. */
 
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
 export interface JsonObject {
@@ -16,7 +16,7 @@ export function parseJsonObject(text: string): JsonObject | undefined {
     const value: unknown = JSON.parse(text);
     return isJsonObject(value) ? value : undefined;
   } catch {
-    // JSON.parse quotes the text that it fails on; nobody gets to see it.
+    // JSON.parse's error quotes the text, so it is dropped.
     return undefined;
   }
 }

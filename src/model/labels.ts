@@ -1,42 +1,42 @@
 /**
- * Labels: what a machine says of itself in the query of its request. They are claims, not proof of identity.
+ * Labels: a machine's own claims in the query of its request, no proof of identity.
  * Rules: docs/api-boot.md, "Labels". Bad input is dropped here, never an error: firmware cannot mend its query.
  */
 
 import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";
 
 /**
- * Label name to value. A Map, so that `constructor` and `__proto__` are names like any other. Values by which Groups may
- * select: what `sentLabels` has besides names nobody.
+ * Label name to value: the values by which Groups may select. A Map, so that `constructor` and `__proto__` are names
+ * like any other. Further values in `sentLabels` name nobody.
  */
 export interface Labels extends ReadonlyMap<string, string> {
   /** Absent in nearly every request. */
   readonly flaws?: LabelFlaws;
 }
 
-/** What is wrong with the labels of a request that name its machine. */
+/** Faults in a request's identity labels. */
 export interface LabelFlaws {
-  /** They are there and cannot be read. */
+  /** They are present but cannot be read. */
   readonly unreadable: ReadonlySet<string>;
   /** They come several times with different values. */
   readonly repeated: ReadonlySet<string>;
-  /** The uuid is none, or one that many boards share: as if it were not there. */
+  /** The uuid is malformed, or shared by many boards: it counts as absent. */
   readonly isUuidNameless: boolean;
-  /** The labels with what the machine said, where a text can show it. */
+  /** The labels with the machine's own text, if it can be shown. */
   readonly sent: ReadonlyMap<string, string>;
 }
 
 /** Names with a meaning of their own. Requests may write them in any letter case, selectors only like this. */
 export const reservedLabels: ReadonlySet<string> = new Set(["uuid", "mac", "hostname", "serial", "domain", "arch"]);
 
-/** Labels that name one machine, as against a role or a place. */
+/** Labels that name one machine, unlike a role or a place. */
 export const identityLabels: readonly string[] = ["uuid", "mac", "serial", "hostname"];
 const identities: ReadonlySet<string> = new Set(identityLabels);
 
-/** More labels than this are refused: whoever read only the first ones might miss the one that names the machine. */
+/** More labels are refused: reading only the first ones could miss the one that names the machine. */
 const maxLabels = 256;
 
-/** A query from which no labels can be taken. Firmware does not send such a one. */
+/** A query without usable labels. Firmware does not send one. */
 export class LabelError extends Error {
   override readonly name = "LabelError";
 }
@@ -49,7 +49,7 @@ export class LabelError extends Error {
  */
 export function labelsFromQuery(rawQuery: string): Labels {
   const read = new ReadLabels();
-  // Most machines send nothing that is escaped, and are asked for that only once.
+  // Most machines send nothing escaped, so this is checked once.
   const decode = /[%+]/.test(rawQuery) ? decodeText : asItIs;
   for (let from = 0, end = 0; end < rawQuery.length; from = end + 1) {
     end = indexOrEnd(rawQuery, "&", from);
@@ -62,8 +62,7 @@ export function labelsFromQuery(rawQuery: string): Labels {
 }
 
 /**
- * The labels as the machine said them, to be shown: also a uuid that names no machine, and a serial that cannot be
- * read.
+ * The labels as the machine sent them, for display: including a uuid that names no machine, and an unreadable serial.
  */
 export function sentLabels(labels: Labels): ReadonlyMap<string, string> {
   return labels.flaws?.sent ?? labels;
@@ -77,7 +76,7 @@ class ReadLabels {
     return this.#odd === undefined ? this.#labels : this.#odd.mark(this.#labels);
   }
 
-  /** Takes in a part of the query. @param text undefined for a bad escape. */
+  /** Adds a part of the query. @param text undefined for a bad escape. */
   add(sent: string, text: string | undefined): void {
     const name = labelName(sent);
     if (identities.has(name)) this.#addIdentity(name, text);
@@ -112,7 +111,7 @@ class ReadLabels {
   }
 }
 
-/** Labels that name a machine and have no value by which a Group may select, or more than one. */
+/** Identity labels without a value by which a Group may select, or with more than one. */
 class OddLabels {
   /** As they were sent, decoded; undefined for a bad escape. */
   readonly #texts = new Map<string, string | undefined>();
@@ -131,7 +130,7 @@ class OddLabels {
     this.#texts.set(name, text);
   }
 
-  /** Takes note of a value that is not the one of the label, if there is one. */
+  /** Notes a value that differs from the label's first one, if there is one. */
   repeat(name: string, text: string | undefined): void {
     if (!this.has(name) || oddKey(name, this.#texts.get(name)) !== oddKey(name, text)) this.#repeated.add(name);
   }
@@ -140,7 +139,7 @@ class OddLabels {
     const unreadable = new Set<string>();
     const sent = new Map(labels);
     for (const [name, text] of this.#texts) {
-      // No uuid of a board's own is no name at all, whatever it is; an empty MAC address is none that was not read.
+      // A uuid that is not a board's own names nothing; an empty MAC address is absent, not unreadable.
       if (name !== "uuid" && text?.trim() !== "") unreadable.add(name);
       // A MAC address is shown in one form, or not at all.
       if (name !== "mac" && text !== undefined) sent.set(name, name === "uuid" ? text.trim().toLowerCase() : text);
@@ -151,7 +150,7 @@ class OddLabels {
   }
 }
 
-/** Equal for what says the same. */
+/** Equal for values with the same meaning. */
 function oddKey(name: string, text: string | undefined): string | undefined {
   const value = text === undefined ? undefined : identityValue(name, text);
   if (value !== undefined) return value;
@@ -168,7 +167,7 @@ function indexOrEnd(text: string, mark: string, from: number): number {
  * that is not the board's own.
  */
 function identityValue(name: string, text: string): string | undefined {
-  // Nearly every value is as it should be: whatever costs time comes after that was asked.
+  // Nearly every value is well-formed: slow checks come after the quick one.
   if (name === "mac") return normalizeMac(text) ?? normalizeMac(text.trim());
   if (text === "") return text;
   if (name === "uuid") return uuidValue(text.toLowerCase());
@@ -189,14 +188,14 @@ const unreadableText = /[\p{Cc}\uFFFD]/u;
 const oddText = /[\p{Cc}\uFFFD]|^\s|\s$/u;
 
 /**
- * The form in which a selector's value is stored and compared with a label: `mac` and `uuid` in lower case, without blanks
- * around what names a machine, anything else as it is.
- * @returns undefined when the value cannot be one of that label (`mac` only).
+ * The form in which a selector's value is stored and compared with a label: `mac` and `uuid` in lower case, identity
+ * labels without blanks around them, anything else unchanged.
+ * @returns undefined when the label cannot have the value (`mac` only).
  */
 export function normalizeLabel(name: string, value: string): string | undefined {
   if (name === "mac") return normalizeMac(value);
   if (!identities.has(name)) return value;
-  // Blanks alone are a value that no machine has; nothing at all is one that many send.
+  // No machine has a value of blanks alone, but many send an empty one.
   const text = value.trim() === "" ? value : value.trim();
   return name === "uuid" ? text.toLowerCase() : text;
 }

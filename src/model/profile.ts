@@ -23,19 +23,19 @@ export function kernelTexts({ kernel, initrd, args }: KernelBoot): readonly Boot
   ];
 }
 
-/** Every template of a boot section, whatever it says. */
+/** Every template of a boot section, of any kind. */
 export function bootTexts({ boot, grubScript }: Pick<ProfileSpec, "boot" | "grubScript">): readonly BootText[] {
   const own: readonly BootText[] = grubScript === undefined ? [] : [["grubScript", grubScript]];
   if (boot?.kind === "kernel") return [...kernelTexts(boot), ...own];
   return boot?.kind === "script" ? [["script", boot.script], ...own] : own;
 }
 
-/** True for a field of `bootTexts` that says where a file is. */
+/** True for a field of `bootTexts` with the location of a file. */
 export function isLocation(field: string): boolean {
   return field === "kernel" || field.startsWith("initrd[");
 }
 
-/** A boot section with further arguments behind its own. */
+/** A boot section with further arguments after its own. */
 export function withArguments<Kernel extends KernelBoot>(boot: Kernel, args: readonly string[]): Kernel {
   return args.length === 0 ? boot : { ...boot, args: [...boot.args, ...args] };
 }
@@ -53,7 +53,7 @@ export type Boot =
 export const templateParts = ["ignition", "cloudConfig", "generic"] as const;
 /** One of `genericParts`, by its name; served at this path. */
 export type GenericPart = `generic/${string}`;
-/** What holds a template: also the key under which a spec and the store have it. */
+/** The place of a template: also its key in a spec and in the store. */
 export type TemplatePart = TemplateField | GenericPart;
 export type TemplateField = (typeof templateParts)[number];
 export type Templates<Template> = Partial<Record<TemplateField, Template>> & Record<GenericPart, Template>;
@@ -84,7 +84,7 @@ export function isGenericPart(key: string): key is GenericPart {
   return key.startsWith(partPrefix);
 }
 
-/** Where an object says a part, such as `generic` or `genericParts[user-data]`: as Kubernetes writes such a place. */
+/** The field of a part in the object, such as `generic` or `genericParts[user-data]`, in Kubernetes' notation. */
 export function fieldOf(part: TemplatePart | "boot"): string {
   return isGenericPart(part) ? `genericParts[${part.slice(partPrefix.length)}]` : part;
 }
@@ -94,7 +94,7 @@ export function endpointOf(part: TemplatePart): string {
   return part === "cloudConfig" ? "cloud" : part;
 }
 
-/** The part that machines get at this path, without the slash; undefined for what no template makes. */
+/** The part at this path, without the slash; undefined for a path without a template. */
 export function partAt(endpoint: string): TemplatePart | undefined {
   if (isGenericPart(endpoint)) return endpoint;
   return templateParts.find((part) => endpointOf(part) === endpoint);
@@ -111,7 +111,7 @@ interface Serving {
   readonly format?: GenericFormat;
 }
 
-/** Where a template's text is, as the object says it. */
+/** The source of a template's text, from the object. */
 export type TemplateSource = Serving &
   (
     | { readonly kind: "inline"; readonly text: string }
@@ -122,7 +122,7 @@ export type TemplateSource = Serving &
 export const effects = ["Install", "Boot"] as const;
 export type Effect = (typeof effects)[number];
 
-/** What can be read of a Profile that is refused: both make its machines safer at once. */
+/** The readable part of a refused Profile: both members make its machines safer at once. */
 export interface ProfileCaution {
   /** They boot from their own disk. */
   readonly local?: LocalBoot;
@@ -135,17 +135,17 @@ export interface ProfileSpec {
   readonly displayName?: string;
   /** Absent where the object does not say; then it is served as `Boot` is. */
   readonly effect?: Effect;
-  /** What a Group's metadata goes by where it says nothing itself: by its top-level names. */
+  /** Defaults for a Group's metadata, by top-level names. */
   readonly metadata?: JsonObject;
   readonly boot?: Boot;
-  /** A whole config for GRUB, a template as kernel is; it is served instead of what `boot` would make. */
+  /** A whole config for GRUB, a template like kernel; it replaces the one made from `boot`. */
   readonly grubScript?: string;
   readonly templates: Readonly<Templates<TemplateSource>>;
 }
 
 /**
- * A template as the store holds it: its text, the hash under which a secret's text lies, or `broken` when this Profile
- * never had a usable one. A broken part is answered 500, so that a waiting machine goes on once it is repaired.
+ * A template as the store holds it: its text, the hash of a Secret's text, or `broken` when this Profile never had a
+ * usable one. A broken part is answered with 500, so that a waiting machine continues once it is repaired.
  */
 export type ResolvedTemplate =
   | (Serving & { readonly kind: "text"; readonly text: string })
@@ -158,7 +158,7 @@ export interface BrokenTemplate {
   readonly withdrawn?: true;
 }
 
-/** A template that came from a Secret; its name and key tell later whether it is still allowed. */
+/** A template from a Secret; its name and key show later whether it is still allowed. */
 export interface SecretTemplate extends Serving {
   readonly kind: "secret";
   readonly name: string;
@@ -167,8 +167,8 @@ export interface SecretTemplate extends Serving {
 }
 
 /**
- * True for a template from a Secret. Nothing of it is shown, nor what is rendered of it: what the template says, the names
- * of its variables included, is for its machines alone.
+ * True for a template from a Secret. Neither the template nor its result is ever shown, not even names of its
+ * variables: they are for its machines only.
  */
 export function isOfSecret(template: ResolvedTemplate | undefined): template is SecretTemplate {
   return template?.kind === "secret";

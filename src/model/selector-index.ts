@@ -19,7 +19,7 @@ import { namesValueOf } from "./specificity.ts";
 
 /** Groups filed under one label that several have. */
 class Bucket<Entry extends object> {
-  /** The next one to win first. */
+  /** In winning order. */
   readonly groups: Entry[] = [];
   /** How many groups have this label in their selector, wherever they are filed. */
   sharers = 0;
@@ -27,12 +27,12 @@ class Bucket<Entry extends object> {
   calm: WeakSet<Entry> | undefined;
 }
 
-/** Groups of a bucket that are compared in less time than a request takes to be parsed. */
+/** Comparing this many groups takes less time than parsing a request. */
 const fewGroups = 16;
 
 /**
- * What a label leads to. Nearly always one group has it, and then there is no bucket: with 100,000 groups each further
- * object on the way to it is a wait for memory.
+ * The entry for a label. Nearly always one group has the label, and then there is no bucket: with 100,000 groups each
+ * further object on the path is a wait for memory.
  */
 type IndexSlot<Entry extends object> = Entry | Bucket<Entry>;
 
@@ -42,7 +42,7 @@ type Handle = readonly [label: string, values: readonly string[]];
 export class SelectorIndex<Entry extends Group> {
   /** Label, then value. */
   readonly #places = new Map<string, Map<string, IndexSlot<Entry>>>();
-  /** By label: those that ask for it and name no value of any. */
+  /** By label: groups that ask for it but name no value of any label. */
   readonly #byName = new Map<string, Bucket<Entry>>();
   readonly #everywhere = new Bucket<Entry>();
   /** How many groups say anything of a label that names a machine. */
@@ -94,9 +94,9 @@ export class SelectorIndex<Entry extends Group> {
   }
 
   /**
-   * The groups of this one's priority that name the same machine, too, by identity labels alone that this one does not
-   * ask for. None for a group that names no machine, and none of another tenant: their claims have decided, and a tenant
-   * must not make machines of others wait.
+   * Groups of this one's priority that also name the same machine, by identity labels that this one does not ask for.
+   * None for a group that names no machine, and none of another tenant: their claims have decided, and a tenant must
+   * not make other tenants' machines wait.
    */
   namesakesOf(group: Group, labels: Labels): readonly Entry[] {
     const own = identityLabels.filter((label) => namesValueOf(group, label));
@@ -116,7 +116,7 @@ export class SelectorIndex<Entry extends Group> {
     return value !== undefined && this.#places.get(label)?.has(value) === true;
   }
 
-  /** True when a group that `find` gave for these labels is not the only one with a right to the machine. */
+  /** True when the group that `find` returned for these labels has a rival for the machine. */
   hasRival(first: Entry, labels: Labels): boolean {
     if (first.isTenant) return this.#hasRivalAnywhere(first, labels);
     // Nearly every group has a value of a label for itself, and a rival would share it.
@@ -252,7 +252,7 @@ export class SelectorIndex<Entry extends Group> {
     return bucket;
   }
 
-  /** Does away with the buckets of a group's labels that need not be: of one group that is filed there, and of none. */
+  /** Removes buckets of a group's labels that are no longer needed: those with one group or none. */
   #settle(group: Entry): void {
     for (const [label, values] of handlesOf(group)) for (const value of values) this.#settlePlace(label, value);
     for (const name of namesOf(group)) if (this.#byName.get(name)?.groups.length === 0) this.#byName.delete(name);
@@ -310,7 +310,7 @@ function positionIn(groups: readonly Group[], group: Group): number {
   return from;
 }
 
-/** What a group's machines have one value of. */
+/** The values that a group's machines must have. */
 function handlesOf({ selector, expressions }: Group): readonly Handle[] {
   const handles: Handle[] = [];
   for (const [label, value] of Object.entries(selector)) handles.push([label, [value]]);

@@ -1,7 +1,7 @@
 /**
- * The ports to where objects come from and where their status goes. A cluster and a directory of files implement both;
- * the controller knows nothing else of them. Like a watch cache, a source tells only which names changed, and the
- * controller reads the view: what happened in between does not matter.
+ * The ports for reading objects and for writing their status. A cluster and a directory of files implement both; the
+ * controller knows nothing else of them. Like a watch cache, a source only reports which names changed, and the
+ * controller reads the view: intermediate states do not matter.
  */
 
 import type { GroupSpec } from "./group.ts";
@@ -16,8 +16,8 @@ export interface ObjectName {
 }
 
 /**
- * A name as one text, for maps and queues. Joined, not added: sums of texts stay in pieces, which take three times as much
- * memory, and each object is in a dozen of maps.
+ * A name as one text, for maps and queues. Joined, not added: V8 keeps sums of texts in pieces, which take three times
+ * as much memory, and each object is in a dozen maps.
  */
 export function objectKey({ kind, namespace, name }: ObjectName): string {
   return [kind, namespace, name].join("/");
@@ -48,7 +48,7 @@ export interface GroupObject extends ObjectMeta {
   readonly spec: GroupSpec;
   /**
    * Set when the object was refused and no accepted version of it is known: its selector still takes part, so that its
-   * machines do not fall to a less specific group. The text says what is wrong.
+   * machines do not fall to a less specific group. The text is the reason.
    */
   readonly refusal?: string;
 }
@@ -82,8 +82,8 @@ export interface OwnName extends ObjectName {
 }
 
 /**
- * An object whose newest version is refused, which its user shall read in its status. What is in view of it is the
- * version before, a stand-in, or nothing; never a version of another uid.
+ * An object whose newest version is refused; its status shows that to its user. The view has the previous version, a
+ * stand-in, or nothing; never a version of another uid.
  */
 export interface Refusal extends ObjectMeta, OwnName {
   /** As `SourceProblem.message`. */
@@ -104,8 +104,8 @@ export interface SourceView {
   /** False while part of the source cannot be read: unknown objects may exist. */
   readonly complete: boolean;
   /**
-   * True while part of the source cannot be read and its objects are unknown: any machine may have one there. A refused
-   * object with a name does not count.
+   * True while part of the source with unknown objects cannot be read: any machine may have one there. A refused object
+   * with a name does not count.
    */
   readonly isHalf: boolean;
   readonly problems: readonly SourceProblem[];
@@ -120,7 +120,9 @@ export interface SourceView {
   readonly unheard: ReadonlySet<string>;
   /** Objects that stay in view although nothing defines them, since part of the source cannot be read. */
   readonly withheld: readonly ObjectName[];
-  /** True for an object that is in view for now only: nothing defines it any more. Absent where that does not occur. */
+  /**
+   * True for an object that is only temporarily in view: nothing defines it any more. Absent if that does not occur.
+   */
   isLeaving?(name: ObjectName): boolean;
   get<Kind extends ObjectKind>(
     kind: Kind,
@@ -129,18 +131,20 @@ export interface SourceView {
   ): Extract<SourceObject, { kind: Kind }> | undefined;
   all<Kind extends ObjectKind>(kind: Kind): Iterable<Extract<SourceObject, { kind: Kind }>>;
   /**
-   * A Profile that is not in view yet, since it is not known what it refers to; undefined as well where the version
-   * before, of the same uid, is in view meanwhile. Absent where everything is known at once.
+   * A Profile that is not in view yet, since its references are unknown; undefined also if the previous version, of the
+   * same uid, is in view meanwhile. Absent if everything is known at once.
    */
   pendingOf?(name: ObjectName): ObjectMeta | undefined;
-  /** True for one that is not in view since davit may not read it: it may be there. Absent where everything is read. */
+  /**
+   * True for an object that is not in view because davit may not read it: it may exist. Absent if everything is read.
+   */
   isForbidden?(name: ObjectName): boolean;
 }
 
 export interface SourceListener {
   /** A full list ended; `view` shows it. A source whose list was empty lists again within a minute. */
   listed(): void;
-  /** These names were added, changed, refused or removed since they were last told. */
+  /** These names were added, changed, refused or removed since the last call. */
   changed(names: readonly ObjectName[]): void;
 }
 
@@ -151,8 +155,8 @@ export interface Source {
   /** False while changes are not heard: more may have gone than the view shows. */
   readonly isFollowed: boolean;
   /**
-   * Monotonic: `view` shows what every object that can be read said then, or later. Undefined before the first list.
-   * While the source cannot be reached, it stays where it is.
+   * Monotonic: `view` shows the state of every readable object at that time, or later. Undefined before the first list.
+   * It does not advance while the source cannot be reached.
    */
   readonly provenAtMs: number | undefined;
   /** Begins to list and follow; resolves at once, the first list comes to `listener.listed`. */
@@ -164,7 +168,7 @@ export interface Source {
 /** `Unknown` is for what could not be found out. */
 export type ConditionStatus = "True" | "False" | "Unknown";
 
-/** As metav1.Condition, without the times, which whoever stores it adds. Texts hold no counters, times or indexes. */
+/** As metav1.Condition, without the times, which the writer adds. Texts hold no counters, times or indexes. */
 export interface Condition {
   readonly type: "Accepted" | "ResolvedRefs" | "Synced" | "Conflicted" | "Rendered" | "Ready" | "Stalled";
   readonly status: ConditionStatus;
@@ -173,7 +177,7 @@ export interface Condition {
 }
 
 export interface ObjectStatus {
-  /** Whose it is: another object under that name has none yet. Absent where a name is enough. */
+  /** The object's uid: another object under that name has no status yet. Absent if a name is enough. */
   readonly uid?: string;
   readonly observedGeneration: number;
   readonly conditions: readonly Condition[];

@@ -1,4 +1,4 @@
-/** How much a selector says of a label, whoever asks: by it Groups are compared with one that is gone. */
+/** How much a selector says of a label. It compares Groups with a removed one. */
 
 import type { Expression, Operator } from "./expression.ts";
 import type { Selector } from "./group.ts";
@@ -9,7 +9,7 @@ interface NamedLabels {
   readonly expressions?: readonly Pick<Expression, "key" | "operator">[];
 }
 
-/** From what a label is not, over that it is there and what it looks like, to its value. */
+/** From what a label is not, over its presence and pattern, to its value. */
 const strengths: Readonly<Record<Operator, number>> = {
   NotIn: 1,
   DoesNotExist: 1,
@@ -29,13 +29,13 @@ export function namesMachine(group: NamedLabels | undefined): boolean {
   return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
 }
 
-/** True for a selector that says of each label of another one as much as that does, or more. */
+/** True for a selector that says as much as another one, or more, of each of that one's labels. */
 export function isAsSpecific(selector: NamedLabels, other: NamedLabels): boolean {
   const labels = [...Object.keys(other.selector), ...(other.expressions ?? []).map(({ key }) => key)];
   return labels.every((label) => strengthOn(selector, label) >= strengthOn(other, label));
 }
 
-/** Zero for a label that a selector does not speak of. */
+/** Zero for a label that a selector does not use. */
 function strengthOn({ selector, expressions = [] }: NamedLabels, label: string): number {
   if (Object.hasOwn(selector, label)) return strengths.In;
   return expressions.reduce(

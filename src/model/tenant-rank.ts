@@ -13,7 +13,7 @@ interface RankedSelection {
   readonly expressions: readonly Expression[];
 }
 
-/** What counts of a selector, beside how much. */
+/** What counts of a selector. */
 export interface Traits {
   /** Labels of which it asks for a value, and whether it has patterns; equal for selectors that ask for the same. */
   readonly keys: string;
@@ -28,7 +28,7 @@ export function tenantRank(selection: RankedSelection): number {
   return Object.keys(selection.selector).length + listsOf(selection).length + (hasPattern(selection) ? 1 : 0);
 }
 
-/** Of the admin's Group everything counts, of another one as `tenantRank` says. */
+/** Everything counts of the admin's Group; `tenantRank` decides for others. */
 export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }): Traits {
   const { selector, expressions, isTenant } = group;
   const lists = listsOf(group);

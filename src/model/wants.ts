@@ -1,6 +1,6 @@
 /**
- * What a Group wants of a machine's labels, one by one, and what a machine has instead: for people who ask why a Group
- * does not match. Selection itself has no use for it.
+ * Lists what a Group wants of a machine's labels, and what the machine has instead, for people who ask why a Group does
+ * not match. Selection does not use it.
  */
 
 import { shown } from "../lib/visible.ts";
@@ -13,15 +13,15 @@ export interface Want {
   readonly label: string;
   /** As a person reads it: `zone=a`. */
   readonly text: string;
-  /** The one value that will do; undefined where others do, too. */
+  /** The only accepted value; undefined if others are accepted, too. */
   readonly value?: string;
-  /** False for one that says no value of its label, but that it is there, say, or what it looks like. */
+  /** False for a want without a value, such as presence or a pattern. */
   readonly namesValue: boolean;
-  /** True for a label of this value; undefined where a machine has no such label. */
+  /** True for a label of this value; undefined if a machine has no such label. */
   readonly accepts: (value: string | undefined) => boolean;
 }
 
-/** Everything that a Group wants; nothing of a catch-all. A machine that has all of it is matched. */
+/** Everything that a Group wants; nothing for a catch-all. A machine that has all of it matches. */
 export function wantsOf({ selector, expressions }: Selection): readonly Want[] {
   const labels = Object.entries(selector).map(
     ([label, value]): Want => ({
