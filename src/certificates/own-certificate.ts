@@ -25,7 +25,7 @@ export interface OwnCertificateOptions {
   readonly hosts: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
-  /** Is told the authority's certificate, PEM, whenever it has become another one. */
+  /** Called with the authority's certificate, PEM, whenever it has changed. */
   readonly authorityChanged: (cert: string) => void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. Everything that is wrong with a list
- * is told at once, by place, and nothing is fetched then.
+ * Lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. All mistakes of a list are reported
+ * at once, with their places, and nothing is fetched then.
  */
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
@@ -96,7 +96,7 @@ interface FieldText {
   readonly text: string;
 }
 
-/** Null for a field that is there and is no text, which was told. */
+/** Null for a field that is present but no text; that was reported. */
 type Given = FieldText | null | undefined;
 
 function readUrl(given: Given, item: Node, complain: Complain): URL | undefined {

@@ -21,9 +21,9 @@ export interface DownloadOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Is told how many bytes of it are there so far. */
+  /** Called with the number of bytes so far. */
   readonly progress: (bytes: number) => void;
-  /** Is told why it begins again, and when. */
+  /** Called with the reason and the time of a retry. */
   readonly retrying: (why: string, inMs: number) => void;
 }
 

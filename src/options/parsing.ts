@@ -52,7 +52,7 @@ export type Values<Options> = {
     : ValueOf<Options[Name]> | undefined;
 };
 
-/** Reads a command line and its environment; a value that is refused is missing, and its problem is told. */
+/** Reads a command line and its environment; a refused value is left out, and its problem is reported. */
 export function readTable<Options extends OptionTable>(
   table: Options,
   args: readonly string[],
@@ -222,7 +222,7 @@ export function readHost(text: string): string | OptionRefusal {
   return isName || isIP(text) !== 0 ? text : new OptionRefusal("must be a DNS name or an IP address, without a port");
 }
 
-/** @param others what else the option takes, which is read elsewhere: told with the choices. */
+/** @param others further choices of the option, which are read elsewhere; help and problems name them, too. */
 export function readChoice<Choice extends string>(
   choices: readonly Choice[],
   others: readonly string[] = [],

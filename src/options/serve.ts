@@ -1,6 +1,6 @@
 /**
- * The options of each command: from these tables come parsing, `--help` and docs/operations.md. Every problem is found
- * before any is told.
+ * The options of each command: parsing, `--help` and docs/operations.md come from these tables. Every problem is found
+ * before any is reported.
  */
 
 import { relative } from "node:path";
