@@ -85,31 +85,41 @@ function isReadable(request: FastifyRequest, contentType: string | undefined): b
   }
 }
 
-async function readBody(payload: Readable, received: Shares, client: Holder): Promise<ParsedBody> {
+/** By events: an iterator over the body would take a tenth of the time of a small PUT. */
+function readBody(payload: Readable, received: Shares, client: Holder): Promise<ParsedBody> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   let heldBytes = 0;
   let refusal: "tooLarge" | "tooMany" | undefined;
-  try {
-    for await (const chunk of payload) {
-      const buffer = Buffer.from(chunk);
-      bytes += buffer.length;
+  const release = () => {
+    received.release(client, heldBytes);
+    heldBytes = 0;
+  };
+  return new Promise((resolve, reject) => {
+    payload.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
       if (bytes > maxFormBytes) refusal ??= "tooLarge";
-      if (refusal === undefined && !received.take(client, buffer.length)) refusal = "tooMany";
+      if (refusal === undefined && !received.take(client, chunk.length)) refusal = "tooMany";
       if (refusal === undefined) {
-        heldBytes += buffer.length;
-        chunks.push(buffer);
+        heldBytes += chunk.length;
+        chunks.push(chunk);
       } else {
         // The rest is read and dropped, so that the client can read the answer.
         chunks.length = 0;
-        received.release(client, heldBytes);
-        heldBytes = 0;
+        release();
       }
-    }
-    return refusal ?? Buffer.concat(chunks);
-  } finally {
-    received.release(client, heldBytes);
-  }
+    });
+    payload.once("end", () => {
+      release();
+      resolve(refusal ?? Buffer.concat(chunks));
+    });
+    payload.once("error", reject);
+    // Without an end before it the client has gone.
+    payload.once("close", () => {
+      release();
+      reject(new Error("the connection ended in the body of a request"));
+    });
+  });
 }
 
 function skip(payload: Readable): undefined {

@@ -219,7 +219,8 @@ export function addStoreDoor(
   };
   app.addHook("onRequest", (request, reply, done) => {
     const admit = () => {
-      door.follow(request.raw, reply.raw);
+      // What lasts is a watch or a stream.
+      if (request.method === "GET") door.follow(request.raw, reply.raw);
       done();
     };
     // Most are known at once, and do not wait.
