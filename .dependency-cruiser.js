@@ -1,4 +1,4 @@
-// The one-way import rule of docs/architecture.md: data flows from sources to machines, and an import may only point
+// The one-way import rule of docs/internals/architecture.md: data flows from sources to machines, and an import may only point
 // upstream. The table below is that page's table.
 
 const allowed = {

@@ -28,7 +28,7 @@ test: install ## run every suite that this machine can run; PROJECT=integration 
 test-unit: install ## run what needs no other program, in under a minute
 	@npm --silent run test:unit
 
-test-firmware: install ## boot every firmware and loader, one at a time, and write the tables of docs/firmware.md
+test-firmware: install ## boot every firmware and loader, one at a time, and write the tables of docs/reference/firmware.md
 	@npm --silent run test:firmware
 
 test-cluster-long: install ## remove 5,000 Groups in every way while their machines ask (needs make cluster-tools)

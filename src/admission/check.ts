@@ -133,7 +133,7 @@ function toFinding(error: ErrorObject): SchemaFinding {
 
 const otherFinding = {
   code: "broken-rule",
-  text: "is not valid here: compare it with the field's description in docs/crds",
+  text: "is not valid here: compare it with the field's description in docs/reference/crds",
 } as const;
 
 function namesText({ parentSchema }: ErrorObject): string {

@@ -249,7 +249,7 @@ export class BootService {
     return { host: address, port: actualPort };
   }
 
-  /** Ready, but not for all machines (docs/decisions/0001-first-sync-with-a-broken-file.md). */
+  /** Ready, but not for all machines (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
   #withheld(): readonly string[] {
     const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];

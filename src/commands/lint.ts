@@ -130,7 +130,7 @@ function readLintConfig(args: readonly string[], environment: Environment, paths
 function lintHelp(): string {
   const purpose = [
     "Reports mistakes in Profiles and Groups, and in what they name, before a machine meets them.",
-    "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/findings.md has every finding.",
+    "Exit code 0: no errors. 1: errors. 2: something could not be read. docs/reference/findings.md has every finding.",
   ];
   return helpOf("lint --manifests DIR | kubectl get ... -o yaml | davit lint", purpose.join("\n"), lintOptions);
 }

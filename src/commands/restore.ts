@@ -14,7 +14,7 @@ import { Progress } from "./progress.ts";
 
 /**
  * Makes a data directory from a backup. davit's own documents stay out: machines are answered from what the source says
- * now (docs/decisions/0005-what-a-restore-brings-back.md).
+ * now (docs/internals/decisions/0005-what-a-restore-brings-back.md).
  */
 export const restore: CliCommand = {
   name: "restore",

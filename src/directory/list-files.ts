@@ -8,7 +8,7 @@
  * that it replaced.
  *
  * A given directory without a single manifest counts as missing: the mount point of an unmounted volume looks the same
- * as a directory that was emptied on purpose (docs/decisions/0004).
+ * as a directory that was emptied on purpose (docs/internals/decisions/0004).
  */
 
 import type { BigIntStats, Dirent } from "node:fs";

@@ -130,7 +130,7 @@ export interface SyncedDocument {
   readonly revision: string;
   /**
    * False while the source could never be read as a whole: some file may hold a machine's own group, so only groups
-   * that name a machine are answered (docs/decisions/0001-first-sync-with-a-broken-file.md).
+   * that name a machine are answered (docs/internals/decisions/0001-first-sync-with-a-broken-file.md).
    */
   readonly complete: boolean;
 }

@@ -1,7 +1,7 @@
 /**
  * The catalogue of findings: every mistake in objects that the sources, the controller, the boot service or `davit
  * lint` can report. A code is for programs and for lookups. The sentence for a person is made where the mistake is
- * found, and is the same in a log, a condition and `davit lint`. docs/findings.md is generated from this.
+ * found, and is the same in a log, a condition and `davit lint`. docs/reference/findings.md is generated from this.
  */
 
 /** `error`: machines do not get what is written. `warning`: likely not what is meant. `advice`: worth a look. */
@@ -95,13 +95,16 @@ const referenceFindings = {
 } as const;
 
 const templateFindings = {
-  "invalid-template": error("A template cannot be parsed", "Correct it at the reported place (docs/templates.md)"),
-  "unknown-name": error("A template uses a helper, block or @name that does not exist", "docs/templates.md has all"),
+  "invalid-template": error("A template cannot be parsed", "Correct it at the reported place (docs/use/templates.md)"),
+  "unknown-name": error(
+    "A template uses a helper, block or @name that does not exist",
+    "docs/use/templates.md has all",
+  ),
   "template-too-large": error(
     "A template is larger than 1 MiB, those of a Profile than 4 MiB, or one has more than 10,000 expressions",
     "Split it",
   ),
-  "wrong-argument": error("A helper of a template has arguments that it cannot use", "docs/templates.md has them"),
+  "wrong-argument": error("A helper of a template has arguments that it cannot use", "docs/use/templates.md has them"),
   "undefined-variable": error(
     "A template prints a variable that this Group's machines do not have: 500",
     'Add it to the Group\'s metadata, or surround it with {{#if}} or {{default name "..."}}',
@@ -114,7 +117,7 @@ const templateFindings = {
   "empty-kernel": error("The kernel renders to nothing: 500", "Correct the template, or the Group's metadata"),
   "unsafe-value": error(
     "A value that a boot text prints would be more or less than that value to iPXE, GRUB or Linux: 500",
-    "Change the value, or where it is printed (docs/templates.md)",
+    "Change the value, or where it is printed (docs/use/templates.md)",
   ),
   "invalid-script": error("/ipxe is answered 500: a script does not begin with #!ipxe", "Begin it with that line"),
   "invalid-metadata": warning("/metadata is answered 500: metadata are too deep or too large", "Make them smaller"),
@@ -173,7 +176,7 @@ const usageFindings = {
   "unused-profile": advice("No Group names a Profile", "Remove it, or add the Group"),
 } as const;
 
-/** By what they are about, in the order of docs/findings.md. */
+/** By what they are about, in the order of docs/reference/findings.md. */
 export const findingSections = {
   Files: fileFindings,
   Documents: documentFindings,

@@ -1,6 +1,6 @@
 /**
  * Labels: a machine's own claims in the query of its request, no proof of identity.
- * Rules: docs/api-boot.md, "Labels". Bad input is dropped here, never an error: firmware cannot mend its query.
+ * Rules: docs/reference/api-boot.md, "Labels". Bad input is dropped here, never an error: firmware cannot mend its query.
  */
 
 import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";

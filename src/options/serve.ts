@@ -1,5 +1,5 @@
 /**
- * The options of each command: parsing, `--help` and docs/operations.md come from these tables. Every problem is found
+ * The options of each command: parsing, `--help` and docs/operate/operations.md come from these tables. Every problem is found
  * before any is reported.
  */
 

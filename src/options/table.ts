@@ -1,4 +1,4 @@
-/** The tables of options, from which parsing, `--help` and docs/options.md come; `serve.ts` has what must hold among them. */
+/** The tables of options, from which parsing, `--help` and docs/reference/options.md come; `serve.ts` has what must hold among them. */
 
 import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";

@@ -1,6 +1,6 @@
 /**
  * The helpers of the template language, in one table. Each is a pure function of its arguments; an absent variable
- * arrives as null. docs/templates.md shows each with an example, and a test runs those.
+ * arrives as null. docs/use/templates.md shows each with an example, and a test runs those.
  */
 
 import { normalizeMac } from "../model/hardware-ids.ts";

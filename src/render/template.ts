@@ -1,6 +1,6 @@
 /**
  * Templates: the language of Profiles' configs. It is Handlebars' grammar with a small set of blocks and helpers
- * (docs/templates.md), made for configs: nothing is escaped, and an absent variable is an error.
+ * (docs/use/templates.md), made for configs: nothing is escaped, and an absent variable is an error.
  *
  * The same text and variables yield the same result. Only own members of variables are reached. Parsing and rendering
  * end within stated limits. An error never quotes the template or a value. It never turns a template into JavaScript,

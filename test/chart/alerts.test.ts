@@ -45,13 +45,13 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe("every alert", () => {
-  it("has examples of when it fires and of when it does not, and a line in docs/alerts.md", () => {
+  it("has examples of when it fires and of when it does not, and a line in docs/operate/alerts.md", () => {
     expect(Object.keys(alertCases).toSorted()).toEqual(alertNames.toSorted());
     for (const { fires, silent } of Object.values(alertCases)) {
       expect(fires.length).toBeGreaterThan(0);
       expect(silent.length).toBeGreaterThan(0);
     }
-    const lines = [...read("docs/alerts.md").matchAll(/^\| `(Davit\w+)` \| [^|]+ \| [^|]+ \|$/gm)];
+    const lines = [...read("docs/operate/alerts.md").matchAll(/^\| `(Davit\w+)` \| [^|]+ \| [^|]+ \|$/gm)];
     expect(lines.map(([, name]) => name).toSorted()).toEqual(alertNames.toSorted());
   });
 

@@ -1,4 +1,4 @@
-/** Debian's cloud-init reads its user-data and meta-data from a running davit, by the URL that docs/templates.md has. */
+/** Debian's cloud-init reads its user-data and meta-data from a running davit, by the URL that docs/use/templates.md has. */
 
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -18,7 +18,7 @@ const run = promisify(execFile);
 
 /** The page's Profile, and a Group for each of two machines. */
 function manifests(): string {
-  const [spec = ""] = blocksOf(readPage("templates.md"), "yaml").filter((block) => block.includes("ds=nocloud;"));
+  const [spec = ""] = blocksOf(readPage("use/templates.md"), "yaml").filter((block) => block.includes("ds=nocloud;"));
   const profile = spec.replace("  boot:\n", "  boot:\n    kernel: /assets/vmlinuz\n");
   const head = (kind: string, name: string) =>
     `apiVersion: davit.dev/v1alpha1\nkind: ${kind}\nmetadata: {name: ${name}}\n`;

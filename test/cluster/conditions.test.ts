@@ -1,5 +1,5 @@
 /**
- * Every condition that a user can bring about, in a real cluster, with the words that docs/crds has for it; and what
+ * Every condition that a user can bring about, in a real cluster, with the words that docs/reference/crds has for it; and what
  * machines get meanwhile, which is the last good content.
  */
 
@@ -13,8 +13,8 @@ import { missing } from "../helpers/requirements.ts";
 import { Beside, type ClusterObject, group, profile } from "./beside.ts";
 
 const pages = {
-  Profile: readFileSync(join(import.meta.dirname, "../../docs/crds/profile.md"), "utf8"),
-  Group: readFileSync(join(import.meta.dirname, "../../docs/crds/group.md"), "utf8"),
+  Profile: readFileSync(join(import.meta.dirname, "../../docs/reference/crds/profile.md"), "utf8"),
+  Group: readFileSync(join(import.meta.dirname, "../../docs/reference/crds/group.md"), "utf8"),
 };
 
 const mac = "52:54:00:a1:9c:ae";

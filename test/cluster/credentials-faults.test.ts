@@ -15,7 +15,7 @@ const account = "davit";
 /** Long enough for davit's start on a busy machine. */
 const lifetimeSeconds = 15;
 
-// What docs/controller.md asks for, without Secrets.
+// What docs/internals/controller.md asks for, without Secrets.
 const role = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

@@ -19,7 +19,7 @@ const installer = { profileRef: { name: "installer" } };
 const catchAll = { kind: "Group", name: "all", spec: { ...installer, matchAll: true } } as const;
 const [, role = ""] =
   /^## RBAC$.*?^```yaml\n(.*?)^```$/ms.exec(
-    readFileSync(join(import.meta.dirname, "../../docs/controller.md"), "utf8"),
+    readFileSync(join(import.meta.dirname, "../../docs/internals/controller.md"), "utf8"),
   ) ?? [];
 
 describe.skipIf(missing("kube-apiserver", "kubectl"))("a namespace that davit may no longer read", () => {

@@ -42,7 +42,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))(
 
     const groups = () => expect.poll(() => rack.metric("davit_resources", 'kind="Group"'), patience);
 
-    /** The catch-all is removed first and comes last, as docs/controller.md has it. */
+    /** The catch-all is removed first and comes last, as docs/internals/controller.md has it. */
     async function fill(): Promise<void> {
       await cluster.ask({ method: "DELETE", path: `${pathOf.groups}/installer` });
       await groups().toBe(0);

@@ -101,7 +101,8 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
     await expect.poll(() => told(a, "node-1")).toContain("SelectorTie");
     await expect.poll(() => told(b, "loud")).toContain("NotPermitted");
     await expect.poll(() => told(a, "all")).toContain("NotPermitted");
-    for (const line of [await told(a, "node-1"), await told(b, "loud")]) expect(page("crds/group.md")).toContain(line);
+    for (const line of [await told(a, "node-1"), await told(b, "loud")])
+      expect(page("reference/crds/group.md")).toContain(line);
     await infra.put(profile("admin"), group("node-1", mac, { profileRef: { name: "admin" } }));
     await expect.poll(async () => (await beside.get(ask)).body).toContain("kernel /assets/admin");
     await Promise.all([a, b, infra].map((each) => each.stop()));
@@ -146,7 +147,7 @@ describe.skipIf(missing("kube-apiserver", "kubectl"))("davit", () => {
 
   it("does all of its work with the Role of the documents, and is never refused anything", async () => {
     beside = await Beside.make(cluster, "davit");
-    const [, role = ""] = /^## RBAC$.*?^```yaml\n(.*?)^```$/ms.exec(page("controller.md")) ?? [];
+    const [, role = ""] = /^## RBAC$.*?^```yaml\n(.*?)^```$/ms.exec(page("internals/controller.md")) ?? [];
     const token = await cluster.serviceAccountToken("davit", "davit");
     expect(await cluster.apply(role)).toContain("role.rbac.authorization.k8s.io/davit created");
     const secret = { kind: "Secret", name: "worker-tokens", labels: { "davit.dev/allow-template": "true" } } as const;

@@ -322,7 +322,7 @@ it("a message tells ten findings, and how many more there are", () => {
 });
 
 it("the example of the page of Group says what it gives", () => {
-  const page = readFileSync(new URL("../../docs/crds/group.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/reference/crds/group.md", import.meta.url), "utf8");
   const [, profile = "", condition = ""] =
     /The Profile\n\n```yaml\n(.*?)```\n.*?```yaml\n(- type: Rendered.*?)```/s.exec(page) ?? [];
   const parts: Readonly<Record<string, { readonly inline: string }>> = parse(profile);

@@ -1,4 +1,4 @@
-/** The complete objects that docs/crds/profile.md and group.md begin with: together davit accepts them. */
+/** The complete objects that docs/reference/crds/profile.md and group.md begin with: together davit accepts them. */
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ it("the Profile and the Group that the pages begin with lint together", async ()
   const folder = await mkdtemp(join(tmpdir(), "davit-crds-pages-"));
   try {
     for (const kind of ["profile", "group"]) {
-      const [first = ""] = blocksOf(readPage(`crds/${kind}.md`), "yaml");
+      const [first = ""] = blocksOf(readPage(`reference/crds/${kind}.md`), "yaml");
       await writeFile(join(folder, `${kind}.yaml`), `${first}\n`);
     }
     const { errors, output, code } = await runCommand(["lint", "--manifests", folder]);

@@ -1,5 +1,5 @@
 /**
- * docs/host.md: its commands install davit below a directory of the test, systemd takes its unit, davit starts as the
+ * docs/operate/host.md: its commands install davit below a directory of the test, systemd takes its unit, davit starts as the
  * unit says and answers the page's machine, and promtool takes its config.
  */
 
@@ -15,7 +15,7 @@ import { missing, promtoolPath } from "../helpers/requirements.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "../..");
-const page = readPage("host.md");
+const page = readPage("operate/host.md");
 const block = (kind: string) => blocksOf(page, kind).join("\n");
 
 // Nothing outside of the test's directory changes, and no user is made.

@@ -1,5 +1,5 @@
 /**
- * The commands and values of docs/install.md. What needs a cluster is only acted: the shell runs every block in the page's
+ * The commands and values of docs/operate/install.md. What needs a cluster is only acted: the shell runs every block in the page's
  * order, with helm rendering instead of installing, and nothing behind kubectl. The blocks marked `sh e2e` run on a node in
  * `make e2e`.
  */
@@ -15,7 +15,7 @@ import { blocksOf, readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const root = join(import.meta.dirname, "../..");
-const page = readPage("install.md");
+const page = readPage("operate/install.md");
 
 // Renderings are numbered in the order of the page. Everything that would act on something else does nothing.
 const acted = `set -eu
@@ -28,7 +28,7 @@ sha256sum() { printf '%064d  %s\\n' 0 "$1"; }
 for name in curl docker gpg kill kubectl make python3 sleep; do eval "$name() { :; }"; done
 `;
 
-describe.skipIf(missing("helm"))("the commands of docs/install.md", () => {
+describe.skipIf(missing("helm"))("the commands of docs/operate/install.md", () => {
   let directory = "";
   let written: readonly string[] = [];
   beforeAll(() => {

@@ -18,9 +18,9 @@ it.each(pages.map((page) => [relative(root, page), page]))("every link of %s lea
 });
 
 it("a heading that is not there is found out", () => {
-  expect(leadsSomewhere(join(root, "docs/install.md"), "upgrade.md#backup")).toBe(true);
-  expect(leadsSomewhere(join(root, "docs/install.md"), "upgrade.md#no-such-heading")).toBe(false);
-  expect(leadsSomewhere(join(root, "docs/install.md"), "no-such-page.md")).toBe(false);
+  expect(leadsSomewhere(join(root, "docs/operate/install.md"), "upgrade.md#backup")).toBe(true);
+  expect(leadsSomewhere(join(root, "docs/operate/install.md"), "upgrade.md#no-such-heading")).toBe(false);
+  expect(leadsSomewhere(join(root, "docs/operate/install.md"), "no-such-page.md")).toBe(false);
 });
 
 /** The targets within the repository. */

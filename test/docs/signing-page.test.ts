@@ -1,4 +1,4 @@
-/** The commands of docs/signing.md that make keys: each key has a file of its own, and davit signs by it. */
+/** The commands of docs/use/signing.md that make keys: each key has a file of its own, and davit signs by it. */
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -9,7 +9,7 @@ import { readSigningKey } from "../../src/sign/signing-key.ts";
 import { readPage } from "../helpers/page-examples.ts";
 import { missing } from "../helpers/requirements.ts";
 
-const page = readPage("signing.md");
+const page = readPage("use/signing.md");
 const commands = ["Making a key", "A key for GRUB alone"].flatMap((title) => {
   const [, section = ""] = new RegExp(`^## ${title}\n([^]*?)(?=^## )`, "m").exec(page) ?? [];
   return [...section.matchAll(/^ {4}(.*)$/gm)].map(([, command = ""]) => command);

@@ -1,5 +1,5 @@
 /**
- * The promises of docs/store.md, kept by a real process that is killed again and again under 64 writers.
+ * The promises of docs/internals/store.md, kept by a real process that is killed again and again under 64 writers.
  * `DAVIT_TEST_KILLS` and `DAVIT_TEST_SEED` set how often, and from which seed; `make test-store-long` kills 200 times.
  */
 

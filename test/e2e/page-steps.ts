@@ -6,10 +6,10 @@ import { run } from "./run.ts";
 import { builtImage, pageNamespace, removeDefinitions, type Stage } from "./stage.ts";
 
 const repository = join(import.meta.dirname, "../..");
-const page = "install.md";
+const page = "operate/install.md";
 const limitMs = 280_000;
 
-/** The commands of docs/install.md that say `e2e`, from the first one to the last, as somebody copies them. */
+/** The commands of docs/operate/install.md that say `e2e`, from the first one to the last, as somebody copies them. */
 export function pageSteps(stage: Stage): void {
   const { release, image, authority } = stage;
   // The page leaves the chart's own repository.

@@ -16,7 +16,7 @@ import { run } from "./run.ts";
 import { type ImageName, readSettings, type Settings } from "./settings.ts";
 
 const namespace = "davit-e2e";
-/** The namespace of docs/install.md. */
+/** The namespace of docs/operate/install.md. */
 export const pageNamespace = "netboot";
 /** What is built where no image is given. */
 export const builtImage: ImageName = { registry: "localhost", repository: "davit", tag: version() };

@@ -35,8 +35,8 @@ describe.skipIf(isMissing)("an arm64 machine boots the Profile of all others", (
   );
 });
 
-it("docs/firmware.md shows how that GRUB is made, and its config", () => {
-  const page = readPage("firmware.md").replaceAll(/\s*\\\n\s*/g, " ");
+it("docs/reference/firmware.md shows how that GRUB is made, and its config", () => {
+  const page = readPage("reference/firmware.md").replaceAll(/\s*\\\n\s*/g, " ");
   const quoted = proxyGrubWords(dnsmasqHost, "/srv/tftp").map((word) => (word.includes("(") ? `'${word}'` : word));
   expect(page).toContain(["grub-mkimage --directory=/usr/lib/grub/arm64-efi", ...quoted].join(" "));
   expect(page).toContain(archQuery);

@@ -8,7 +8,7 @@ import type { BootServer } from "./machine-boot.ts";
 
 /**
  * Boots the machine, checks the kernel's command line, word for word, and the configs that its Linux fetched, and puts
- * the boot into the table of docs/firmware.md.
+ * the boot into the table of docs/reference/firmware.md.
  */
 export async function expectBoot(server: BootServer, boot: Boot, loader: Loader): Promise<void> {
   const { screen, seconds } = await server.boot({ ...quickstartMachine, firmware: boot.firmware, loader });

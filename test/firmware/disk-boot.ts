@@ -24,7 +24,7 @@ export interface DiskBoot {
 }
 
 /**
- * Boots the machine, checks where it ends, and puts that into the table of docs/firmware.md.
+ * Boots the machine, checks where it ends, and puts that into the table of docs/reference/firmware.md.
  * @returns what was on its screen.
  */
 export async function expectDiskBoot(

@@ -72,9 +72,9 @@ describe.skipIf(guestIsMissing)("one Profile boots Linux, which finds its own co
   }
 });
 
-it("docs/firmware.md shows the GRUB config that is booted here", () => {
+it("docs/reference/firmware.md shows the GRUB config that is booted here", () => {
   const shown = grubConfig("DAVIT:8080").replaceAll(/^(?=.)/gm, "    ");
-  expect(readPage("firmware.md")).toContain(shown);
+  expect(readPage("reference/firmware.md")).toContain(shown);
 });
 
 function ipxe(server: BootServer): Loader {

@@ -7,7 +7,7 @@ import { keysOfOutcomes, recordOutcome, situations } from "./outcome-table.ts";
 const suites = readdirSync(import.meta.dirname).filter((name) => name.endsWith(".test.ts"));
 const text = suites.map((name) => readFileSync(join(import.meta.dirname, name), "utf8")).join("");
 
-describe("docs/firmware.md's table of boot loaders", () => {
+describe("docs/reference/firmware.md's table of boot loaders", () => {
   it("has exactly the boots that the suites have", () => {
     expect(keysOfPage()).toEqual(Object.values(boots).map(key));
   });
@@ -23,7 +23,7 @@ describe("docs/firmware.md's table of boot loaders", () => {
   });
 });
 
-describe("docs/firmware.md's table of outcomes", () => {
+describe("docs/reference/firmware.md's table of outcomes", () => {
   it("has exactly the outcomes that the suites have", () => {
     const { shown, booted } = keysOfOutcomes();
     expect(shown.toSorted()).toEqual(booted.toSorted());

@@ -1,4 +1,4 @@
-/** The boots of one Profile by every firmware and boot loader that a suite has: a table of docs/firmware.md. */
+/** The boots of one Profile by every firmware and boot loader that a suite has: a table of docs/reference/firmware.md. */
 
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

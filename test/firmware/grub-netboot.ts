@@ -1,6 +1,6 @@
 /**
  * GRUB as a TFTP server offers it: what `grub-mknetdir` makes of Debian's GRUB, for each firmware whose package is
- * installed, and the config that sends it to davit. docs/firmware.md shows the same.
+ * installed, and the config that sends it to davit. docs/reference/firmware.md shows the same.
  */
 
 import { execFileSync } from "node:child_process";

@@ -1,4 +1,4 @@
-/** The network of docs/firmware.md, with a dnsmasq that is configured as that page says, and a davit. */
+/** The network of docs/reference/firmware.md, with a dnsmasq that is configured as that page says, and a davit. */
 
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -47,7 +47,7 @@ export async function startLanServer(
 }
 
 function configOf(role: DnsmasqRole): string {
-  const config = blocksOf(readPage("firmware.md"), "dnsmasq")[dnsmasqRoles.indexOf(role)];
-  if (config === undefined) throw new Error(`docs/firmware.md shows no dnsmasq as ${role}`);
+  const config = blocksOf(readPage("reference/firmware.md"), "dnsmasq")[dnsmasqRoles.indexOf(role)];
+  if (config === undefined) throw new Error(`docs/reference/firmware.md shows no dnsmasq as ${role}`);
   return `${config}\n`;
 }

@@ -12,11 +12,11 @@ const networkIsMissing =
 const uefiIsMissing = missing("ovmf");
 const isNotAskedFor = missing("all-firmware");
 
-it("docs/firmware.md shows a config for each part that dnsmasq can play", () => {
-  expect(blocksOf(readPage("firmware.md"), "dnsmasq")).toHaveLength(dnsmasqRoles.length);
+it("docs/reference/firmware.md shows a config for each part that dnsmasq can play", () => {
+  expect(blocksOf(readPage("reference/firmware.md"), "dnsmasq")).toHaveLength(dnsmasqRoles.length);
 });
 
-describe.skipIf(networkIsMissing)("with the dnsmasq of docs/firmware.md as DHCP server", () => {
+describe.skipIf(networkIsMissing)("with the dnsmasq of docs/reference/firmware.md as DHCP server", () => {
   let network: LanServer;
 
   beforeAll(async () => {
@@ -48,7 +48,7 @@ describe.skipIf(networkIsMissing)("with the dnsmasq of docs/firmware.md as DHCP 
   );
 });
 
-describe.skipIf(networkIsMissing)("with the dnsmasq of docs/firmware.md beside a DHCP server", () => {
+describe.skipIf(networkIsMissing)("with the dnsmasq of docs/reference/firmware.md beside a DHCP server", () => {
   let network: LanServer;
 
   beforeAll(async () => {

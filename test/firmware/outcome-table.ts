@@ -1,4 +1,4 @@
-/** What machines come to by what davit has for them, or by what happens to it: a table of docs/firmware.md. */
+/** What machines come to by what davit has for them, or by what happens to it: a table of docs/reference/firmware.md. */
 
 import type { Firmware } from "../../tools/firmware/machine.ts";
 import { readTable, updateTable } from "./page-table.ts";

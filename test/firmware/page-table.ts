@@ -1,5 +1,5 @@
 /**
- * The tables of docs/firmware.md that `make test-firmware` writes: the suites put into them what each boot came to.
+ * The tables of docs/reference/firmware.md that `make test-firmware` writes: the suites put into them what each boot came to.
  * Otherwise nothing is written.
  *
  * A suite passes its boots one after the other, and `make test-firmware` runs one suite at a time: the page has one
@@ -13,11 +13,11 @@ type TableName = "loaders" | "outcomes";
 /** Its cells, as the page has them. */
 type Row = readonly string[];
 
-const page = new URL("../../docs/firmware.md", import.meta.url);
+const page = new URL("../../docs/reference/firmware.md", import.meta.url);
 
 /** The rows of a table, without its head. */
 export function readTable(name: TableName): readonly Row[] {
-  const [table = ""] = between(name).exec(readPage("firmware.md")) ?? [];
+  const [table = ""] = between(name).exec(readPage("reference/firmware.md")) ?? [];
   return table
     .split("\n")
     .slice(2)
@@ -30,7 +30,7 @@ export function updateTable(name: TableName, head: Row, update: (rows: readonly 
   const lines = [line(head), `|${"---|".repeat(head.length)}`, ...update(readTable(name)).map(line)];
   writeFileSync(
     page,
-    readPage("firmware.md").replace(between(name), () => lines.join("\n")),
+    readPage("reference/firmware.md").replace(between(name), () => lines.join("\n")),
   );
 }
 

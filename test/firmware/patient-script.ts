@@ -1,4 +1,4 @@
-/** The iPXE script of docs/firmware.md that asks davit again until a boot succeeds, and a TFTP directory with it. */
+/** The iPXE script of docs/reference/firmware.md that asks davit again until a boot succeeds, and a TFTP directory with it. */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

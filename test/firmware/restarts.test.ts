@@ -135,8 +135,8 @@ describe.skipIf(guestIsMissing)("a machine that boots meanwhile", () => {
   });
 });
 
-it("docs/firmware.md shows the script that asks again", () => {
-  expect(readPage("firmware.md")).toContain(patientScript("DAVIT:8080").replaceAll(/^(?=.)/gm, "    "));
+it("docs/reference/firmware.md shows the script that asks again", () => {
+  expect(readPage("reference/firmware.md")).toContain(patientScript("DAVIT:8080").replaceAll(/^(?=.)/gm, "    "));
 });
 
 /** A directory with the Profile and the Group of `guests/ignition`, which may be held, or away. */

@@ -164,8 +164,8 @@ async function changingProxy(target: number, from: string, to: string): Promise<
   };
 }
 
-it("docs/signing.md shows the GRUB image that is booted here", () => {
-  const page = readFileSync(join(import.meta.dirname, "../../docs/signing.md"), "utf8");
+it("docs/use/signing.md shows the GRUB image that is booted here", () => {
+  const page = readFileSync(join(import.meta.dirname, "../../docs/use/signing.md"), "utf8");
   expect(page).toContain(signedGrubConfig("DAVIT:8080").replaceAll(/^(?=.)/gm, " ".repeat(7)));
   expect(page.replaceAll(/\s+\\?\s*/g, " ")).toContain(signedGrubModules);
 });

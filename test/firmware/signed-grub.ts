@@ -1,5 +1,5 @@
 /**
- * A GRUB that loads nothing without a good signature, as docs/signing.md builds it: one image with the public key, with
+ * A GRUB that loads nothing without a good signature, as docs/use/signing.md builds it: one image with the public key, with
  * every module that it needs, and with the config that sends it to davit.
  */
 
@@ -41,7 +41,7 @@ export interface SignedGrubOptions {
   readonly authority: string;
   /** The public key as packets, not armored. */
   readonly publicKeyFile: string;
-  /** Between two attempts; as docs/signing.md has it unless given. */
+  /** Between two attempts; as docs/use/signing.md has it unless given. */
   readonly pauseSeconds?: number;
 }
 

@@ -1,4 +1,4 @@
-/** docs/api-boot.md against davit: a process serves the page's own example, and every answer must be the page's. */
+/** docs/reference/api-boot.md against davit: a process serves the page's own example, and every answer must be the page's. */
 
 import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { blocksOf, examplesOf, readPage } from "../helpers/page-examples.ts";
 import { ask } from "../http/wire.ts";
 
 const authority = "192.0.2.10:8080";
-const page = readPage("api-boot.md");
+const page = readPage("reference/api-boot.md");
 const [objects = ""] = blocksOf(page, "yaml");
 const examples = examplesOf(page);
 

@@ -1,5 +1,5 @@
 /**
- * docs/api-kv.md against davit: a process runs the page's examples in their order, and every answer must be the page's.
+ * docs/reference/api-kv.md against davit: a process runs the page's examples in their order, and every answer must be the page's.
  * A watch, which the page ends in `&`, is read while the example behind it is run.
  */
 
@@ -19,7 +19,7 @@ import { isBody } from "../conformance/exchange.ts";
 import { startDavitStore } from "../helpers/davit-store.ts";
 import { type CurlCommand, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 
-const page = readPage("api-kv.md");
+const page = readPage("reference/api-kv.md");
 const examples = examplesOf(page).map((example) => ({ ...example, curl: parseCurl(example.command) }));
 
 // The ports that the page names, and what stands behind each.

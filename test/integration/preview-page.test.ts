@@ -1,4 +1,4 @@
-/** docs/preview.md against davit: a process serves the page's own example, and every answer must be the page's. */
+/** docs/operate/preview.md against davit: a process serves the page's own example, and every answer must be the page's. */
 
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { doubtTexts } from "../../src/boot/doubt.ts";
 import { type DavitProcess, startDavit } from "../../tools/davit-process.ts";
 import { blocksOf, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
 
-const page = readPage("preview.md");
+const page = readPage("operate/preview.md");
 const [objects = ""] = blocksOf(page, "yaml");
 const [line = ""] = blocksOf(page, "json");
 

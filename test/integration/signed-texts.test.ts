@@ -95,7 +95,7 @@ describe.skipIf(missing("gpg"))("a davit with a signing key", () => {
       const query = `role=web&x=${encodeURIComponent(value)}&${encodeURIComponent(value)}=1`;
       const { status, body } = await get(`/metadata?${query}`);
       expect([status, (await get(`/metadata.sig?${query}`)).status]).toEqual([200, 200]);
-      // Without its last line, of which a shell would take the & for an end: docs/api-boot.md says so.
+      // Without its last line, of which a shell would take the & for an end: docs/reference/api-boot.md says so.
       const lines = body.toString().split("\n").slice(0, -2);
       writeFileSync(join(folder, `${1_000 + at}.env`), `${lines.join("\n")}\n`);
     }

@@ -5,7 +5,7 @@ import { type ApiCall, failureText } from "../../src/kubernetes/watch/failure-te
 import { toWatchFailure, WatchFailure } from "../../src/kubernetes/watch/watch-failure.ts";
 
 const groups: ApiCall = { verb: "list", resource: resources.Group, namespace: "lab" };
-const role = "bind its account there to the Role of docs/controller.md";
+const role = "bind its account there to the Role of docs/internals/controller.md";
 
 describe("why something could not be read", () => {
   it.each([

@@ -72,7 +72,7 @@ describe("a namespace without a Profile and a Group", () => {
   });
 
   it.each([
-    { status: 403, why: "davit may not create events in it (403), see the Role of docs/controller.md" },
+    { status: 403, why: "davit may not create events in it (403), see the Role of docs/internals/controller.md" },
     { status: 500, why: "the API server refuses (500 Whatever)" },
   ])("is doubted while $status is the answer", async ({ status, why }) => {
     suite.server.always(question, answers(status));

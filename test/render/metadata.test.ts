@@ -17,7 +17,7 @@ function linesOf(metadata: string, selector?: Readonly<Record<string, string>>):
   return metadataOf(metadata, selector).split("\n").slice(0, -2);
 }
 
-/** Reads env-file text back, as docs/api-boot.md describes it. */
+/** Reads env-file text back, as docs/reference/api-boot.md describes it. */
 function parse(body: string): ReadonlyMap<string, string> {
   expect(body.endsWith("\n")).toBe(true);
   const pairs = body

@@ -4,7 +4,7 @@ import { isJsonObject } from "../../src/model/json.ts";
 import { helperNames } from "../../src/render/template-helpers.ts";
 import { parsed, render } from "./fixtures.ts";
 
-const page = readFileSync(new URL("../../docs/templates.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../docs/use/templates.md", import.meta.url), "utf8");
 const variables = parsed(/```json\n(.*?)```/s.exec(page)?.[1] ?? "");
 const rows = [...page.matchAll(/^\| `(\w+)` \| [^|]+ \| `([^`]+)` \| `([^`]+)` \|$/gm)].map(
   ([, helper = "", example = "", output = ""]) => ({ helper, example, output }),

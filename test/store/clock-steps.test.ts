@@ -1,5 +1,5 @@
 /**
- * Keys end when docs/store.md says, whatever becomes of the machine's clock: a small model of that rule is compared
+ * Keys end when docs/internals/store.md says, whatever becomes of the machine's clock: a small model of that rule is compared
  * with a store whose wall clock is set back and forth while it runs and between two runs.
  */
 

@@ -1,5 +1,5 @@
 /**
- * A network like the one that docs/firmware.md configures, in kernel namespaces of its own: davit and dnsmasq on a host
+ * A network like the one that docs/reference/firmware.md configures, in kernel namespaces of its own: davit and dnsmasq on a host
  * that is 192.168.1.10 and has the network on `eth0`, and beside them, if wanted, a router at 192.168.1.1 that gives
  * addresses and knows nothing of booting. A machine joins it by the network device `tap0`.
  *

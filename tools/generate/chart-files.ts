@@ -111,7 +111,7 @@ async function plainManifests(): Promise<string> {
   return `${lines.join("\n").replace(/^---\n/, "")}\n`;
 }
 
-const hostAlertsHead = `# Alerts of davit on a host (docs/host.md), for the scrape job "davit". docs/alerts.md says what to do about each.
+const hostAlertsHead = `# Alerts of davit on a host (docs/operate/host.md), for the scrape job "davit". docs/operate/alerts.md says what to do about each.
 # Made of charts/davit/files/alerts.yaml by \`make chart\`.
 groups:
   - name: davit

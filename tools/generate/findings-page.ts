@@ -1,14 +1,14 @@
-/** docs/findings.md, made of the catalogue. `npm run findings` writes it; with `--check` it is only compared. */
+/** docs/reference/findings.md, made of the catalogue. `npm run findings` writes it; with `--check` it is only compared. */
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findingSections } from "../../src/model/findings.ts";
 
-const path = join(import.meta.dirname, "../../docs/findings.md");
+const path = join(import.meta.dirname, "../../docs/reference/findings.md");
 
 const head = `# Findings
 
-What can be wrong with Profiles and Groups, and with what they name. \`davit lint\` ([lint.md](lint.md)) ends each of its
+What can be wrong with Profiles and Groups, and with what they name. \`davit lint\` ([lint.md](../use/lint.md)) ends each of its
 lines with one of these codes; logs, conditions and \`/readyz?verbose\` report the same mistakes in the same words. An
 **error** keeps machines from getting what is written, a **warning** is probably unintended, and an **advice** may be
 intended.
@@ -27,6 +27,6 @@ const page = [head, ...sections.flat()].join("\n");
 if (!process.argv.includes("--check")) {
   await writeFile(path, page);
 } else if ((await readFile(path, "utf8").catch(() => "")) !== page) {
-  process.stderr.write("docs/findings.md is not what it would be made to now: npm run findings\n");
+  process.stderr.write("docs/reference/findings.md is not what it would be made to now: npm run findings\n");
   process.exitCode = 1;
 }

@@ -1,14 +1,14 @@
-/** docs/options.md, made of the option tables. `npm run options` writes it; with `--check` it is only compared. */
+/** docs/reference/options.md, made of the option tables. `npm run options` writes it; with `--check` it is only compared. */
 
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bootOptions, serveOptions } from "../../src/options/table.ts";
 
-const path = join(import.meta.dirname, "../../docs/options.md");
+const path = join(import.meta.dirname, "../../docs/reference/options.md");
 
 const head = `# Options
 
-Every option of \`davit serve\` and \`davit boot\`. [operations.md](operations.md) has the reasons. Each can be given as an
+Every option of \`davit serve\` and \`davit boot\`. [operations.md](../operate/operations.md) has the reasons. Each can be given as an
 environment variable, too: \`DAVIT_BOOT_ADDRESS\` for \`--boot-address\`; a list is separated by commas there. A flag wins.
 
 This page is made by \`npm run options\` of \`src/options/table.ts\`.
@@ -38,6 +38,6 @@ const page = [head, ...sections.flat()].join("\n");
 if (!process.argv.includes("--check")) {
   await writeFile(path, page);
 } else if ((await readFile(path, "utf8").catch(() => "")) !== page) {
-  process.stderr.write("docs/options.md is not what it would be made to now: npm run options\n");
+  process.stderr.write("docs/reference/options.md is not what it would be made to now: npm run options\n");
   process.exitCode = 1;
 }

@@ -2,7 +2,7 @@
  * Who may read everything from the store's listener, even the texts of Secrets: followers and backups. A door that asks
  * for credentials has already checked them. Without one, the listener must be on loopback, and the request must have
  * the local token of the data directory: other users of the computer reach loopback, too
- * (docs/decisions/0003-who-may-follow-a-store-and-when.md).
+ * (docs/internals/decisions/0003-who-may-follow-a-store-and-when.md).
  */
 
 import type { IncomingMessage } from "node:http";

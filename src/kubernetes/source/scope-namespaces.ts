@@ -1,7 +1,7 @@
 /**
  * Checks that the namespaces davit is set to read exist. The API server lists a missing namespace like an empty one, so
  * a misspelt name, or one of another cluster, would look as if all of its objects were gone
- * (docs/decisions/0006-an-empty-namespace-may-not-be-there.md).
+ * (docs/internals/decisions/0006-an-empty-namespace-may-not-be-there.md).
  *
  * A namespace is believed once it has shown an object, for as long as davit runs. Until then davit doubts it, and asks
  * the API server whether it exists. davit asks by an event that is not written (a dry run): the API server refuses one
@@ -123,7 +123,7 @@ export class ScopeNamespaces {
 const consequence = "until then nothing is removed that machines boot from";
 const doesNotExist = `it does not exist: create it, or mend --namespace; ${consequence}`;
 const cannotTell = `it has no Profile and no Group, and whether it exists is not known; ${consequence}`;
-const mayNotAsk = "davit may not create events in it (403), see the Role of docs/controller.md";
+const mayNotAsk = "davit may not create events in it (403), see the Role of docs/internals/controller.md";
 
 /** It is never written. */
 function question(namespace: string, now: string): object {

@@ -49,7 +49,7 @@ function statusText(status: number, asked: ApiCall): string | undefined {
 
 const stranger =
   "The API server does not know who davit is (401): its token or certificate is of another cluster, or ended";
-const bindRole = "bind its account there to the Role of docs/controller.md";
+const bindRole = "bind its account there to the Role of docs/internals/controller.md";
 
 function textOfCode({ failure, what = "" }: ApiError): string | undefined {
   switch (failure) {

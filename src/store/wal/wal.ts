@@ -5,7 +5,7 @@
  * unanswered ones, in order. Damage is never mistaken for an end. Proposals that arrive while the disk is busy are
  * written together: one write and one fdatasync for all that wait.
  *
- * While the disk is full or fails, reads continue, and the log checks whether it can write again: `docs/store.md`.
+ * While the disk is full or fails, reads continue, and the log checks whether it can write again: `docs/internals/store.md`.
  *
  * It never looks into a command, and never repairs what it cannot explain: `recover.ts` says what a crash may leave,
  * `record.ts` has the format.

@@ -1,4 +1,4 @@
-{{- /* What davit may do in each namespace that it reads, and no more; docs/controller.md has the same. */ -}}
+{{- /* What davit may do in each namespace that it reads, and no more; docs/internals/controller.md has the same. */ -}}
 
 {{- define "davit.rbac.rules" -}}
 - apiGroups: [davit.dev]
