@@ -6,9 +6,17 @@
 import type { ServerResponse } from "node:http";
 import type { Metrics } from "../../lib/metrics.ts";
 import { Shares } from "../../lib/shares.ts";
+import { Turns } from "../../lib/slices.ts";
 import type { Holder } from "../client-shares.ts";
 import { WireResponse } from "../response-headers.ts";
 import type { AssetPiece, AssetPieces } from "./pieces.ts";
+
+/**
+ * One write in each turn of the event loop: the kernel copies a piece within the call, which takes milliseconds. Node
+ * accepts one connection in each turn, so a machine behind a burst of downloads would wait for a write of each of them.
+ * Where 128 or more wait to write, 32 turns pass between two writes.
+ */
+const turns = new Turns((waiting) => (waiting < 128 ? 0 : 32));
 
 export class AssetStreams {
   readonly #shares: Shares;
@@ -55,6 +63,7 @@ export async function sendPieces(response: ServerResponse, first: AssetPiece, pi
 /** Resolves when the kernel has taken the whole piece: with false when it never will. */
 async function write(response: ServerResponse, { bytes, release }: AssetPiece): Promise<boolean> {
   try {
+    await turns.next();
     // Node keeps what is written to an ended socket, and never reports it.
     if (response.destroyed || response.socket?.writable === false) return false;
     // Node kept the head until now: it hands head and bytes to the kernel in one call.
