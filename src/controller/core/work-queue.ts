@@ -1,13 +1,13 @@
 /**
  * Names that wait for work. Adding a name that already waits changes nothing. Adding a name that is worked on makes it
  * wait again. Failed names return after a delay that grows with each failure; names that failed together return
- * together. `RetryLimit` bounds all retries. The queue holds each name once, so the number of objects bounds it. One
+ * together. `retryLimit` bounds all retries. The queue holds each name once, so the number of objects bounds it. One
  * worker takes from it.
  */
 
 import { backoffMs, type Clock, earliest } from "../../lib/clock.ts";
 import type { Metrics } from "../../lib/metrics.ts";
-import { RetryLimit } from "./retry-limit.ts";
+import { TokenBucket } from "../../lib/token-bucket.ts";
 
 export type WorkQueueMetrics = Pick<
   Metrics,
@@ -44,10 +44,12 @@ interface WaitingItem<Item> {
 
 // client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
 const retryDelays = { firstMs: 5, capMs: 30_000 };
+// client-go's overall limit (util/workqueue, BucketRateLimiter): a first try never waits for it.
+const retryLimit = { perSecond: 10, burst: 100 };
 
 export class WorkQueue<Item> {
   readonly #options: WorkQueueOptions<Item>;
-  readonly #limit: RetryLimit;
+  readonly #limit: TokenBucket;
   readonly #waiting = new Map<string, WaitingItem<Item>>();
   readonly #failures = new Map<string, number>();
   /** Monotonic: the earliest time at which the changes that wait together may have been true. */
@@ -61,7 +63,7 @@ export class WorkQueue<Item> {
 
   constructor(options: WorkQueueOptions<Item>) {
     this.#options = options;
-    this.#limit = new RetryLimit(options.clock);
+    this.#limit = new TokenBucket({ clock: options.clock, ...retryLimit });
     const { metrics, name } = options;
     metrics.queueAdds.inc({ name }, 0);
     metrics.queueRetries.inc({ name }, 0);

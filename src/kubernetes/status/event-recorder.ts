@@ -6,12 +6,12 @@
 
 import { type Clock, toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Condition, ObjectName } from "../../model/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
 import { eventsPath, resources } from "../client/resources.ts";
-import { TokenBucket } from "./token-bucket.ts";
 
 export interface EventRecorderOptions {
   readonly client: Pick<ApiClient, "json">;

@@ -8,6 +8,7 @@
 
 import { backoffMs, type Clock, toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
+import { TokenBucket, type TokenBucketOptions } from "../../lib/token-bucket.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
 import { ApiError, fieldNotDeclared } from "../client/api-error.ts";
@@ -19,7 +20,6 @@ import { failureText } from "../watch/failure-text.ts";
 import type { EventRecorder } from "./event-recorder.ts";
 import { MissingRights } from "./missing-rights.ts";
 import { type NextStatus, nextStatus, shownReady } from "./next-status.ts";
-import { TokenBucket, type TokenBucketOptions } from "./token-bucket.ts";
 import { WriteLanes } from "./write-lanes.ts";
 
 export interface StatusWriterOptions {

@@ -1,6 +1,6 @@
 /** A rate limit: so many tokens a second, and a burst after a pause. */
 
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "./clock.ts";
 
 export interface TokenBucketOptions {
   readonly clock: Clock;
@@ -29,9 +29,15 @@ export class TokenBucket {
 
   /** Takes a token, after a wait if necessary; tokens come in the order of the calls. */
   async take(signal: AbortSignal): Promise<void> {
+    const waitMs = this.reserveMs();
+    if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
+  }
+
+  /** Takes one, one of later if there is none left. @returns how long to wait for it, milliseconds. */
+  reserveMs(): number {
     const waitMs = this.#waitMs();
     this.#take();
-    if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
+    return Math.max(0, waitMs);
   }
 
   #waitMs(): number {
