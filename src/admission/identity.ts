@@ -7,7 +7,7 @@
 
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import type { ObjectKind, ObjectName } from "../model/source.ts";
+import { apiGroup, type ObjectKind, type ObjectName, apiVersion as ownVersion } from "../model/source.ts";
 import type { SchemaFinding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 
@@ -24,9 +24,6 @@ export type Identity =
   /** Its kind is unclear, or davit.dev lacks the kind or version: it may be meant for davit. */
   | { readonly kind: "unclear"; readonly finding: SchemaFinding; readonly meant?: KnownDocument };
 
-const davitGroup = "davit.dev";
-const davitVersion = `${davitGroup}/v1alpha1`;
-
 /** Identifies a document. */
 export function identify(document: JsonValue): Identity {
   if (!isJsonObject(document)) {
@@ -34,16 +31,16 @@ export function identify(document: JsonValue): Identity {
   }
   const { apiVersion, kind } = document;
   if (typeof apiVersion !== "string")
-    return unclear(["apiVersion"], "missing-field", `is missing: write ${davitVersion} or v1`);
+    return unclear(["apiVersion"], "missing-field", `is missing: write ${ownVersion} or v1`);
   if (typeof kind !== "string")
     return unclear(["kind"], "missing-field", "is missing: write Profile, Group, ConfigMap or Secret");
-  const isOwn = apiVersion === davitGroup || apiVersion.startsWith(`${davitGroup}/`);
+  const isOwn = apiVersion === apiGroup || apiVersion.startsWith(`${apiGroup}/`);
   return isOwn ? identifyOwn(apiVersion, kind, document) : identifyOther(apiVersion, kind, document);
 }
 
 function identifyOwn(apiVersion: string, kind: string, document: JsonObject): Identity {
   const meant = isOwnKind(kind) ? { objectKind: kind, document } : undefined;
-  if (apiVersion !== davitVersion)
+  if (apiVersion !== ownVersion)
     return { ...unclear(["apiVersion"], "unknown-version", versionText), ...(meant && { meant }) };
   return meant === undefined ? unclear(["kind"], "unknown-kind", kindText) : { kind: "known", ...meant };
 }
@@ -80,8 +77,8 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
 }
 
 const kindText = "is no kind of davit.dev: write Profile or Group";
-const versionText = `is no version of davit.dev: write ${davitVersion}`;
-const nearMissText = `is not the group of Profiles and Groups: write ${davitVersion}, or move the document elsewhere`;
+const versionText = `is no version of davit.dev: write ${ownVersion}`;
+const nearMissText = `is not the group of Profiles and Groups: write ${ownVersion}, or move the document elsewhere`;
 // The reader unfolded Lists of objects before.
 const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
 

@@ -5,6 +5,7 @@
 
 import { normalizeMac } from "../model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
+import { apiVersion } from "../model/source.ts";
 import { isList } from "../render/values.ts";
 import type { Admit } from "./admit.ts";
 import { type ImportFindings, shown } from "./findings.ts";
@@ -75,7 +76,7 @@ export function groupObject(group: ReadGroup, { name, profile }: GroupNames, con
 }
 
 function groupOf(name: string, spec: JsonObject): JsonObject {
-  return { apiVersion: "davit.dev/v1alpha1", kind: "Group", metadata: { name }, spec };
+  return { apiVersion, kind: "Group", metadata: { name }, spec };
 }
 
 // The CRD's limit.

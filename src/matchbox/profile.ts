@@ -5,6 +5,7 @@
 
 import { unreachable } from "../lib/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import { apiVersion } from "../model/source.ts";
 import { renderIgnition } from "../render/ignition.ts";
 import { RenderError } from "../render/render-error.ts";
 import { parseTemplate } from "../render/template.ts";
@@ -231,7 +232,7 @@ class ProfileImport {
 }
 
 function profileObject(name: string, spec: JsonObject): JsonObject {
-  return { apiVersion: "davit.dev/v1alpha1", kind: "Profile", metadata: { name }, spec };
+  return { apiVersion, kind: "Profile", metadata: { name }, spec };
 }
 
 /** The display name, if davit accepts it. */

@@ -4,6 +4,8 @@
  * found, and is the same in a log, a condition and `davit lint`. docs/reference/findings.md is generated from this.
  */
 
+import { apiVersion } from "./source.ts";
+
 /** `error`: machines do not get what is written. `warning`: likely not what is meant. `advice`: worth a look. */
 export const severities = ["error", "warning", "advice"] as const;
 export type FindingSeverity = (typeof severities)[number];
@@ -47,9 +49,9 @@ const documentFindings = {
   "inexact-number": error("JSON has no such number, or would lose digits of it", "Put it in quotes"),
   "non-text-key": error("A key is not text", "Write a name before the colon"),
   "not-an-object": error("A document is no Kubernetes object", "Write apiVersion, kind, metadata and spec"),
-  "unknown-version": error("davit.dev has no such version", "Write davit.dev/v1alpha1"),
+  "unknown-version": error("davit.dev has no such version", `Write ${apiVersion}`),
   "unknown-kind": error("davit.dev has no such kind", "Write Profile or Group"),
-  "misspelt-group": error("A Profile or Group is of a group that is almost davit.dev", "Write davit.dev/v1alpha1"),
+  "misspelt-group": error("A Profile or Group is of a group that is almost davit.dev", `Write ${apiVersion}`),
   "nested-list": error("A List is malformed, or is inside another List", "Write its entries as documents"),
   "missing-field": error("A field that must be there is not", "Add it"),
   "unknown-field": error("A field does not exist", "Remove it, or correct its name"),

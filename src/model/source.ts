@@ -15,6 +15,10 @@ export interface ObjectName {
   readonly name: string;
 }
 
+export const apiGroup = "davit.dev";
+/** Of Profiles and Groups. */
+export const apiVersion = `${apiGroup}/v1alpha1`;
+
 /**
  * A name as one text, for maps and queues. Joined, not added: V8 keeps sums of texts in pieces, which take three times
  * as much memory, and each object is in a dozen maps.

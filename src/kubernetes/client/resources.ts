@@ -1,6 +1,6 @@
 /** The resources that davit reads, and their paths on the API server. */
 
-import type { ObjectKind } from "../../model/source.ts";
+import { apiVersion, type ObjectKind } from "../../model/source.ts";
 
 export interface Resource {
   readonly kind: ObjectKind;
@@ -10,7 +10,7 @@ export interface Resource {
   readonly root: string;
 }
 
-const davit = { apiVersion: "davit.dev/v1alpha1", root: "/apis/davit.dev/v1alpha1" } as const;
+const davit = { apiVersion, root: `/apis/${apiVersion}` } as const;
 const core = { apiVersion: "v1", root: "/api/v1" } as const;
 
 export const resources = {

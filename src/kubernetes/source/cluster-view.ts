@@ -11,21 +11,22 @@
 
 import { isDeepStrictEqual } from "node:util";
 import { countingAtOnce } from "../../model/at-once.ts";
-import type {
-  GroupObject,
-  ObjectKind,
-  ObjectMeta,
-  ObjectName,
-  OwnName,
-  ProfileObject,
-  Refusal,
-  SourceObject,
-  SourceProblem,
-  SourceView,
+import {
+  type GroupObject,
+  type ObjectKind,
+  type ObjectMeta,
+  type ObjectName,
+  type OwnName,
+  objectKey,
+  type ProfileObject,
+  type Refusal,
+  type SourceObject,
+  type SourceProblem,
+  type SourceView,
 } from "../../model/source.ts";
 import { type Judgement, origin } from "./judge.ts";
 import type { OwnWatches } from "./own-watches.ts";
-import { type Reference, References, referenceKey, referencesOf } from "./references.ts";
+import { type Reference, References, referencesOf } from "./references.ts";
 import type { ScopeNamespaces } from "./scope-namespaces.ts";
 import type { ShownReferences } from "./shown-references.ts";
 
@@ -94,7 +95,7 @@ export class ClusterView implements SourceView {
   }
 
   refusalOf(name: ObjectName): Refusal | undefined {
-    return this.#refusals.get(referenceKey(name));
+    return this.#refusals.get(objectKey(name));
   }
 
   get isEmpty(): boolean {
@@ -173,7 +174,7 @@ export class ClusterView implements SourceView {
   }
 
   #noteRefusal({ kind, namespace, name }: OwnName, judgement: Judgement | undefined): void {
-    const key = referenceKey({ kind, namespace, name });
+    const key = objectKey({ kind, namespace, name });
     if (judgement?.refusal === undefined) this.#refusals.delete(key);
     else {
       const { uid, generation, refusal: message, hidesMachines, caution, object } = judgement;
@@ -222,7 +223,7 @@ export class ClusterView implements SourceView {
 
   /** Records references of all these versions: the previous version stays complete as long as it is shown. */
   #refer(id: string, versions: readonly ProfileObject[]): void {
-    const references = new Map(versions.flatMap(referencesOf).map((reference) => [referenceKey(reference), reference]));
+    const references = new Map(versions.flatMap(referencesOf).map((reference) => [objectKey(reference), reference]));
     const { wanted, unwanted } = this.#references.update(id, [...references.values()]);
     for (const reference of wanted) this.#shown.want(reference);
     for (const reference of unwanted) this.#shown.unwant(reference);

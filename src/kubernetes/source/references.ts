@@ -1,6 +1,6 @@
 /** Which ConfigMaps and Secrets Profiles want. davit reads the content of no others. */
 
-import type { ObjectName, ProfileObject } from "../../model/source.ts";
+import { objectKey, type ProfileObject } from "../../model/source.ts";
 
 /** A ConfigMap or a Secret that a Profile names. */
 export interface Reference {
@@ -23,15 +23,15 @@ export class References {
     const before = this.#reads.get(reader) ?? [];
     if (references.length === 0) this.#reads.delete(reader);
     else this.#reads.set(reader, references);
-    const wanted = references.filter((reference) => this.#add(referenceKey(reference), reader));
-    const kept = new Set(references.map(referenceKey));
-    const dropped = before.filter((reference) => !kept.has(referenceKey(reference)));
-    return { wanted, unwanted: dropped.filter((reference) => this.#remove(referenceKey(reference), reader)) };
+    const wanted = references.filter((reference) => this.#add(objectKey(reference), reader));
+    const kept = new Set(references.map(objectKey));
+    const dropped = before.filter((reference) => !kept.has(objectKey(reference)));
+    return { wanted, unwanted: dropped.filter((reference) => this.#remove(objectKey(reference), reader)) };
   }
 
   /** The Profiles that name it. */
   readersOf(reference: Reference): Iterable<string> {
-    return this.#readers.get(referenceKey(reference)) ?? [];
+    return this.#readers.get(objectKey(reference)) ?? [];
   }
 
   /** True when no reader wanted it before. */
@@ -56,12 +56,7 @@ export function referencesOf({ namespace, spec }: ProfileObject): readonly Refer
     if (source.kind === "inline") return [];
     const kind = source.kind === "configMap" ? "ConfigMap" : "Secret";
     const reference = { kind, namespace, name: source.name } as const;
-    return [[referenceKey(reference), reference]];
+    return [[objectKey(reference), reference]];
   });
   return [...new Map(found).values()];
-}
-
-/** A name as one text. */
-export function referenceKey({ kind, namespace, name }: ObjectName): string {
-  return `${kind}/${namespace}/${name}`;
 }

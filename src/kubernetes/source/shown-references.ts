@@ -3,9 +3,9 @@
  * Profile boots with a text of another time. A removal takes effect at once.
  */
 
-import type { ConfigMapObject, SecretObject } from "../../model/source.ts";
+import { type ConfigMapObject, objectKey, type SecretObject } from "../../model/source.ts";
 import type { ConfigMaps } from "./config-maps.ts";
-import { type Reference, referenceKey } from "./references.ts";
+import type { Reference } from "./references.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Where the content of references comes from. */
@@ -34,7 +34,7 @@ export class ShownReferences {
   /** Shows its last read content. */
   take(reference: Reference): void {
     const { kind, namespace, name } = reference;
-    this.#waiting.delete(referenceKey(reference));
+    this.#waiting.delete(objectKey(reference));
     const id = `${namespace}/${name}`;
     if (kind === "ConfigMap") put(this.configMaps, id, this.#caches.ConfigMap.get(namespace, name));
     else put(this.secrets, id, this.#caches.Secret.get(namespace, name));
@@ -42,12 +42,12 @@ export class ShownReferences {
 
   /** Hides its newly read content until `take`. */
   holdBack(reference: Reference): void {
-    this.#waiting.add(referenceKey(reference));
+    this.#waiting.add(objectKey(reference));
   }
 
   /** True once its content is known and shown. */
   isKnown(reference: Reference): boolean {
-    return this.#caches[reference.kind].isKnown(reference) && !this.#waiting.has(referenceKey(reference));
+    return this.#caches[reference.kind].isKnown(reference) && !this.#waiting.has(objectKey(reference));
   }
 
   /** True once its content is known, or the first try to read it failed. */
@@ -66,7 +66,7 @@ export class ShownReferences {
   unwant(reference: Reference): void {
     const { kind, namespace, name } = reference;
     (kind === "ConfigMap" ? this.configMaps : this.secrets).delete(`${namespace}/${name}`);
-    this.#waiting.delete(referenceKey(reference));
+    this.#waiting.delete(objectKey(reference));
     this.#caches[kind].unwant(reference);
   }
 }
