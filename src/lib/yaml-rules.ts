@@ -49,7 +49,7 @@ const forms: readonly RegExp[] = [
   // 1.1 allows underscores between digits.
   /^[-+]?0x[0-9a-fA-F_]*_[0-9a-fA-F_]*$/,
   /^[-+]?(?=[^_]*_)\.?[0-9][0-9_.]*(?:[eE][-+]?[0-9_]+)?$/,
-  /^[-+]?\.[0-9]*_[0-9_]*$/,
+  /^[-+]?\.[0-9]*_[0-9_]*(?:[eE][-+]?[0-9_]*)?$/,
   // 1.1 counts in sixties: 52:54:00:12:34:56 is a number of twelve digits.
   /^[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?$/,
   // An exponent without a dot or without a sign makes a number in 1.2, and text in 1.1.
