@@ -43,7 +43,7 @@ export class WireClient {
   /** Waits for this many answers, or for the end of the connection. */
   async answers(count: number): Promise<readonly ReadAnswer[]> {
     await this.#until(() => this.count >= count);
-    return readAnswers(this.#received);
+    return this.#answers;
   }
 
   /** Waits for this many lines in the body of a chunked answer that goes on. */
@@ -60,9 +60,13 @@ export class WireClient {
     return whole();
   }
 
+  get #answers(): readonly ReadAnswer[] {
+    return readAnswers(this.#received, this.#isClosed);
+  }
+
   /** How many answers are there already. */
   get count(): number {
-    return readAnswers(this.#received).length;
+    return this.#answers.length;
   }
 
   /** Waits for the head of the first answer. */
@@ -93,8 +97,9 @@ const headEnd = "\r\n\r\n";
 /**
  * Reads every answer that is whole.
  * @param text the bytes, one character each, as latin1 decodes them.
+ * @param isClosed the connection has ended, and with it a body without a length.
  */
-function readAnswers(text: string): readonly ReadAnswer[] {
+function readAnswers(text: string, isClosed: boolean): readonly ReadAnswer[] {
   const answers: ReadAnswer[] = [];
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf(headEnd, at);
@@ -103,8 +108,9 @@ function readAnswers(text: string): readonly ReadAnswer[] {
     const headers = new Map(
       lines.map((line) => [line.replace(/:.*/, "").toLowerCase(), line.replace(/^[^:]*: */, "")]),
     );
+    const lasts = !isClosed && (first.startsWith("HTTP/1.0") || headers.get("connection") === "close");
     const read = readBody(text.slice(end + headEnd.length), headers);
-    if (read === undefined) break;
+    if (read === undefined || (lasts && read.isOpenEnded)) break;
     answers.push({ status: Number(first.split(" ")[1]), headers, body: Buffer.from(read.body, "latin1").toString() });
     at = end + headEnd.length + read.length;
   }
@@ -112,11 +118,14 @@ function readAnswers(text: string): readonly ReadAnswer[] {
 }
 
 /** A body and the bytes that it takes; undefined while it is not whole. */
-function readBody(rest: string, headers: ReadonlyMap<string, string>): { body: string; length: number } | undefined {
+function readBody(
+  rest: string,
+  headers: ReadonlyMap<string, string>,
+): { body: string; length: number; isOpenEnded?: true } | undefined {
   if (headers.get("transfer-encoding") === "chunked") return readChunks(rest);
   const length = headers.get("content-length");
   // Without a length the end of the connection is that of the body.
-  if (length === undefined) return { body: rest, length: rest.length };
+  if (length === undefined) return { body: rest, length: rest.length, isOpenEnded: true };
   return Number(length) <= rest.length ? { body: rest.slice(0, Number(length)), length: Number(length) } : undefined;
 }
 
