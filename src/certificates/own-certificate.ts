@@ -3,8 +3,8 @@
  * certificate by it that is renewed in time. Clients get the authority's certificate out of band, and trust nothing else.
  *
  * Its folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. What is there and good is used
- * again; what is missing, unusable, out of date or for other hosts is made anew. A lost authority is a new one: clients
- * have to be told of it again, which is why a folder that cannot be read ends the start instead.
+ * again; what is missing, unusable, out of date or for other hosts is made anew. After a lost authority clients
+ * need the certificate of a new one, so a folder that cannot be read ends the start instead.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -116,7 +116,7 @@ export class OwnCertificate {
   async #currentAuthority(): Promise<Issued> {
     const old = await this.#read("ca.pem", "ca-key.pem");
     if (old !== undefined && this.#lastsMs(old) > renewal.authorityMs && this.#hasBegun(old)) return old;
-    // With the key that it had, what it signed before stays good, and clients may be told late.
+    // With the key that it had, what it signed before stays good, and clients may get the new certificate late.
     const key = old === undefined ? {} : { key: old.key };
     const made = await issueAuthority({ name: authorityName, validity: this.#validity(authorityLifeMs), ...key });
     await this.#write("ca-key.pem", made.key);

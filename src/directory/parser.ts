@@ -35,7 +35,7 @@ export class ManifestParser {
 
   /**
    * Parses files; the answers are in their order. One call at a time.
-   * @param told called now and then with the count of parsed files.
+   * @param told receives the count of parsed files now and then.
    * @throws {Error} when the worker thread cannot be started at all.
    */
   async parse(files: readonly ParseRequest[], told?: (count: number) => void): Promise<readonly ParsedFile[]> {

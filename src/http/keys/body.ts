@@ -114,8 +114,8 @@ function readBody(payload: Readable, received: Shares, client: Holder): Promise<
       resolve(refusal ?? Buffer.concat(chunks));
     });
     payload.once("error", reject);
-    // Without an end before it the client has gone.
     payload.once("close", () => {
+      if (payload.readableEnded) return;
       release();
       reject(new Error("the connection ended in the body of a request"));
     });
