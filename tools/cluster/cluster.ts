@@ -10,7 +10,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -66,7 +66,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   signal?.addEventListener("abort", giveUp);
   try {
     if (signal?.aborted) giveUp();
-    await untilReady("the certificate", controlPlane.daemons, async () => existsSync(controlPlane.caFile));
+    await controlPlane.untilCertified();
     const cluster = new Cluster({ directory, credentials, controlPlane, cleanUp });
     await cluster.untilServing();
     if (!withoutCrds) await cluster.installCrds();
@@ -155,7 +155,7 @@ export class Cluster {
       warnings.push(...answer.warnings);
     }
     const paths = ["", "/profiles", "/groups"].map((resource) => `/apis/davit.dev/v1alpha1${resource}`);
-    await untilReady("the CRDs", this.#parts.controlPlane.daemons, () => this.#answers(paths));
+    await untilReady("the CRDs", this.#parts.controlPlane.daemons, () => this.#assertAnswers(paths));
     return warnings;
   }
 
@@ -213,7 +213,7 @@ export class Cluster {
     await this.kill();
     await rm(dirname(this.caFile), { recursive: true });
     this.#parts.controlPlane.restartApi([]);
-    await untilReady("the certificate", this.#parts.controlPlane.daemons, async () => existsSync(this.caFile));
+    await this.#parts.controlPlane.untilCertified();
     this.#client.close();
     this.#client = this.#makeClient();
     this.kubeconfigFor("admin", this.adminToken);
@@ -235,7 +235,7 @@ export class Cluster {
 
   /** Waits until the API server says that it is ready. */
   async untilServing(): Promise<void> {
-    await untilReady("the API server", this.#parts.controlPlane.daemons, () => this.#answers(["/readyz"]));
+    await untilReady("the API server", this.#parts.controlPlane.daemons, () => this.#assertAnswers(["/readyz"]));
   }
 
   /** Ends everything and removes the directory. */
@@ -248,13 +248,10 @@ export class Cluster {
     return new ApiClient({ server: this.server, ca: this.ca, token: this.adminToken });
   }
 
-  async #answers(paths: readonly string[]): Promise<boolean> {
-    try {
-      const answers = await Promise.all(paths.map((path) => this.ask({ path })));
-      return answers.every(({ status }) => status === 200);
-    } catch {
-      // Refused or cut: not yet.
-      return false;
+  async #assertAnswers(paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      const { status } = await this.ask({ path });
+      if (status !== 200) throw new Error(`${path} answered ${status}`);
     }
   }
 }

@@ -1,10 +1,10 @@
 /** The two processes of a test cluster, etcd and kube-apiserver, on ports and with data that outlive each of them. */
 
 import { constants } from "node:fs";
-import { cp, rm } from "node:fs/promises";
+import { cp, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { toolPath } from "../build/tools.ts";
-import { Daemon } from "./daemon.ts";
+import { Daemon, untilReady } from "./daemon.ts";
 import { freePorts } from "./ports.ts";
 
 export interface ControlPlaneOptions {
@@ -41,6 +41,14 @@ export class ControlPlane {
   /** The certificate that the API server makes for itself, with the authority that signed it; it keeps both. */
   get caFile(): string {
     return join(this.#options.directory, "pki/apiserver.crt");
+  }
+
+  /** Waits until the certificate is written: the API server makes its file first, and fills it then. */
+  async untilCertified(): Promise<void> {
+    await untilReady("the certificate", this.daemons, async () => {
+      const text = await readFile(this.caFile, "utf8");
+      if (!text.trimEnd().endsWith("-----END CERTIFICATE-----")) throw new Error(`${text.length} characters are written`);
+    });
   }
 
   get api(): Daemon {

@@ -45,7 +45,7 @@ export class Daemon {
   /** Stops it where it is, and waits until none of its threads runs: connections stay, and are silent. */
   async pause(): Promise<void> {
     this.#child.kill("SIGSTOP");
-    await untilReady(`${this.#options.name} to stand still`, [this], async () => this.#stands());
+    await untilReady(`${this.#options.name} to stand still`, [this], async () => this.#assertStands());
   }
 
   /** Ends a pause. */
@@ -60,15 +60,12 @@ export class Daemon {
     await this.#exit;
   }
 
-  /** The state follows the name, which is in parentheses (proc_pid_stat(5)); T is stopped. */
-  #stands(): boolean {
+  /** The state follows the name, which is in parentheses (proc_pid_stat(5)); T is stopped. A thread may end meanwhile. */
+  #assertStands(): void {
     const tasks = `/proc/${this.#child.pid}/task`;
-    try {
-      return readdirSync(tasks).every((id) => /\) T /.test(readFileSync(`${tasks}/${id}/stat`, "utf8")));
-    } catch {
-      // A thread, or the process, ended while it was looked at.
-      return false;
-    }
+    const stats = readdirSync(tasks).map((id) => readFileSync(`${tasks}/${id}/stat`, "utf8"));
+    const running = stats.filter((stat) => !/\) T /.test(stat));
+    if (running.length > 0) throw new Error(`these threads run: ${running.join(" ")}`);
   }
 
   /** @throws {Error} with the end of its log, when it has ended by itself. */
@@ -81,13 +78,18 @@ export class Daemon {
 
 /**
  * Asks again and again until something is so.
- * @throws {Error} when one of the daemons ends first, or it takes two minutes.
+ * @param assertReady throws with the reason while it is not.
+ * @throws {Error} when one of the daemons ends first, or it takes two minutes, with the last reason.
  */
-export async function untilReady(what: string, daemons: readonly Daemon[], isReady: () => Promise<boolean>) {
+export async function untilReady(what: string, daemons: readonly Daemon[], assertReady: () => Promise<void>) {
   const giveUpAtMs = systemClock.monotonicMs() + readyLimitMs;
-  while (!(await isReady())) {
-    for (const daemon of daemons) daemon.assertRunning();
-    if (systemClock.monotonicMs() > giveUpAtMs) throw new Error(`Waiting for ${what}: not so after two minutes`);
+  for (;;) {
+    try {
+      return await assertReady();
+    } catch (error) {
+      for (const daemon of daemons) daemon.assertRunning();
+      if (systemClock.monotonicMs() > giveUpAtMs) throw new Error(`Waiting for ${what} for two minutes: ${error}`);
+    }
     await systemClock.sleep(askAgainMs);
   }
 }
