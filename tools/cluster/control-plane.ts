@@ -47,7 +47,8 @@ export class ControlPlane {
   async untilCertified(): Promise<void> {
     await untilReady("the certificate", this.daemons, async () => {
       const text = await readFile(this.caFile, "utf8");
-      if (!text.trimEnd().endsWith("-----END CERTIFICATE-----")) throw new Error(`${text.length} characters are written`);
+      if (!text.trimEnd().endsWith("-----END CERTIFICATE-----"))
+        throw new Error(`${text.length} characters are written`);
     });
   }
 
