@@ -10,7 +10,8 @@ import { type FileHandle, mkdir, open, realpath, rename, rm } from "node:fs/prom
 import type { IncomingMessage } from "node:http";
 import { basename, dirname, join, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { backoffMs, type Clock } from "../lib/clock.ts";
+import { backoffMs } from "../lib/backoff.ts";
+import type { Clock } from "../lib/clock.ts";
 import { codeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { WantedAsset } from "./asset-list.ts";

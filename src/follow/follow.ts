@@ -6,7 +6,8 @@
  * less (`copy.ts`). It never writes to the store.
  */
 
-import { backoffMs, type Clock } from "../lib/clock.ts";
+import { backoffMs, jittered } from "../lib/backoff.ts";
+import type { Clock } from "../lib/clock.ts";
 import { LineReader } from "../lib/line-reader.ts";
 import type { Log } from "../lib/log.ts";
 import { decodeGroup, groupsRoot, profilesRoot } from "../model/documents.ts";
@@ -59,8 +60,8 @@ const presetSilenceMs = 30_000;
  * longer line does not come from a store.
  */
 const presetMaxLineBytes = 64 * 1024 * 1024;
-/** A store that restarts is back within seconds; the cap keeps a fleet of followers from reconnecting at once. */
-const retries = { firstMs: 250, capMs: 5_000 };
+/** A store that restarts is back within seconds; the random part, up to 5 s, keeps followers from returning at once. */
+const retries = { firstMs: 125, capMs: 2_500 };
 
 export class StoreFollower implements Feed {
   readonly #options: StoreFollowerOptions;
@@ -136,8 +137,7 @@ export class StoreFollower implements Feed {
     while (!signal.aborted) {
       await this.#followOnce();
       this.#isConnected = false;
-      // Half of the wait is random, so that followers that lost the store together do not reconnect together.
-      const waitMs = backoffMs(this.#attempt, retries) * (0.5 + random() / 2);
+      const waitMs = jittered(backoffMs(this.#attempt, retries), random);
       this.#attempt += 1;
       await clock.sleep(waitMs, signal);
     }

@@ -66,11 +66,3 @@ export function steadyClock(clock: Clock): () => number {
   const offsetMs = clock.nowMs() - clock.monotonicMs();
   return () => Math.floor(offsetMs + clock.monotonicMs());
 }
-
-/** The wait before retry number `attempt` (from 0): doubling from `firstMs`, never above `capMs`. */
-export function backoffMs(
-  attempt: number,
-  { firstMs, capMs }: { readonly firstMs: number; readonly capMs: number },
-): number {
-  return Math.min(firstMs * 2 ** attempt, capMs);
-}

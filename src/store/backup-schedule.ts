@@ -7,7 +7,8 @@
  */
 
 import { join } from "node:path";
-import { backoffMs, type Clock } from "../lib/clock.ts";
+import { backoffMs } from "../lib/backoff.ts";
+import type { Clock } from "../lib/clock.ts";
 import { diskSentence } from "../lib/disk-sentence.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Files } from "../lib/files.ts";

@@ -5,7 +5,8 @@
  * worker takes from it.
  */
 
-import { backoffMs, type Clock, earliest } from "../../lib/clock.ts";
+import { backoffMs } from "../../lib/backoff.ts";
+import { type Clock, earliest } from "../../lib/clock.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 

@@ -6,7 +6,8 @@
  * untrusted certificate it also reads them anew. It returns JSON and leaves the meaning of objects to its callers.
  */
 
-import { backoffMs, type Clock } from "../../lib/clock.ts";
+import { backoffMs, jittered } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
 import { Deadline } from "../../lib/deadline.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
@@ -190,7 +191,7 @@ export class ApiClient {
 
   #retryDelayMs(attempt: number, error: unknown): number {
     const wantedMs = error instanceof ApiError ? error.retryAfterMs : undefined;
-    return wantedMs ?? backoffMs(attempt, retryDelays) * (1 + this.#options.random());
+    return wantedMs ?? jittered(backoffMs(attempt, retryDelays), this.#options.random);
   }
 }
 

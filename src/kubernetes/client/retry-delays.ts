@@ -1,6 +1,7 @@
 /** How long to wait after a failure: longer with each one, and never the same for two clients that failed together. */
 
-import { backoffMs, type Clock } from "../../lib/clock.ts";
+import { backoffMs, jittered } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
 
 /**
  * client-go v0.35.8 tools/cache/reflector.go, NewReflectorWithOptions: 800 ms, doubled up to 30 s, jitter 1.0, reset
@@ -33,6 +34,6 @@ export class RetryDelays {
     this.#failedAtMs = this.#clock.monotonicMs();
     const delayMs = backoffMs(this.#attempt, delays);
     this.#attempt += 1;
-    return delayMs * (1 + this.#random());
+    return jittered(delayMs, this.#random);
   }
 }

@@ -6,7 +6,8 @@
  * writes it.
  */
 
-import { backoffMs, type Clock, toRfc3339 } from "../../lib/clock.ts";
+import { backoffMs, jittered } from "../../lib/backoff.ts";
+import { type Clock, toRfc3339 } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { TokenBucket, type TokenBucketOptions } from "../../lib/token-bucket.ts";
 import type { JsonObject } from "../../model/json.ts";
@@ -221,7 +222,7 @@ export class StatusWriter implements StatusSink {
 
   async #addLater(entry: StatusEntry, durationMs: number): Promise<void> {
     const { clock, random } = this.#options;
-    await clock.sleep(durationMs * (1 + random()), this.#stopping.signal);
+    await clock.sleep(jittered(durationMs, random), this.#stopping.signal);
     entry.isBusy = false;
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
@@ -230,7 +231,7 @@ export class StatusWriter implements StatusSink {
   #throttled({ retryAfterMs = throttledMs }: ApiError): "throttled" {
     if (this.#isOnHold) return "throttled";
     this.#lanes.throttled();
-    void this.#hold(retryAfterMs * (1 + this.#options.random()));
+    void this.#hold(jittered(retryAfterMs, this.#options.random));
     return "throttled";
   }
 

@@ -7,6 +7,7 @@
  * and no callback is left.
  */
 
+import { jittered } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
@@ -229,7 +230,7 @@ export class ObjectWatch<Value> {
     const changes = this.#mirror.replace(list.items);
     this.#isAt(list.resourceVersion);
     this.#provenAtMs = askedAtMs;
-    this.#relistAtMs = clock.monotonicMs() + relistMs * (1 + random());
+    this.#relistAtMs = clock.monotonicMs() + jittered(relistMs, random);
     this.#isSynced = true;
     if (changes.length > 0) listener.changed(changes);
     listener.listed();
