@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
-import { fieldOf, type GenericPart, type TemplatePart } from "../model/profile.ts";
+import { fieldOf, type GenericPart, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
 import { renderMetadata } from "../render/metadata.ts";
 import { RenderError } from "../render/render-error.ts";
 import type { Rendered } from "../render/rendered.ts";
@@ -23,7 +23,7 @@ import type { BootGroup } from "./known-documents.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
 
 /** Every config of a machine, named like its endpoint, besides the Profile's named parts. */
-export const configNames = ["ipxe", "grub", "ignition", "cloud", "generic", "metadata"] as const;
+export const configNames = ["ipxe", "grub", ...partEndpoints, "metadata"] as const;
 export type ConfigName = (typeof configNames)[number] | GenericPart;
 
 export interface BootConfigsOptions extends BootScriptsOptions {
@@ -132,10 +132,8 @@ export class BootConfigs {
         return this.#scripts.ipxe(machine, ofMachine(make, name));
       case "grub":
         return this.#scripts.grub(machine, request, ofMachine(make, name));
-      case "cloud":
-        return this.#config("cloudConfig", machine, request, make);
       default:
-        return this.#config(name, machine, request, make);
+        return this.#config(partAt(name), machine, request, make);
     }
   }
 

@@ -9,9 +9,7 @@ import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
 import { type Boot, type GenericFormat, type TemplatePart, withArguments } from "../model/profile.ts";
 import { type FilledBoot, renderBoot } from "../render/boot.ts";
-import { renderCloudConfig } from "../render/cloud-config.ts";
-import { renderGeneric } from "../render/generic.ts";
-import { renderIgnition } from "../render/ignition.ts";
+import { type ConfigCheck, rulesOf } from "../render/check-config.ts";
 import { renderIpxe } from "../render/ipxe.ts";
 import { type GroupLines, groupLines, openLineCount, renderMetadata } from "../render/metadata.ts";
 import { type GrubSource, renderGrubScript, renderIpxeScript } from "../render/own-scripts.ts";
@@ -99,11 +97,7 @@ export function shortBudget(): RenderBudget {
 export class BootMaker {
   readonly #sha256: (text: string) => string;
   readonly #templates = new TextCache<Template>({ limitBytes: templateCacheBytes });
-  readonly #ignition = new CheckedTexts((text) => renderIgnition({ text, raw: false }));
-  readonly #rawIgnition = new CheckedTexts((text) => renderIgnition({ text, raw: true }));
-  readonly #cloudConfig = new CheckedTexts(renderCloudConfig);
-  readonly #generic = new CheckedTexts((text) => renderGeneric(text, undefined));
-  readonly #genericJson = new CheckedTexts((text) => renderGeneric(text, "json"));
+  readonly #checked = new Map<ConfigCheck, CheckedTexts>();
 
   /** @param options.sha256 in lower-case hexadecimal. */
   constructor({ sha256 }: { readonly sha256: (text: string) => string }) {
@@ -171,15 +165,11 @@ export class BootMaker {
     return [bootVariables(job), compile] as const;
   }
 
-  #checksOf({ part, raw, format }: PartJob): CheckedTexts {
-    switch (part) {
-      case "ignition":
-        return raw ? this.#rawIgnition : this.#ignition;
-      case "cloudConfig":
-        return this.#cloudConfig;
-      default:
-        return format === "json" ? this.#genericJson : this.#generic;
-    }
+  #checksOf(job: PartJob): CheckedTexts {
+    const check = rulesOf(job.part).check(job);
+    const known = this.#checked.get(check) ?? new CheckedTexts(check);
+    this.#checked.set(check, known);
+    return known;
   }
 
   #compile(text: string, budget: RenderBudget): Template {
@@ -195,10 +185,9 @@ function isLongTemplate(text: string): boolean {
   return text.length > length || text.split("{{", expressions + 2).length > expressions + 1;
 }
 
-/** True for a result whose check takes long. A text that begins like JSON is not read as YAML. */
+/** True for a result whose check takes long. */
 function isLong({ part }: PartJob, text: string): boolean {
-  const isJson = part !== "cloudConfig" && (part !== "ignition" || /^\s*\{/.test(text));
-  return text.length > (isJson ? shortResult.json : shortResult.yaml);
+  return text.length > (rulesOf(part).isYaml(text) ? shortResult.yaml : shortResult.json);
 }
 
 function partVariables(job: PartJob, budget: RenderBudget, reads: RequestReads) {

@@ -10,6 +10,7 @@ import { assert } from "../lib/errors.ts";
 import { compareBytes } from "../lib/order.ts";
 import { type Group, selectorText } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
+import { partEndpoints } from "../model/profile.ts";
 import type { Admit } from "./admit.ts";
 import { findingText, type ImportFinding, ImportFindings, shown } from "./findings.ts";
 import { groupObject, type ReadGroup, readGroup } from "./group.ts";
@@ -168,7 +169,7 @@ class Import {
   }
 
   #tellUnused(): void {
-    for (const folder of ["ignition", "cloud", "generic"]) {
+    for (const folder of partEndpoints) {
       for (const { name, isDirectory } of this.#context.directory.list(folder)) {
         const path = `${folder}/${name}`;
         if (isDirectory || this.#used.has(path)) continue;

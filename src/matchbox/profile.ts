@@ -5,6 +5,7 @@
 
 import { unreachable } from "../lib/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import { endpointOf, type TemplateField, templateParts } from "../model/profile.ts";
 import { apiVersion } from "../model/source.ts";
 import { renderIgnition } from "../render/ignition.ts";
 import { RenderError } from "../render/render-error.ts";
@@ -35,7 +36,7 @@ export interface ImportedProfile {
   readonly uses: readonly { readonly file: string; readonly use: VariableUse }[];
 }
 
-const fieldNames = ["id", "name", "boot", "ignition_id", "cloud_id", "generic_id"];
+const fieldNames = ["id", "name", "boot", ...templateParts.map(idField)];
 const bootNames = ["kernel", "initrd", "args"];
 
 // The CRD's limit for inline text.
@@ -52,8 +53,6 @@ export function importProfile(file: JsonFile, name: string, context: ProfileCont
   if (fields.text("id") === "") fields.fail("is missing, matchbox does not use the profile: write it", "id");
   return new ProfileImport({ file, name, fields, context }).run();
 }
-
-type ConfigPart = "ignition" | "cloudConfig" | "generic";
 
 /** A config in the form of the spec. */
 interface MatchboxConfig {
@@ -91,9 +90,7 @@ class ProfileImport {
     const spec = {
       ...displayName(fields, this.#file, this.#context),
       ...(boot && { boot }),
-      ...this.#part("ignition", "ignition", fields.text("ignition_id")),
-      ...this.#part("cloudConfig", "cloud", fields.text("cloud_id")),
-      ...this.#part("generic", "generic", fields.text("generic_id")),
+      ...Object.fromEntries(templateParts.flatMap((part) => this.#part(part))),
     };
     const objects = Object.keys(spec).some((key) => key !== "displayName") ? this.#admitted(spec) : [];
     if (objects.length === 0) this.#warn("has nothing to boot and no config, davit needs no Profile for that", "id");
@@ -144,25 +141,28 @@ class ProfileImport {
     findings.warn(this.#file, `boot.${field} leads to ${shown(url)}: ${cure}`, boot.at(field));
   }
 
-  #part(part: ConfigPart, folder: string, id: string): JsonObject {
-    if (id === "") return {};
+  /** The entry of the spec; none for a profile without this config. */
+  #part(part: TemplateField): readonly (readonly [field: string, template: JsonObject])[] {
+    const id = this.#fields.text(idField(part));
+    if (id === "") return [];
+    const folder = endpointOf(part);
     const path = dataPath(folder, id);
     const config = this.#config(part, path);
-    if (config === undefined) return { [part]: this.#reference(`${this.#name}-not-imported`, part) };
+    if (config === undefined) return [[part, this.#reference(`${this.#name}-not-imported`, part)]];
     const raw = config.raw ? { raw: true } : {};
-    if (config.text.length <= maxInlineLength) return { [part]: { inline: config.text, ...raw } };
+    if (config.text.length <= maxInlineLength) return [[part, { inline: config.text, ...raw }]];
     const name = `${this.#name}-${folder}`;
     this.#configMaps.push({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { [part]: config.text } });
-    return { [part]: { ...this.#reference(name, part), ...raw } };
+    return [[part, { ...this.#reference(name, part), ...raw }]];
   }
 
   #reference(name: string, key: string): JsonObject {
     return { templateFrom: { configMapKeyRef: { name, key } } };
   }
 
-  #config(part: ConfigPart, path: string): MatchboxConfig | undefined {
+  #config(part: TemplateField, path: string): MatchboxConfig | undefined {
     const read = this.#context.directory.read(path);
-    const field = { ignition: "ignition_id", cloudConfig: "cloud_id", generic: "generic_id" }[part];
+    const field = idField(part);
     switch (read.kind) {
       case "missing":
         this.#error(`no file ${shown(path)}, matchbox answers 404 and davit 500: write it, or remove the field`, field);
@@ -229,6 +229,11 @@ class ProfileImport {
   #warn(text: string, field: string): void {
     this.#context.findings.warn(this.#file, text, this.#fields.at(field));
   }
+}
+
+/** matchbox's field for a config, named like its folder and its endpoint. */
+function idField(part: TemplateField): string {
+  return `${endpointOf(part)}_id`;
 }
 
 function profileObject(name: string, spec: JsonObject): JsonObject {

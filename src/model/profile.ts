@@ -49,13 +49,20 @@ export type Boot =
   /** A whole script for iPXE, a template as kernel is. */
   | { readonly kind: "script"; readonly script: string };
 
-/** The configs of a Profile that are templates, each in a field of its own. */
-export const templateParts = ["ignition", "cloudConfig", "generic"] as const;
+/** The configs of a Profile that are templates: each one's field, and the path at which machines get it. */
+const configParts = {
+  ignition: { endpoint: "ignition" },
+  cloudConfig: { endpoint: "cloud" },
+  generic: { endpoint: "generic" },
+} as const;
+export type TemplateField = keyof typeof configParts;
+type PartEndpoint = (typeof configParts)[TemplateField]["endpoint"];
+export const templateParts = Object.keys(configParts) as readonly TemplateField[];
+export const partEndpoints = templateParts.map((part) => configParts[part].endpoint);
 /** One of `genericParts`, by its name; served at this path. */
 export type GenericPart = `generic/${string}`;
 /** The place of a template: also its key in a spec and in the store. */
 export type TemplatePart = TemplateField | GenericPart;
-export type TemplateField = (typeof templateParts)[number];
 export type Templates<Template> = Partial<Record<TemplateField, Template>> & Record<GenericPart, Template>;
 
 const partPrefix = "generic/";
@@ -91,10 +98,12 @@ export function fieldOf(part: TemplatePart | "boot"): string {
 
 /** The path at which machines get a part, without the slash. */
 export function endpointOf(part: TemplatePart): string {
-  return part === "cloudConfig" ? "cloud" : part;
+  return isGenericPart(part) ? part : configParts[part].endpoint;
 }
 
 /** The part at this path, without the slash; undefined for a path without a template. */
+export function partAt(endpoint: PartEndpoint | GenericPart): TemplatePart;
+export function partAt(endpoint: string): TemplatePart | undefined;
 export function partAt(endpoint: string): TemplatePart | undefined {
   if (isGenericPart(endpoint)) return endpoint;
   return templateParts.find((part) => endpointOf(part) === endpoint);

@@ -14,7 +14,7 @@ import {
   type ResolvedTemplate,
   type TemplatePart,
 } from "../../model/profile.ts";
-import { checkConfig } from "../../render/check-config.ts";
+import { rulesOf } from "../../render/check-config.ts";
 import { RenderError } from "../../render/render-error.ts";
 import { compileTemplate, type Template, type Variables } from "../../render/template.ts";
 import type { RenderBudget } from "../../render/template-limits.ts";
@@ -65,12 +65,12 @@ export class RendersBench {
     };
   }
 
-  /** @throws {RenderError} as `checkConfig`. @throws {Undecided} for a long text. @throws {TooLongHere} */
+  /** @throws {RenderError} for a config answered 500. @throws {Undecided} for a long text. @throws {TooLongHere} */
   check({ part, template }: TriedConfig, text: string, budget: RenderBudget): void {
     budget.work(text.length);
     const { error } = this.#checked.get(`${part} ${template.format ?? ""} ${text}`, () => {
       budget.count(checkWork(part, text));
-      return errorOf(() => checkConfig(part, text, template));
+      return errorOf(() => rulesOf(part).check(template)(text));
     });
     if (error !== undefined) throw error;
   }
@@ -199,11 +199,11 @@ function configsOf(
 
 /** Units of the budget for checking a config. @throws {Undecided} for a long text. */
 function checkWork(part: TemplatePart, text: string): number {
-  if (part === "generic" || (part === "cloudConfig" && text.startsWith("#!"))) return text.length;
-  if (part === "ignition" && /^\s*\{/.test(text)) {
-    const isWhole = parseJsonObject(text) !== undefined;
-    return text.length + (isWhole ? 0 : Math.min(text.length, maxYamlLength) * yamlWork);
+  if (rulesOf(part).isYaml(text)) {
+    if (text.length > maxYamlLength) throw new Undecided();
+    return text.length * yamlWork;
   }
-  if (text.length > maxYamlLength) throw new Undecided();
-  return text.length * yamlWork;
+  // Broken JSON may be read as YAML, too.
+  const isBroken = part === "ignition" && parseJsonObject(text) === undefined;
+  return text.length + (isBroken ? Math.min(text.length, maxYamlLength) * yamlWork : 0);
 }

@@ -14,7 +14,7 @@ import type {
 } from "../../model/profile.ts";
 import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
 import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../../model/source.ts";
-import { checkConfig } from "../../render/check-config.ts";
+import { rulesOf } from "../../render/check-config.ts";
 import { mayBeButane, renderIgnition } from "../../render/ignition.ts";
 import { reasonCodes } from "../../render/reason-codes.ts";
 import { RenderError, type RenderReason } from "../../render/render-error.ts";
@@ -140,7 +140,7 @@ function tooLarge(message: string): FoundText {
 
 /** A finished document is the answer itself, so the reason to refuse its machines is known already. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): FoundText {
-  const refused = refusalOf(() => checkConfig(part, text, { raw: true, format }));
+  const refused = refusalOf(() => rulesOf(part).check({ raw: true, format })(text));
   return refused === undefined ? { text } : invalid(refused);
 }
 

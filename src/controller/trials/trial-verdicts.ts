@@ -4,7 +4,7 @@
 
 import type { FindingCode } from "../../model/findings.ts";
 import type { ResolvedTemplate, TemplatePart } from "../../model/profile.ts";
-import { checkConfig } from "../../render/check-config.ts";
+import { rulesOf } from "../../render/check-config.ts";
 import { ignitionValue } from "../../render/ignition.ts";
 import { checkIgnition } from "../../render/ignition-check.ts";
 import { reasonCodes } from "../../render/reason-codes.ts";
@@ -58,7 +58,7 @@ function judge(
   text: string,
 ): readonly TrialVerdict[] {
   try {
-    checkConfig(part, text, template);
+    rulesOf(part).check(template)(text);
     return part === "ignition" ? judgeIgnition(text) : [];
   } catch (error) {
     if (!(error instanceof RenderError)) throw error;
