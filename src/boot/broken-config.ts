@@ -1,7 +1,7 @@
 /** Names the field and the variable that break a config. */
 
 import { fieldOf, isOfSecret, partAt } from "../model/profile.ts";
-import type { RenderError } from "../render/render-error.ts";
+import type { RenderError } from "../render/core/render-error.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 

@@ -5,8 +5,8 @@
  */
 
 import { TextCache } from "../lib/text-cache.ts";
-import { RenderError } from "../render/render-error.ts";
-import { counted, type Rendered } from "../render/rendered.ts";
+import { RenderError } from "../render/core/render-error.ts";
+import { counted, type Rendered } from "../render/core/rendered.ts";
 
 /** Four of the largest YAML texts (1 MiB, counted as 2), or a thousand of 4 KiB; there is one cache for each kind. */
 const limitBytes = 8 * 1024 * 1024;

@@ -5,7 +5,7 @@
  */
 
 import type { TemplatePart } from "../model/profile.ts";
-import type { Rendered } from "../render/rendered.ts";
+import type { Rendered } from "../render/core/rendered.ts";
 import type { Machine } from "./boot-index.ts";
 import type { BootGroup, KeptConfig } from "./known-documents.ts";
 

@@ -12,9 +12,9 @@ import { type Group, isSelecting, toGroup } from "../model/group.ts";
 import type { JsonObject } from "../model/json.ts";
 import type { Labels } from "../model/labels.ts";
 import { installs, type ProfileContent, type TemplatePart } from "../model/profile.ts";
-import type { GroupLines } from "../render/metadata.ts";
-import type { GrubSource } from "../render/own-scripts.ts";
-import type { Rendered } from "../render/rendered.ts";
+import type { GrubSource } from "../render/boot/own-scripts.ts";
+import type { Rendered } from "../render/core/rendered.ts";
+import type { GroupLines } from "../render/metadata/metadata.ts";
 import { KnownTombstones } from "./known-tombstones.ts";
 
 /** A Group as selection needs it. A changed Group is a new object. */

@@ -9,8 +9,8 @@ import { FairQueue } from "../lib/fair-queue.ts";
 import { JobThread } from "../lib/job-thread.ts";
 import { Shares } from "../lib/shares.ts";
 import type { JsonObject } from "../model/json.ts";
-import { RenderError, type RenderReason } from "../render/render-error.ts";
-import type { TextPosition } from "../render/text-position.ts";
+import { RenderError, type RenderReason } from "../render/core/render-error.ts";
+import type { TextPosition } from "../render/core/text-position.ts";
 import { BootError } from "./boot-error.ts";
 import type { BootJob, Made } from "./boot-maker.ts";
 

@@ -6,7 +6,7 @@
 import { shown } from "../lib/visible.ts";
 import { identityLabels, type Labels, reservedLabels } from "../model/labels.ts";
 import { withArguments } from "../model/profile.ts";
-import { lacksInitrdArgument } from "../render/initrd.ts";
+import { lacksInitrdArgument } from "../render/boot/initrd.ts";
 import type { BootGroup, BootProfile } from "./known-documents.ts";
 
 export interface Warning {

@@ -3,7 +3,7 @@
 import { diskSentence } from "../lib/disk-sentence.ts";
 import { StartError } from "../lib/start-error.ts";
 import { FileError } from "../lib/watched-files.ts";
-import { WalError } from "../store/log-port.ts";
+import { WalError } from "../store/core/log-port.ts";
 
 /** One sentence; undefined for a bug. */
 export function sentenceOf(error: unknown): string | undefined {

@@ -1,11 +1,11 @@
 /** The report of `davit inspect` on a backup or a data directory: a line for each fact, then the verdict. */
 
 import { toRfc3339 } from "../lib/clock.ts";
-import type { ReadBackup } from "../store/backup.ts";
-import { backupVersion } from "../store/backup-format.ts";
-import { contentsOf, type DirectoryReport } from "../store/inspect.ts";
-import type { DirectoryState } from "../store/read-directory.ts";
-import type { Tree } from "../store/tree.ts";
+import type { ReadBackup } from "../store/backup/backup.ts";
+import { backupVersion } from "../store/backup/format.ts";
+import { contentsOf, type DirectoryReport } from "../store/inspect/inspect.ts";
+import type { DirectoryState } from "../store/inspect/read-directory.ts";
+import type { Tree } from "../store/tree/tree.ts";
 import { formatVersion } from "../store/wal/record.ts";
 import { sizeText } from "./progress.ts";
 

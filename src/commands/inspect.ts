@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { diskFiles } from "../lib/files.ts";
-import { readBackup } from "../store/backup.ts";
-import { inspectDirectory } from "../store/inspect.ts";
-import { WalError } from "../store/log-port.ts";
+import { readBackup } from "../store/backup/backup.ts";
+import { WalError } from "../store/core/log-port.ts";
+import { inspectDirectory } from "../store/inspect/inspect.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";

@@ -12,7 +12,7 @@ import { type GenericPart, isGenericPart, partsOf } from "../model/profile.ts";
 import { wantsOf } from "../model/wants.ts";
 import { bootIndexOf, type Manifests } from "../offline/load-manifests.ts";
 import { serveOptions } from "../options/table.ts";
-import { bootScript } from "../render/ipxe.ts";
+import { bootScript } from "../render/ipxe/ipxe.ts";
 import { type RenderConfig, type RenderedEndpoint, renderedEndpoints } from "./render-options.ts";
 
 /** An endpoint's body, or why there is none. */

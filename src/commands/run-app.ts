@@ -6,7 +6,7 @@ import type { Log } from "../lib/log.ts";
 import { StartError } from "../lib/start-error.ts";
 import type { Environment } from "../options/parsing.ts";
 import type { ServiceConfig } from "../options/serve.ts";
-import { WalError } from "../store/log-port.ts";
+import { WalError } from "../store/core/log-port.ts";
 import { type CommandLine, readCommandLine } from "./command-line.ts";
 import type { Host } from "./host.ts";
 import { readVersion } from "./version.ts";

@@ -19,7 +19,7 @@ import type { Metrics } from "../lib/metrics.ts";
 import { nextTurn } from "../lib/slices.ts";
 import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
 import { type ObjectName, objectKey, type Source, type SourceListener, type StatusSink } from "../model/source.ts";
-import { StoreError } from "../store/refusal.ts";
+import { StoreError } from "../store/core/refusal.ts";
 import type { Store } from "../store/store.ts";
 import { DelayedNames } from "./core/delayed-names.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";

@@ -5,8 +5,8 @@
 
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
 import { LabelError } from "../model/labels.ts";
-import { waitingConfig } from "../render/grub-waiting.ts";
-import { RenderError } from "../render/render-error.ts";
+import { RenderError } from "../render/core/render-error.ts";
+import { waitingConfig } from "../render/grub/waiting.ts";
 import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
 
 /** Refusals of HTTP itself, before any other part of davit runs. */

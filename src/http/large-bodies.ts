@@ -5,7 +5,7 @@
 
 import type { ServerResponse } from "node:http";
 import { Shares } from "../lib/shares.ts";
-import type { Rendered } from "../render/rendered.ts";
+import type { Rendered } from "../render/core/rendered.ts";
 import type { Holder } from "./client-shares.ts";
 import { RequestError } from "./errors.ts";
 import { WireResponse } from "./response-headers.ts";

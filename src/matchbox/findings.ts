@@ -1,7 +1,7 @@
 /** The findings of an import: each once, at its place in the matchbox files. */
 
 import { compareBytes } from "../lib/order.ts";
-import { comparePositions, type TextPosition, textStart } from "../render/text-position.ts";
+import { comparePositions, type TextPosition, textStart } from "../render/core/text-position.ts";
 
 export interface ImportFinding {
   /**

@@ -3,7 +3,7 @@
  * and parsing goes on, so that all of a file's problems are reported at once.
  */
 
-import { type TextPosition, textStart } from "../render/text-position.ts";
+import { type TextPosition, textStart } from "../render/core/text-position.ts";
 import { cutGoTemplate, type GoPiece, GoSyntaxError, type GoToken } from "./go-tokens.ts";
 
 export type GoExpression =

@@ -5,7 +5,7 @@
  */
 
 import { unreachable } from "../lib/errors.ts";
-import { comparePositions, type TextPosition, textStart } from "../render/text-position.ts";
+import { comparePositions, type TextPosition, textStart } from "../render/core/text-position.ts";
 import {
   type GoBlock,
   type GoExpression,

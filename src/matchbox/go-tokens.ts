@@ -3,7 +3,7 @@
  * resulting texts lack the white space that `{{-` and `-}}` remove.
  */
 
-import { advance, type TextPosition, textStart } from "../render/text-position.ts";
+import { advance, type TextPosition, textStart } from "../render/core/text-position.ts";
 
 export type GoToken =
   /** `.name`; `isChained` when it follows another token directly, so that it is a member of that. */

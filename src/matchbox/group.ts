@@ -6,7 +6,7 @@
 import { normalizeMac } from "../model/hardware-ids.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import { apiVersion } from "../model/source.ts";
-import { isList } from "../render/values.ts";
+import { isList } from "../render/core/values.ts";
 import type { Admit } from "./admit.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 import { hasUrl } from "./handlebars-text.ts";

@@ -4,9 +4,9 @@
  */
 
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { findJsonFault } from "../render/json-fault.ts";
-import { type TextPosition, textStart } from "../render/text-position.ts";
-import { findInYaml } from "../render/yaml.ts";
+import { findJsonFault } from "../render/config/json-fault.ts";
+import { findInYaml } from "../render/config/yaml.ts";
+import { type TextPosition, textStart } from "../render/core/text-position.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 
 export interface JsonFile {

@@ -5,7 +5,7 @@
 import { Document, isScalar, type Scalar, visit } from "yaml";
 import { isAmbiguous } from "../lib/yaml-rules.ts";
 import type { JsonObject } from "../model/json.ts";
-import { numberText } from "../render/values.ts";
+import { numberText } from "../render/core/values.ts";
 
 export interface Manifest {
   /** Lines above it, without the `#`. */

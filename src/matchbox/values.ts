@@ -4,7 +4,7 @@
  */
 
 import { isJsonObject, type JsonValue } from "../model/json.ts";
-import { isList, memberOf } from "../render/values.ts";
+import { isList, memberOf } from "../render/core/values.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 import type { VariableUse } from "./go-to-handlebars.ts";
 import type { ReadGroup } from "./group.ts";

@@ -28,7 +28,7 @@ import { assert } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 import { encodeDocument, type SyncedDocument, syncedPath } from "../model/documents.ts";
 import type { SourceView } from "../model/source.ts";
-import { parseTemplate } from "../render/template.ts";
+import { parseTemplate } from "../render/template/template.ts";
 import { ObjectPlaces } from "./object-places.ts";
 import { type ReadPart, readInput } from "./read-input.ts";
 

@@ -1,6 +1,6 @@
 /** Opens the store in a directory, and handles a damaged log. */
 
-import { WalError } from "./log-port.ts";
+import { WalError } from "./core/log-port.ts";
 import { Store, type StoreOptions } from "./store.ts";
 import type { FileLogOptions } from "./wal/file-log-options.ts";
 import { moveAside } from "./wal/move-aside.ts";

@@ -15,26 +15,26 @@
 import { type Clock, steadyClock } from "../lib/clock.ts";
 import { assert } from "../lib/errors.ts";
 import { inSlices, nextTurn } from "../lib/slices.ts";
-import { backupOf } from "./backup.ts";
-import { encodeBatchRecord } from "./batch-codec.ts";
-import type { Change } from "./change.ts";
-import { changedFiles, type FileChange, filesAmong } from "./changed-files.ts";
-import { apply, type Command, type CommandRecord, type ExpireCommand, type Submission } from "./command.ts";
-import { decodeRecord, encodeRecord } from "./command-codec.ts";
-import { EventRing } from "./event-ring.ts";
-import { Expiry } from "./expiry.ts";
-import { Lineage } from "./lineage.ts";
-import type { Listing, ListOptions } from "./listing.ts";
-import { type LogIdentity, type LogPort, type LogStatus, WalError } from "./log-port.ts";
-import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./node.ts";
-import { type CountName, OperationCounts } from "./operation-counts.ts";
-import { Quota } from "./quota.ts";
-import { StoreError } from "./refusal.ts";
-import { isMark, type NewRun, newRunOf, RunClock } from "./run-clock.ts";
-import { StateReader } from "./snapshot.ts";
-import { type SnapshotInterval, Snapshotter } from "./snapshotter.ts";
-import { Tree } from "./tree.ts";
-import { type WatchHandle, WatchHub, type WatchListener, type WatchOptions } from "./watch-hub.ts";
+import { backupOf } from "./backup/backup.ts";
+import { encodeBatchRecord } from "./command/batch-codec.ts";
+import { apply, type Command, type CommandRecord, type ExpireCommand, type Submission } from "./command/command.ts";
+import { decodeRecord, encodeRecord } from "./command/command-codec.ts";
+import { Expiry } from "./command/expiry.ts";
+import { type CountName, OperationCounts } from "./command/operation-counts.ts";
+import { Quota } from "./command/quota.ts";
+import { isMark, type NewRun, newRunOf, RunClock } from "./command/run-clock.ts";
+import { type LogIdentity, type LogPort, type LogStatus, WalError } from "./core/log-port.ts";
+import { type NodeRecord, type StoreEvent, type StorePath, storePath } from "./core/node.ts";
+import { StoreError } from "./core/refusal.ts";
+import { Lineage } from "./snapshot/lineage.ts";
+import { StateReader } from "./snapshot/snapshot.ts";
+import { type SnapshotInterval, Snapshotter } from "./snapshot/snapshotter.ts";
+import type { Change } from "./tree/change.ts";
+import type { Listing, ListOptions } from "./tree/listing.ts";
+import { Tree } from "./tree/tree.ts";
+import { changedFiles, type FileChange, filesAmong } from "./watch/changed-files.ts";
+import { EventRing } from "./watch/event-ring.ts";
+import { type WatchHandle, WatchHub, type WatchListener, type WatchOptions } from "./watch/watch-hub.ts";
 
 export interface StoreOptions {
   /** Not opened yet; the store stops it. */

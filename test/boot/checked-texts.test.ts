@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { CheckedTexts } from "../../src/boot/checked-texts.ts";
-import { RenderError } from "../../src/render/render-error.ts";
+import { RenderError } from "../../src/render/core/render-error.ts";
 
 const plain = (body: string) => ({ body, contentType: "text/plain" });
 

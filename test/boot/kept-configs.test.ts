@@ -4,7 +4,7 @@ import { BootIndex, type Machine } from "../../src/boot/boot-index.ts";
 import { KeptConfigs } from "../../src/boot/kept-configs.ts";
 import { secretPath } from "../../src/model/documents.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
-import type { Rendered } from "../../src/render/rendered.ts";
+import type { Rendered } from "../../src/render/core/rendered.ts";
 import { silentLog } from "../helpers/test-store.ts";
 import { groupDocument, profileDocument, syncedDocument } from "./feed-documents.ts";
 

@@ -8,7 +8,7 @@ import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
 import { decodeSynced } from "../../src/model/documents.ts";
 import type { ObjectName } from "../../src/model/source.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import { Store } from "../../src/store/store.ts";
 import { lockDirectory } from "../../src/store/wal/lock.ts";
 import { FileLog } from "../../src/store/wal/wal.ts";

@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Effect } from "../../src/model/profile.ts";
 import type { GroupObject, OwnName } from "../../src/model/source.ts";
-import { parseTemplate } from "../../src/render/template.ts";
+import { parseTemplate } from "../../src/render/template/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { inline, web } from "./fleet.ts";
 import { groupObject, profileObject } from "./objects.ts";

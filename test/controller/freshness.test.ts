@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { decodeSynced, syncedPath } from "../../src/model/documents.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

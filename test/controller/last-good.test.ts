@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GroupSpec } from "../../src/model/group.ts";
 import type { ProfileCaution, ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
 import type { OwnName } from "../../src/model/source.ts";
-import { parseTemplate } from "../../src/render/template.ts";
+import { parseTemplate } from "../../src/render/template/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, groupSpec, kernelBoot, profileObject } from "./objects.ts";
 

@@ -12,7 +12,7 @@ import { compareCounts, compareGroups, type Group, type GroupSpec, matches, toGr
 import { identityLabels, type Labels } from "../../src/model/labels.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 import { isAsSpecific, namesMachine, namesValueOf } from "../../src/model/specificity.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { memoryFiles, openStore, silentLog } from "../helpers/test-store.ts";

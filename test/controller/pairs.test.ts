@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { ProfileSpec, TemplateSource } from "../../src/model/profile.ts";
-import { parseTemplate } from "../../src/render/template.ts";
+import { parseTemplate } from "../../src/render/template/template.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { all, first, fleet, groupOf, inline, profile, web } from "./fleet.ts";
 import { configMapObject, kernelBoot, profileObject, secretObject } from "./objects.ts";

@@ -5,7 +5,7 @@ import { assert } from "../../src/lib/errors.ts";
 import { decodeGroup } from "../../src/model/documents.ts";
 import { toGroup } from "../../src/model/group.ts";
 import type { GroupObject } from "../../src/model/source.ts";
-import { parseTemplate } from "../../src/render/template.ts";
+import { parseTemplate } from "../../src/render/template/template.ts";
 import { groupObject, groupSpec } from "./objects.ts";
 
 const alone: GroupWorld = {

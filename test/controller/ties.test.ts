@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GroupSpec } from "../../src/model/group.ts";
 import type { GroupObject, ObjectName, ProfileObject } from "../../src/model/source.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import { ControllerUnderTest } from "./controller-under-test.ts";
 import { groupObject, profileObject } from "./objects.ts";
 

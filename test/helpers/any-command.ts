@@ -1,8 +1,8 @@
 /** Commands over few paths, so that they meet, and with any text. */
 
 import fc from "fast-check";
-import type { Command, ExpireCommand, SingleCommand, Submission } from "../../src/store/command.ts";
-import { type StorePath, storePath } from "../../src/store/node.ts";
+import type { Command, ExpireCommand, SingleCommand, Submission } from "../../src/store/command/command.ts";
+import { type StorePath, storePath } from "../../src/store/core/node.ts";
 
 const anyPath: fc.Arbitrary<StorePath> = fc
   .array(fc.constantFrom("a", "b", "_h", "__proto__"), { maxLength: 3 })

@@ -1,8 +1,8 @@
 /** Listings, gone through at a stretch. */
 
 import { readPieces } from "../../src/http/keys/json.ts";
-import type { Listing } from "../../src/store/listing.ts";
-import type { StorePath } from "../../src/store/node.ts";
+import type { StorePath } from "../../src/store/core/node.ts";
+import type { Listing } from "../../src/store/tree/listing.ts";
 
 /** The paths of all that is listed, a directory before what is in it. */
 export function pathsOf(listing: Listing): readonly StorePath[] {

@@ -8,8 +8,8 @@ import { BackupStreams, type BackupStreamsOptions } from "../../src/http/store/b
 import { type SecretsGuard, secretsGuard } from "../../src/http/store/secrets-guard.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { nextTurn } from "../../src/lib/slices.ts";
-import { readBackup } from "../../src/store/backup.ts";
-import { storePath } from "../../src/store/node.ts";
+import { readBackup } from "../../src/store/backup/backup.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { openStore, silentLog } from "../helpers/test-store.ts";

@@ -10,7 +10,7 @@ import { FollowStreams, type FollowStreamsOptions } from "../../src/http/store/f
 import { type SecretsGuard, secretsGuard } from "../../src/http/store/secrets-guard.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { encodeFollowLine, type FollowLine } from "../../src/model/follow-line.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { openStore, silentLog } from "../helpers/test-store.ts";

@@ -2,10 +2,10 @@
 
 import { readPieces } from "../../src/http/keys/json.ts";
 import { KeptTexts, type ListingPieces } from "../../src/http/keys/kept-texts.ts";
-import { apply, type Command, type SingleCommand } from "../../src/store/command.ts";
-import { type StorePath, storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
-import { Tree } from "../../src/store/tree.ts";
+import { apply, type Command, type SingleCommand } from "../../src/store/command/command.ts";
+import { type StorePath, storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
+import { Tree } from "../../src/store/tree/tree.ts";
 
 export interface Query {
   readonly path: StorePath;

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { type DavitKeys, startDavitKeys } from "../helpers/keys-servers.ts";
 import { readToEnd } from "./wire.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { errorBody, eventBody, readBody, readPieces } from "../../src/http/keys/json.ts";
-import type { ListingStep } from "../../src/store/listing.ts";
-import { type NodeRecord, storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import { type NodeRecord, storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
+import type { ListingStep } from "../../src/store/tree/listing.ts";
 
 const file = (path: string, value: string): NodeRecord => ({
   path: storePath(path),

@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { KeptTexts, type ListingPieces } from "../../src/http/keys/kept-texts.ts";
-import type { Command, SingleCommand } from "../../src/store/command.ts";
-import { storePath } from "../../src/store/node.ts";
-import { Tree } from "../../src/store/tree.ts";
+import type { Command, SingleCommand } from "../../src/store/command/command.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { Tree } from "../../src/store/tree/tree.ts";
 import { anyCommand } from "../helpers/any-command.ts";
 import { type Query, query, Reader, run, set, treeOf, undone } from "./kept-reader.ts";
 

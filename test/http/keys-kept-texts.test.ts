@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { KeptTexts } from "../../src/http/keys/kept-texts.ts";
-import type { Command } from "../../src/store/command.ts";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import type { Command } from "../../src/store/command/command.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
 import { bodyOf } from "../helpers/listed.ts";
 import { query, Reader, remove, run, set, treeOf, undone } from "./kept-reader.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type KeysMethod, parseKeysRequest } from "../../src/http/keys/request.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 
 const path = storePath("/k");
 const parse = (method: KeysMethod, query: string, form?: string) =>

@@ -3,7 +3,7 @@ import type { Agent } from "node:http";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import { type DavitKeys, startDavitKeys } from "../helpers/keys-servers.ts";
 import { agentFor, sendRaw } from "../helpers/raw-request.ts";
 

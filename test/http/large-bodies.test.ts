@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
 import { LargeBodies } from "../../src/http/large-bodies.ts";
 import { Shares } from "../../src/lib/shares.ts";
-import type { Rendered } from "../../src/render/rendered.ts";
+import type { Rendered } from "../../src/render/core/rendered.ts";
 
 const mebibyte = 1024 * 1024;
 const large = (letter = "x"): Rendered => ({ body: letter.repeat(mebibyte), contentType: "text/plain" });

@@ -4,7 +4,7 @@ import { request as requestPlain } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openStore } from "../helpers/test-store.ts";
 import { listenForKeys } from "./listen-for-keys.ts";

@@ -16,7 +16,7 @@ import { readTlsMaterial, ServerTls } from "../../src/http/server-tls.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { codeOf } from "../../src/lib/errors.ts";
 import { StartError } from "../../src/lib/start-error.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
 import { missing } from "../helpers/requirements.ts";

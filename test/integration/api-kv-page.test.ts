@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { membersMethods } from "../../src/http/keys/members.ts";
 import { keysMethods } from "../../src/http/keys/request.ts";
 import { isJsonObject } from "../../src/model/json.ts";
-import { refusals } from "../../src/store/refusal.ts";
+import { refusals } from "../../src/store/core/refusal.ts";
 import { type DavitProcess, localAuthorization, startDavit } from "../../tools/davit-process.ts";
 import { isBody } from "../conformance/exchange.ts";
 import { startDavitStore } from "../helpers/davit-store.ts";

@@ -9,8 +9,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { diskFiles } from "../../src/lib/files.ts";
 import { parseJsonObject } from "../../src/model/json.ts";
-import { readBackup } from "../../src/store/backup.ts";
-import { storePath } from "../../src/store/node.ts";
+import { readBackup } from "../../src/store/backup/backup.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import {
   type DavitBootProcess,
   type DavitProcess,

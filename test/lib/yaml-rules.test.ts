@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { readDocuments } from "../../src/directory/yaml-documents.ts";
 import { isAmbiguous } from "../../src/lib/yaml-rules.ts";
-import { RenderError } from "../../src/render/render-error.ts";
-import { yamlToJson } from "../../src/render/yaml.ts";
+import { yamlToJson } from "../../src/render/config/yaml.ts";
+import { RenderError } from "../../src/render/core/render-error.ts";
 
 const ambiguous = [
   ...["y", "Y", "yes", "NO", "off", "On", "n", "0123", "-017", "089", "00", "0644", "1_000", "1_0.5", "0x_1", "-0x1F"],

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { translateGoTemplate } from "../../src/matchbox/go-to-handlebars.ts";
 import { HandlebarsText, literalTemplate } from "../../src/matchbox/handlebars-text.ts";
 import type { JsonObject } from "../../src/model/json.ts";
-import { compileTemplate, parseTemplate } from "../../src/render/template.ts";
+import { compileTemplate, parseTemplate } from "../../src/render/template/template.ts";
 
 const variables = {
   name: "node1",

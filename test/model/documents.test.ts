@@ -19,7 +19,7 @@ import {
   tombstoneSelectors,
 } from "../../src/model/documents.ts";
 import type { GroupSpec } from "../../src/model/group.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 
 const provenance = { origin: "web.yaml, document 1 (line 1)", uid: "u", generation: 1 };
 const profile: ProfileDocument = { ...provenance, revision: "r", content: { displayName: "Web", templates: {} } };

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KernelBoot } from "../../src/model/profile.ts";
-import { renderBoot } from "../../src/render/boot.ts";
-import { renderGrub } from "../../src/render/grub.ts";
-import { renderIpxe } from "../../src/render/ipxe.ts";
-import { RenderError } from "../../src/render/render-error.ts";
+import { renderBoot } from "../../src/render/boot/boot.ts";
+import { RenderError } from "../../src/render/core/render-error.ts";
+import { renderGrub } from "../../src/render/grub/grub.ts";
+import { renderIpxe } from "../../src/render/ipxe/ipxe.ts";
 import { compile, renderErrorOf } from "./fixtures.ts";
 import { readByGrub, readByIpxe, readByLinux, writtenByGrub } from "./kernel-line.ts";
 

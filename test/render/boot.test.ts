@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { KernelBoot } from "../../src/model/profile.ts";
-import { renderBoot } from "../../src/render/boot.ts";
-import { renderIpxe } from "../../src/render/ipxe.ts";
-import { textOf } from "../../src/render/pieces.ts";
+import { renderBoot } from "../../src/render/boot/boot.ts";
+import { textOf } from "../../src/render/boot/pieces.ts";
+import { renderIpxe } from "../../src/render/ipxe/ipxe.ts";
 import { compile, renderErrorOf } from "./fixtures.ts";
 
 const plain: KernelBoot = { kernel: "/assets/vmlinuz", initrd: [], args: [], efiInitrd: false };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { renderCloudConfig } from "../../src/render/cloud-config.ts";
-import { renderGeneric } from "../../src/render/generic.ts";
-import { renderIgnition } from "../../src/render/ignition.ts";
+import { renderCloudConfig } from "../../src/render/config/cloud-config.ts";
+import { renderGeneric } from "../../src/render/config/generic.ts";
+import { renderIgnition } from "../../src/render/config/ignition.ts";
 import { renderErrorOf } from "./fixtures.ts";
 
 const ignition =

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { type Group, toGroup } from "../../src/model/group.ts";
 import type { JsonObject, JsonValue } from "../../src/model/json.ts";
-import { RenderError } from "../../src/render/render-error.ts";
-import { compileTemplate, type Variables } from "../../src/render/template.ts";
+import { RenderError } from "../../src/render/core/render-error.ts";
+import { compileTemplate, type Variables } from "../../src/render/template/template.ts";
 
 export const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 

@@ -2,11 +2,11 @@ import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Labels } from "../../src/model/labels.ts";
-import type { FilledBoot, FilledKernel } from "../../src/render/boot.ts";
-import { type GrubInput, renderGrub } from "../../src/render/grub.ts";
-import { guardOf } from "../../src/render/grub-guard.ts";
-import { fillTokens, quote } from "../../src/render/grub-words.ts";
-import { textOf } from "../../src/render/pieces.ts";
+import type { FilledBoot, FilledKernel } from "../../src/render/boot/boot.ts";
+import { textOf } from "../../src/render/boot/pieces.ts";
+import { type GrubInput, renderGrub } from "../../src/render/grub/grub.ts";
+import { guardOf } from "../../src/render/grub/guard.ts";
+import { fillTokens, quote } from "../../src/render/grub/words.ts";
 import { missing } from "../helpers/requirements.ts";
 
 const labels = new Map([

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import { checkIgnition } from "../../src/render/ignition-check.ts";
+import { checkIgnition } from "../../src/render/config/ignition-check.ts";
 import { missing } from "../helpers/requirements.ts";
 
 function config(version: string, rest: JsonObject = {}): JsonObject {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { BugError } from "../../src/lib/errors.ts";
-import type { FilledBoot, FilledKernel } from "../../src/render/boot.ts";
-import { bootScript, renderIpxe } from "../../src/render/ipxe.ts";
+import type { FilledBoot, FilledKernel } from "../../src/render/boot/boot.ts";
+import { bootScript, renderIpxe } from "../../src/render/ipxe/ipxe.ts";
 
 const documented = [
   "coreos.first_boot=1",

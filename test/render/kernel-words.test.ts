@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { hasOpenQuote, isOneWord, wordsOf } from "../../src/render/kernel-words.ts";
-import { own, textOf } from "../../src/render/pieces.ts";
+import { hasOpenQuote, isOneWord, wordsOf } from "../../src/render/boot/kernel-words.ts";
+import { own, textOf } from "../../src/render/boot/pieces.ts";
 import { readByLinux } from "./kernel-line.ts";
 
 const value = (text: string) => ({ text, isValue: true });

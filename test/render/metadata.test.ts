@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { BugError } from "../../src/lib/errors.ts";
 import { isJsonObject } from "../../src/model/json.ts";
 import { labelsFromQuery } from "../../src/model/labels.ts";
-import { groupLines, renderMetadata } from "../../src/render/metadata.ts";
+import { groupLines, renderMetadata } from "../../src/render/metadata/metadata.ts";
 import { group, parsed, renderErrorOf } from "./fixtures.ts";
 
 function metadataOf(metadata: string, selector: Readonly<Record<string, string>> = {}, rawQuery = ""): string {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderGrubScript, renderIpxeScript } from "../../src/render/own-scripts.ts";
+import { renderGrubScript, renderIpxeScript } from "../../src/render/boot/own-scripts.ts";
 import { compile, renderErrorOf } from "./fixtures.ts";
 
 const variables = { os: "debian", evil: "x\nshell", tab: "a\tb", hash: "#!ipxe", disks: ["a", "b"] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
-import { parseTemplate } from "../../src/render/template.ts";
+import { parseTemplate } from "../../src/render/template/template.ts";
 import { compile, parsed, render, renderErrorOf, sha256 } from "./fixtures.ts";
 
 describe("printing", () => {

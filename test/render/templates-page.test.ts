@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { isJsonObject } from "../../src/model/json.ts";
-import { helperNames } from "../../src/render/template-helpers.ts";
+import { helperNames } from "../../src/render/template/template-helpers.ts";
 import { parsed, render } from "./fixtures.ts";
 
 const page = readFileSync(new URL("../../docs/use/templates.md", import.meta.url), "utf8");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { labelsFromQuery } from "../../src/model/labels.ts";
-import { bootVariables, RequestReads, templateVariables } from "../../src/render/variables.ts";
+import { bootVariables, RequestReads, templateVariables } from "../../src/render/template/variables.ts";
 import { group, parsed, render } from "./fixtures.ts";
 
 const davitUrl = "http://192.0.2.1:8080";

@@ -3,9 +3,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Files } from "../../src/lib/files.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
-import { readBackup } from "../../src/store/backup.ts";
-import { BackupSchedule, type BackupScheduleOptions } from "../../src/store/backup-schedule.ts";
-import { storePath } from "../../src/store/node.ts";
+import { readBackup } from "../../src/store/backup/backup.ts";
+import { BackupSchedule, type BackupScheduleOptions } from "../../src/store/backup/schedule.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan, seededPick } from "../helpers/fault-files.ts";

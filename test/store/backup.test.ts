@@ -2,13 +2,13 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readBackup } from "../../src/store/backup.ts";
-import type { Submission } from "../../src/store/command.ts";
-import { WalError } from "../../src/store/log-port.ts";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import { readBackup } from "../../src/store/backup/backup.ts";
+import type { Submission } from "../../src/store/command/command.ts";
+import { WalError } from "../../src/store/core/log-port.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
-import type { Tree } from "../../src/store/tree.ts";
+import type { Tree } from "../../src/store/tree/tree.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { openStore } from "../helpers/test-store.ts";

@@ -5,8 +5,8 @@
 
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import type { FaultFiles } from "../helpers/fault-files.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Command } from "../../src/store/command.ts";
-import { decodeRecord, encodeRecord } from "../../src/store/command-codec.ts";
-import { storePath } from "../../src/store/node.ts";
+import type { Command } from "../../src/store/command/command.ts";
+import { decodeRecord, encodeRecord } from "../../src/store/command/command-codec.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import { anyCommand } from "../helpers/any-command.ts";
 
 it("every command comes back as it was", () => {

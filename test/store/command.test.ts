@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { apply, type Command, type SingleCommand } from "../../src/store/command.ts";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
-import { Tree } from "../../src/store/tree.ts";
+import { apply, type Command, type SingleCommand } from "../../src/store/command/command.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
+import { Tree } from "../../src/store/tree/tree.ts";
 import { anyCommand } from "../helpers/any-command.ts";
 import { pathsOf } from "../helpers/listed.ts";
 

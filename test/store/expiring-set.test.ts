@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { ExpiringSet, type Timer } from "../../src/store/expiring-set.ts";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { ExpiringSet, type Timer } from "../../src/store/tree/expiring-set.ts";
 
 function timer(createdIndex: number, dueAtMs: number, ttlSeconds = 1): Timer {
   return { path: storePath("/a"), createdIndex, expiresAtMs: dueAtMs, ttlSeconds, dueAtMs, position: -1 };

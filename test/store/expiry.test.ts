@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import type { SingleCommand } from "../../src/store/command.ts";
-import { decodeRecord } from "../../src/store/command-codec.ts";
-import { type StoreEvent, storePath } from "../../src/store/node.ts";
+import type { SingleCommand } from "../../src/store/command/command.ts";
+import { decodeRecord } from "../../src/store/command/command-codec.ts";
+import { type StoreEvent, storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";

@@ -2,9 +2,9 @@
 
 import { describe, expect, it } from "vitest";
 import { nextTurn } from "../../src/lib/slices.ts";
-import { contentsOf, inspectDirectory } from "../../src/store/inspect.ts";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
+import { contentsOf, inspectDirectory } from "../../src/store/inspect/inspect.ts";
 import { segmentHeadBytes } from "../../src/store/wal/record.ts";
 import type { FaultFiles } from "../helpers/fault-files.ts";
 import { ofVersion } from "../helpers/later-version.ts";

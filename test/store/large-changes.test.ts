@@ -3,12 +3,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { nextTurn } from "../../src/lib/slices.ts";
-import { encodeBatchRecord } from "../../src/store/batch-codec.ts";
-import { apply, type Command, type SingleCommand } from "../../src/store/command.ts";
-import { decodeRecord, encodeRecord } from "../../src/store/command-codec.ts";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
-import { Tree } from "../../src/store/tree.ts";
+import { encodeBatchRecord } from "../../src/store/command/batch-codec.ts";
+import { apply, type Command, type SingleCommand } from "../../src/store/command/command.ts";
+import { decodeRecord, encodeRecord } from "../../src/store/command/command-codec.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
+import { Tree } from "../../src/store/tree/tree.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { memoryFiles, openStore } from "../helpers/test-store.ts";

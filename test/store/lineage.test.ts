@@ -2,8 +2,8 @@
 
 import { expect, it } from "vitest";
 import { nextTurn } from "../../src/lib/slices.ts";
-import { encodeRecord } from "../../src/store/command-codec.ts";
-import { storePath } from "../../src/store/node.ts";
+import { encodeRecord } from "../../src/store/command/command-codec.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { FaultFiles, seededPick } from "../helpers/fault-files.ts";

@@ -7,7 +7,7 @@ import {
   parsePath,
   rootPath,
   storePath,
-} from "../../src/store/node.ts";
+} from "../../src/store/core/node.ts";
 
 describe("`parsePath`", () => {
   it.each(["/", "/a", "/a/b", "/...", "/..a/b c", "/ü/\u0000", "/__proto__"])("reads %j", (text) => {

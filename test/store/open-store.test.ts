@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { storePath } from "../../src/store/node.ts";
+import { storePath } from "../../src/store/core/node.ts";
 import { type OnDamage, openStore as open } from "../../src/store/open-store.ts";
 import type { Store } from "../../src/store/store.ts";
 import { segmentHeadBytes } from "../../src/store/wal/record.ts";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { SingleCommand } from "../../src/store/command.ts";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import type { SingleCommand } from "../../src/store/command/command.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { openStore } from "../helpers/test-store.ts";

@@ -2,12 +2,12 @@
 
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type ReadBackup, readBackup } from "../../src/store/backup.ts";
-import type { Submission } from "../../src/store/command.ts";
-import { WalError } from "../../src/store/log-port.ts";
-import { storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
-import { type RestoreOptions, restore, restoreLeap } from "../../src/store/restore.ts";
+import { type ReadBackup, readBackup } from "../../src/store/backup/backup.ts";
+import { type RestoreOptions, restore, restoreLeap } from "../../src/store/backup/restore.ts";
+import type { Submission } from "../../src/store/command/command.ts";
+import { WalError } from "../../src/store/core/log-port.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Feed } from "../../src/model/feed.ts";
-import type { SingleCommand, Submission } from "../../src/store/command.ts";
-import { type StoreEvent, storePath } from "../../src/store/node.ts";
-import { StoreError } from "../../src/store/refusal.ts";
+import type { SingleCommand, Submission } from "../../src/store/command/command.ts";
+import { type StoreEvent, storePath } from "../../src/store/core/node.ts";
+import { StoreError } from "../../src/store/core/refusal.ts";
 import type { Store } from "../../src/store/store.ts";
 import { anySubmission } from "../helpers/any-command.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";

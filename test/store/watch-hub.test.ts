@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { apply, type SingleCommand } from "../../src/store/command.ts";
-import { EventRing } from "../../src/store/event-ring.ts";
-import { storePath } from "../../src/store/node.ts";
-import { Tree } from "../../src/store/tree.ts";
-import { type Defer, type WatchEnd, WatchHub, type WatchOptions } from "../../src/store/watch-hub.ts";
+import { apply, type SingleCommand } from "../../src/store/command/command.ts";
+import { storePath } from "../../src/store/core/node.ts";
+import { Tree } from "../../src/store/tree/tree.ts";
+import { EventRing } from "../../src/store/watch/event-ring.ts";
+import { type Defer, type WatchEnd, WatchHub, type WatchOptions } from "../../src/store/watch/watch-hub.ts";
 
 const set = (path: string, value = ""): SingleCommand => ({ kind: "set", path: storePath(path), value });
 const remove = (path: string): SingleCommand => ({ kind: "delete", path: storePath(path), recursive: true });

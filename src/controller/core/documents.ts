@@ -20,8 +20,8 @@ import {
 } from "../../model/documents.ts";
 import type { DocumentChange, FeedListener } from "../../model/feed.ts";
 import type { ObjectName } from "../../model/source.ts";
-import type { SingleCommand } from "../../store/command.ts";
-import { storePath } from "../../store/node.ts";
+import type { SingleCommand } from "../../store/command/command.ts";
+import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
 
 /** A document's new text, undefined to remove it, and how long it stays; without a time it stays for ever. */

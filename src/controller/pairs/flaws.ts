@@ -6,7 +6,7 @@
 
 import type { ProfileContent } from "../../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
-import type { RenderBudget } from "../../render/template-limits.ts";
+import type { RenderBudget } from "../../render/template/limits.ts";
 import { byKey } from "../core/names.ts";
 import { ByProfile } from "./by-profile.ts";
 import { lackText } from "./pair-findings.ts";

@@ -1,8 +1,8 @@
 /** Reports what is wrong with a Profile for one of its Groups, in words for its user. */
 
 import { type ObjectName, objectKey } from "../../model/source.ts";
-import { reasonCodes } from "../../render/reason-codes.ts";
-import { renderReasons } from "../../render/render-error.ts";
+import { reasonCodes } from "../../render/core/reason-codes.ts";
+import { renderReasons } from "../../render/core/render-error.ts";
 import type { Finding } from "../status/conditions.ts";
 import type { Lack } from "./profile-needs.ts";
 

@@ -3,7 +3,7 @@
 import { type ProfileDocument, profilePath } from "../../model/documents.ts";
 import type { ProfileContent } from "../../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
-import { type RenderBudget, TooLongHere } from "../../render/template-limits.ts";
+import { type RenderBudget, TooLongHere } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
 import { type Lack, NeedsReader, ProfileNeeds, type Renderable } from "./profile-needs.ts";
 import { ProfileRenders, RendersBench } from "./profile-renders.ts";

@@ -11,7 +11,7 @@
 import type { GroupDocument, ProfileDocument } from "../../model/documents.ts";
 import type { ProfileContent } from "../../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
-import { RenderBudget } from "../../render/template-limits.ts";
+import { RenderBudget } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
 import { addTo, byKey } from "../core/names.ts";
 import { type GroupDraft, lastAccepted, stateBefore } from "../reconcile/draft-group.ts";

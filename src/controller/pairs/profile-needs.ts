@@ -12,10 +12,10 @@ import {
   partsOf,
   type TemplatePart,
 } from "../../model/profile.ts";
-import { RenderError, type RenderReason } from "../../render/render-error.ts";
-import type { RenderBudget } from "../../render/template-limits.ts";
-import { TemplateNeeds, type VariableLookup } from "../../render/template-needs.ts";
-import type { TextPosition } from "../../render/text-position.ts";
+import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
+import type { TextPosition } from "../../render/core/text-position.ts";
+import type { RenderBudget } from "../../render/template/limits.ts";
+import { TemplateNeeds, type VariableLookup } from "../../render/template/needs.ts";
 import type { BootClient } from "../trials/trial-boot.ts";
 
 /** What a Group's machines cannot get with any request, mostly because a variable is not defined. */

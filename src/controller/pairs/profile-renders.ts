@@ -14,12 +14,12 @@ import {
   type ResolvedTemplate,
   type TemplatePart,
 } from "../../model/profile.ts";
-import { rulesOf } from "../../render/check-config.ts";
-import { RenderError } from "../../render/render-error.ts";
-import { compileTemplate, type Template, type Variables } from "../../render/template.ts";
-import type { RenderBudget } from "../../render/template-limits.ts";
-import type { TextPosition } from "../../render/text-position.ts";
-import { bootVariables, RequestReads, templateVariables } from "../../render/variables.ts";
+import { rulesOf } from "../../render/config/check-config.ts";
+import { RenderError } from "../../render/core/render-error.ts";
+import type { TextPosition } from "../../render/core/text-position.ts";
+import type { RenderBudget } from "../../render/template/limits.ts";
+import { compileTemplate, type Template, type Variables } from "../../render/template/template.ts";
+import { bootVariables, RequestReads, templateVariables } from "../../render/template/variables.ts";
 import { samples } from "../ranking/sample-labels.ts";
 import { bootFaults } from "../trials/trial-boot.ts";
 import { isShortTemplate, type Lack, type Renderable } from "./profile-needs.ts";

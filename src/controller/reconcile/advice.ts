@@ -5,10 +5,10 @@ import { type GroupSpec, isBroad } from "../../model/group.ts";
 import { isOwnUuid } from "../../model/hardware-ids.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { bootTexts, isLocation, type KernelBoot, type ProfileSpec } from "../../model/profile.ts";
-import { lacksInitrdArgument } from "../../render/initrd.ts";
-import { sharedNames } from "../../render/metadata.ts";
-import { reasonCodes } from "../../render/reason-codes.ts";
-import { RenderError } from "../../render/render-error.ts";
+import { lacksInitrdArgument } from "../../render/boot/initrd.ts";
+import { reasonCodes } from "../../render/core/reason-codes.ts";
+import { RenderError } from "../../render/core/render-error.ts";
+import { sharedNames } from "../../render/metadata/metadata.ts";
 import type { Advice } from "../status/conditions.ts";
 import { effectCure, installerIn } from "./installers.ts";
 

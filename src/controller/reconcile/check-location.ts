@@ -4,7 +4,7 @@
  * Pure.
  */
 
-import { parseInitrd } from "../../render/initrd.ts";
+import { parseInitrd } from "../../render/boot/initrd.ts";
 import type { Finding } from "../status/conditions.ts";
 
 /** What is wrong with a kernel's or an initrd's location; undefined for a location that may be good. */

@@ -14,10 +14,10 @@ import type {
 } from "../../model/profile.ts";
 import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
 import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../../model/source.ts";
-import { rulesOf } from "../../render/check-config.ts";
-import { mayBeButane, renderIgnition } from "../../render/ignition.ts";
-import { reasonCodes } from "../../render/reason-codes.ts";
-import { RenderError, type RenderReason } from "../../render/render-error.ts";
+import { rulesOf } from "../../render/config/check-config.ts";
+import { mayBeButane, renderIgnition } from "../../render/config/ignition.ts";
+import { reasonCodes } from "../../render/core/reason-codes.ts";
+import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
 import type { Finding, RefReason } from "../status/conditions.ts";
 import { locationFinding } from "./check-location.ts";
 

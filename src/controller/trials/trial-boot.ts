@@ -3,14 +3,14 @@
 import { unreachable } from "../../lib/errors.ts";
 import type { Labels } from "../../model/labels.ts";
 import { type KernelBoot, kernelTexts, type ProfileContent, withArguments } from "../../model/profile.ts";
-import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot.ts";
-import { renderGrub } from "../../render/grub.ts";
-import { renderIpxe } from "../../render/ipxe.ts";
-import { hasOpenQuote } from "../../render/kernel-words.ts";
-import { renderGrubScript, renderIpxeScript } from "../../render/own-scripts.ts";
-import type { Filled } from "../../render/pieces.ts";
-import { RenderError } from "../../render/render-error.ts";
-import type { Template, Variables } from "../../render/template.ts";
+import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot/boot.ts";
+import { hasOpenQuote } from "../../render/boot/kernel-words.ts";
+import { renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
+import type { Filled } from "../../render/boot/pieces.ts";
+import { RenderError } from "../../render/core/render-error.ts";
+import { renderGrub } from "../../render/grub/grub.ts";
+import { renderIpxe } from "../../render/ipxe/ipxe.ts";
+import type { Template, Variables } from "../../render/template/template.ts";
 
 /** Which clients a fault affects: both, or one of them. */
 export type BootClient = "boot" | "ipxe" | "grub";

@@ -4,13 +4,13 @@
 
 import type { FindingCode } from "../../model/findings.ts";
 import type { ResolvedTemplate, TemplatePart } from "../../model/profile.ts";
-import { rulesOf } from "../../render/check-config.ts";
-import { ignitionValue } from "../../render/ignition.ts";
-import { checkIgnition } from "../../render/ignition-check.ts";
-import { reasonCodes } from "../../render/reason-codes.ts";
-import { RenderError, renderReasons } from "../../render/render-error.ts";
-import type { TextPosition } from "../../render/text-position.ts";
-import { findInYaml } from "../../render/yaml.ts";
+import { rulesOf } from "../../render/config/check-config.ts";
+import { ignitionValue } from "../../render/config/ignition.ts";
+import { checkIgnition } from "../../render/config/ignition-check.ts";
+import { findInYaml } from "../../render/config/yaml.ts";
+import { reasonCodes } from "../../render/core/reason-codes.ts";
+import { RenderError, renderReasons } from "../../render/core/render-error.ts";
+import type { TextPosition } from "../../render/core/text-position.ts";
 
 /**
  * `broken` is answered 500, `refused` is useless to the program that reads it, `advice` works but perhaps not as meant.

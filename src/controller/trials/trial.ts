@@ -19,13 +19,13 @@ import {
   type ResolvedTemplate,
   type TemplatePart,
 } from "../../model/profile.ts";
-import { reasonCodes } from "../../render/reason-codes.ts";
-import { RenderError } from "../../render/render-error.ts";
-import { compileTemplate, type Template, type Variables } from "../../render/template.ts";
-import { RenderBudget } from "../../render/template-limits.ts";
-import { type AbsentVariable, TemplateNeeds } from "../../render/template-needs.ts";
-import type { TextPosition } from "../../render/text-position.ts";
-import { bootVariables, RequestReads, templateVariables } from "../../render/variables.ts";
+import { reasonCodes } from "../../render/core/reason-codes.ts";
+import { RenderError } from "../../render/core/render-error.ts";
+import type { TextPosition } from "../../render/core/text-position.ts";
+import { RenderBudget } from "../../render/template/limits.ts";
+import { type AbsentVariable, TemplateNeeds } from "../../render/template/needs.ts";
+import { compileTemplate, type Template, type Variables } from "../../render/template/template.ts";
+import { bootVariables, RequestReads, templateVariables } from "../../render/template/variables.ts";
 import { effectCure, installerIn } from "../reconcile/installers.ts";
 import type { FieldPlace } from "../status/conditions.ts";
 import { sampleRequest } from "./sample-request.ts";

@@ -4,7 +4,7 @@ import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-c
 import { BootError } from "../../boot/boot-error.ts";
 import type { Soon } from "../../lib/soon.ts";
 import { labelsFromQuery } from "../../model/labels.ts";
-import type { Rendered } from "../../render/rendered.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
 
 /** The route of every generic part: logs and metrics have one name, whatever part a stranger asks for. */

@@ -12,7 +12,7 @@ import type { IncomingMessage } from "node:http";
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import { after } from "../../lib/soon.ts";
 import { genericPart, isPartName } from "../../model/profile.ts";
-import type { Rendered } from "../../render/rendered.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
 import { Clients, type Holder } from "../client-shares.ts";
 import { LargeBodies } from "../large-bodies.ts";
 import type { WireResponse } from "../response-headers.ts";

@@ -5,7 +5,7 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { after, type Soon } from "../../lib/soon.ts";
-import type { Rendered } from "../../render/rendered.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
 import type { Signer } from "../../sign/signer.ts";
 import type { Clients, Holder } from "../client-shares.ts";
 import { rawQueryOf } from "../server.ts";

@@ -3,9 +3,9 @@
  * Both ways to the key API send exactly these: `routes.ts` through Fastify, `fast-path.ts` past it.
  */
 
-import type { Listing } from "../../store/listing.ts";
-import { refusals, StoreError, type StoreRefusal } from "../../store/refusal.ts";
+import { refusals, StoreError, type StoreRefusal } from "../../store/core/refusal.ts";
 import type { Store, StoreIndexes } from "../../store/store.ts";
+import type { Listing } from "../../store/tree/listing.ts";
 import { isSecret, refuseReserved, refuseSecret } from "./guard.ts";
 import { actionBody, errorBody, eventBody, readBody } from "./json.ts";
 import type { KeysRequest } from "./request.ts";

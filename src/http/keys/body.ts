@@ -7,7 +7,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { Shares } from "../../lib/shares.ts";
-import { StoreError } from "../../store/refusal.ts";
+import { StoreError } from "../../store/core/refusal.ts";
 import type { Clients, Holder } from "../client-shares.ts";
 import { isForm } from "./form.ts";
 

@@ -3,7 +3,7 @@
  * Malformed requests are answered in plain text, as Go's net/http does.
  */
 
-import { refusals, StoreError } from "../../store/refusal.ts";
+import { refusals, StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { type AnswerError, type ErrorAnswer, RequestError, type RequestRefusal, requestRefusals } from "../errors.ts";
 import { refusalAnswer } from "./answers.ts";

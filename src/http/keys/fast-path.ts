@@ -8,8 +8,8 @@
  */
 
 import type { IncomingMessage } from "node:http";
-import { type StorePath, storePath } from "../../store/node.ts";
-import { StoreError } from "../../store/refusal.ts";
+import { type StorePath, storePath } from "../../store/core/node.ts";
+import { StoreError } from "../../store/core/refusal.ts";
 import type { WireResponse } from "../response-headers.ts";
 import type { FastPath } from "../server.ts";
 import { pathEnd } from "../target.ts";

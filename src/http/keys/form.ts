@@ -1,6 +1,6 @@
 /** Queries and forms as the protocol reads them: strict on escapes, lax on content types. */
 
-import { StoreError } from "../../store/refusal.ts";
+import { StoreError } from "../../store/core/refusal.ts";
 
 /** Parameters by name; the first value of a repeated name. */
 export type FormFields = ReadonlyMap<string, string>;

@@ -1,8 +1,8 @@
 /** What clients of the key API must not do: write davit's own documents, or read templates from Secrets. */
 
 import { davitRoot, secretsRoot } from "../../model/documents.ts";
-import { isAtOrBelow, type StorePath, storePath } from "../../store/node.ts";
-import { StoreError } from "../../store/refusal.ts";
+import { isAtOrBelow, type StorePath, storePath } from "../../store/core/node.ts";
+import { StoreError } from "../../store/core/refusal.ts";
 
 // `/machines` holds state of machines, such as their labels.
 const reservedRoots = [storePath(davitRoot), storePath("/machines")];

@@ -6,9 +6,9 @@
  */
 
 import { toRfc3339 } from "../../lib/clock.ts";
-import type { ListingStep } from "../../store/listing.ts";
-import { type NodeRecord, rootPath, type StoreEvent } from "../../store/node.ts";
-import { refusals, type StoreError } from "../../store/refusal.ts";
+import { type NodeRecord, rootPath, type StoreEvent } from "../../store/core/node.ts";
+import { refusals, type StoreError } from "../../store/core/refusal.ts";
+import type { ListingStep } from "../../store/tree/listing.ts";
 
 /** The answer to a read of a node without a listing. */
 export function readBody(node: NodeRecord): string {

@@ -8,7 +8,7 @@
  * sent: when slow readers fill it, nothing more is kept.
  */
 
-import type { Listing } from "../../store/listing.ts";
+import type { Listing } from "../../store/tree/listing.ts";
 import type { BegunListing } from "./answers.ts";
 
 export interface KeptTextsOptions {

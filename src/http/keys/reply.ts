@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { StoreError } from "../../store/refusal.ts";
+import type { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { tokenChallenge } from "../bearer-tokens.ts";
 import { type KeyAnswer, refusalAnswer } from "./answers.ts";

@@ -4,9 +4,9 @@
  * them.
  */
 
-import type { Expected, SingleCommand } from "../../store/command.ts";
-import type { StorePath } from "../../store/node.ts";
-import { type RefusalName, StoreError } from "../../store/refusal.ts";
+import type { Expected, SingleCommand } from "../../store/command/command.ts";
+import type { StorePath } from "../../store/core/node.ts";
+import { type RefusalName, StoreError } from "../../store/core/refusal.ts";
 import { type FormFields, parseFields } from "./form.ts";
 
 export const keysMethods = ["HEAD", "GET", "PUT", "POST", "DELETE"] as const;

@@ -1,6 +1,6 @@
 /** `/v2/stats/*`: the store's counts since its start, and the state of a cluster of one. */
 
-import { countNames } from "../../store/operation-counts.ts";
+import { countNames } from "../../store/command/operation-counts.ts";
 import type { Store } from "../../store/store.ts";
 import { timeJson } from "./json.ts";
 import type { Member } from "./members.ts";

@@ -3,7 +3,7 @@
  * so this reads the raw text.
  */
 
-import { type StorePath, storePath } from "../../store/node.ts";
+import { type StorePath, storePath } from "../../store/core/node.ts";
 import { pathEnd } from "../target.ts";
 import { decodeEscapes, hasBadEscape } from "./form.ts";
 

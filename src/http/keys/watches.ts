@@ -8,9 +8,9 @@
 
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
-import type { StoreEvent } from "../../store/node.ts";
+import type { StoreEvent } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
-import type { WatchHandle, WatchOptions } from "../../store/watch-hub.ts";
+import type { WatchHandle, WatchOptions } from "../../store/watch/watch-hub.ts";
 import { isLarge, LargeBodies } from "../large-bodies.ts";
 import type { UnsentAnswers } from "../unsent-answers.ts";
 import { successHeaders } from "./answers.ts";

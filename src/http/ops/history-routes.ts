@@ -8,7 +8,7 @@ import type { FastifyPluginAsync } from "fastify";
 import type { History } from "../../history/history.ts";
 import type { HistoryView, MachineHistory } from "../../history/history-view.ts";
 import { labelsFromQuery, sentLabels } from "../../model/labels.ts";
-import { jsonText, plainText } from "../../render/rendered.ts";
+import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import { rawQueryOf } from "../server.ts";
 import { prefersJson } from "./accept.ts";

@@ -2,7 +2,7 @@
 
 import type { BootFiles } from "../../boot/boot-scripts.ts";
 import { plainStage, type StageOf } from "../../history/boots.ts";
-import { parseInitrd } from "../../render/initrd.ts";
+import { parseInitrd } from "../../render/boot/initrd.ts";
 
 /** The files that a Group's machines get now; undefined when it has none, or is gone. */
 export type BootFilesOf = (group: string) => BootFiles | undefined;

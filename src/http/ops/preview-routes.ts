@@ -1,7 +1,7 @@
 /** `GET /preview?<labels>`: shows what a machine with these labels would get, and why, as text or as JSON. */
 
 import type { FastifyPluginAsync } from "fastify";
-import { jsonText, plainText } from "../../render/rendered.ts";
+import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { rawQueryOf } from "../server.ts";
 import { prefersJson } from "./accept.ts";
 import type { Previews } from "./preview.ts";

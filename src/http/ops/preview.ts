@@ -18,7 +18,7 @@ import { type Warning, warningsOf } from "../../boot/warnings.ts";
 import { Turns } from "../../lib/slices.ts";
 import { type Labels, labelsFromQuery, sentLabels } from "../../model/labels.ts";
 import { isGenericPart, isOfSecret, partAt, partsOf } from "../../model/profile.ts";
-import type { Rendered } from "../../render/rendered.ts";
+import type { Rendered } from "../../render/core/rendered.ts";
 import { answerError } from "../errors.ts";
 
 export interface PreviewsOptions {

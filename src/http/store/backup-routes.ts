@@ -1,6 +1,6 @@
 /**
  * `GET /davit/v1/backup`, on the store's listener: everything in the store at one index, including the texts of
- * Secrets, in the format of `store/backup-format.ts`. The guard decides who may ask.
+ * Secrets, in the format of `store/backup/format.ts`. The guard decides who may ask.
  */
 
 import type { FastifyPluginAsync } from "fastify";

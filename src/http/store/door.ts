@@ -14,7 +14,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { StartError } from "../../lib/start-error.ts";
 import { WatchedFiles } from "../../lib/watched-files.ts";
-import { StoreError } from "../../store/refusal.ts";
+import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
 import { holdsToken, readTokenDigests, type TokenDigest, tokenOf } from "../bearer-tokens.ts";

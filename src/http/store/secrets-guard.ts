@@ -6,7 +6,7 @@
  */
 
 import type { IncomingMessage } from "node:http";
-import { StoreError } from "../../store/refusal.ts";
+import { StoreError } from "../../store/core/refusal.ts";
 import { holdsToken, tokenDigest, tokenOf } from "../bearer-tokens.ts";
 
 export interface SecretsGuardOptions {

@@ -3,7 +3,7 @@
 import { statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { WalError } from "../log-port.ts";
+import { WalError } from "../core/log-port.ts";
 
 /** A directory that is ours alone. */
 export interface DirectoryLock {

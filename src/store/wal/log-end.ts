@@ -10,8 +10,8 @@ import { crc32 } from "node:zlib";
 import type { Files } from "../../lib/files.ts";
 import type { Log } from "../../lib/log.ts";
 import { writeWholeFile } from "../../lib/whole-file.ts";
-import { WalError } from "../log-port.ts";
-import { numberFrom, objectFrom, parseJson, textFrom, unreadable } from "../stored-json.ts";
+import { WalError } from "../core/log-port.ts";
+import { numberFrom, objectFrom, parseJson, textFrom, unreadable } from "../core/stored-json.ts";
 import { type LogEnd, startOverAdvice } from "./recover.ts";
 
 export const logEndName = "log-end";

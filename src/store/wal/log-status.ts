@@ -1,6 +1,6 @@
 /** Which records the log takes while it cannot be written, and why not others. */
 
-import { type LogStatus, WalError } from "../log-port.ts";
+import { type LogStatus, WalError } from "../core/log-port.ts";
 import { lockName } from "./lock.ts";
 import type { SegmentWriter } from "./segment-writer.ts";
 

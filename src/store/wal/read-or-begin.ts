@@ -2,7 +2,7 @@
 
 import type { Log } from "../../lib/log.ts";
 import { removeUnfinishedFiles } from "../../lib/whole-file.ts";
-import { type CommittedListener, WalError } from "../log-port.ts";
+import { type CommittedListener, WalError } from "../core/log-port.ts";
 import { type BeginLogOptions, beginLog } from "./begin-log.ts";
 import { checkKnownEnd } from "./log-end.ts";
 import { formatVersion, segmentHeadBytes } from "./record.ts";

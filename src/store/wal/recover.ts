@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import type { Files } from "../../lib/files.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { type CommittedListener, newerFormat, WalError } from "../log-port.ts";
+import { type CommittedListener, newerFormat, WalError } from "../core/log-port.ts";
 import {
   batchHeadBytes,
   batchMagic,

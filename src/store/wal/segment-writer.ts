@@ -13,7 +13,7 @@ import { assert, codeOf, messageOf } from "../../lib/errors.ts";
 import type { AppendFile, Files } from "../../lib/files.ts";
 import { inSlices } from "../../lib/slices.ts";
 import { writeWholeFile } from "../../lib/whole-file.ts";
-import { WalError } from "../log-port.ts";
+import { WalError } from "../core/log-port.ts";
 import {
   type BatchPosition,
   encodeBatch,

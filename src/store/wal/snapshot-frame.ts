@@ -11,7 +11,7 @@
  */
 
 import { crc32 } from "node:zlib";
-import { newerFormat } from "../log-port.ts";
+import { newerFormat } from "../core/log-port.ts";
 
 const formatVersion = 2;
 const headBytes = 32;

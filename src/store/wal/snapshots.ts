@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 import type { Files } from "../../lib/files.ts";
 import { writeWholeFile } from "../../lib/whole-file.ts";
-import { type Snapshot, WalError } from "../log-port.ts";
+import { type Snapshot, WalError } from "../core/log-port.ts";
 import { framed, type SnapshotHead, SnapshotReader } from "./snapshot-frame.ts";
 import { startFailure } from "./start-failure.ts";
 

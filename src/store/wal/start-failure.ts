@@ -1,7 +1,7 @@
 /** Explains why a log cannot be opened in one sentence for the operator: never a stack, whatever the disk answers. */
 
 import { codeOf } from "../../lib/errors.ts";
-import { WalError } from "../log-port.ts";
+import { WalError } from "../core/log-port.ts";
 
 /** The meaning of the disk's codes, and advice. */
 const sentences: Readonly<Record<string, string>> = {

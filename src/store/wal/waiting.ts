@@ -1,6 +1,6 @@
 /** Proposals that wait for the disk, in their order. */
 
-import type { WalError } from "../log-port.ts";
+import type { WalError } from "../core/log-port.ts";
 
 export interface Proposal {
   readonly bytes: Uint8Array;

@@ -21,7 +21,7 @@ import {
   type ProposeOptions,
   type Snapshot,
   WalError,
-} from "../log-port.ts";
+} from "../core/log-port.ts";
 import { randomId } from "./begin-log.ts";
 import type { FileLogOptions } from "./file-log-options.ts";
 import type { DirectoryLock } from "./lock.ts";

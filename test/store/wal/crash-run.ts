@@ -2,9 +2,9 @@
 
 import { expect } from "vitest";
 import { nextTurn } from "../../../src/lib/slices.ts";
-import { WalError } from "../../../src/store/log-port.ts";
-import { storePath } from "../../../src/store/node.ts";
-import { StoreError } from "../../../src/store/refusal.ts";
+import { WalError } from "../../../src/store/core/log-port.ts";
+import { storePath } from "../../../src/store/core/node.ts";
+import { StoreError } from "../../../src/store/core/refusal.ts";
 import { Store } from "../../../src/store/store.ts";
 import { segmentHeadBytes } from "../../../src/store/wal/record.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { WalError } from "../../../src/store/log-port.ts";
+import { WalError } from "../../../src/store/core/log-port.ts";
 import { lockDirectory } from "../../../src/store/wal/lock.ts";
 
 let directory: string;

@@ -1,7 +1,7 @@
 /** A log whose disk is full, or fails, while it runs: what is refused, what goes on, and how it ends without a restart. */
 
 import { describe, expect, it } from "vitest";
-import type { LogStatus } from "../../../src/store/log-port.ts";
+import type { LogStatus } from "../../../src/store/core/log-port.ts";
 import { FakeClock } from "../../helpers/fake-clock.ts";
 import { FaultFiles, type FaultPlan, seededPick } from "../../helpers/fault-files.ts";
 import { dataDirectory, memoryFiles, openLog, silentLog } from "../../helpers/test-store.ts";

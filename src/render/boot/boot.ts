@@ -1,0 +1,83 @@
+/** Fills in the boot section of a Profile for one Group: kernel, initrd and arguments are templates too. */
+
+import type { KernelBoot, LocalBoot } from "../../model/profile.ts";
+import { RenderError } from "../core/render-error.ts";
+import type { Template, Variables } from "../template/template.ts";
+import { wordsOf } from "./kernel-words.ts";
+import { type Filled, hasValue, type Pieces, textOf, valueMatches } from "./pieces.ts";
+
+/** In characters. Linux takes 2 to 4 KiB of arguments, and GRUB's tokens are filled in for each request. */
+const maxLength = 64 * 1024;
+
+/** A kernel with everything filled in. Values in an argument stay marked, because each client quotes differently. */
+export interface FilledKernel extends Omit<KernelBoot, "args"> {
+  readonly kind: "kernel";
+  readonly args: readonly Filled[];
+}
+
+export type FilledBoot = FilledKernel | { readonly kind: "local"; readonly local: LocalBoot };
+
+/**
+ * Renders every text of a boot section. `${...}` passes through for the client. An initrd or argument with an empty
+ * result is left out, so that a condition can surround it.
+ * @param compile makes a template of a text; the caller may cache.
+ * @throws {RenderError} for a broken template, an empty kernel, a control character, which would end a script's line,
+ * or a value in kernel or initrd that is no part of a location.
+ */
+export function renderBoot(boot: KernelBoot, variables: Variables, compile: (text: string) => Template): FilledKernel {
+  const render = (text: string) => renderBootText(text, variables, compile);
+  const location = (text: string) => locationText(render(text));
+  const kernel = within("kernel", location, boot.kernel);
+  if (isBlank(kernel)) throw new RenderError("emptyKernel").within("kernel");
+  const initrd = boot.initrd
+    .map((text, at) => within(`initrd[${at}]`, location, text))
+    .filter((text) => !isBlank(text));
+  const args = boot.args.map((text, at) => within(`args[${at}]`, render, text)).filter((text) => !isBlank(text));
+  const length = [kernel, ...initrd, ...args].reduce((sum, filled) => sum + textOf(filled).length, 0);
+  if (length > maxLength) throw new RenderError("bootTooLarge");
+  return { kind: "kernel", kernel, initrd, args, efiInitrd: boot.efiInitrd };
+}
+
+/**
+ * Renders one text of a boot section.
+ * @throws {RenderError} as `renderBoot`.
+ */
+export function renderBootText(text: string, variables: Variables, compile: (text: string) => Template): Filled {
+  if (!text.includes("{{")) return oneLine(text);
+  const pieces = compile(text).pieces(variables);
+  const whole = oneLine(textOf(pieces));
+  return hasValue(pieces) ? pieces : whole;
+}
+
+/** Renders the text of a field; an error names the field. */
+function within<Result>(field: string, render: (text: string) => Result, text: string): Result {
+  try {
+    return render(text);
+  } catch (error) {
+    throw error instanceof RenderError ? error.within(field) : error;
+  }
+}
+
+function oneLine(text: string): string {
+  if (/\p{Cc}/u.test(text)) throw new RenderError("controlCharacter");
+  return text;
+}
+
+/** A location in a script: a value in it is never a word of its own, which could be a command. */
+function locationText(filled: Filled): string {
+  if (typeof filled !== "string" && isMisread(filled)) throw new RenderError("valueInLocation");
+  return textOf(filled);
+}
+
+function isMisread(location: Pieces): boolean {
+  if (valueMatches(location, /[\s"'\\${}]/)) return true;
+  return wordsOf(location).some(({ source }) => {
+    const [first] = source;
+    const isCommandEnd = source.length > 0 && /^(?:\|\||&&|;)$/.test(textOf(source));
+    return isCommandEnd || (first?.isValue === true && /^[#-]/.test(first.text));
+  });
+}
+
+function isBlank(filled: Filled): boolean {
+  return textOf(filled).trim() === "";
+}

@@ -1,0 +1,90 @@
+/**
+ * Words of a kernel's command line. The author decides the words of an argument; a value is always part of one word.
+ * Linux splits its command line at white space outside double quotes and knows no other quotes and no escapes. It drops
+ * quotes around a word or around the part after its `=` (lib/cmdline.c, next_arg).
+ */
+
+import type { Piece } from "../template/trace.ts";
+import { type Filled, hasValue, own, type Pieces, piecesOf, valueMatches } from "./pieces.ts";
+
+/** A word as its author means it. */
+export interface Word {
+  /** As it is written, with its author's double quotes. */
+  readonly source: Pieces;
+  /** Without them. */
+  readonly bare: Pieces;
+}
+
+/**
+ * Splits an argument on white space outside its author's double quotes: `opt="two words" quiet` gives `opt=two words`
+ * and `quiet`. An unclosed quote extends to the end; empty words are dropped.
+ */
+export function wordsOf(argument: Filled): readonly Word[] {
+  const words: { readonly source: Piece[]; readonly bare: Piece[] }[] = [{ source: [], bare: [] }];
+  let isQuoted = false;
+  for (const piece of marksOf(argument)) {
+    const word = words.at(-1);
+    const { text, isValue } = piece;
+    if (!(isQuoted || isValue) && /^\s/.test(text)) words.push({ source: [], bare: [] });
+    else word?.source.push(piece);
+    if (isValue || !/^["\s]/.test(text) || (isQuoted && text !== '"')) word?.bare.push(piece);
+    if (!isValue && text === '"') isQuoted = !isQuoted;
+  }
+  return words.filter(({ bare }) => bare.length > 0);
+}
+
+/** True for an argument in which a double quote of its author is never closed. */
+export function hasOpenQuote(argument: Filled): boolean {
+  return marksOf(argument).filter(({ text, isValue }) => !isValue && text === '"').length % 2 === 1;
+}
+
+/** True when no value can mean anything but itself, at any place, as in nearly all arguments. */
+export function isHarmless(argument: Filled): boolean {
+  return typeof argument === "string" || !valueMatches(argument, /[^\w%+,./:=@~-]/);
+}
+
+/** True when Linux reads a text as one word, and removes no quote from a value. */
+export function isOneWord(text: Pieces): boolean {
+  const letters = text.flatMap((piece) => [...piece.text].map((letter) => ({ letter, isValue: piece.isValue })));
+  let isQuoted = false;
+  for (const { letter } of letters) {
+    if (letter === '"') isQuoted = !isQuoted;
+    else if (!isQuoted && endsWord(letter)) return false;
+  }
+  const first = letters[0];
+  // Linux counts a leading `=` as part of the name, also after a quote.
+  const nameAt = first?.letter === '"' ? 1 : 0;
+  const begin = letters[letters.findIndex(({ letter }, at) => at > nameAt && letter === "=") + 1];
+  const isUnquoted = [first, begin].some((at) => at?.letter === '"');
+  const dropped = isUnquoted ? [first, begin, letters.at(-1)] : [];
+  return !(isQuoted || dropped.some((at) => at?.letter === '"' && at.isValue));
+}
+
+/** The bare word in double quotes, as one can be written. */
+export function quoted({ bare }: Word): Pieces {
+  return [own('"'), ...bare, own('"')];
+}
+
+/**
+ * True for a value with an invisible end of a word: Linux takes the byte A0 for white space, and in UTF-8 it is part of
+ * letters such as `à`.
+ */
+export function hasBlankByte(word: Pieces): boolean {
+  return word.some(({ text, isValue }) => isValue && [...text].some((letter) => letter !== " " && endsWord(letter)));
+}
+
+/** True for a word that contains a value. */
+export function isFilled({ source }: Word): boolean {
+  return hasValue(source);
+}
+
+/** Splits an argument: values whole; the author's text into quotes, runs of white space, and the rest. */
+function marksOf(argument: Filled): Pieces {
+  return piecesOf(argument).flatMap((piece) =>
+    piece.isValue ? [piece] : (piece.text.match(/"|\s+|[^"\s]+/g) ?? []).map(own),
+  );
+}
+
+function endsWord(letter: string): boolean {
+  return letter === " " || encodeURIComponent(letter.toWellFormed()).includes("%A0");
+}

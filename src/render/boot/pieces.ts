@@ -1,0 +1,55 @@
+/**
+ * Texts in which the author's words and the values stay distinct: only the author's words have a meaning to a client.
+ */
+
+import type { Piece } from "../template/trace.ts";
+
+export type Pieces = readonly Piece[];
+
+/** A text; one without a value is a plain string, which its Profile already has. */
+export type Filled = string | Pieces;
+
+/** The whole text. */
+export function textOf(filled: Filled): string {
+  return typeof filled === "string" ? filled : filled.map(({ text }) => text).join("");
+}
+
+/** The same as a list. */
+export function piecesOf(filled: Filled): Pieces {
+  return typeof filled === "string" ? [own(filled)] : filled;
+}
+
+/** A text without a value. */
+export function own(text: string): Piece {
+  return { text, isValue: false };
+}
+
+export function hasValue(pieces: Pieces): boolean {
+  return pieces.some(({ isValue }) => isValue);
+}
+
+/** True when one of the values has a match. */
+export function valueMatches(pieces: Pieces, pattern: RegExp): boolean {
+  return pieces.some(({ text, isValue }) => isValue && pattern.test(text));
+}
+
+/**
+ * The parts of a text between sorted places in it, in UTF-16 units; one more than there are places. Empty pieces are
+ * left out.
+ */
+export function split(pieces: Pieces, places: readonly number[]): readonly Pieces[] {
+  const parts: Piece[][] = [[]];
+  let start = 0;
+  for (const { text, isValue } of pieces) {
+    let from = 0;
+    for (let next = places[parts.length - 1]; next !== undefined && next <= start + text.length; ) {
+      if (next - start > from) parts.at(-1)?.push({ text: text.slice(from, next - start), isValue });
+      from = next - start;
+      parts.push([]);
+      next = places[parts.length - 1];
+    }
+    if (from < text.length) parts.at(-1)?.push({ text: text.slice(from), isValue });
+    start += text.length;
+  }
+  return parts;
+}

@@ -1,0 +1,78 @@
+/**
+ * Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable; YAML of the same object
+ * is served as JSON. Anything else is refused: half a config would install half a machine.
+ */
+
+import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
+import { RenderError, type RenderReason } from "../core/render-error.ts";
+import { jsonText, type Rendered } from "../core/rendered.ts";
+import type { TextPosition } from "../core/text-position.ts";
+import { findJsonFault } from "./json-fault.ts";
+import { yamlToJson } from "./yaml.ts";
+
+export interface IgnitionInput {
+  /** The rendered template, or the document itself when it is raw. */
+  readonly text: string;
+  /** A finished document: JSON only, since its bytes are the answer. */
+  readonly raw: boolean;
+}
+
+/** Broken JSON up to this length is read as YAML, too: some 15 ms. */
+const maxTwice = 8 * 1024;
+
+/**
+ * Checks an Ignition config.
+ * @throws {RenderError} for anything but an object with a text at `ignition.version`.
+ */
+export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
+  const json = parseJsonObject(text);
+  if (json !== undefined) return rendered(text, json);
+  const reason = raw ? "notRawJson" : "notJson";
+  // A text that begins like JSON is meant as JSON: YAML would accept a value with forgotten quotes.
+  const fault = /^\s*\{/.test(text) ? findJsonFault(text) : undefined;
+  const value = readYaml(text, reason, fault);
+  if (fault !== undefined) throw new RenderError(reason, fault);
+  const converted = rendered(`${JSON.stringify(value)}\n`, value);
+  if (raw) throw new RenderError(reason);
+  return converted;
+}
+
+/** The value of a result, if `renderIgnition` accepts it. */
+export function ignitionValue(text: string): JsonObject {
+  const value = parseJsonObject(text) ?? yamlToJson(text, "notJson");
+  return isJsonObject(value) ? value : {};
+}
+
+/** @param fault the place of the mistake in the text as JSON, which is more precise than its place as YAML. */
+function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
+  // A long text is not read twice for a better reason.
+  if (fault !== undefined && text.length > maxTwice) throw new RenderError(reason, fault);
+  try {
+    return yamlToJson(text, reason);
+  } catch (error) {
+    const isTold = error instanceof RenderError && error.reason === reason && fault !== undefined;
+    throw isTold ? new RenderError(reason, fault) : error;
+  }
+}
+
+function rendered(body: string, value: JsonValue): Rendered {
+  if (!isIgnition(value)) throw new RenderError(isButane(value) ? "butane" : "notIgnition");
+  return { body, contentType: jsonText };
+}
+
+/**
+ * True for a text without tags that looks like a Butane document: a `variant` at the top level. `renderIgnition`
+ * decides for certain.
+ */
+export function mayBeButane(text: string): boolean {
+  return !text.includes("{{") && /(?:^|[{,])\s*["']?variant["']?\s*:/m.test(text);
+}
+
+function isIgnition(value: JsonValue): boolean {
+  return isJsonObject(value) && isJsonObject(value.ignition) && typeof value.ignition.version === "string";
+}
+
+/** Butane documents name their dialect in `variant`; machines cannot read them. */
+function isButane(value: JsonValue): boolean {
+  return isJsonObject(value) && Object.hasOwn(value, "variant");
+}

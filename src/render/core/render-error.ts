@@ -1,0 +1,120 @@
+/**
+ * Why a template or its result cannot be used. The messages are our own: they never quote a template, a value or a
+ * library, because templates and values may be secret and messages appear in conditions and logs.
+ */
+
+import { shown } from "../../lib/visible.ts";
+import type { TextPosition } from "./text-position.ts";
+
+/** The catalogue: every reason with a sentence of advice. */
+export const renderReasons = {
+  templateTooLarge: "Parse template: larger than 1 MiB or more than 10,000 expressions",
+  templateTooDeep: "Parse template: blocks or sub-expressions are nested deeper than 100 levels",
+  syntax: "Parse template: this is not allowed here",
+  notClosed: "Parse template: an expression, a comment or a block is not closed",
+  blockMismatch: "Parse template: the closing tag does not belong to the block that is open",
+  tripleClose: "Parse template: }}} ends only what {{{ began, put a space before }",
+  tripleOpen: "Parse template: {{{ is ended only by }}}, put a space after {",
+  unsupported: "Parse template: partials, decorators, raw blocks and literals as names are not supported",
+  unknownHelper: "Parse template: no helper has this name",
+  unknownBlock: "Parse template: no block has this name, the blocks are if, unless, each and with",
+  unknownData: "Parse template: no such name, the names with @ are @root, @index, @key, @first and @last",
+  wrongArguments: "Parse template: wrong number or kind of arguments",
+  undefinedVariable: "Render template: variable is not defined",
+  badArgument: "Render template: this helper cannot use the value it was given",
+  budget: "Render template: stopped after 100,000 block steps or as much other work",
+  resultTooLarge: "Render template: result is larger than 8 MiB",
+  stopped: "Render config: stopped after 10 s, or for want of memory",
+  controlCharacter: "Render boot: kernel, initrd or argument has a control character",
+  emptyKernel: "Render boot: kernel is empty",
+  bootTooLarge: "Render boot: kernel, initrds and arguments take more than 64 KiB",
+  valueInLocation: "Render boot: a value in kernel or initrd has white space, a quote or another mark of boot scripts",
+  valueIsNoWord: "Render boot: blanks and double quotes of a value cannot stand in one argument of Linux",
+  openQuote: "Render boot: a double quote in args is not closed, so that a value cannot be quoted",
+  valueIsToken: "Render iPXE script: a value in args would be a token of iPXE, or a part of one",
+  grubEscapes: "Render GRUB config: a value in args has a quote or a backslash, which GRUB does not hand on as it is",
+  grubSplits:
+    "Render GRUB config: a value in args has a letter that Linux takes for a blank, and GRUB does not quote it",
+  scriptValue: "Render script: a value has a line break or another control character",
+  scriptControl: "Render script: a control character other than line feed and tab",
+  scriptTooLarge: "Render script: larger than 1 MiB",
+  noIpxeLine: "Read iPXE script result: first line is not #!ipxe",
+  metadataTooDeep: "Render metadata: nested deeper than 64 levels",
+  metadataTooLarge: "Render metadata: names and values take more than 8 MiB",
+  notIgnition: "Read Ignition result: not an object with a text at ignition.version",
+  notJson: "Read Ignition result: neither JSON nor YAML without outer braces",
+  notRawJson: "Read raw Ignition document: not JSON",
+  butane: "Read Ignition result: a Butane document, convert it first: butane --strict < FILE.bu > FILE.ign",
+  ambiguousYaml: "Read Ignition result: YAML versions differ about this plain value, quote it or write plain decimal",
+  noCloudConfigLine: "Read cloud-config result: first line is neither #cloud-config nor begins with #!",
+  notYaml: "Read cloud-config result: not YAML",
+  notGenericJson: "Read generic result: not JSON, which its format says it is",
+  yamlTooLarge: "Read result: larger than 1 MiB and not JSON",
+} as const;
+
+export type RenderReason = keyof typeof renderReasons;
+
+interface RenderErrorDetails {
+  readonly variable?: string | undefined;
+  readonly field?: string | undefined;
+}
+
+/** A template or its result cannot be used. */
+export class RenderError extends Error {
+  override readonly name = "RenderError";
+  readonly reason: RenderReason;
+  /** In the template, or in the result if `isOfResult`; undefined without a single place. */
+  readonly position: TextPosition | undefined;
+  /** Private, so that logs do not show it: it is part of the template, which may be secret. */
+  readonly #variable: string | undefined;
+
+  /** The faulty text of a boot section, such as `args[2]`; undefined for other texts, and for the whole. */
+  readonly field: string | undefined;
+
+  constructor(reason: RenderReason, position?: TextPosition, { variable, field }: RenderErrorDetails = {}) {
+    super(`${renderReasons[reason]}${placeText(reason, position)}`);
+    this.reason = reason;
+    this.position = position;
+    this.#variable = variable;
+    this.field = field;
+  }
+
+  /**
+   * Of undefinedVariable: the undefined name, such as `disk.path`. Only for callers that know the template is not
+   * secret.
+   */
+  get variable(): string | undefined {
+    return this.#variable;
+  }
+
+  /** True for a mistake in a template's result, or in a raw document. */
+  get isOfResult(): boolean {
+    return isOfResult(this.reason);
+  }
+
+  /** The same, in a field of a boot section. */
+  within(field: string): RenderError {
+    return new RenderError(this.reason, this.position, { variable: this.#variable, field });
+  }
+
+  /** Without its place. @param isSecret the template is secret: nothing of it is shown, not even a variable's name. */
+  sentence(isSecret: boolean): string {
+    const name = this.#variable === undefined || isSecret ? "" : `: "${shown(this.#variable)}"`;
+    return `${renderReasons[this.reason]}${name}`;
+  }
+
+  /** As `sentence`, with its place. */
+  problem(isSecret: boolean): string {
+    return `${this.sentence(isSecret)}${placeText(this.reason, this.position)}`;
+  }
+}
+
+function isOfResult(reason: RenderReason): boolean {
+  return renderReasons[reason].startsWith("Read ");
+}
+
+function placeText(reason: RenderReason, position: TextPosition | undefined): string {
+  if (position === undefined) return "";
+  const where = isOfResult(reason) ? " of the result" : "";
+  return ` (line ${position.line}, column ${position.column}${where})`;
+}

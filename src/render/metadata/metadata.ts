@@ -1,0 +1,173 @@
+/**
+ * `/metadata`: everything known of a machine as env-file text. One `NAME=value` per line, each name once, and each
+ * value in one line. The same input yields the same bytes, so that a signature fetched later verifies. Whatever the
+ * request says is only data to GRUB and to a shell.
+ *
+ * Four blocks, each sorted by name: metadata, selector, query, raw query. A later block overrides a name of an earlier
+ * one.
+ */
+
+import { compareBytes } from "../../lib/order.ts";
+import type { Group } from "../../model/group.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { type Labels, sentLabels } from "../../model/labels.ts";
+import { RenderError } from "../core/render-error.ts";
+import { plainText, type Rendered } from "../core/rendered.ts";
+import { requestQuery, requestValue } from "../core/request-text.ts";
+import { isList, textOf, withDefaults } from "../core/values.ts";
+import type { RenderBudget } from "../template/limits.ts";
+import { type EnvLine, joined, type Leaf, linesOf, nameOf } from "./env-lines.ts";
+import { type QueryValue, queryValues } from "./query-values.ts";
+
+// More nesting than this is a mistake, and names would grow without end.
+const maxDepth = 64;
+// In characters of names and values. A name contains all keys on its path, so little metadata can grow large.
+const maxLength = 8 * 1024 * 1024;
+
+/**
+ * A Group's own lines, in their final order; one text if no request changes them, as for a Group that selects by `mac`.
+ */
+export type GroupLines = string | OpenLines;
+
+/**
+ * Lines to which a request may add its `MAC`, or whose names it may override. They are the same for every request
+ * without such a name; nearly all names of requests begin with `REQUEST_`.
+ */
+interface OpenLines {
+  /** The lines before `MAC`. */
+  readonly head: readonly EnvLine[] | string;
+  /** The lines after it. */
+  readonly tail: readonly EnvLine[] | string;
+  readonly hasMac: boolean;
+}
+
+/**
+ * Writes the part of `/metadata` that is the same for every request.
+ * @param defaults its Profile's metadata.
+ * @param budget for each value, and for sorting them.
+ * @throws {RenderError} for metadata nested or grown beyond reason. @throws {TooLongHere}
+ */
+export function groupLines(
+  group: Pick<Group, "metadata" | "selector">,
+  defaults?: JsonObject,
+  budget?: RenderBudget,
+): GroupLines {
+  const leaves = flatten(withDefaults(group.metadata, defaults), budget);
+  budget?.sort(leaves.length);
+  const metadata = linesOf(leaves);
+  const selector = linesOf(Object.entries(group.selector).map(([label, value]) => ({ path: [label], value })));
+  const selected = new Set(selector.map(({ name }) => name));
+  const own = metadata.filter(({ name }) => !selected.has(name));
+  const macAt = own.length + selector.filter(({ name }) => compareBytes(name, macName) < 0).length;
+  const all = [...own, ...selector];
+  const hasRequestName = all.some(({ name }) => name.startsWith(requestPrefix));
+  const hasMac = all.some(({ name }) => name === macName);
+  if (hasMac && !hasRequestName) return joined(all);
+  const fixed = hasRequestName ? folded : joined;
+  return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
+}
+
+/** The lines as one text, if no request can override any of their names. */
+function folded(lines: readonly EnvLine[]): readonly EnvLine[] {
+  const folds: EnvLine[] = [];
+  let from = 0;
+  for (const [at, line] of lines.entries()) {
+    if (!line.name.startsWith(requestPrefix)) continue;
+    if (at > from) folds.push({ name: "", text: joined(lines.slice(from, at)) });
+    folds.push(line);
+    from = at + 1;
+  }
+  return [...folds, { name: "", text: joined(lines.slice(from)) }];
+}
+
+/** How many lines are compared with each request's names. */
+export function openLineCount(lines: GroupLines): number {
+  const count = (part: OpenLines["head"]) => (typeof part === "string" ? 0 : part.length);
+  return typeof lines === "string" ? 0 : count(lines.head) + count(lines.tail);
+}
+
+/**
+ * Writes the metadata of a machine.
+ * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
+ */
+export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: string): Rendered {
+  const query = queryValues(sentLabels(labels));
+  let body = typeof lines === "string" ? lines : ownLines(lines, query, labels.get("mac"));
+  for (const { named, value } of query) body += `${named.start}${requestValue(value)}\n`;
+  body += `${rawQueryName}=${requestQuery(rawQuery)}\n`;
+  return { body, contentType: plainText };
+}
+
+/**
+ * Names shared by several values of a Group's metadata, sorted; `/metadata` shows one value each.
+ * @throws {RenderError} as `renderMetadata`.
+ */
+export function sharedNames(metadata: JsonObject): readonly string[] {
+  const seen = new Set<string>();
+  const shared = new Set<string>();
+  for (const { path } of flatten(metadata)) {
+    const name = nameOf(path);
+    if (seen.has(name)) shared.add(name);
+    seen.add(name);
+  }
+  return [...shared].toSorted(compareBytes);
+}
+
+const macName = "MAC";
+/** The prefix of every name that comes from a request. */
+const requestPrefix = "REQUEST_";
+const rawQueryName = `${requestPrefix}RAW_QUERY`;
+
+/** The scalars of an object, without its `request`: the request's own lines have that name. */
+function flatten(metadata: JsonObject, budget?: RenderBudget): readonly Leaf[] {
+  const leaves = new Leaves(budget);
+  for (const [key, value] of Object.entries(metadata)) if (key !== "request") collect(value, [key], leaves);
+  return leaves.found;
+}
+
+class Leaves {
+  readonly found: Leaf[] = [];
+  readonly #budget: RenderBudget | undefined;
+  #length = 0;
+
+  constructor(budget: RenderBudget | undefined) {
+    this.#budget = budget;
+  }
+
+  /** Counts each value, including lists and objects. */
+  count(path: readonly string[]): void {
+    this.#budget?.count(1 + path.length);
+  }
+
+  add(leaf: Leaf): void {
+    this.#length += leaf.value.length;
+    for (const key of leaf.path) this.#length += key.length + 1;
+    if (this.#length > maxLength) throw new RenderError("metadataTooLarge");
+    this.found.push(leaf);
+  }
+}
+
+function collect(value: JsonValue, path: readonly string[], leaves: Leaves): void {
+  if (path.length > maxDepth) throw new RenderError("metadataTooDeep");
+  leaves.count(path);
+  if (isList(value)) {
+    for (const [index, item] of value.entries()) collect(item, [...path, String(index)], leaves);
+  } else if (isJsonObject(value)) {
+    for (const [key, item] of Object.entries(value)) collect(item, [...path, key], leaves);
+  } else if (value !== null) {
+    leaves.add({ path, value: textOf(value) });
+  }
+}
+
+function ownLines({ head, tail, hasMac }: OpenLines, query: readonly QueryValue[], mac: string | undefined): string {
+  // The contract lists the line without a condition: a machine gets its own MAC if no other line names one.
+  const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
+  return without(head, query) + ownMac + without(tail, query);
+}
+
+/** A Group's lines without those whose names the request overrides. */
+function without(lines: OpenLines["head"], query: readonly QueryValue[]): string {
+  if (typeof lines === "string") return lines;
+  const names = new Set([rawQueryName, ...query.map(({ named }) => named.name)]);
+  return joined(lines.filter(({ name }) => !names.has(name)));
+}

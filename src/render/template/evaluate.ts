@@ -1,0 +1,214 @@
+/**
+ * Walks a parsed template and writes its text. Printing an absent variable is an error at any depth; arguments of
+ * helpers and blocks may be absent. Values are data: nothing in a value is ever parsed as a template.
+ */
+
+import { unreachable } from "../../lib/errors.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../model/json.ts";
+import { RenderError } from "../core/render-error.ts";
+import type { TextPosition } from "../core/text-position.ts";
+import { isTruthy, memberOf, textOf } from "../core/values.ts";
+import { countValue, RenderBudget, roundsOf, utf8Exceeds } from "./limits.ts";
+import { type Block, type LoopName, nameOf, type Path, type Program, type TemplateExpression } from "./syntax.ts";
+import { type HelperTools, runHelper, type Sha256 } from "./template-helpers.ts";
+import type { Trace } from "./trace.ts";
+
+type Value = JsonValue | undefined;
+
+/** The meaning of names at one place. `each` and `with` open a scope, `if` and `unless` do not. */
+interface Scope {
+  readonly context: Value;
+  /** The scope of `../`. */
+  readonly outer: Scope | undefined;
+  readonly loop: Loop | undefined;
+  /** The names of `as |value key|`. */
+  readonly locals: ReadonlyMap<string, Value> | undefined;
+}
+
+/** One round of an `each`: the values of `@index` and its kin. */
+interface Loop extends Readonly<Record<LoopName, JsonValue>> {
+  readonly outerLoop: Loop | undefined;
+}
+
+interface EvaluateOptions {
+  readonly sha256: Sha256;
+  /** The limits of its work, perhaps shared with others. */
+  readonly budget?: RenderBudget | undefined;
+  /** Receives the origin of each piece of the result. */
+  readonly trace?: Trace;
+}
+
+/**
+ * Renders a program over its variables.
+ * @throws {RenderError} for an absent variable, a helper's bad argument, or more work or text than the budget has.
+ */
+export function evaluate(program: Program, variables: JsonObject, options: EvaluateOptions): string {
+  const evaluation = new Evaluation(variables, options);
+  evaluation.run(program, { context: variables, outer: undefined, loop: undefined, locals: undefined });
+  return evaluation.result();
+}
+
+class Evaluation {
+  readonly #variables: JsonObject;
+  readonly #budget: RenderBudget;
+  readonly #tools: HelperTools;
+  readonly #trace: Trace | undefined;
+  #output = "";
+
+  constructor(variables: JsonObject, { sha256, budget = new RenderBudget(), trace }: EvaluateOptions) {
+    this.#variables = variables;
+    this.#budget = budget;
+    this.#tools = { sha256, budget };
+    this.#trace = trace;
+  }
+
+  result(): string {
+    if (utf8Exceeds(this.#output, RenderBudget.maxResultBytes)) throw new RenderError("resultTooLarge");
+    return this.#output;
+  }
+
+  run(program: Program, scope: Scope): void {
+    for (const statement of program) {
+      switch (statement.kind) {
+        case "text":
+          this.#write(statement.text, statement.at, true);
+          break;
+        case "print":
+          this.#write(this.#printed(statement.expression, scope), statement.at, false);
+          break;
+        case "block":
+          this.#budget.step();
+          this.#block(statement, scope);
+          break;
+        default:
+          unreachable(statement);
+      }
+    }
+  }
+
+  #write(text: string, at: TextPosition, isCopy: boolean): void {
+    this.#trace?.wrote(text, at, isCopy);
+    // A limit in UTF-16 units is reached no later than the same in bytes; result() checks the bytes.
+    this.#budget.claim(this.#output.length + text.length, text.length);
+    this.#output += text;
+  }
+
+  #block(block: Block, scope: Scope): void {
+    const value = this.#value(block.argument, scope);
+    if (block.name === "each") {
+      this.#each(block, value, scope);
+      return;
+    }
+    if (!holds(block.name, block.includeZero, value)) {
+      this.run(block.otherwise, scope);
+      return;
+    }
+    switch (block.name) {
+      case "if":
+      case "unless":
+        this.run(block.body, scope);
+        break;
+      case "with":
+        this.run(block.body, { context: value, outer: scope, loop: scope.loop, locals: localsOf(block, [value]) });
+        break;
+      default:
+        unreachable(block.name);
+    }
+  }
+
+  #each(block: Block, value: Value, scope: Scope): void {
+    const rounds = roundsOf(value, this.#budget);
+    if (rounds.length === 0) this.run(block.otherwise, scope);
+    for (const [index, [key, item]] of rounds.entries()) {
+      this.#budget.step();
+      const loop = { key, index, first: index === 0, last: index === rounds.length - 1, outerLoop: scope.loop };
+      this.run(block.body, { context: item, outer: scope, loop, locals: localsOf(block, [item, key]) });
+    }
+  }
+
+  /** The text of a printed expression: it must exist. */
+  #printed(expression: TemplateExpression, scope: Scope): string {
+    const value = this.#value(expression, scope);
+    if (value === undefined && expression.kind === "path") {
+      throw new RenderError("undefinedVariable", expression.at, { variable: nameOf(expression) });
+    }
+    countValue(value, false, this.#budget);
+    return textOf(value);
+  }
+
+  /** The value of an expression; undefined for an absent variable. */
+  #value(expression: TemplateExpression, scope: Scope): Value {
+    this.#budget.work(0);
+    switch (expression.kind) {
+      case "literal":
+        return expression.value;
+      case "path":
+        this.#budget.count(expression.members.length);
+        return expression.members.reduce(reach, this.#start(expression, scope));
+      case "call": {
+        const args = expression.args.map((arg) => this.#value(arg, scope) ?? null);
+        const result = runHelper(expression.helper, args, this.#tools);
+        if (result === undefined) throw new RenderError("badArgument", expression.at);
+        return result;
+      }
+      default:
+        return unreachable(expression);
+    }
+  }
+
+  #start({ from }: Path, scope: Scope): Value {
+    switch (from.kind) {
+      case "root":
+        return this.#variables;
+      case "context":
+        return climb(scope, from.depth, (at) => at.outer)?.context;
+      case "local":
+        return localOf(scope, from.name);
+      case "loop":
+        return climb(scope.loop, from.depth, (at) => at.outerLoop)?.[from.name];
+      default:
+        return unreachable(from);
+    }
+  }
+}
+
+/**
+ * One member of a value, undefined without it. Names that every JavaScript object inherits are no variables, yet print
+ * as nothing.
+ */
+export function reach(value: Value, name: string): Value {
+  const member = memberOf(value, name);
+  if (member === undefined && isJsonObject(value) && name in Object.prototype) return null;
+  return member;
+}
+
+/** True if a block shows its body, false if it shows its else. */
+export function holds(name: Exclude<Block["name"], "each">, includeZero: boolean, value: Value): boolean {
+  switch (name) {
+    case "if":
+      return isTruthy(value) || (includeZero && value === 0);
+    case "unless":
+      return !(isTruthy(value) || (includeZero && value === 0));
+    case "with":
+      // Zero counts as a value here, as in Handlebars.
+      return isTruthy(value) || value === 0;
+    default:
+      return unreachable(name);
+  }
+}
+
+function localsOf({ names }: Block, values: readonly Value[]): ReadonlyMap<string, Value> | undefined {
+  return names.length === 0 ? undefined : new Map(names.map((name, at) => [name, values[at]]));
+}
+
+/** The value that the nearest block gave this name. */
+function localOf(scope: Scope | undefined, name: string): Value {
+  for (let at = scope; at !== undefined; at = at.outer) if (at.locals?.has(name)) return at.locals.get(name);
+  return undefined;
+}
+
+function climb<Level>(start: Level | undefined, depth: number, outer: (level: Level) => Level | undefined) {
+  let level = start;
+  for (let left = depth; left > 0 && level !== undefined; left--) level = outer(level);
+  return level;
+}

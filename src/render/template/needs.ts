@@ -1,0 +1,207 @@
+/**
+ * Finds the variables that a template prints for every request: if one is absent, every request fails. It walks the
+ * template as the evaluator does, with `request` unknown. If a condition or a name depends on `request`, it stops
+ * there. So it reports only failures that every request would meet.
+ */
+
+import { unreachable } from "../../lib/errors.ts";
+import type { JsonValue } from "../../model/json.ts";
+import { RenderError } from "../core/render-error.ts";
+import type { TextPosition } from "../core/text-position.ts";
+import { holds, reach } from "./evaluate.ts";
+import { type RenderBudget, roundsOf } from "./limits.ts";
+import { parseProgram } from "./parse.ts";
+import { type Block, nameOf, type Path, type Program, type TemplateExpression } from "./syntax.ts";
+import { runHelper, type Sha256 } from "./template-helpers.ts";
+
+/** A variable that a template prints and nothing defines. */
+export interface AbsentVariable {
+  readonly name: string;
+  readonly at: TextPosition;
+}
+
+/** Variables by name: undefined for an absent one. It is never called for `request` if the template sees that. */
+export type VariableLookup = (name: string) => JsonValue | undefined;
+
+interface NeedsOptions {
+  readonly sha256: Sha256;
+  /** The template sees `request`. */
+  readonly seesRequest: boolean;
+}
+
+/** Any value, since it depends on the request. */
+const unknown = Symbol("unknown");
+/** The variable `request`, whose two members are always there. */
+const request = Symbol("request");
+/** All variables. */
+const root = Symbol("root");
+
+type KnownValue = JsonValue | undefined | typeof unknown | typeof request | typeof root;
+
+interface NeedsScope {
+  readonly context: KnownValue;
+  readonly outer: NeedsScope | undefined;
+  readonly isInLoop: boolean;
+  readonly locals: ReadonlyMap<string, KnownValue> | undefined;
+}
+
+export class TemplateNeeds {
+  readonly #program: Program;
+  readonly #options: NeedsOptions;
+
+  /** @throws {RenderError} when the text has a mistake. */
+  constructor(text: string, options: NeedsOptions) {
+    this.#program = printing(parseProgram(text));
+    this.#options = options;
+  }
+
+  /**
+   * The first variable that is absent for every request; undefined without one.
+   * @param budget for the walk.
+   * @throws {TooLongHere} when a short budget is used up.
+   */
+  absent(variables: VariableLookup, budget: RenderBudget): AbsentVariable | undefined {
+    const walk = new NeedsWalk(variables, budget, this.#options);
+    try {
+      return walk.absent(this.#program, { context: root, outer: undefined, isInLoop: false, locals: undefined });
+    } catch (error) {
+      // A loop beyond all reason. Rendering reports the same.
+      if (error instanceof RenderError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** The statements that may print an absent variable; a helper's result is never absent. */
+function printing(program: Program): Program {
+  return program.flatMap((statement): Program => {
+    if (statement.kind === "text") return [];
+    if (statement.kind === "print") return statement.expression.kind === "path" ? [statement] : [];
+    const [body, otherwise] = [printing(statement.body), printing(statement.otherwise)];
+    return body.length + otherwise.length === 0 ? [] : [{ ...statement, body, otherwise }];
+  });
+}
+
+class NeedsWalk {
+  readonly #variables: VariableLookup;
+  readonly #budget: RenderBudget;
+  readonly #options: NeedsOptions;
+
+  constructor(variables: VariableLookup, budget: RenderBudget, options: NeedsOptions) {
+    this.#variables = variables;
+    this.#budget = budget;
+    this.#options = options;
+  }
+
+  absent(program: Program, scope: NeedsScope): AbsentVariable | undefined {
+    for (const statement of program) {
+      this.#budget.work(0);
+      const found = statement.kind === "block" ? this.#inBlock(statement, scope) : this.#printed(statement, scope);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #printed(statement: Program[number], scope: NeedsScope): AbsentVariable | undefined {
+    if (statement.kind !== "print" || statement.expression.kind !== "path") return undefined;
+    const path = statement.expression;
+    return this.#valueOf(path, scope) === undefined ? { name: nameOf(path), at: path.at } : undefined;
+  }
+
+  #inBlock(block: Block, scope: NeedsScope): AbsentVariable | undefined {
+    const value = this.#value(block.argument, scope);
+    if (isOpen(value)) return undefined;
+    if (block.name === "each") return this.#inRounds(block, value, scope);
+    if (!holds(block.name, block.includeZero, value)) return this.absent(block.otherwise, scope);
+    if (block.name !== "with") return this.absent(block.body, scope);
+    return this.absent(block.body, { ...scope, context: value, outer: scope, locals: localsOf(block, [value]) });
+  }
+
+  #inRounds(block: Block, value: JsonValue | undefined, scope: NeedsScope): AbsentVariable | undefined {
+    const rounds = roundsOf(value, this.#budget);
+    if (rounds.length === 0) return this.absent(block.otherwise, scope);
+    for (const [key, item] of rounds) {
+      this.#budget.step();
+      const locals = localsOf(block, [item, key]);
+      const found = this.absent(block.body, { context: item, outer: scope, isInLoop: true, locals });
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #value(expression: TemplateExpression, scope: NeedsScope): KnownValue {
+    this.#budget.work(0);
+    switch (expression.kind) {
+      case "literal":
+        return expression.value;
+      case "path":
+        return this.#valueOf(expression, scope);
+      case "call": {
+        const args: JsonValue[] = [];
+        for (const each of expression.args) {
+          const value = this.#value(each, scope);
+          if (isOpen(value)) return unknown;
+          args.push(value ?? null);
+        }
+        // A helper that cannot use its arguments is another failure.
+        return runHelper(expression.helper, args, { ...this.#options, budget: this.#budget }) ?? unknown;
+      }
+      default:
+        return unreachable(expression);
+    }
+  }
+
+  #valueOf(path: Path, scope: NeedsScope): KnownValue {
+    this.#budget.count(path.members.length);
+    let value = startOf(path, scope);
+    for (const name of path.members) value = this.#member(value, name);
+    return value;
+  }
+
+  #member(value: KnownValue, name: string): KnownValue {
+    if (value === unknown) return unknown;
+    if (value === request) return name === "query" || name === "raw_query" ? unknown : reach({}, name);
+    if (value !== root) return reach(value, name);
+    if (name === "request" && this.#options.seesRequest) return request;
+    const found = this.#variables(name);
+    return found === undefined ? reach({}, name) : found;
+  }
+}
+
+/** True for a value that blocks and helpers cannot use. */
+function isOpen(value: KnownValue): value is typeof unknown | typeof request | typeof root {
+  return typeof value === "symbol";
+}
+
+function startOf({ from }: Path, scope: NeedsScope): KnownValue {
+  switch (from.kind) {
+    case "root":
+      return root;
+    case "context":
+      return climb(scope, from.depth)?.context;
+    case "local":
+      return localOf(scope, from.name);
+    case "loop":
+      // The round decides little, and an outer one is rare.
+      return scope.isInLoop ? unknown : undefined;
+    default:
+      return unreachable(from);
+  }
+}
+
+function climb(scope: NeedsScope, depth: number): NeedsScope | undefined {
+  let level: NeedsScope | undefined = scope;
+  for (let left = depth; left > 0 && level !== undefined; left--) level = level.outer;
+  return level;
+}
+
+function localOf(scope: NeedsScope, name: string): KnownValue {
+  for (let at: NeedsScope | undefined = scope; at !== undefined; at = at.outer) {
+    if (at.locals?.has(name) === true) return at.locals.get(name);
+  }
+  return undefined;
+}
+
+function localsOf({ names }: Block, values: readonly KnownValue[]): ReadonlyMap<string, KnownValue> | undefined {
+  return names.length === 0 ? undefined : new Map(names.map((name, at) => [name, values[at]]));
+}

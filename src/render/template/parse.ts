@@ -1,0 +1,142 @@
+/**
+ * Parses a template's text into our own syntax tree. It uses only the grammar and the white-space rules of the
+ * handlebars package. Nothing is compiled to JavaScript. It refuses what our language lacks (partials, decorators,
+ * unknown helpers and blocks, wrong arguments), so that mistakes show before a machine boots.
+ */
+
+import Handlebars from "handlebars";
+import { RenderError, type RenderReason } from "../core/render-error.ts";
+import { advance, type TextPosition } from "../core/text-position.ts";
+import { assertParsable } from "./limits.ts";
+import { toRenderError } from "./parse-error.ts";
+import { type Block, blockNames, loopNames, type PathStart, type Program, type TemplateExpression } from "./syntax.ts";
+import { helperArity, isHelperName } from "./template-helpers.ts";
+
+/**
+ * Parses a template.
+ * @throws {RenderError} with the place of the first mistake.
+ */
+export function parseProgram(text: string): Program {
+  assertParsable(text);
+  return toProgram(parseText(text), []);
+}
+
+type Locals = readonly string[];
+
+function parseText(text: string): hbs.AST.Program {
+  try {
+    return Handlebars.parse(text);
+  } catch (error) {
+    throw toRenderError(error);
+  }
+}
+
+function toProgram(program: hbs.AST.Program | undefined, locals: Locals): Program {
+  return (program?.body ?? []).flatMap((statement): Program => {
+    if (isComment(statement)) return [];
+    if (isContent(statement)) return toText(statement);
+    if (isMustache(statement)) {
+      return [{ kind: "print", expression: toCallOrPath(statement, locals), at: positionOf(statement) }];
+    }
+    if (isBlock(statement)) return [toBlock(statement, locals)];
+    throw failure("unsupported", statement);
+  });
+}
+
+/** If white space around tags was removed, the rest begins later than the original text. */
+function toText(statement: hbs.AST.ContentStatement): Program {
+  // The package's types are wrong here.
+  const { value: text, original }: { readonly value: string; readonly original: unknown } = statement;
+  if (text === "") return [];
+  const cut = typeof original === "string" ? original.slice(0, original.indexOf(text)) : "";
+  return [{ kind: "text", text, at: advance(positionOf(statement), cut) }];
+}
+
+function toBlock(block: hbs.AST.BlockStatement, locals: Locals): Block {
+  const name = blockNames.find((known) => known === block.path.original);
+  if (name === undefined) throw failure("unknownBlock", block);
+  const [argument, ...more] = block.params;
+  const names = (block.program ?? block.inverse)?.blockParams ?? [];
+  const maxNames = { if: 0, unless: 0, each: 2, with: 1 }[name];
+  if (argument === undefined || more.length > 0 || names.length > maxNames) throw failure("wrongArguments", block);
+  return {
+    kind: "block",
+    name,
+    argument: toExpression(argument, locals),
+    includeZero: toIncludeZero(block, name),
+    names,
+    body: toProgram(block.program, [...names, ...locals]),
+    otherwise: toProgram(block.inverse, locals),
+  };
+}
+
+/** Reads the only named argument of the language: `includeZero` of `if` and `unless`. */
+function toIncludeZero(block: hbs.AST.BlockStatement, name: Block["name"]): boolean {
+  const [pair, ...more] = block.hash?.pairs ?? [];
+  if (pair === undefined) return false;
+  const fits = more.length === 0 && pair.key === "includeZero" && (name === "if" || name === "unless");
+  if (!fits || !isBooleanLiteral(pair.value)) throw failure("wrongArguments", block);
+  return pair.value.value;
+}
+
+/** A name alone is always a variable, even if a helper has that name: every helper takes arguments. */
+function toCallOrPath(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, locals: Locals): TemplateExpression {
+  const { path, params } = node;
+  if (!isPath(path)) throw failure("unsupported", node);
+  const hasNamed = (node.hash?.pairs ?? []).length > 0;
+  if (params.length === 0 && !hasNamed) return toPath(path, locals);
+  const helper = path.original;
+  if (path.data || !isHelperName(helper)) throw failure("unknownHelper", node);
+  const { min, max } = helperArity(helper);
+  if (hasNamed || params.length < min || params.length > max) throw failure("wrongArguments", node);
+  return { kind: "call", helper, args: params.map((param) => toExpression(param, locals)), at: positionOf(node) };
+}
+
+function toExpression(node: hbs.AST.Expression, locals: Locals): TemplateExpression {
+  if (isPath(node)) return toPath(node, locals);
+  if (isSubExpression(node)) return toCallOrPath(node, locals);
+  if (isValueLiteral(node)) return { kind: "literal", value: node.value };
+  // Only the words null and undefined are left.
+  return { kind: "literal", value: null };
+}
+
+function toPath(path: hbs.AST.PathExpression, locals: Locals): TemplateExpression {
+  const [first, ...rest] = path.parts;
+  const from = toStart(path, first, locals);
+  const members = from.kind === "context" ? path.parts : rest;
+  return { kind: "path", from, members, at: positionOf(path) };
+}
+
+function toStart(path: hbs.AST.PathExpression, first: string | undefined, locals: Locals): PathStart {
+  const { depth } = path;
+  if (path.data) {
+    if (first === "root" && depth === 0) return { kind: "root" };
+    const name = loopNames.find((known) => known === first);
+    if (name === undefined) throw failure("unknownData", path);
+    return { kind: "loop", name, depth };
+  }
+  // `./name` and `this.name` mean the context even if a block gave that name to a value.
+  const isScoped = /^(?:\.|this\b)/.test(path.original);
+  if (first !== undefined && depth === 0 && !isScoped && locals.includes(first)) return { kind: "local", name: first };
+  return { kind: "context", depth };
+}
+
+function failure(reason: RenderReason, node: hbs.AST.Node): RenderError {
+  return new RenderError(reason, positionOf(node));
+}
+
+function positionOf({ loc }: hbs.AST.Node): TextPosition {
+  return { line: loc.start.line, column: loc.start.column + 1 };
+}
+
+const isComment = (node: hbs.AST.Node) => node.type === "CommentStatement";
+const isContent = (node: hbs.AST.Node): node is hbs.AST.ContentStatement => node.type === "ContentStatement";
+const isMustache = (node: hbs.AST.Node): node is hbs.AST.MustacheStatement => node.type === "MustacheStatement";
+const isBlock = (node: hbs.AST.Node): node is hbs.AST.BlockStatement => node.type === "BlockStatement";
+const isPath = (node: hbs.AST.Node): node is hbs.AST.PathExpression => node.type === "PathExpression";
+const isSubExpression = (node: hbs.AST.Node): node is hbs.AST.SubExpression => node.type === "SubExpression";
+const isBooleanLiteral = (node: hbs.AST.Node): node is hbs.AST.BooleanLiteral => node.type === "BooleanLiteral";
+const isValueLiteral = (
+  node: hbs.AST.Node,
+): node is hbs.AST.StringLiteral | hbs.AST.NumberLiteral | hbs.AST.BooleanLiteral =>
+  ["StringLiteral", "NumberLiteral", "BooleanLiteral"].includes(node.type);

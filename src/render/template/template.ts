@@ -1,0 +1,95 @@
+/**
+ * Templates: the language of Profiles' configs. It is Handlebars' grammar with a small set of blocks and helpers
+ * (docs/use/templates.md), made for configs: nothing is escaped, and an absent variable is an error.
+ *
+ * The same text and variables yield the same result. Only own members of variables are reached. Parsing and rendering
+ * end within stated limits. An error never quotes the template or a value. It never turns a template into JavaScript,
+ * reads a clock, or writes anywhere.
+ */
+
+import type { JsonObject } from "../../model/json.ts";
+import { RenderError, type RenderReason, renderReasons } from "../core/render-error.ts";
+import type { TextPosition } from "../core/text-position.ts";
+import { evaluate } from "./evaluate.ts";
+import type { RenderBudget } from "./limits.ts";
+import { parseProgram } from "./parse.ts";
+import type { Sha256 } from "./template-helpers.ts";
+import { type Piece, PieceTrace, PlaceTrace, type Trace } from "./trace.ts";
+
+/** What a template may print: made by `variables.ts`. */
+export type Variables = JsonObject;
+
+export interface Template {
+  /**
+   * Renders the template.
+   * @param budget for this render; a whole one unless given.
+   * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
+   * @throws {TooLongHere} when a short budget is used up.
+   */
+  render(variables: Variables, budget?: RenderBudget): string;
+  /**
+   * Renders the template, and marks which parts of the result are copied and which are values.
+   * @throws {RenderError} as `render`. @throws {TooLongHere}
+   */
+  pieces(variables: Variables, budget?: RenderBudget): readonly Piece[];
+  /**
+   * The template's place for a place in its result; undefined for an empty result. It renders once more.
+   * @throws {RenderError} as `render`.
+   */
+  origin(variables: Variables, place: TextPosition): TextPosition | undefined;
+}
+
+/** The first mistake in a template's text. Safe to show to anyone. */
+export interface TemplateProblem {
+  readonly reason: RenderReason;
+  readonly message: string;
+  /** From 1; line 1, column 1 when the mistake is of the template as a whole. */
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface TemplateOptions {
+  readonly sha256: Sha256;
+}
+
+/** Finds the first mistake in a template's text, without variables. */
+export function parseTemplate(text: string): TemplateProblem | undefined {
+  try {
+    parseProgram(text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof RenderError)) throw error;
+    const { line, column } = error.position ?? { line: 1, column: 1 };
+    return { reason: error.reason, message: renderReasons[error.reason], line, column };
+  }
+}
+
+/**
+ * Makes a template ready to render any number of times.
+ * @throws {RenderError} when the text has a mistake; `parseTemplate` finds the same beforehand.
+ */
+export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
+  const program = parseProgram(text);
+  const run = (variables: Variables, budget?: RenderBudget, trace?: Trace) => {
+    try {
+      return evaluate(program, variables, { sha256, budget, ...(trace && { trace }) });
+    } catch (error) {
+      // Only absurdly nested values meet the engine's own limits of stack or text.
+      if (error instanceof RangeError) throw new RenderError("budget");
+      throw error;
+    }
+  };
+  return {
+    render: run,
+    pieces: (variables, budget) => {
+      const trace = new PieceTrace();
+      run(variables, budget, trace);
+      return trace.pieces;
+    },
+    origin: (variables, place) => {
+      const trace = new PlaceTrace(place);
+      run(variables, undefined, trace);
+      return trace.found;
+    },
+  };
+}

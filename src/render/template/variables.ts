@@ -1,0 +1,120 @@
+/**
+ * The variables of templates. Later entries win: the Profile's metadata, the Group's, the selector, then davit's own.
+ */
+
+import { compareBytes } from "../../lib/order.ts";
+import type { Group } from "../../model/group.ts";
+import type { JsonObject, JsonValue } from "../../model/json.ts";
+import { type Labels, sentLabels } from "../../model/labels.ts";
+import { isHarmless } from "../core/request-text.ts";
+import { withDefaults } from "../core/values.ts";
+import type { Variables } from "./template.ts";
+
+/** davit's address for machines, such as `http://192.0.2.1:8080`: from the configuration, never the request. */
+interface DavitAddress {
+  readonly davitUrl: string;
+}
+
+interface BootScope extends DavitAddress {
+  readonly group: Pick<Group, "metadata" | "selector">;
+  /** The Profile's metadata. */
+  readonly defaults?: JsonObject | undefined;
+}
+
+export interface TemplateScope extends BootScope {
+  readonly labels: Labels;
+  /** As sent, without the `?`. */
+  readonly rawQuery: string;
+}
+
+/** What a template has read of its request: it cannot have printed anything else. */
+export class RequestReads {
+  readonly #noted: (() => void) | undefined;
+  #isAny = false;
+  /** A text that could be more than data to GRUB or a shell. */
+  isHarmful = false;
+
+  /** @param noted called at each read: at once, while the template continues. */
+  constructor(noted?: () => void) {
+    this.#noted = noted;
+  }
+
+  /** True after any read. A result without reads is the same for every request. */
+  get isAny(): boolean {
+    return this.#isAny;
+  }
+
+  /** Records a read. */
+  note(): void {
+    this.#isAny = true;
+    this.#noted?.();
+  }
+}
+
+/**
+ * Variables of the configs: metadata, the selector under lower-cased keys, `request` and `davit`.
+ * @param reads records what is read.
+ */
+export function templateVariables(
+  { group, defaults, labels, rawQuery, davitUrl }: TemplateScope,
+  reads = new RequestReads(),
+): Variables {
+  const variables = Object.fromEntries([...groupEntries(group, defaults), davitEntry(davitUrl)]);
+  let request: JsonObject | undefined;
+  const get = () => {
+    reads.note();
+    // Made once: a loop may read it a hundred thousand times.
+    request ??= watchedRequest(sentLabels(labels), rawQuery, reads);
+    return request;
+  };
+  return Object.defineProperty(variables, "request", { enumerable: true, get });
+}
+
+function watchedRequest(labels: ReadonlyMap<string, string>, rawQuery: string, reads: RequestReads): JsonObject {
+  return {
+    query: watchedLabels(labels, reads),
+    get raw_query() {
+      reads.isHarmful ||= !isHarmless(rawQuery);
+      return rawQuery;
+    },
+  };
+}
+
+function watchedLabels(labels: ReadonlyMap<string, string>, reads: RequestReads): JsonObject {
+  const query: JsonObject = Object.fromEntries(labels);
+  for (const [name, value] of labels) {
+    // A name can be printed, too: by a loop, or as JSON. Both read its value.
+    if (isHarmless(name) && isHarmless(value)) continue;
+    const get = () => {
+      reads.isHarmful = true;
+      return value;
+    };
+    Object.defineProperty(query, name, { enumerable: true, get });
+  }
+  return query;
+}
+
+/**
+ * Variables of kernel, initrd and arguments: the same without the request, so that nothing from a machine gets into a
+ * boot script. A metadata key `request` does not change that.
+ */
+export function bootVariables({ group, defaults, davitUrl }: BootScope): Variables {
+  const entries = groupEntries(group, defaults).filter(([name]) => name !== "request");
+  return Object.fromEntries([...entries, davitEntry(davitUrl)]);
+}
+
+type NamedValue = readonly [name: string, value: JsonValue];
+
+function groupEntries(
+  { metadata, selector }: BootScope["group"],
+  defaults: JsonObject | undefined,
+): readonly NamedValue[] {
+  // Of two keys that differ only in case, the lower in byte order wins, as in /metadata.
+  const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
+  const own = Object.entries(withDefaults(metadata, defaults));
+  return [...own, ...labels.map(([label, value]): NamedValue => [label.toLowerCase(), value])];
+}
+
+function davitEntry(davitUrl: string): NamedValue {
+  return ["davit", { url: davitUrl }];
+}

@@ -1,0 +1,145 @@
+/**
+ * The format of a backup, version 1: lines of JSON in UTF-8, each with a newline behind it.
+ *
+ *   {"backup":1,"clusterId":"…","index":12,"raftIndex":15,"raftTerm":3,"atMs":…}     first; at most 1 KiB
+ *   …                                             the state at that index as `snapshot.ts` has it, without a history
+ *   {"sha256":"…"}                                last; in hex, of every byte before this line
+ *
+ * The sum comes last, so that a state can be written while it is walked. A file without its last line was cut: it is no
+ * backup. A field may be added within a version if a line without it means what it meant before.
+ */
+
+import { createHash } from "node:crypto";
+import { nextTurn } from "../../lib/slices.ts";
+import { newerFormat, WalError } from "../core/log-port.ts";
+import { numberFrom, objectFrom, parseJson, type StoredFields, textFrom } from "../core/stored-json.ts";
+
+export const backupVersion = 1;
+const maxHeadBytes = 1024;
+const newline = 0x0a;
+
+/** Where a backup comes from. */
+export interface BackupHead {
+  readonly clusterId: string;
+  /** Of the last change in it. */
+  readonly index: number;
+  readonly raftIndex: number;
+  readonly raftTerm: number;
+  /** When it was taken, Unix milliseconds. */
+  readonly atMs: number;
+}
+
+/** A state with its first and last line. Other work runs between two slices, even empty ones. */
+export async function* framedBackup(head: BackupHead, slices: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const hash = createHash("sha256");
+  const first = Buffer.from(`${JSON.stringify({ backup: backupVersion, ...head })}\n`);
+  hash.update(first);
+  yield first;
+  for (const slice of slices) {
+    hash.update(slice);
+    if (slice.length > 0) yield slice;
+    await nextTurn();
+  }
+  yield Buffer.from(lastLine(hash.digest("hex")));
+}
+
+function lastLine(sha256: string): string {
+  return `${JSON.stringify({ sha256 })}\n`;
+}
+
+const lastLineBytes = lastLine("0".repeat(64)).length;
+
+/** Parses a backup from pieces of any length. Only the end shows whether it was whole. */
+export class BackupReader {
+  readonly #name: string;
+  readonly #hash = createHash("sha256");
+  #head: BackupHead | undefined;
+  /** The first line so far; after it the last bytes, which may be the last line. */
+  #held: Buffer = Buffer.alloc(0);
+  #size = 0;
+
+  /** @param name for messages. */
+  constructor(name: string) {
+    this.#name = name;
+  }
+
+  /** Undefined until it was read. */
+  get head(): BackupHead | undefined {
+    return this.#head;
+  }
+
+  /** How many bytes were read. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /**
+   * Takes the next bytes.
+   * @returns the bytes of the state that are known by now.
+   * @throws {WalError} damaged, for anything but a backup; newerFormat.
+   */
+  push(piece: Uint8Array): Uint8Array {
+    this.#size += piece.length;
+    let bytes = Buffer.concat([this.#held, piece]);
+    if (this.#head === undefined) {
+      const firstBytes = bytes.subarray(0, maxHeadBytes).indexOf(newline) + 1;
+      if (firstBytes === 0) return this.#holdFirst(bytes);
+      const first = bytes.subarray(0, firstBytes);
+      this.#head = this.#decodeHead(first);
+      this.#hash.update(first);
+      bytes = bytes.subarray(firstBytes);
+    }
+    const lastAt = Math.max(0, bytes.length - lastLineBytes);
+    const state = bytes.subarray(0, lastAt);
+    this.#held = bytes.subarray(lastAt);
+    this.#hash.update(state);
+    return state;
+  }
+
+  /** Call it after the last bytes. @throws {WalError} damaged, unless it is whole. */
+  end(): BackupHead {
+    if (this.#head === undefined) throw this.#damaged("it is no backup of davit");
+    const expected = lastLine(this.#hash.copy().digest("hex"));
+    if (this.#held.equals(Buffer.from(expected))) return this.#head;
+    const isCut = !/^\{"sha256":"[0-9a-f]{64}"\}\n$/.test(this.#held.toString("latin1"));
+    if (isCut) throw this.#damaged(`it was cut: at byte ${this.#size} it ends without its last line`);
+    throw this.#damaged(`bytes 0 to ${this.#size - 1} are not what its checksum says`);
+  }
+
+  #holdFirst(bytes: Buffer): Uint8Array {
+    if (bytes.length >= maxHeadBytes) throw this.#damaged("it is no backup of davit");
+    this.#held = bytes;
+    return bytes.subarray(0, 0);
+  }
+
+  #decodeHead(line: Buffer): BackupHead {
+    const fields = this.#fieldsOf(line);
+    const found = fields.backup;
+    if (typeof found !== "number") throw this.#damaged("it is no backup of davit");
+    // The version is trusted without the sum: a later version may have its sum elsewhere.
+    if (found > backupVersion) throw newerFormat(this.#name, found, backupVersion);
+    try {
+      return {
+        clusterId: textFrom(fields.clusterId),
+        index: numberFrom(fields.index),
+        raftIndex: numberFrom(fields.raftIndex),
+        raftTerm: numberFrom(fields.raftTerm),
+        atMs: numberFrom(fields.atMs),
+      };
+    } catch (error) {
+      throw this.#damaged("at byte 0 its first line is not what davit writes", error);
+    }
+  }
+
+  #fieldsOf(line: Buffer): StoredFields {
+    try {
+      return objectFrom(parseJson(line));
+    } catch (error) {
+      throw this.#damaged("it is no backup of davit", error);
+    }
+  }
+
+  #damaged(what: string, cause?: unknown): WalError {
+    return new WalError("damaged", `Reading ${this.#name}: ${what}`, { cause });
+  }
+}

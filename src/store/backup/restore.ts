@@ -1,0 +1,111 @@
+/**
+ * Makes a data directory of a backup, as that of another cluster whose history begins there.
+ *
+ * Its indexes lie far beyond those of the backup, and beyond those that clients have seen since. So a client that waits
+ * for the next event of the lost store gets an error that the history is gone, instead of waiting until the new store
+ * has caught up. Followers recognise another store by its cluster id.
+ *
+ * It writes the segment first and the snapshot last. A start refuses a segment whose snapshot is missing, so an
+ * interrupted restore leaves no store that looks whole.
+ */
+
+import { join } from "node:path";
+import type { Files } from "../../lib/files.ts";
+import { WalError } from "../core/log-port.ts";
+import { isAtOrBelow, type StorePath } from "../core/node.ts";
+import { encodeState } from "../snapshot/snapshot.ts";
+import type { Tree } from "../tree/tree.ts";
+import type { StoredNode } from "../tree/tree-walk.ts";
+import { beginLog } from "../wal/begin-log.ts";
+import type { LockDirectory } from "../wal/lock.ts";
+import { listSegments } from "../wal/recover.ts";
+import { listSnapshots, SnapshotFiles } from "../wal/snapshots.ts";
+import { startFailure } from "../wal/start-failure.ts";
+import type { ReadBackup } from "./backup.ts";
+
+export interface RestoreOptions {
+  readonly backup: ReadBackup;
+  /** Made when it is missing. */
+  readonly directory: string;
+  /** The part that is not restored, with everything below it. */
+  readonly without: StorePath;
+  readonly files: Files;
+  readonly lock: LockDirectory;
+  /** Random bytes from a source that does not repeat. */
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+export interface Restored {
+  readonly clusterId: string;
+  /** Index of the last change; the store continues from it. */
+  readonly index: number;
+}
+
+/** How far both indexes leap: more changes than there may be between a backup and the loss of its store. */
+export const restoreLeap = 1_000_000;
+
+// A new file system has the first, and a refused start leaves the second.
+const emptyNames = new Set(["lost+found", "lock.db"]);
+
+/** @throws {WalError} unusable, for a directory that is not empty. */
+export async function refuseUnlessEmpty(files: Files, directory: string): Promise<void> {
+  const found = (await files.list(directory)).find((name) => !emptyNames.has(name));
+  if (found === undefined) return;
+  const advice = "give another --data-dir, or move away what is in it";
+  throw new WalError("unusable", `Restoring to "${directory}": it is not empty, "${found}" is in it; ${advice}`);
+}
+
+/**
+ * Writes the directory; everything is on disk when this resolves.
+ * @throws {WalError} locked, unusable: then nothing of it remains, if the disk allows.
+ */
+export async function restore(options: RestoreOptions): Promise<Restored> {
+  const { files, directory, lock } = options;
+  try {
+    await files.makeDirectory(directory);
+    const held = lock(directory);
+    try {
+      await refuseUnlessEmpty(files, directory);
+      return await write(options);
+    } finally {
+      held.release();
+    }
+  } catch (error) {
+    throw startFailure("Restoring to", directory, error);
+  }
+}
+
+async function write({ backup, directory, without, files, random }: RestoreOptions): Promise<Restored> {
+  const { head, tree } = backup;
+  const sequence = head.raftIndex + restoreLeap;
+  const index = head.index + restoreLeap;
+  const firstSequence = sequence + 1;
+  try {
+    const log = await beginLog({ files, directory, random }, { term: head.raftTerm, firstSequence });
+    const { clusterId } = log.head;
+    const state = { index, oldestIndex: index + 1, events: [], nodes: nodesOf(tree, without) };
+    await new SnapshotFiles(files, directory).save({ clusterId, sequence }, encodeState(state));
+    return { clusterId: clusterId.toString(16), index };
+  } catch (error) {
+    await takeBack(files, directory);
+    throw error;
+  }
+}
+
+/** Empties the directory again, the snapshot first. */
+async function takeBack(files: Files, directory: string): Promise<void> {
+  try {
+    const names = [...(await listSnapshots(files, directory)), ...(await listSegments(files, directory))];
+    for (const name of names) await files.remove(join(directory, name));
+  } catch {
+    // Only the first failure is reported. The rest is whole, or a start refuses it.
+  }
+}
+
+function* nodesOf(tree: Tree, without: StorePath): Iterable<StoredNode | undefined> {
+  const walk = tree.walkFrozen();
+  for (const node of walk.steps()) {
+    if (node === undefined || !isAtOrBelow(node.path, without)) yield node;
+  }
+  walk.end();
+}

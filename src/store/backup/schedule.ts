@@ -1,0 +1,185 @@
+/**
+ * Backups on a schedule, each in its own file. The age of the newest file decides when the next one is due, so a
+ * restart neither skips nor adds one. Within a run the monotonic clock counts: setting the clock changes nothing.
+ *
+ * Only files with a name of names.ts are ever removed, and only after a newer backup is on disk: a full disk
+ * keeps the last good ones. Nothing here stops the store: a failure is logged, counted and retried.
+ */
+
+import { join } from "node:path";
+import { backoffMs } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { diskSentence } from "../../lib/disk-sentence.ts";
+import { messageOf } from "../../lib/errors.ts";
+import type { Files } from "../../lib/files.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Metrics } from "../../lib/metrics.ts";
+import { publicProblem } from "../../lib/private-path.ts";
+import { type LogIdentity, WalError } from "../core/log-port.ts";
+import { saveBackup } from "./file.ts";
+import { backupName, backupsAmong, type NamedBackup, unfinishedAmong } from "./names.ts";
+
+export interface BackupScheduleOptions {
+  readonly store: { readonly identity: LogIdentity; backup(): AsyncIterable<Uint8Array> };
+  readonly files: Files;
+  /** Made with mode 0700 where it is missing. */
+  readonly directory: string;
+  readonly everyMs: number;
+  /** How many are kept, from 1 on. */
+  readonly keep: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly random: (bytes: number) => Uint8Array;
+}
+
+type BackupMetrics = Pick<Metrics, "backupIntervalSeconds" | "backupAgeSeconds" | "backupBytes" | "backupFailures">;
+
+const firstRetryMs = 10_000;
+const longestRetryMs = 15 * 60_000;
+/** How often davit checks the directory: a lost volume has no backups. */
+const lookMs = 10 * 60_000;
+/** A network disk may never answer; the process must end anyway. */
+const stopLimitMs = 2_000;
+
+/** The newest backup that is known. */
+interface Newest {
+  readonly name: string;
+  /** Monotonic; before the start of the process for one of an earlier run. */
+  readonly takenMs: number;
+  readonly bytes: number;
+}
+
+export class BackupSchedule {
+  readonly #options: BackupScheduleOptions;
+  readonly #stopping = new AbortController();
+  readonly #startMs: number;
+  #newest: Newest | undefined;
+  #failures = 0;
+  /** How many of the backups the metric has counted. */
+  #counted = 0;
+  #problem: string | undefined;
+  #running: Promise<void> | undefined;
+
+  constructor(options: BackupScheduleOptions) {
+    this.#options = options;
+    this.#startMs = options.clock.monotonicMs();
+  }
+
+  /** Why the last try failed, a line for a person; none after a success. */
+  get attention(): readonly string[] {
+    return this.#problem === undefined ? [] : [`backup: ${this.#problem}`];
+  }
+
+  /** Sets the metrics that are computed when they are read. */
+  measure({ backupIntervalSeconds, backupAgeSeconds, backupBytes, backupFailures }: BackupMetrics): void {
+    backupIntervalSeconds.set(this.#options.everyMs / 1_000);
+    backupAgeSeconds.set(this.#ageMs / 1_000);
+    backupBytes.set(this.#newest?.bytes ?? 0);
+    backupFailures.inc(this.#failures - this.#counted);
+    this.#counted = this.#failures;
+  }
+
+  /** Begins; the first backup is taken at once if this store has none. */
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Stops a running backup, and removes its file. Idempotent. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const ended = new AbortController();
+    const running = this.#running?.finally(() => ended.abort());
+    await Promise.race([running, this.#options.clock.sleep(stopLimitMs, ended.signal)]);
+  }
+
+  /** Time since the newest backup was taken; since the start if none is known. */
+  get #ageMs(): number {
+    return this.#options.clock.monotonicMs() - (this.#newest?.takenMs ?? this.#startMs);
+  }
+
+  async #run(): Promise<void> {
+    const { clock, everyMs } = this.#options;
+    const { signal } = this.#stopping;
+    for (let failed = 0; !signal.aborted; ) {
+      const isDone = await this.#tryRound();
+      failed = isDone ? 0 : failed + 1;
+      const retryMs = backoffMs(failed - 1, { firstMs: firstRetryMs, capMs: longestRetryMs });
+      const dueMs = Math.max(0, everyMs - this.#ageMs);
+      await clock.sleep(isDone ? Math.min(dueMs, lookMs) : Math.min(retryMs, everyMs), signal);
+    }
+  }
+
+  /** @returns false for a failure. */
+  async #tryRound(): Promise<boolean> {
+    try {
+      await this.#round();
+      this.#problem = undefined;
+      return true;
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return true;
+      this.#failures += 1;
+      const why = diskSentence(error) ?? messageOf(error);
+      this.#problem = error instanceof WalError ? why : `Writing to "${this.#options.directory}": ${why}`;
+      this.#options.log.error({ problem: this.#problem, failures: this.#failures }, "scheduled backup failed");
+      return false;
+    }
+  }
+
+  /** Takes a backup, unless the newest is young enough, and removes surplus ones. */
+  async #round(): Promise<void> {
+    const { store, files, directory, keep, everyMs } = this.#options;
+    const { clusterId } = store.identity;
+    await files.makeDirectory(directory);
+    const problem = await publicProblem(directory);
+    if (problem !== undefined) throw new WalError("unusable", `Writing to "${directory}": ${problem}`);
+    const names = await files.list(directory);
+    for (const name of unfinishedAmong(names, clusterId)) await files.remove(join(directory, name));
+    const found = backupsAmong(names, clusterId);
+    if (!names.includes(this.#newest?.name ?? "")) this.#newest = this.#ofEarlierRun(found.at(-1));
+    const kept = found.map(({ name }) => name);
+    if (this.#newest === undefined || this.#ageMs >= everyMs) {
+      this.#newest = await this.#take(clusterId, (found.at(-1)?.number ?? 0) + 1);
+      kept.push(this.#newest.name);
+    }
+    for (const name of kept.slice(0, -keep)) await files.remove(join(directory, name));
+  }
+
+  /** Undefined for a backup from the future: its age is unknown, so davit takes another. */
+  #ofEarlierRun(newest: NamedBackup | undefined): Newest | undefined {
+    const { clock } = this.#options;
+    if (newest === undefined || newest.atMs > clock.nowMs()) return undefined;
+    const takenMs = clock.monotonicMs() - (clock.nowMs() - newest.atMs);
+    return { name: newest.name, takenMs, bytes: 0 };
+  }
+
+  async #take(clusterId: string, number: number): Promise<Newest> {
+    const { files, directory, clock, log, random } = this.#options;
+    const takenMs = clock.monotonicMs();
+    const name = backupName(clusterId, number, clock.nowMs());
+    const path = join(directory, name);
+    const saving = saveBackup({
+      files,
+      path,
+      mayReplace: false,
+      name: "the scheduled backup",
+      pieces: this.#pieces(),
+      progress: () => undefined,
+      random,
+    });
+    const { head, sizeBytes: bytes } = await saving.catch(async (error: unknown) => {
+      // It may already have its name, if only the sync of the directory failed: retries would fill the disk.
+      await files.remove(path).catch(() => undefined);
+      throw error;
+    });
+    const seconds = (clock.monotonicMs() - takenMs) / 1_000;
+    log.info({ file: name, index: head.index, bytes, seconds }, "scheduled backup written");
+    return { name, takenMs, bytes };
+  }
+
+  async *#pieces(): AsyncGenerator<Uint8Array> {
+    for await (const piece of this.#options.store.backup()) {
+      if (this.#stopping.signal.aborted) throw new WalError("unusable", "Writing the scheduled backup: it was stopped");
+      yield piece;
+    }
+  }
+}

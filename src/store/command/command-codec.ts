@@ -1,0 +1,115 @@
+/**
+ * Commands as bytes: one JSON object in UTF-8. Version 1:
+ *
+ *   {"v":1,"atMs":…,"command":{"kind":"set","path":"/a","value":"b"}}
+ *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first ones of a start
+ *
+ * A field may be added within a version if a record without it means what it meant before. An index is a decimal
+ * string, since it may have more digits than a JSON number keeps. No text holds the byte FF, on which the log relies.
+ */
+
+import { newerFormat } from "../core/log-port.ts";
+import {
+  flagFrom,
+  numberFrom,
+  objectFrom,
+  parseJson,
+  pathFrom,
+  type StoredFields,
+  textFrom,
+  unreadable,
+} from "../core/stored-json.ts";
+import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
+
+/** The written version; later ones are refused. */
+export const version = 1;
+
+export function encodeRecord({ atMs, run, beganAtMs, command }: CommandRecord): Uint8Array {
+  return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, command: writable(command) }));
+}
+
+/** The command without bigints, which JSON does not know. A replacer would double the time of all others. */
+export function writable(command: Command): object {
+  if (command.kind === "batch") return { kind: "batch", commands: command.commands.map(writable) };
+  if (!("expected" in command) || command.expected.index === undefined) return command;
+  const { expected } = command;
+  return { ...command, expected: { ...expected, index: String(expected.index) } };
+}
+
+/**
+ * Reads what `encodeRecord` wrote.
+ * @throws {WalError} newerFormat for a later version; damaged for anything else that no davit wrote.
+ */
+export function decodeRecord(bytes: Uint8Array): CommandRecord {
+  const record = objectFrom(parseJson(bytes));
+  const found = numberFrom(record.v);
+  if (found > version) throw newerFormat("a command of the log", found, version);
+  const command = commandFrom(objectFrom(record.command));
+  return {
+    atMs: numberFrom(record.atMs),
+    ...(record.run !== undefined && { run: textFrom(record.run) }),
+    ...(record.beganAtMs !== undefined && { beganAtMs: numberFrom(record.beganAtMs) }),
+    command,
+  };
+}
+
+function commandFrom(fields: StoredFields): Command {
+  if (fields.kind !== "batch") return singleFrom(fields);
+  if (!Array.isArray(fields.commands)) throw unreadable("commands");
+  return { kind: "batch", commands: fields.commands.map((single: unknown) => singleFrom(objectFrom(single))) };
+}
+
+function singleFrom(fields: StoredFields): SingleCommand | ExpireCommand {
+  const path = pathFrom(fields.path);
+  switch (fields.kind) {
+    case "set":
+      return {
+        kind: "set",
+        path,
+        ...writtenFrom(fields),
+        ...flagsFrom(fields, "dir"),
+        ...flagsFrom(fields, "refresh"),
+      };
+    case "create":
+    case "createInOrder":
+      return { kind: fields.kind, path, ...writtenFrom(fields), ...flagsFrom(fields, "dir") };
+    case "update":
+      return { kind: "update", path, ...writtenFrom(fields), ...flagsFrom(fields, "refresh") };
+    case "compareAndSwap": {
+      const expected = expectedFrom(fields.expected);
+      return { kind: "compareAndSwap", path, expected, ...writtenFrom(fields), ...flagsFrom(fields, "refresh") };
+    }
+    case "delete":
+      return { kind: "delete", path, ...flagsFrom(fields, "dir"), ...flagsFrom(fields, "recursive") };
+    case "compareAndDelete":
+      return { kind: "compareAndDelete", path, expected: expectedFrom(fields.expected) };
+    case "expire":
+      return { kind: "expire", path, expiresAtMs: numberFrom(fields.expiresAtMs) };
+    default:
+      throw unreadable("kind");
+  }
+}
+
+function writtenFrom({ value, ttlSeconds }: StoredFields) {
+  return { value: textFrom(value), ...(ttlSeconds !== undefined && { ttlSeconds: numberFrom(ttlSeconds) }) };
+}
+
+/** The flag of a name, if it is there. */
+function flagsFrom(fields: StoredFields, name: "dir" | "recursive" | "refresh"): FlagFields {
+  const value = fields[name];
+  return value === undefined ? {} : { [name]: flagFrom(value) };
+}
+
+interface FlagFields {
+  readonly dir?: boolean;
+  readonly recursive?: boolean;
+  readonly refresh?: boolean;
+}
+
+function expectedFrom(value: unknown): Expected {
+  const fields = objectFrom(value);
+  return {
+    ...(fields.value !== undefined && { value: textFrom(fields.value) }),
+    ...(fields.index !== undefined && { index: BigInt(textFrom(fields.index)) }),
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * Limits the bytes of names and values in the store. davit decides before logging whether a write fits. The log holds
+ * no quota, so changing the quota changes nothing that was written. Writes that wait for the disk count.
+ */
+
+import { StoreError } from "../core/refusal.ts";
+import type { Tree } from "../tree/tree.ts";
+import type { SingleCommand } from "./command.ts";
+
+// A value lives outside Node's heap limit, so that limit is no guard.
+const presetQuotaBytes = 1024 * 1024 * 1024;
+// A slash and the 20 digits of a name in order.
+const inOrderNameBytes = 21;
+
+export class Quota {
+  readonly #tree: Tree;
+  readonly #quotaBytes: number;
+  #reservedBytes = 0;
+
+  constructor(tree: Tree, quotaBytes = presetQuotaBytes) {
+    this.#tree = tree;
+    this.#quotaBytes = quotaBytes;
+  }
+
+  /**
+   * Reserves room for a write until `release`. A write that makes nothing larger always fits.
+   * @returns the reserved bytes.
+   * @throws {StoreError} quotaExceeded.
+   */
+  reserve(command: SingleCommand): number {
+    const growth = Math.max(0, growthOf(this.#tree, command));
+    if (growth > 0 && this.#tree.bytes + this.#reservedBytes + growth > this.#quotaBytes) {
+      const cause = `the quota of ${this.#quotaBytes} bytes would be exceeded; delete keys or raise it`;
+      throw new StoreError("quotaExceeded", cause, 0);
+    }
+    this.#reservedBytes += growth;
+    return growth;
+  }
+
+  release(bytes: number): void {
+    this.#reservedBytes -= bytes;
+  }
+}
+
+function growthOf(tree: Tree, command: SingleCommand): number {
+  if (!("value" in command) || ("refresh" in command && command.refresh === true)) return 0;
+  const isDirectory = "dir" in command && command.dir === true;
+  const valueBytes = isDirectory ? 0 : Buffer.byteLength(command.value);
+  if (command.kind !== "createInOrder") return tree.growthBy(command.path, valueBytes);
+  // The new file is below the directory, which exists or is made with it.
+  return valueBytes + inOrderNameBytes + tree.growthBy(command.path, 0);
+}

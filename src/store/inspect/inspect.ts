@@ -1,0 +1,111 @@
+/**
+ * Reads everything in a data directory and finds all damage; a start stops at the first damage and skips what it does
+ * not need. It writes nothing; no other process may use the directory meanwhile.
+ */
+
+import { join } from "node:path";
+import type { Files } from "../../lib/files.ts";
+import { nextTurn } from "../../lib/slices.ts";
+import { WalError } from "../core/log-port.ts";
+import { storePath } from "../core/node.ts";
+import { StateReader } from "../snapshot/snapshot.ts";
+import { Tree } from "../tree/tree.ts";
+import { readLogEnd } from "../wal/log-end.ts";
+import { type LogEnd, listSegments, readSegment } from "../wal/recover.ts";
+import { SnapshotReader } from "../wal/snapshot-frame.ts";
+import { listSnapshots } from "../wal/snapshots.ts";
+import { EventRing } from "../watch/event-ring.ts";
+import { type DirectoryState, readDirectory } from "./read-directory.ts";
+
+/** What a tree holds. */
+export interface Contents {
+  readonly index: number;
+  /** Files. */
+  readonly keys: number;
+  /** Without the root. */
+  readonly directories: number;
+  /** Of names and values, as the quota counts them. */
+  readonly bytes: number;
+}
+
+export interface DirectoryReport {
+  readonly segments: readonly string[];
+  readonly snapshots: readonly string[];
+  /** What a start would find; undefined when it would be refused. */
+  readonly found: DirectoryState | undefined;
+  /** A sentence for each damaged place, with its file and, if known, the byte. */
+  readonly damage: readonly string[];
+}
+
+export function contentsOf(tree: Tree): Contents {
+  let keys = 0;
+  let directories = -1;
+  for (const { isDirectory } of tree.walk(storePath("/"))) {
+    if (isDirectory) directories += 1;
+    else keys += 1;
+  }
+  return { index: tree.index, keys, directories, bytes: tree.bytes };
+}
+
+/**
+ * Reads a whole data directory.
+ * @throws {WalError} newerFormat, which cannot be judged; unusable when there is no store.
+ */
+export async function inspectDirectory(files: Files, directory: string): Promise<DirectoryReport> {
+  const segments = await listSegments(files, directory);
+  const snapshots = await listSnapshots(files, directory);
+  if (segments.length + snapshots.length === 0) {
+    throw new WalError("unusable", `Reading "${directory}": no store is in it`);
+  }
+  // A start reports the same damage with the same sentence, so a set removes repeats.
+  const damage = new Set<string>();
+  await checkSegments(files, directory, damage);
+  for (const name of snapshots) await noting(damage, () => checkSnapshot(files, join(directory, name)));
+  await noting(damage, () => readLogEnd(files, directory));
+  const found = await noting(damage, () => readDirectory(files, directory));
+  return { segments, snapshots, found, damage: [...damage] };
+}
+
+/** Every segment, even those that a snapshot made superfluous. */
+async function checkSegments(files: Files, directory: string, damage: Set<string>): Promise<void> {
+  const names = await listSegments(files, directory);
+  // Nothing is delivered, and the first segment may begin anywhere.
+  const options = { files, directory, after: Number.MAX_SAFE_INTEGER, onCommand: () => undefined };
+  let previous: LogEnd | undefined;
+  for (const [number, name] of names.entries()) {
+    const context = { name, next: names[number + 1], previous };
+    previous = await noting(damage, () => readSegment(options, context));
+  }
+}
+
+async function checkSnapshot(files: Files, path: string): Promise<void> {
+  const frame = new SnapshotReader(path);
+  let size = 0;
+  for await (const piece of files.readPieces(path)) {
+    frame.push(piece);
+    size += piece.length;
+  }
+  if (!frame.isWhole) {
+    const what =
+      frame.head === undefined ? "damaged at byte 0" : `bytes 0 to ${size - 1} are not what its checksum says`;
+    throw new WalError("damaged", `Reading "${path}": ${what}`);
+  }
+  const reader = new SnapshotReader(path);
+  const state = new StateReader(new Tree(), new EventRing());
+  for await (const piece of files.readPieces(path)) {
+    state.push(reader.push(piece));
+    await nextTurn();
+  }
+  state.end();
+}
+
+/** Records damage, so that the search for more can continue; undefined when there was some. */
+async function noting<Value>(damage: Set<string>, read: () => Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof WalError) || error.reason !== "damaged") throw error;
+    damage.add(error.message);
+    return undefined;
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * The whole state as bytes and back, version 1: lines of JSON in UTF-8, each with a newline behind it.
+ *
+ *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4,"atMs":…}    first; where the history begins, `Origin`, and the
+ *                                                                     time of the last record
+ *   {"file":"/a","value":"b","createdIndex":2,"modifiedIndex":12}     every node but the root, in any order, some twice
+ *   {"dir":"/d","createdIndex":4,"modifiedIndex":4,"expiresAtMs":1700000000000,"ttlSeconds":60}
+ *   … "dueAtMs":…                                                     when it ends by the clock of that time, if that is not
+ *                                                                     `expiresAtMs`
+ *   {"event":{"action":"set","node":{…},"prevNode":{…}}}              the history, oldest first
+ *
+ * A field may be added within a version if a line without it means what it meant before. Counters are of one run, and
+ * are not in it.
+ */
+
+import { newerFormat } from "../core/log-port.ts";
+import type { Action, NodeRecord, StoreEvent } from "../core/node.ts";
+import {
+  flagFrom,
+  numberFrom,
+  objectFrom,
+  parseJson,
+  pathFrom,
+  type StoredFields,
+  textFrom,
+  unreadable,
+} from "../core/stored-json.ts";
+import type { Timer } from "../tree/expiring-set.ts";
+import type { Tree } from "../tree/tree.ts";
+import type { StoredNode } from "../tree/tree-walk.ts";
+import type { EventRing } from "../watch/event-ring.ts";
+import type { Origin } from "./lineage.ts";
+
+const version = 1;
+const encoder = new TextEncoder();
+const newline = 0x0a;
+
+/** The content of a snapshot. Events and nodes are immutable, so it may be encoded later. */
+export interface StoreState {
+  readonly index: number;
+  readonly oldestIndex: number;
+  /** Absent if the state comes from no log. */
+  readonly origin?: Origin;
+  /** Time of the last record by the clock of its run; absent if unknown. */
+  readonly atMs?: number | undefined;
+  readonly events: readonly StoreEvent[];
+  /** Undefined for a step that takes time without a result. */
+  readonly nodes: Iterable<StoredNode | undefined>;
+}
+
+// Encoding this much takes a millisecond or two. A step without a result counts as some bytes.
+const sliceBytes = 128 * 1024;
+const stepBytes = 50;
+
+/** The state in slices, some of them empty, so that every slice is short. */
+export function* encodeState({ index, oldestIndex, origin, atMs, events, nodes }: StoreState): Iterable<Uint8Array> {
+  let lines = lineOf({ v: version, index, oldestIndex, run: origin?.run, term: origin?.term, atMs });
+  let cost = 0;
+  for (const node of nodes) {
+    const line = node === undefined ? "" : lineOf(fieldsOf(node));
+    lines += line;
+    cost += stepBytes + line.length;
+    if (cost < sliceBytes) continue;
+    yield encoder.encode(lines);
+    lines = "";
+    cost = 0;
+  }
+  for (const event of events) {
+    lines += lineOf({ event });
+    if (lines.length < sliceBytes) continue;
+    yield encoder.encode(lines);
+    lines = "";
+  }
+  yield encoder.encode(lines);
+}
+
+function lineOf(fields: object): string {
+  return `${JSON.stringify(fields)}\n`;
+}
+
+function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: StoredNode): StoredFields {
+  return {
+    ...(kind === "file" ? { file: path, value } : { dir: path }),
+    createdIndex,
+    modifiedIndex,
+    ...(timer !== undefined && { expiresAtMs: timer.expiresAtMs, ttlSeconds: timer.ttlSeconds }),
+    ...(timer !== undefined && timer.dueAtMs !== timer.expiresAtMs && { dueAtMs: timer.dueAtMs }),
+  };
+}
+
+/** Builds a state from the bytes of a snapshot, in pieces of any length. */
+export class StateReader {
+  readonly #tree: Tree;
+  readonly #history: EventRing;
+  /** The begun line. */
+  #begun: Uint8Array[] = [];
+  #index: number | undefined;
+  #origin: Origin | undefined;
+  #atMs: number | undefined;
+
+  /** @param tree and history must be empty. */
+  constructor(tree: Tree, history: EventRing) {
+    this.#tree = tree;
+    this.#history = history;
+  }
+
+  /** Undefined until it was read, and if the state has none. */
+  get origin(): Origin | undefined {
+    return this.#origin;
+  }
+
+  /** Time of the last record; undefined until it was read, and if the state has none. */
+  get atMs(): number | undefined {
+    return this.#atMs;
+  }
+
+  /** @throws {WalError} newerFormat; damaged for anything else that no davit wrote. */
+  push(piece: Uint8Array): void {
+    let start = 0;
+    for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, start)) {
+      this.#begun.push(piece.subarray(start, end));
+      this.#take(
+        objectFrom(parseJson(this.#begun.length === 1 ? (this.#begun[0] ?? piece) : Buffer.concat(this.#begun))),
+      );
+      this.#begun = [];
+      start = end + 1;
+    }
+    if (start < piece.length) this.#begun.push(piece.subarray(start));
+  }
+
+  /** Call it after the last piece. @throws {WalError} damaged. */
+  end(): void {
+    if (this.#index === undefined || this.#begun.length > 0) throw unreadable("snapshot's end");
+    if (this.#history.nextIndex !== this.#index + 1) throw unreadable("snapshot's history");
+    this.#tree.restoreIndex(this.#index);
+  }
+
+  #take(fields: StoredFields): void {
+    if (this.#index === undefined) this.#begin(fields);
+    else if (fields.event !== undefined) this.#history.add(eventFrom(objectFrom(fields.event)));
+    else this.#tree.restore(nodeFrom(fields));
+  }
+
+  #begin(fields: StoredFields): void {
+    const found = numberFrom(fields.v);
+    if (found > version) throw newerFormat("a snapshot", found, version);
+    this.#index = numberFrom(fields.index);
+    if (fields.run !== undefined) this.#origin = { run: textFrom(fields.run), term: numberFrom(fields.term) };
+    if (fields.atMs !== undefined) this.#atMs = numberFrom(fields.atMs);
+    this.#history.beginAt(numberFrom(fields.oldestIndex));
+  }
+}
+
+function nodeFrom(fields: StoredFields): StoredNode {
+  const kind = fields.dir === undefined ? "file" : "directory";
+  const path = pathFrom(fields.dir ?? fields.file);
+  const createdIndex = numberFrom(fields.createdIndex);
+  const modifiedIndex = numberFrom(fields.modifiedIndex);
+  const timer = fields.expiresAtMs === undefined ? undefined : timerFrom(fields, path, createdIndex);
+  return { path, kind, value: kind === "file" ? textFrom(fields.value) : "", createdIndex, modifiedIndex, timer };
+}
+
+function timerFrom(fields: StoredFields, path: Timer["path"], createdIndex: number): Timer {
+  const expiresAtMs = numberFrom(fields.expiresAtMs);
+  const ttlSeconds = numberFrom(fields.ttlSeconds);
+  const dueAtMs = fields.dueAtMs === undefined ? expiresAtMs : numberFrom(fields.dueAtMs);
+  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs, position: -1 };
+}
+
+const actions: readonly Action[] = [
+  "set",
+  "create",
+  "update",
+  "compareAndSwap",
+  "delete",
+  "compareAndDelete",
+  "expire",
+];
+
+function eventFrom(fields: StoredFields): StoreEvent {
+  const action = actions.find((each) => each === fields.action);
+  if (action === undefined) throw unreadable("event");
+  return {
+    action,
+    node: recordFrom(objectFrom(fields.node)),
+    ...(fields.prevNode !== undefined && { prevNode: recordFrom(objectFrom(fields.prevNode)) }),
+    ...(fields.isRefresh === true && { isRefresh: true }),
+  };
+}
+
+/** With its fields in the tree's order, so that a later snapshot has the same bytes. */
+function recordFrom(fields: StoredFields): NodeRecord {
+  const { value, expiresAtMs, ttlSeconds } = fields;
+  const isDirectory = flagFrom(fields.isDirectory);
+  return {
+    path: pathFrom(fields.path),
+    isDirectory,
+    ...(value !== undefined && { value: textFrom(value) }),
+    createdIndex: numberFrom(fields.createdIndex),
+    modifiedIndex: numberFrom(fields.modifiedIndex),
+    ...(expiresAtMs !== undefined && { expiresAtMs: numberFrom(expiresAtMs) }),
+    ...(ttlSeconds !== undefined && { ttlSeconds: numberFrom(ttlSeconds) }),
+  };
+}

@@ -1,0 +1,144 @@
+/**
+ * Takes snapshots while the store works, so that a start need not read the whole log.
+ *
+ * A snapshot shows one moment, right after a record. Encoding runs in slices of a millisecond or two, and writes
+ * continue meanwhile. Once it is on disk, the log may drop everything before the previous snapshot. A failed snapshot
+ * only makes the next start slower: davit takes another one after as much log again.
+ *
+ * On a full disk it takes two in a row when half of the store's content is deleted: then the whole earlier log can be
+ * released. These snapshots keep less of the history, since large deleted values would fill it.
+ */
+
+import { nextTurn } from "../../lib/slices.ts";
+import { type LogPort, WalError } from "../core/log-port.ts";
+import { StoreError } from "../core/refusal.ts";
+import type { Tree } from "../tree/tree.ts";
+import type { EventRing } from "../watch/event-ring.ts";
+import type { Lineage } from "./lineage.ts";
+import { encodeState, type StoreState } from "./snapshot.ts";
+
+/** How much is logged between two snapshots: whichever comes first. */
+export interface SnapshotInterval {
+  readonly records: number;
+  readonly bytes: number;
+}
+
+export interface SnapshotterOptions {
+  readonly log: LogPort;
+  readonly tree: Tree;
+  readonly history: EventRing;
+  readonly lineage: Lineage;
+  readonly interval?: SnapshotInterval | undefined;
+  /** Of the last applied record. */
+  readonly sequence: () => number;
+  /** Time of that record by the clock of its run; undefined before the first. */
+  readonly lastAtMs: () => number | undefined;
+  /** Logs and applies a record that changes nothing. @throws {StoreError} logFailed. */
+  readonly mark: () => Promise<void>;
+}
+
+// As many as the log keeps.
+const keptSnapshots = 2;
+
+// On a full disk.
+const squeezedHistoryBytes = 512 * 1024;
+
+// A start replays at most twice that, which takes seconds.
+const presetInterval: SnapshotInterval = { records: 100_000, bytes: 64 * 1024 * 1024 };
+
+export class Snapshotter {
+  readonly #options: SnapshotterOptions;
+  readonly #interval: SnapshotInterval;
+  #records = 0;
+  #bytes = 0;
+  /** Sequence of the newest snapshot; 0 for none. */
+  #newest = 0;
+  /** The most that the tree held since the last snapshots on a full disk. */
+  #peakBytes = 0;
+  #running: Promise<void> | undefined;
+  #isStopped = false;
+
+  constructor(options: SnapshotterOptions) {
+    this.#options = options;
+    this.#interval = options.interval ?? presetInterval;
+  }
+
+  /** Called with the snapshot from which the state was built. */
+  loaded(sequence: number): void {
+    this.#newest = sequence;
+  }
+
+  /** Called after every applied record. */
+  count(bytes: number): void {
+    this.#records += 1;
+    this.#bytes += bytes;
+  }
+
+  /** Begins a snapshot if one is due. */
+  takeIfDue(): void {
+    const { log, tree } = this.#options;
+    this.#peakBytes = Math.max(this.#peakBytes, tree.bytes);
+    if (log.status === "full" && tree.bytes <= this.#peakBytes / 2) this.#begin(() => this.#squeeze());
+    const isDue = this.#records >= this.#interval.records || this.#bytes >= this.#interval.bytes;
+    if (isDue) this.#begin(() => this.#take());
+  }
+
+  /** Abandons a running snapshot. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  #begin(take: () => Promise<void>): void {
+    if (this.#running !== undefined || this.#isStopped) return;
+    this.#records = 0;
+    this.#bytes = 0;
+    this.#running = take().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async #squeeze(): Promise<void> {
+    const { log, tree, mark } = this.#options;
+    this.#peakBytes = tree.bytes;
+    try {
+      log.endSegment();
+      // Each has a record of its own. The first of these records is in the new segment, so everything before it can go.
+      for (let taken = 0; taken < keptSnapshots; taken++) {
+        await mark();
+        await this.#take(squeezedHistoryBytes);
+      }
+    } catch (error) {
+      // The log has logged the reason.
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+
+  async #take(historyBytes = Number.POSITIVE_INFINITY): Promise<void> {
+    const { log, tree, history, lineage, lastAtMs } = this.#options;
+    const sequence = this.#options.sequence();
+    const walk = tree.walkFrozen();
+    const { oldestIndex, events } = history.newest(historyBytes);
+    const { origin } = lineage;
+    try {
+      const state = { index: tree.index, oldestIndex, origin, atMs: lastAtMs(), events, nodes: walk.steps() };
+      await log.saveSnapshot(sequence, this.#slices(state));
+      const older = this.#newest;
+      this.#newest = sequence;
+      if (older > 0) await log.releaseBefore(older + 1);
+    } catch (error) {
+      // The log has logged the reason.
+      if (!(error instanceof WalError)) throw error;
+    } finally {
+      walk.end();
+    }
+  }
+
+  async *#slices(state: StoreState): AsyncIterable<Uint8Array> {
+    for (const slice of encodeState(state)) {
+      if (this.#isStopped) throw new WalError("closed", "Saving a snapshot: the store is being stopped");
+      if (slice.length > 0) yield slice;
+      await nextTurn();
+    }
+  }
+}

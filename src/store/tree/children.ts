@@ -1,0 +1,96 @@
+/** Collects the names of a directory in steps, and sorts them: sorting a million takes a second. */
+
+import { merged } from "../../lib/merge.ts";
+import { compareBytes } from "../../lib/order.ts";
+import type { TreeNode } from "./tree-node.ts";
+
+export type Child = readonly [name: string, node: TreeNode];
+
+export interface ChildQuery {
+  /** Order by the bytes of the names; otherwise in collected order. */
+  readonly sorted?: boolean;
+  /** Names that it refuses are left out. */
+  readonly accepts?: (name: string, node: TreeNode) => boolean;
+}
+
+/** Two lists instead of one of pairs: the garbage collector would move every pair. */
+interface Run {
+  readonly names: string[];
+  readonly nodes: TreeNode[];
+}
+
+// Sorting this many names takes a millisecond or two.
+const runLength = 2_048;
+// Collecting this many takes a microsecond or two.
+const namesPerStep = 32;
+
+export class CollectedChildren {
+  readonly #query: ChildQuery;
+  /** For a sorted query each run but the last is sorted. */
+  readonly #runs: Run[] = [];
+  #last: Run = { names: [], nodes: [] };
+  #looked = 0;
+
+  constructor(query: ChildQuery) {
+    this.#query = query;
+  }
+
+  /** True when nothing was found. */
+  get isEmpty(): boolean {
+    return this.#runs.length === 0;
+  }
+
+  add(name: string, node: TreeNode): void {
+    if (this.#query.accepts?.(name, node) === false) return;
+    if (this.#runs.length === 0 || this.#last.names.length === runLength) this.#beginRun();
+    this.#last.names.push(name);
+    this.#last.nodes.push(node);
+  }
+
+  /** Counts a name that was looked at. @returns true at the end of a step. */
+  isStep(): boolean {
+    this.#looked += 1;
+    return this.#looked % namesPerStep === 0;
+  }
+
+  *names(): Iterable<string> {
+    for (const { names } of this.#runs) yield* names;
+  }
+
+  /** The names, in the query's order. Call it after all were added. */
+  inOrder(): Iterator<Child, undefined> {
+    if (this.#query.sorted !== true) return childrenIn(this.#runs);
+    sort(this.#last);
+    if (this.#runs.length < 2) return childrenIn(this.#runs);
+    const lists = this.#runs.map((run) => childrenIn([run]));
+    return merged(lists, byName);
+  }
+
+  #beginRun(): void {
+    if (this.#query.sorted === true) sort(this.#last);
+    this.#last = { names: [], nodes: [] };
+    this.#runs.push(this.#last);
+  }
+}
+
+function* childrenIn(runs: readonly Run[]): Generator<Child, undefined> {
+  for (const { names, nodes } of runs) {
+    for (let at = 0; at < names.length; at++) {
+      const name = names[at];
+      const node = nodes[at];
+      if (name !== undefined && node !== undefined) yield [name, node];
+    }
+  }
+}
+
+function sort(run: Run): void {
+  const children = [...childrenIn([run])].sort(byName);
+  for (const [at, [name, node]] of children.entries()) {
+    run.names[at] = name;
+    run.nodes[at] = node;
+  }
+}
+
+function byName([a]: Child, [b]: Child): number {
+  return compareBytes(a, b);
+}

@@ -1,0 +1,232 @@
+/** The tree's parts: immutable records, in mutable maps. */
+
+import { assert } from "../../lib/errors.ts";
+import { childPath, type NodeRecord, type StorePath } from "../core/node.ts";
+import type { Timer } from "./expiring-set.ts";
+
+interface NodeOfAnyKind {
+  readonly createdIndex: number;
+  readonly modifiedIndex: number;
+  /** Undefined for a permanent node. */
+  readonly timer: Timer | undefined;
+}
+
+export interface FileNode extends NodeOfAnyKind {
+  readonly kind: "file";
+  readonly value: string;
+}
+
+export interface DirectoryNode extends NodeOfAnyKind {
+  readonly kind: "directory";
+  /** A Map, since `__proto__` is a name like any other. */
+  readonly children: Map<string, TreeNode>;
+  readonly sums: Sums;
+}
+
+/** Sums over everything in a directory, at any depth; the tree keeps them up to date. */
+export interface Sums {
+  /** Of the directory above; undefined for the root. */
+  readonly above: Sums | undefined;
+  /** UTF-8 bytes of names, a slash for each, and values. */
+  bytes: number;
+  timers: number;
+  /** A new symbol after each change of the directory or its content, even after an undo. */
+  version: symbol;
+}
+
+export type TreeNode = FileNode | DirectoryNode;
+
+export function newDirectory(index: number, above: Sums | undefined, timer?: Timer): DirectoryNode {
+  const sums = { above, bytes: 0, timers: 0, version: Symbol() };
+  return { kind: "directory", children: new Map(), sums, createdIndex: index, modifiedIndex: index, timer };
+}
+
+/**
+ * Makes a node inside new directories, from the inside out, so that everything is put in place at once.
+ * @param names inside the new directories; none makes the node alone.
+ */
+export function nested(
+  names: readonly string[],
+  { index, above, make }: { readonly index: number; readonly above: Sums; readonly make: (above: Sums) => TreeNode },
+): { readonly top: TreeNode; readonly node: TreeNode } {
+  const directories: DirectoryNode[] = [];
+  let innermost = above;
+  for (const _ of names) {
+    const directory = newDirectory(index, innermost);
+    directories.push(directory);
+    innermost = directory.sums;
+  }
+  const node = make(innermost);
+  let top = node;
+  for (let name = names.length - 1; name >= 0; name--) {
+    const directory = directories[name];
+    const at = names[name];
+    assert(directory !== undefined && at !== undefined, "There is a directory for each name");
+    directory.children.set(at, top);
+    directory.sums.bytes = bytesOf(at, top);
+    directory.sums.timers = timerCount(top);
+    top = directory;
+  }
+  return { top, node };
+}
+
+/** The bytes that a node adds to its directory. */
+function bytesOf(name: string, node: TreeNode): number {
+  return bytesOfName(name) + (node.kind === "file" ? Buffer.byteLength(node.value) : node.sums.bytes);
+}
+
+/** The bytes that a name takes in a path. */
+export function bytesOfName(name: string): number {
+  return 1 + Buffer.byteLength(name);
+}
+
+function timerCount(node: TreeNode): number {
+  return (node.timer === undefined ? 0 : 1) + (node.kind === "file" ? 0 : node.sums.timers);
+}
+
+/**
+ * Identifies a directory with its content: while it stays the same, so do they. Undefined for a file, and if something
+ * has a ttl, since time alone then changes the answer.
+ */
+export function versionOf(node: TreeNode): symbol | undefined {
+  return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
+}
+
+/** Updates the sums of a directory, and of all above it, when a name in it changes its node. */
+export function addUp(sums: Sums, name: string, before: TreeNode | undefined, node: TreeNode | undefined): void {
+  const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
+  const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
+  const version = Symbol();
+  // Even if a directory only has a new record, answers change.
+  if (node?.kind === "directory") node.sums.version = version;
+  for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
+    each.bytes += bytes;
+    each.timers += timers;
+    each.version = version;
+  }
+}
+
+/** The removed and added timers, with their count, when a name changes its node. */
+export function timersReplaced(
+  before: TreeNode | undefined,
+  node: TreeNode | undefined,
+): { readonly gone: Iterable<Timer>; readonly goneCount: number; readonly come: Iterable<Timer> } {
+  // The directory only got a new record: its content stays in place.
+  const isSame = before?.kind === "directory" && node?.kind === "directory" && before.sums === node.sums;
+  const goneCount = before === undefined || isSame ? 0 : timerCount(before);
+  return { gone: timersOf(before, isSame), goneCount, come: timersOf(node, isSame) };
+}
+
+function timersOf(node: TreeNode | undefined, onlyItsOwn: boolean): Iterable<Timer> {
+  if (node === undefined || timerCount(node) === 0) return [];
+  if (!onlyItsOwn) return timersIn(node);
+  return node.timer === undefined ? [] : [node.timer];
+}
+
+/** The timers of a node and of all below it. It visits only directories with timers. */
+function* timersIn(top: TreeNode): Iterable<Timer> {
+  if (top.timer !== undefined) yield top.timer;
+  const open: Iterator<TreeNode>[] = [];
+  if (top.kind === "directory") open.push(top.children.values());
+  for (let children = open.at(-1); children !== undefined; children = open.at(-1)) {
+    const { done, value: node } = children.next();
+    if (done === true) {
+      open.pop();
+      continue;
+    }
+    if (node.timer !== undefined) yield node.timer;
+    if (node.kind === "directory" && node.sums.timers > 0) open.push(node.children.values());
+  }
+}
+
+/** True when a node has ended by the clock of this run, even if the log does not have it yet. */
+export function isDue({ timer }: TreeNode, nowMs: number): boolean {
+  return timer !== undefined && timer.dueAtMs <= nowMs;
+}
+
+/** A node for events: with the ttl at the time of logging, so that a replay gives the same. */
+export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRecord {
+  const { timer } = node;
+  return recordWith(
+    path,
+    node,
+    timer && { expiresAtMs: timer.expiresAtMs, left: secondsLeft(timer, timer.expiresAtMs - atMs) },
+  );
+}
+
+/** A node for answers: with its end and remaining ttl, by the clock of this run. */
+export function shownOf(path: StorePath, node: TreeNode, nowMs: number): NodeRecord {
+  const { timer } = node;
+  return recordWith(
+    path,
+    node,
+    timer && { expiresAtMs: timer.dueAtMs, left: secondsLeft(timer, timer.dueAtMs - nowMs) },
+  );
+}
+
+/** A node for the state: with the requested ttl. */
+export function stateOf(path: StorePath, node: TreeNode): NodeRecord {
+  const { timer } = node;
+  return recordWith(path, node, timer && { expiresAtMs: timer.expiresAtMs, left: timer.ttlSeconds });
+}
+
+/** A node's end as shown. */
+interface Ending {
+  readonly expiresAtMs: number;
+  /** Seconds. */
+  readonly left: number;
+}
+
+function recordWith(path: StorePath, node: TreeNode, ending: Ending | undefined): NodeRecord {
+  const { createdIndex, modifiedIndex } = node;
+  const record: NodeRecord =
+    node.kind === "file"
+      ? { path, isDirectory: false, value: node.value, createdIndex, modifiedIndex }
+      : { path, isDirectory: true, createdIndex, modifiedIndex };
+  if (ending === undefined) return record;
+  const { expiresAtMs, left } = ending;
+  return left > 0 ? { ...record, expiresAtMs, ttlSeconds: left } : { ...record, expiresAtMs };
+}
+
+// Never more than the requested ttl, even if the clock went back.
+function secondsLeft({ ttlSeconds }: Timer, leftMs: number): number {
+  return Math.min(ttlSeconds, Math.ceil(leftMs / 1_000));
+}
+
+// Before every time: nothing is due.
+const never = Number.NEGATIVE_INFINITY;
+
+/** The node at these names below a directory; undefined when it is missing, or due at `nowMs`. */
+export function descend(
+  directory: DirectoryNode,
+  segments: readonly string[],
+  nowMs: number = never,
+): TreeNode | undefined {
+  let node: TreeNode | undefined = directory;
+  for (const name of segments) {
+    node = node?.kind === "directory" ? node.children.get(name) : undefined;
+    if (node === undefined || isDue(node, nowMs)) return undefined;
+  }
+  return node;
+}
+
+/**
+ * Every node below a directory that is or was at `path`, except those due at `nowMs`. It uses no call stack, so any
+ * depth works.
+ */
+export function* walkBelow(
+  path: StorePath,
+  directory: DirectoryNode,
+  nowMs: number = never,
+): Iterable<readonly [StorePath, TreeNode]> {
+  const open: (readonly [StorePath, DirectoryNode])[] = [[path, directory]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [parentPath, { children }] = next;
+    for (const [name, child] of children) {
+      if (isDue(child, nowMs)) continue;
+      const at = childPath(parentPath, name);
+      yield [at, child];
+      if (child.kind === "directory") open.push([at, child]);
+    }
+  }
+}

@@ -1,0 +1,357 @@
+/**
+ * The state of the store: directories and files, their ends, and the index that counts their changes.
+ *
+ * Files and directories are immutable records in mutable maps: a change puts a new record in its parent's map. So an
+ * event may keep the old record, and an undone batch puts it back. Everything here is synchronous and costs no more
+ * than the path is deep. A listing is a walk in steps. If many nodes with a ttl are removed at once, their timers are
+ * swept in steps.
+ *
+ * It has no clock: a change brings the time of its record, a read that of this run. Nothing ends by itself; `expire` is
+ * a change like any other.
+ */
+
+import { assert } from "../../lib/errors.ts";
+import {
+  type Action,
+  childPath,
+  type NodeRecord,
+  pathOf,
+  rootPath,
+  type StoreEvent,
+  type StorePath,
+  segmentsOf,
+} from "../core/node.ts";
+import { type RefusalName, StoreError } from "../core/refusal.ts";
+import type { Change, Creation, Overwriting, Removal, Writing } from "./change.ts";
+import { DetachedTimers } from "./detached-timers.ts";
+import { ExpiringSet, type Timer } from "./expiring-set.ts";
+import { FrozenWalks } from "./frozen-walks.ts";
+import { Listing, type ListQuery } from "./listing.ts";
+import {
+  addUp,
+  bytesOfName,
+  type DirectoryNode,
+  descend,
+  type FileNode,
+  isDue,
+  nested,
+  newDirectory,
+  recordOf,
+  shownOf,
+  stateOf,
+  type TreeNode,
+  timersReplaced,
+  walkBelow,
+} from "./tree-node.ts";
+import type { FrozenWalk, NodePlace, StoredNode } from "./tree-walk.ts";
+
+// 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. Longer ttls end then.
+const lastExpiryMs = 253_402_300_799_000;
+
+// Removing this many takes less than a millisecond.
+const maxTimersAtOnce = 5_000;
+
+// A name in order has as many digits as the largest 64-bit number.
+const inOrderDigits = 20;
+
+export class Tree {
+  readonly #root = newDirectory(0, undefined);
+  /** The timers of nodes with an end, except those taken out for logging; and detached ones. */
+  readonly timers = new ExpiringSet();
+  readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
+  #index = 0;
+  readonly #walks = new FrozenWalks();
+  /** Undoes the batch's changes so far, newest last; undefined outside a batch. */
+  #undo: (() => void)[] | undefined;
+
+  /** How many changes were made: the index of the last one. */
+  get index(): number {
+    return this.#index;
+  }
+
+  /** UTF-8 bytes of all names, a slash for each, and all values. */
+  get bytes(): number {
+    return this.#root.sums.bytes;
+  }
+
+  /** How many walks are active. */
+  get walkCount(): number {
+    return this.#walks.count;
+  }
+
+  /**
+   * The node at a path; a node that is due at `nowMs`, if given, counts as missing.
+   * @throws {StoreError} keyNotFound for a missing node, notDirectory for a path below a file.
+   */
+  at(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): TreeNode {
+    let node: TreeNode = this.#root;
+    const segments = segmentsOf(path);
+    for (const [depth, name] of segments.entries()) {
+      if (node.kind === "file") throw this.#refuse("notDirectory", pathOf(segments.slice(0, depth)));
+      const child: TreeNode | undefined = node.children.get(name);
+      // The cause is the first missing segment: etcd v3.4.23 v2store/store.go, internalGet.
+      if (child === undefined || isDue(child, nowMs)) {
+        throw this.#refuse("keyNotFound", pathOf(segments.slice(0, depth + 1)));
+      }
+      node = child;
+    }
+    return node;
+  }
+
+  /** As `at`. @throws {StoreError} notFile for a directory. */
+  fileAt(path: StorePath): FileNode {
+    const node = this.at(path);
+    // etcd v3.4.23 leaves the root's cause empty.
+    if (node.kind === "directory") throw this.#refuse("notFile", path === rootPath ? "" : path);
+    return node;
+  }
+
+  /** The path of the child that `create` would make next below a directory. */
+  nextInOrder(directory: StorePath): StorePath {
+    return childPath(directory, String(this.#index + 1).padStart(inOrderDigits, "0"));
+  }
+
+  /**
+   * Makes a node and its missing parent directories.
+   * @throws {StoreError} rootReadOnly, notDirectory below a file, notFile over a directory, keyExists.
+   */
+  create(creation: Creation): Change {
+    const { path, replaces, value, dir = false } = creation;
+    this.refuseRoot(path);
+    const segments = segmentsOf(path);
+    const { directory, depth } = this.#nearestDirectory(segments.slice(0, -1));
+    const name = segments[depth] ?? "";
+    // If directories are missing, so is the node.
+    const previous = depth === segments.length - 1 ? directory.children.get(name) : undefined;
+    if (previous !== undefined && !replaces) throw this.#refuse("keyExists", path);
+    if (previous?.kind === "directory") throw this.#refuse("notFile", path);
+    const index = this.#index + 1;
+    const timer = timerFor(creation, index);
+    const { top, node } = nested(segments.slice(depth + 1), {
+      index,
+      above: directory.sums,
+      make: (above) =>
+        dir
+          ? newDirectory(index, above, timer)
+          : { kind: "file", value, createdIndex: index, modifiedIndex: index, timer },
+    });
+    this.#put({ directory, name, path }, top);
+    return this.#written(creation, node, previous);
+  }
+
+  /**
+   * Gives a file a new value and keeps its createdIndex; a directory keeps everything but its modifiedIndex. The end of
+   * either is replaced or removed.
+   * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile for a value on a directory.
+   */
+  overwrite(overwriting: Overwriting): Change {
+    const { path, value } = overwriting;
+    this.refuseRoot(path);
+    const previous = this.at(path);
+    if (previous.kind === "directory" && (value ?? "") !== "") throw this.#refuse("notFile", path);
+    const modifiedIndex = this.#index + 1;
+    const timer = timerFor(overwriting, previous.createdIndex);
+    const node: TreeNode =
+      previous.kind === "file"
+        ? { ...previous, value: value ?? previous.value, modifiedIndex, timer }
+        : { ...previous, modifiedIndex, timer };
+    this.#put(this.#placeOf(path), node);
+    return this.#written(overwriting, node, previous);
+  }
+
+  /**
+   * Removes a file or, if allowed, a directory with all its content: one change.
+   * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile, directoryNotEmpty.
+   */
+  remove({ path, atMs, action, dir = false, recursive = false }: Removal): Change {
+    this.refuseRoot(path);
+    const node = this.at(path);
+    if (node.kind === "directory") {
+      if (!dir && !recursive) throw this.#refuse("notFile", path);
+      if (node.children.size > 0 && !recursive) throw this.#refuse("directoryNotEmpty", path);
+    }
+    return this.#takeAway(path, node, action, atMs);
+  }
+
+  /** Ends a node with all its content, if it still has this end: one change, or none. */
+  expire(path: StorePath, expiresAtMs: number, atMs: number): Change | undefined {
+    const node = descend(this.#root, segmentsOf(path));
+    return node?.timer?.expiresAtMs === expiresAtMs ? this.#takeAway(path, node, "expire", atMs) : undefined;
+  }
+
+  /** True while this timer would end a node. */
+  isArmed(timer: Timer): boolean {
+    return descend(this.#root, segmentsOf(timer.path))?.timer === timer;
+  }
+
+  /** The bytes that a file of `valueBytes` at a path would add to `bytes`; negative when it replaces a larger one. */
+  growthBy(path: StorePath, valueBytes: number): number {
+    let node: TreeNode | undefined = this.#root;
+    let growth = valueBytes;
+    for (const name of segmentsOf(path)) {
+      node = node?.kind === "directory" ? node.children.get(name) : undefined;
+      if (node === undefined) growth += bytesOfName(name);
+    }
+    if (node === undefined) return growth;
+    return node.kind === "file" ? valueBytes - Buffer.byteLength(node.value) : 0;
+  }
+
+  /** Runs several changes. If one throws, none of them remains. */
+  atomically<Result>(changes: () => Result): Result {
+    assert(this.#undo === undefined, "A batch does not hold a batch");
+    const indexBefore = this.#index;
+    const undo: (() => void)[] = [];
+    this.#undo = undo;
+    try {
+      return changes();
+    } catch (error) {
+      for (const takeBack of undo.reverse()) takeBack();
+      this.#index = indexBefore;
+      throw error instanceof StoreError ? new StoreError(error.refusal, error.causeText, indexBefore) : error;
+    } finally {
+      this.#undo = undefined;
+    }
+  }
+
+  /** A node as an answer shows it at `nowMs`, without its content. @throws {StoreError} as `at`. */
+  view(path: StorePath, nowMs: number): NodeRecord {
+    return shownOf(path, this.at(path, nowMs), nowMs);
+  }
+
+  /**
+   * Lists a node as it is now, whatever changes meanwhile. The caller ends it.
+   * @throws {StoreError} as `at`.
+   */
+  list(path: StorePath, query: ListQuery): Listing {
+    const top = this.at(path, query.nowMs);
+    const walk = this.#walks.begin({ path, top, index: this.#index, mayBeOvertaken: true });
+    return new Listing({ path, top, query, walk });
+  }
+
+  /** A file as an answer shows it; undefined for a directory, and for a node that is missing or due at `nowMs`. */
+  file(path: StorePath, nowMs: number): NodeRecord | undefined {
+    const node = descend(this.#root, segmentsOf(path), nowMs);
+    return node?.kind === "file" ? shownOf(path, node, nowMs) : undefined;
+  }
+
+  /**
+   * Every kept node at or below a path, even hidden ones, in arbitrary order; none when the path is missing. Without
+   * nodes that are due at `nowMs`, if given.
+   */
+  *walk(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): Iterable<NodeRecord> {
+    const top = descend(this.#root, segmentsOf(path), nowMs);
+    if (top === undefined) return;
+    yield stateOf(path, top);
+    if (top.kind === "file") return;
+    for (const [at, node] of walkBelow(path, top, nowMs)) yield stateOf(at, node);
+  }
+
+  /** A walk over everything as it is now, whatever changes meanwhile. The caller ends it. */
+  walkFrozen(): FrozenWalk {
+    return this.#walks.begin({ path: rootPath, top: this.#root, index: this.#index });
+  }
+
+  /**
+   * Puts a node of a snapshot in place. Nodes may come in any order, and more than once. A missing directory is made
+   * provisionally.
+   */
+  restore({ path, kind, value, ...own }: StoredNode): void {
+    let directory = this.#root;
+    const segments = segmentsOf(path);
+    for (const [depth, name] of segments.entries()) {
+      const before = directory.children.get(name);
+      const above = directory.sums;
+      const place = { directory, name, path };
+      if (depth === segments.length - 1 && kind === "file") {
+        this.#set(place, before, { kind, value, ...own });
+        return;
+      }
+      const there = before?.kind === "directory" ? before : newDirectory(0, above);
+      const node = depth === segments.length - 1 ? { ...there, ...own } : there;
+      if (node !== before) this.#set(place, before, node);
+      directory = node;
+    }
+  }
+
+  /** Ends `restore` and sets the snapshot's index. */
+  restoreIndex(index: number): void {
+    this.#index = index;
+  }
+
+  /** @throws {StoreError} rootReadOnly for the root, which no command may change. */
+  refuseRoot(path: StorePath): void {
+    if (path === rootPath) throw this.#refuse("rootReadOnly", path);
+  }
+
+  /** The last existing directory on a path, and how many names lead to it. */
+  #nearestDirectory(segments: readonly string[]): { readonly directory: DirectoryNode; readonly depth: number } {
+    let directory = this.#root;
+    for (const [depth, name] of segments.entries()) {
+      const child = directory.children.get(name);
+      if (child?.kind === "file") throw this.#refuse("notDirectory", pathOf(segments.slice(0, depth + 1)));
+      if (child === undefined) return { directory, depth };
+      directory = child;
+    }
+    return { directory, depth: segments.length };
+  }
+
+  /** The place of an existing node. */
+  #placeOf(path: StorePath): NodePlace {
+    const segments = segmentsOf(path);
+    const name = segments.at(-1);
+    const directory = descend(this.#root, segments.slice(0, -1));
+    assert(name !== undefined && directory?.kind === "directory", "A node that exists has a parent");
+    return { directory, name, path };
+  }
+
+  #written(writing: Creation | Overwriting, node: TreeNode, previous: TreeNode | undefined): Change {
+    const { path, action, atMs, isRefresh } = writing;
+    this.#index += 1;
+    const event = {
+      action,
+      node: recordOf(path, node, atMs),
+      ...(previous !== undefined && { prevNode: recordOf(path, previous, atMs) }),
+      ...(isRefresh === true && { isRefresh }),
+    };
+    return { event };
+  }
+
+  #takeAway(path: StorePath, node: TreeNode, action: Action, atMs: number): Change {
+    this.#put(this.#placeOf(path), undefined);
+    this.#index += 1;
+    const { createdIndex } = node;
+    const gone = { path, isDirectory: node.kind === "directory", createdIndex, modifiedIndex: this.#index };
+    const event: StoreEvent = { action, node: gone, prevNode: recordOf(path, node, atMs) };
+    return node.kind === "directory" ? { event, removed: node } : { event };
+  }
+
+  /** Every change of the tree passes here. */
+  #put(place: NodePlace, node: TreeNode | undefined): void {
+    const before = place.directory.children.get(place.name);
+    this.#undo?.push(() => this.#set(place, node, before));
+    this.#set(place, before, node);
+  }
+
+  #set(place: NodePlace, before: TreeNode | undefined, node: TreeNode | undefined): void {
+    const { name, directory } = place;
+    const { children, sums } = directory;
+    if (before !== undefined) this.#walks.keep(place, before);
+    if (node === undefined) children.delete(name);
+    else children.set(name, node);
+    addUp(sums, name, before, node);
+    const { gone, goneCount, come } = timersReplaced(before, node);
+    if (goneCount > maxTimersAtOnce) this.detached.add(gone);
+    else for (const timer of gone) this.timers.remove(timer);
+    for (const timer of come) this.timers.add(timer);
+  }
+
+  #refuse(refusal: RefusalName, cause: string): StoreError {
+    return new StoreError(refusal, cause, this.#index);
+  }
+}
+
+function timerFor({ path, atMs, ttlSeconds }: Writing, createdIndex: number): Timer | undefined {
+  if (ttlSeconds === undefined) return undefined;
+  const expiresAtMs = Math.min(atMs + ttlSeconds * 1_000, lastExpiryMs);
+  return { path, createdIndex, expiresAtMs, ttlSeconds, dueAtMs: expiresAtMs, position: -1 };
+}

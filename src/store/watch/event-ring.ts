@@ -1,0 +1,94 @@
+/** The history: the newest events with consecutive indexes, bounded by count and by bytes. */
+
+import { assert } from "../../lib/errors.ts";
+import type { NodeRecord, StoreEvent } from "../core/node.ts";
+
+/** As many events as v2 clients rely on (etcd v3.4.23 v2store/store.go). */
+export const maxEvents = 1_000;
+// Large values would make 1,000 events a gigabyte: then fewer are kept, and a late watcher gets error 401.
+const presetMaxBytes = 64 * 1024 * 1024;
+// What an event costs beside its texts.
+const eventOverheadBytes = 200;
+
+export class EventRing {
+  readonly #slots: (StoreEvent | undefined)[] = new Array(maxEvents).fill(undefined);
+  readonly #maxBytes: number;
+  #oldest = 1;
+  #next = 1;
+  #bytes = 0;
+
+  constructor(maxBytes = presetMaxBytes) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Index of the oldest kept event; of the next one when none is kept. */
+  get oldestIndex(): number {
+    return this.#oldest;
+  }
+
+  /** Index that the next event will have. */
+  get nextIndex(): number {
+    return this.#next;
+  }
+
+  /** Everything that is kept, oldest first. */
+  get all(): readonly StoreEvent[] {
+    return Array.from({ length: this.#next - this.#oldest }, (_, number) => {
+      const event = this.at(this.#oldest + number);
+      assert(event !== undefined, "What is between oldest and next is kept");
+      return event;
+    });
+  }
+
+  /** The newest events that fit into `maxBytes`, oldest first, and the index where they begin. */
+  newest(maxBytes: number): { readonly oldestIndex: number; readonly events: readonly StoreEvent[] } {
+    const { all } = this;
+    let bytes = 0;
+    let first = all.length;
+    for (; first > 0; first--) {
+      const event = all[first - 1];
+      bytes += event === undefined ? 0 : sizeOf(event);
+      if (bytes > maxBytes) break;
+    }
+    return { oldestIndex: this.#oldest + first, events: all.slice(first) };
+  }
+
+  /** Begins the history of an empty ring at an index. */
+  beginAt(index: number): void {
+    assert(this.#oldest === this.#next, "A history that has begun goes on");
+    this.#oldest = index;
+    this.#next = index;
+  }
+
+  /** Adds the next event and drops old ones beyond the bounds, but never the new one. */
+  add(event: StoreEvent): void {
+    assert(event.node.modifiedIndex === this.#next, "Events have consecutive indexes");
+    if (this.#next - this.#oldest === maxEvents) this.#drop();
+    this.#slots[this.#next % maxEvents] = event;
+    this.#next += 1;
+    this.#bytes += sizeOf(event);
+    while (this.#bytes > this.#maxBytes && this.#oldest < this.#next - 1) this.#drop();
+  }
+
+  /** The event of an index; undefined when it is no longer kept. */
+  at(index: number): StoreEvent | undefined {
+    return index >= this.#oldest && index < this.#next ? this.#slots[index % maxEvents] : undefined;
+  }
+
+  #drop(): void {
+    const event = this.at(this.#oldest);
+    assert(event !== undefined, "What is between oldest and next is kept");
+    this.#bytes -= sizeOf(event);
+    this.#slots[this.#oldest % maxEvents] = undefined;
+    this.#oldest += 1;
+  }
+}
+
+function sizeOf({ node, prevNode }: StoreEvent): number {
+  return eventOverheadBytes + textBytes(node) + (prevNode === undefined ? 0 : textBytes(prevNode));
+}
+
+// Strings take one or two bytes a character; two is the bound.
+function textBytes({ path, value = "" }: NodeRecord): number {
+  return 2 * (path.length + value.length);
+}

@@ -1,0 +1,304 @@
+/**
+ * Notifies watchers of changes. Pure: it knows no time and no sockets.
+ *
+ * A watcher has a cursor into the history. It begins paused; `resume` replays what it missed. From then on it gets each
+ * event as it happens, until its listener pauses it or, without `stream`, after its first event. The history is
+ * bounded, so a watcher that pauses for too long is overtaken: it is closed at once, never served with a gap.
+ *
+ * Who gets an event (etcd v3.4.23 v2store/watcher_hub.go):
+ * - watchers of its path;
+ * - recursive watchers from above, unless a name below their path is hidden;
+ * - for a directory that was deleted or has ended, watchers of its former content. A replay no longer knows the
+ *   content, and notifies every watcher below.
+ * No watcher gets a refresh, but the history has it.
+ *
+ * If many watch one change, the first few dozen get it at once and the others later, a few dozen at a time, with turns
+ * for other work between. Each watcher still gets each event once and in order.
+ */
+
+import { assert } from "../../lib/errors.ts";
+import {
+  childPath,
+  isBelow,
+  isHiddenBelow,
+  rootPath,
+  type StoreEvent,
+  type StorePath,
+  segmentsOf,
+} from "../core/node.ts";
+import { StoreError } from "../core/refusal.ts";
+import type { Change } from "../tree/change.ts";
+import { type DirectoryNode, descend } from "../tree/tree-node.ts";
+import { EventRing } from "./event-ring.ts";
+
+export interface WatchOptions {
+  /** It need not exist. */
+  readonly path: StorePath;
+  /** Watch everything below, too. */
+  readonly recursive?: boolean;
+  /** First index of interest; absent or 0 for changes from now on. */
+  readonly waitIndex?: number;
+  /** Continue after the first event. */
+  readonly stream?: boolean;
+  /** Skips events for which it returns false. */
+  readonly accepts?: (event: StoreEvent) => boolean;
+}
+
+/** `overtaken`: it paused while the history moved on. `stopped`: the store ends. */
+export type WatchEnd = "overtaken" | "stopped";
+
+export interface WatchListener {
+  /** Takes an event; false pauses the watcher until `resume`. Without `stream` the watch ends before the call. */
+  event(event: StoreEvent): boolean;
+  /** The hub closed the watcher, not its holder. */
+  closed(end: WatchEnd): void;
+}
+
+export interface WatchHandle {
+  /** Starts the events, beginning with the missed ones. */
+  resume(): void;
+  /** Ends the watch without a further call; idempotent. */
+  close(): void;
+}
+
+interface Watcher {
+  readonly options: WatchOptions;
+  readonly listener: WatchListener;
+  /** While the watcher is paused, the first index that it has not examined. */
+  cursor: number;
+  isFlowing: boolean;
+  /** Its events that are not delivered yet; undefined for none, as for nearly all watchers. */
+  late: StoreEvent[] | undefined;
+  /** Its holder wants nothing more. */
+  isClosed: boolean;
+}
+
+/** Defers work to a later turn. */
+export type Defer = (work: () => void) => void;
+
+// Each costs some 10 KiB, most of it for its connection.
+const presetMaxWatchers = 10_000;
+
+/** Each takes some 15 µs, most of it for writing to its connection. */
+const sliceSize = 64;
+
+/** Undelivered events of all watchers: beyond this limit all are delivered at once. */
+const maxLate = 100_000;
+
+export class WatchHub {
+  readonly #ring: EventRing;
+  readonly #watchers = new Map<StorePath, Set<Watcher>>();
+  /** The paused watchers: few, since a watcher is resumed as soon as its answer has begun. */
+  readonly #paused = new Set<Watcher>();
+  readonly #maxWatchers: number;
+  readonly #later: Defer | undefined;
+  /** Watchers with late events, in the order of delivery. */
+  readonly #lateWatchers = new Set<Watcher>();
+  #lateCount = 0;
+  #isBringing = false;
+  /** How many watchers got something in this turn. */
+  #brought = 0;
+  #count = 0;
+
+  /**
+   * @param maxWatchers how many may watch at a time; more are refused.
+   * @param later undefined: all is brought at once.
+   */
+  constructor(ring: EventRing = new EventRing(), maxWatchers = presetMaxWatchers, later?: Defer) {
+    this.#ring = ring;
+    this.#maxWatchers = maxWatchers;
+    this.#later = later;
+  }
+
+  /** How many watch now. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * Registers a watcher, paused.
+   * @throws {StoreError} historyCleared when events from `waitIndex` on are no longer kept; tooManyWatchers.
+   */
+  watch(options: WatchOptions, listener: WatchListener): WatchHandle {
+    const { oldestIndex, nextIndex } = this.#ring;
+    const cursor = options.waitIndex || nextIndex;
+    if (cursor < oldestIndex) {
+      const cause = `the requested history has been cleared [${oldestIndex}/${cursor}]`;
+      throw new StoreError("historyCleared", cause, nextIndex - 1);
+    }
+    if (this.#count >= this.#maxWatchers) {
+      throw new StoreError("tooManyWatchers", `${this.#maxWatchers} watch already; try again later`, 0);
+    }
+    const watcher: Watcher = { options, listener, cursor, isFlowing: false, late: undefined, isClosed: false };
+    this.#add(watcher);
+    this.#paused.add(watcher);
+    return { resume: () => this.#resume(watcher), close: () => this.#close(watcher) };
+  }
+
+  /** Adds changes to the history and notifies no watcher, for a replay. */
+  record(changes: readonly Change[]): void {
+    for (const { event } of changes) this.#ring.add(event);
+  }
+
+  /** Adds a change to the history and notifies its watchers. */
+  publish({ event, removed }: Change): void {
+    this.#ring.add(event);
+    if (this.#count === 0) return;
+    this.#closeOvertaken();
+    if (event.isRefresh === true) return;
+    for (const path of pathsTo(event.node.path)) {
+      for (const watcher of this.#watchers.get(path) ?? []) {
+        if (reaches(event, watcher.options)) this.#deliver(watcher, event);
+      }
+    }
+    if (removed !== undefined) this.#publishBelow(event, removed);
+  }
+
+  /** Closes every watcher. */
+  stop(): void {
+    this.#bringAll();
+    for (const watcher of [...this.#watchers.values()].flatMap((set) => [...set])) this.#end(watcher, "stopped");
+  }
+
+  #closeOvertaken(): void {
+    for (const watcher of this.#paused) if (watcher.cursor < this.#ring.oldestIndex) this.#end(watcher, "overtaken");
+  }
+
+  // It looks at all watched paths; only the removal of a directory needs this.
+  #publishBelow(event: StoreEvent, removed: DirectoryNode): void {
+    const depth = segmentsOf(event.node.path).length;
+    for (const [path, watchers] of this.#watchers) {
+      if (!isBelow(path, event.node.path)) continue;
+      if (descend(removed, segmentsOf(path).slice(depth)) === undefined) continue;
+      for (const watcher of watchers) this.#deliver(watcher, event);
+    }
+  }
+
+  #deliver(watcher: Watcher, event: StoreEvent): void {
+    const { cursor, isFlowing, options } = watcher;
+    if (!isFlowing || event.node.modifiedIndex < cursor || options.accepts?.(event) === false) return;
+    // The watcher has examined everything up to now: if it pauses, it must not seem to have missed skipped events.
+    watcher.cursor = this.#ring.nextIndex;
+    if (this.#later !== undefined && (watcher.late !== undefined || this.#brought >= sliceSize)) {
+      this.#keepForLater(watcher, event);
+      return;
+    }
+    if (this.#brought === 0) this.#later?.(() => this.#nextTurn());
+    this.#brought += 1;
+    this.#hand(watcher, event);
+  }
+
+  #hand(watcher: Watcher, event: StoreEvent): void {
+    if (watcher.options.stream !== true) this.#remove(watcher);
+    if (watcher.listener.event(event) || !this.#isRegistered(watcher)) return;
+    watcher.isFlowing = false;
+    this.#paused.add(watcher);
+  }
+
+  #keepForLater(watcher: Watcher, event: StoreEvent): void {
+    // It has its one event, and gets no later one.
+    if (watcher.options.stream !== true) this.#remove(watcher);
+    watcher.late = [...(watcher.late ?? []), event];
+    this.#lateWatchers.add(watcher);
+    this.#lateCount += 1;
+    if (this.#lateCount > maxLate) this.#bringAll();
+  }
+
+  /** Called after other work has had a turn. */
+  #nextTurn(): void {
+    this.#brought = 0;
+    if (this.#isBringing) return;
+    this.#isBringing = true;
+    for (const watcher of this.#lateWatchers) {
+      if (this.#brought >= sliceSize) break;
+      this.#brought += 1;
+      this.#bring(watcher);
+    }
+    this.#isBringing = false;
+    if (this.#brought > 0) this.#later?.(() => this.#nextTurn());
+  }
+
+  #bringAll(): void {
+    for (const watcher of this.#lateWatchers) this.#bring(watcher);
+  }
+
+  #bring(watcher: Watcher): void {
+    const { late = [], options, listener } = watcher;
+    this.#lateWatchers.delete(watcher);
+    this.#lateCount -= late.length;
+    watcher.late = undefined;
+    for (const event of late) {
+      if (watcher.isClosed) return;
+      if (options.stream !== true) {
+        listener.event(event);
+      } else if (!watcher.isFlowing) {
+        // It has paused: from here on it reads the history, like any resumed watcher.
+        watcher.cursor = Math.min(watcher.cursor, event.node.modifiedIndex);
+      } else {
+        this.#hand(watcher, event);
+      }
+    }
+    const isBehind = this.#isRegistered(watcher) && watcher.cursor < this.#ring.oldestIndex;
+    if (isBehind && !watcher.isFlowing) this.#end(watcher, "overtaken");
+  }
+
+  #close(watcher: Watcher): void {
+    watcher.isClosed = true;
+    this.#remove(watcher);
+  }
+
+  #resume(watcher: Watcher): void {
+    watcher.isFlowing = true;
+    this.#paused.delete(watcher);
+    while (watcher.isFlowing && this.#isRegistered(watcher) && watcher.cursor < this.#ring.nextIndex) {
+      const event = this.#ring.at(watcher.cursor);
+      assert(event !== undefined, "An overtaken watcher was closed");
+      watcher.cursor += 1;
+      const isWanted = reaches(event, watcher.options) || takesAway(event, watcher.options.path);
+      if (isWanted && watcher.options.accepts?.(event) !== false) this.#hand(watcher, event);
+    }
+  }
+
+  #end(watcher: Watcher, end: WatchEnd): void {
+    this.#remove(watcher);
+    watcher.listener.closed(end);
+  }
+
+  #isRegistered(watcher: Watcher): boolean {
+    return this.#watchers.get(watcher.options.path)?.has(watcher) ?? false;
+  }
+
+  #add(watcher: Watcher): void {
+    const { path } = watcher.options;
+    const watchers = this.#watchers.get(path) ?? new Set();
+    this.#watchers.set(path, watchers.add(watcher));
+    this.#count += 1;
+  }
+
+  #remove(watcher: Watcher): void {
+    const { path } = watcher.options;
+    const watchers = this.#watchers.get(path);
+    if (watchers?.delete(watcher) !== true) return;
+    this.#paused.delete(watcher);
+    if (watchers.size === 0) this.#watchers.delete(path);
+    this.#count -= 1;
+  }
+}
+
+/** The root, every directory on the path, and the path itself. */
+function pathsTo(path: StorePath): readonly StorePath[] {
+  const paths: StorePath[] = [rootPath];
+  for (const name of segmentsOf(path)) paths.push(childPath(paths.at(-1) ?? rootPath, name));
+  return paths;
+}
+
+function reaches({ node, isRefresh }: StoreEvent, { path, recursive }: WatchOptions): boolean {
+  if (isRefresh === true) return false;
+  if (node.path === path) return true;
+  return recursive === true && isBelow(node.path, path) && !isHiddenBelow(node.path, path);
+}
+
+/** True for an event that removed a directory above a path. */
+function takesAway({ action, node }: StoreEvent, path: StorePath): boolean {
+  return (action === "delete" || action === "expire") && node.isDirectory && isBelow(path, node.path);
+}
