@@ -3,6 +3,7 @@
  * that is being made share it. The least recently used are dropped first. A failure is not kept.
  */
 
+import { LRUCache } from "lru-cache";
 import type { DetachedSignature } from "./detached.ts";
 
 export interface SignatureCacheOptions {
@@ -12,14 +13,12 @@ export interface SignatureCacheOptions {
 }
 
 export class SignatureCache {
-  readonly #options: SignatureCacheOptions;
-  /** In order of last use, oldest first: a Map keeps the order of insertion. */
-  readonly #made = new Map<string, DetachedSignature>();
+  readonly #made: LRUCache<string, DetachedSignature>;
   readonly #inTheMaking = new Map<string, Promise<DetachedSignature>>();
-  #sizeBytes = 0;
 
-  constructor(options: SignatureCacheOptions) {
-    this.#options = options;
+  constructor({ maxCount, maxBytes }: SignatureCacheOptions) {
+    const sizeCalculation = ({ binary, armored }: DetachedSignature) => binary.length + armored.length;
+    this.#made = new LRUCache({ max: maxCount, maxSize: maxBytes, sizeCalculation });
   }
 
   /** Signatures kept now. */
@@ -29,16 +28,12 @@ export class SignatureCache {
 
   /** Bytes of signatures kept now. */
   get sizeBytes(): number {
-    return this.#sizeBytes;
+    return this.#made.calculatedSize;
   }
 
   /** The signature of this body, if it is still kept. */
   find(digest: string): DetachedSignature | undefined {
-    const known = this.#made.get(digest);
-    if (known === undefined) return undefined;
-    this.#made.delete(digest);
-    this.#made.set(digest, known);
-    return known;
+    return this.#made.get(digest);
   }
 
   /**
@@ -60,24 +55,9 @@ export class SignatureCache {
     try {
       const signature = await make();
       this.#made.set(digest, signature);
-      this.#sizeBytes += bytesOf(signature);
-      this.#evict();
       return signature;
     } finally {
       this.#inTheMaking.delete(digest);
     }
   }
-
-  #evict(): void {
-    const { maxCount, maxBytes } = this.#options;
-    for (const [digest, signature] of this.#made) {
-      if (this.#made.size <= maxCount && this.#sizeBytes <= maxBytes) return;
-      this.#made.delete(digest);
-      this.#sizeBytes -= bytesOf(signature);
-    }
-  }
-}
-
-function bytesOf({ binary, armored }: DetachedSignature): number {
-  return binary.length + armored.length;
 }

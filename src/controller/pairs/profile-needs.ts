@@ -41,11 +41,15 @@ const maxLength = 256 * 1024;
 const maxExpressions = 1_000;
 const cacheBytes = 16 * 1024 * 1024;
 
+interface NeedsOfText {
+  readonly needs: TemplateNeeds | undefined;
+}
+
 /** Looks through templates, at equal texts once. */
 export class NeedsReader {
   readonly #sha256: (text: string) => string;
-  readonly #ofConfigs = new TextCache<TemplateNeeds | undefined>({ limitBytes: cacheBytes });
-  readonly #ofBoot = new TextCache<TemplateNeeds | undefined>({ limitBytes: cacheBytes });
+  readonly #ofConfigs = new TextCache<NeedsOfText>({ limitBytes: cacheBytes });
+  readonly #ofBoot = new TextCache<NeedsOfText>({ limitBytes: cacheBytes });
 
   constructor({ sha256 }: { readonly sha256: (text: string) => string }) {
     this.#sha256 = sha256;
@@ -55,7 +59,7 @@ export class NeedsReader {
   read(text: string, seesRequest: boolean): TemplateNeeds | undefined {
     if (!text.includes("{{")) return undefined;
     const cache = seesRequest ? this.#ofConfigs : this.#ofBoot;
-    return cache.get(text, () => this.#parsed(text, seesRequest));
+    return cache.get(text, () => ({ needs: this.#parsed(text, seesRequest) })).needs;
   }
 
   #parsed(text: string, seesRequest: boolean): TemplateNeeds | undefined {
