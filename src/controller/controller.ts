@@ -4,7 +4,7 @@
  * It is level-based: a change only says which name to look at. A reconcile then reads the source's view and the store
  * as they are now. Names that a source reports together are written as one step. The first full list is one step, too,
  * and `/davit/synced` is written after it; the boot service answers nothing before that key exists. Trials then render
- * what machines would get, in the background: see `trials.ts`.
+ * what machines would get, in the background; `status-composer.ts` adds to each status what they find.
  *
  * A removed Group that named a machine leaves a tombstone in the same step, see `tombstones.ts`. The tombstone stays
  * while more Groups are expected to go or to come back, see `tombstones/vigil.ts`.
@@ -29,6 +29,7 @@ import { earlyHolds } from "./reconcile/early-holds.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import { asStoreUnavailable } from "./status/conditions.ts";
 import { StatusBook, type StatusBookOptions } from "./status/status-book.ts";
+import { StatusComposer } from "./status/status-composer.ts";
 import { StepMetrics, type StepMetricsOptions } from "./step-metrics.ts";
 import { TombstoneVigil } from "./tombstones/vigil.ts";
 import type { TrialRunner } from "./trials/trial-thread.ts";
@@ -86,6 +87,7 @@ export class Controller implements SourceListener {
   readonly #options: ControllerOptions;
   readonly #documents: Documents;
   readonly #statuses: StatusBook;
+  readonly #composer: StatusComposer;
   readonly #trials: Trials;
   readonly #planner: Planner;
   readonly #recounts: DelayedNames;
@@ -106,18 +108,23 @@ export class Controller implements SourceListener {
 
   constructor(options: ControllerOptions) {
     this.#options = options;
+    const { clock, metrics, tombstoneTtlSeconds, adminNamespace } = options;
     this.#documents = new Documents(options.store);
     this.#planner = new Planner({ ...options, documents: this.#documents });
     this.#statuses = new StatusBook(options);
+    this.#composer = new StatusComposer({
+      clock,
+      foundOn: (name) => this.#trials.of(name),
+      show: (name, status) => this.#statuses.tell(name, status),
+    });
     this.#trials = new Trials({
       ...options,
       runner: options.trials,
       documents: this.#documents,
       groupsOf: (profile) => this.#planner.dependentsOf(profile),
-      tell: (name, status) => this.#statuses.tell(name, status),
+      changed: (name) => this.#composer.found(name),
     });
     this.#stepMetrics = new StepMetrics(options);
-    const { clock, metrics, tombstoneTtlSeconds, adminNamespace } = options;
     this.#vigil = new TombstoneVigil({
       clock,
       ttlMs: tombstoneTtlSeconds * 1_000,
@@ -149,6 +156,7 @@ export class Controller implements SourceListener {
     this.#recounts.stop();
     this.#early.stop();
     await this.#running;
+    this.#composer.stop();
     await this.#trials.stop();
     await this.#statuses.stop();
     this.#documents.stop();
@@ -336,10 +344,12 @@ export class Controller implements SourceListener {
     // A removal changes what machines get, and the object is no longer there to report it.
     if (isRemoved && written) this.#options.log.info({ kind, namespace, name }, "object removed");
     if (status === undefined) {
+      this.#composer.forget(id);
       this.#trials.forget(id);
       this.#statuses.forget(id);
     } else {
-      this.#trials.tell(id, written ? status : asStoreUnavailable(status));
+      this.#trials.look(id);
+      this.#composer.report(id, written ? status : asStoreUnavailable(status));
     }
   }
 
@@ -355,9 +365,7 @@ export class Controller implements SourceListener {
     return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
   }
 
-  /**
-   * Runs at once and before other findings, because a half view may concern any machine. The next whole view ends it.
-   */
+  /** Runs at once and before the rest: a half view may concern any machine. The next whole view ends it. */
   async #tellHalf(): Promise<void> {
     const before = this.#documents.synced();
     const isTold = before === undefined || before.half === true || !this.#options.source.view.isHalf;

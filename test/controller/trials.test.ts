@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { StatusComposer } from "../../src/controller/status/status-composer.ts";
 import type { TrialJob } from "../../src/controller/trials/trial.ts";
 import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
 import { Trials } from "../../src/controller/trials/trials.ts";
@@ -28,6 +29,7 @@ let groups: ObjectName[];
 let jobs: TrialJob[];
 let told: (readonly [name: string, conditions: readonly string[]])[];
 let trials: Trials;
+let composer: StatusComposer;
 /** Resolves each job; undefined for at once. */
 let gate: Promise<void> | undefined;
 let answers: (job: TrialJob) => boolean;
@@ -61,13 +63,32 @@ beforeEach(() => {
       group: (namespace, name): GroupDocument | undefined => decodeGroup(texts.get(groupPath(namespace, name)) ?? ""),
     },
     groupsOf: () => groups,
-    tell: ({ name }, { conditions }) =>
+    changed: (name) => composer.found(name),
+  });
+  composer = new StatusComposer({
+    clock,
+    foundOn: (name) => trials.of(name),
+    show: ({ name }, { conditions }) =>
       told.push([name, conditions.map(({ type, status: is, reason }) => `${type}=${is} ${reason}`)]),
   });
   trials.start();
 });
 
-afterEach(() => trials.stop());
+afterEach(async () => {
+  composer.stop();
+  await trials.stop();
+});
+
+/** What the controller does with the status of a reconcile, and with an object that is gone. */
+function tell(name: ObjectName, reported: ObjectStatus): void {
+  trials.look(name);
+  composer.report(name, reported);
+}
+
+function forget(name: ObjectName): void {
+  composer.forget(name);
+  trials.forget(name);
+}
 
 function storeProfile(generic: string): void {
   const templates = { generic: { kind: "text", text: generic, raw: false } } as const;
@@ -88,8 +109,8 @@ const broken = conditionsWith("Rendered=False RenderFailed", "Ready=False Render
 
 it("a Group's status is told once, with its trial in front of Ready", async () => {
   storeProfile("{{role}}");
-  trials.tell(storeGroup("a", { role: "x" }), status);
-  trials.tell(storeGroup("b"), status);
+  tell(storeGroup("a", { role: "x" }), status);
+  tell(storeGroup("b"), status);
   await expect.poll(() => told).toHaveLength(2);
   expect(told).toEqual([
     ["a", conditionsWith("Rendered=True Rendered")],
@@ -103,21 +124,21 @@ it("a Group's status is told once, with its trial in front of Ready", async () =
 it("a Group is not tried again while its document and its Profile's are the same", async () => {
   storeProfile("fine");
   const a = storeGroup("a");
-  trials.tell(a, status);
-  trials.tell(web, status);
+  tell(a, status);
+  tell(web, status);
   await expect.poll(() => told).toHaveLength(2);
-  for (const _ of [1, 2]) trials.tell(a, status);
-  trials.tell(web, status);
+  for (const _ of [1, 2]) tell(a, status);
+  tell(web, status);
   await expect.poll(() => told).toHaveLength(4);
   expect(jobs).toHaveLength(1);
 });
 
 it("every Group of a Profile is tried again when it changes, in jobs of 128", async () => {
   storeProfile("fine");
-  for (let at = 0; at < 300; at++) trials.tell(storeGroup(`g${at}`), status);
+  for (let at = 0; at < 300; at++) tell(storeGroup(`g${at}`), status);
   await expect.poll(() => told).toHaveLength(300);
   storeProfile("{{absent}}");
-  trials.tell(web, status);
+  tell(web, status);
   await expect.poll(() => told).toHaveLength(601);
   expect(told.at(-2)).toEqual(["g299", broken]);
   expect(last()).toEqual(["web", ["Synced=True Synced", "Ready=False RenderFailed"]]);
@@ -130,8 +151,8 @@ it("no object is ready before its trials are over; after half a minute it is unk
     open = resolve;
   });
   storeProfile("fine");
-  trials.tell(storeGroup("a"), status);
-  trials.tell(web, status);
+  tell(storeGroup("a"), status);
+  tell(web, status);
   await expect.poll(() => jobs).toHaveLength(1);
   await clock.advance(29_999);
   expect(told).toEqual([]);
@@ -153,7 +174,7 @@ it("what is not ready anyway waits for its trial for a second", async () => {
   });
   storeProfile("fine");
   const conditions = [{ type: "Ready", status: "False", reason: "Held", message: "" }] as const;
-  trials.tell(storeGroup("a"), { ...status, conditions });
+  tell(storeGroup("a"), { ...status, conditions });
   await expect.poll(() => jobs).toHaveLength(1);
   await clock.advance(999);
   expect(told).toEqual([]);
@@ -164,19 +185,19 @@ it("what is not ready anyway waits for its trial for a second", async () => {
 
 it("a Profile is not ready while a Group of it lacks something, whatever the request", async () => {
   storeProfile("{{request.query.os}}{{role}}");
-  trials.tell(storeGroup("a", { role: "x" }), status);
-  trials.tell(storeGroup("b"), status);
-  trials.tell(web, status);
+  tell(storeGroup("a", { role: "x" }), status);
+  tell(storeGroup("b"), status);
+  tell(web, status);
   await expect.poll(last).toEqual(["web", ["Synced=True Synced", "Ready=False RenderFailed"]]);
   // What depends on the request is advice.
   expect(told).toContainEqual(["a", conditionsWith("Rendered=False RenderFailed")]);
   expect(told).toContainEqual(["b", broken]);
-  trials.tell(storeGroup("b", { role: "y" }), status);
+  tell(storeGroup("b", { role: "y" }), status);
   await expect.poll(last).toEqual(["web", ["Synced=True Synced", "Ready=True Ready"]]);
-  trials.tell(storeGroup("b"), status);
+  tell(storeGroup("b"), status);
   await expect.poll(last).toEqual(["web", ["Synced=True Synced", "Ready=False RenderFailed"]]);
   groups = groups.slice(0, 1);
-  trials.forget({ kind: "Group", namespace: "default", name: "b" });
+  forget({ kind: "Group", namespace: "default", name: "b" });
   expect(last()).toEqual(["web", ["Synced=True Synced", "Ready=True Ready"]]);
 });
 
@@ -186,9 +207,9 @@ it("what changes during its trial is told with the trial of what it is then", as
     open = resolve;
   });
   storeProfile("{{role}}");
-  trials.tell(storeGroup("a"), status);
+  tell(storeGroup("a"), status);
   await expect.poll(() => jobs).toHaveLength(1);
-  trials.tell(storeGroup("a", { role: "x" }), status);
+  tell(storeGroup("a", { role: "x" }), status);
   open();
   await expect.poll(() => told).toEqual([["a", conditionsWith("Rendered=True Rendered")]]);
   expect(jobs).toHaveLength(2);
@@ -197,8 +218,8 @@ it("what changes during its trial is told with the trial of what it is then", as
 it("Groups whose trial does not end are unknown, and the others of their job are tried without them", async () => {
   answers = (job) => !job.groups.some(({ name }) => name === "b");
   storeProfile("fine");
-  for (const name of ["a", "b", "c"]) trials.tell(storeGroup(name), status);
-  trials.tell(web, status);
+  for (const name of ["a", "b", "c"]) tell(storeGroup(name), status);
+  tell(web, status);
   await expect.poll(() => told).toHaveLength(4);
   expect(told).toEqual([
     ["a", conditionsWith("Rendered=True Rendered")],
@@ -207,7 +228,7 @@ it("Groups whose trial does not end are unknown, and the others of their job are
     ["web", ["Synced=True Synced", "Ready=Unknown NotRendered"]],
   ]);
   answers = () => true;
-  trials.tell(storeGroup("b"), status);
+  tell(storeGroup("b"), status);
   await expect
     .poll(() => told.slice(-2))
     .toEqual([
@@ -217,7 +238,7 @@ it("Groups whose trial does not end are unknown, and the others of their job are
 });
 
 it("a Group whose Profile is not in the store is not tried", async () => {
-  trials.tell(storeGroup("a"), status);
+  tell(storeGroup("a"), status);
   await expect.poll(last).toEqual(["a", conditionsWith("Rendered=Unknown NotRendered")]);
   expect(jobs).toEqual([]);
 });
@@ -229,11 +250,11 @@ it("a Group that is forgotten is told no more", async () => {
   });
   storeProfile("fine");
   const a = storeGroup("a");
-  trials.tell(a, status);
+  tell(a, status);
   await expect.poll(() => jobs).toHaveLength(1);
-  trials.forget(a);
+  forget(a);
   open();
-  trials.tell(storeGroup("b"), status);
+  tell(storeGroup("b"), status);
   await expect.poll(() => told).toEqual([["b", conditionsWith("Rendered=True Rendered")]]);
 });
 
@@ -243,18 +264,18 @@ it("the texts of the Secrets that a Profile names go with its job", async () => 
   const templates = { generic: { ...generic, sha256: sha256("{{absent}}") } };
   const document = { ...provenance, revision: "1", content: { displayName: "W", templates } };
   texts.set(profilePath("default", "web"), encodeDocument(document));
-  trials.tell(storeGroup("a"), status);
+  tell(storeGroup("a"), status);
   await expect.poll(last).toEqual(["a", broken]);
 });
 
 it("trials rest as long as they work", async () => {
   gate = clock.sleep(100);
   storeProfile("fine");
-  trials.tell(storeGroup("a"), status);
+  tell(storeGroup("a"), status);
   await expect.poll(() => jobs).toHaveLength(1);
   await clock.advance(100);
   await expect.poll(() => told).toHaveLength(1);
-  trials.tell(storeGroup("b"), status);
+  tell(storeGroup("b"), status);
   await clock.advance(99);
   expect(jobs).toHaveLength(1);
   await clock.advance(1);

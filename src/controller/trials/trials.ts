@@ -1,10 +1,8 @@
 /**
- * Runs trials of Groups in the background. It decides which are due, and what they add to the status of their objects:
- * the condition `Rendered`; and `Ready` of the Group and of its Profile, where no request could cure a failure.
+ * Runs trials of Groups in the background. It decides which are due, and has what they found: the condition `Rendered`;
+ * and `Ready` of the Group and of its Profile, where no request could cure a failure. It shows no status itself.
  *
  * It promises:
- * - No object is ready before its trials are over.
- * - A trial delays only a status that would be ready, for half a minute at most; after that the status is `Unknown`.
  * - The store has what is tried before the trial begins.
  * - A Group is tried again only when its document or its Profile's changed.
  * - Trials take at most half of one processor's time.
@@ -13,10 +11,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { type Condition, type ObjectName, type ObjectStatus, objectKey, type Source } from "../../model/source.ts";
-import { DelayedNames } from "../core/delayed-names.ts";
+import { type Condition, type ObjectName, objectKey, type Source } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
+import { notTriedYet, type TrialReport } from "../status/status-composer.ts";
 import { certainFailure, notRendered, renderedCondition } from "./rendered.ts";
 import type { Trial } from "./trial.ts";
 import { byProfile, type TrialInput, TrialInputs } from "./trial-inputs.ts";
@@ -32,33 +30,26 @@ export interface TrialsOptions {
   readonly metrics: WorkQueueMetrics;
   /** The Groups that name a Profile. */
   readonly groupsOf: (profile: ObjectName) => Iterable<ObjectName>;
-  /** Receives the statuses. */
-  readonly tell: (name: ObjectName, status: ObjectStatus) => void;
+  /** Called when the trials of an object are over, and when a Profile's findings change. */
+  readonly changed: (name: ObjectName) => void;
 }
 
 /** A Group and the result of its last trial. */
 interface TriedGroup {
   readonly name: ObjectName;
-  /** As the controller reported it. */
-  status: ObjectStatus;
-  /** Monotonic: since when its newest status waits. */
-  heldSinceMs: number | undefined;
   tried: Tried | undefined;
 }
 
 interface Tried {
   readonly input: TrialInput;
-  readonly condition: Condition;
   readonly state: TrialState;
+  readonly report: TrialReport;
 }
 
-/** A Profile and its Groups' trials. */
-interface ProfileEntry {
+interface TriedProfile {
   readonly name: ObjectName;
-  status: ObjectStatus;
-  heldSinceMs: number | undefined;
   /** The text of its document, when its Groups were last due for trial. */
-  text: string | undefined;
+  readonly text: string | undefined;
 }
 
 /** A Group and the input of its trial. */
@@ -72,23 +63,16 @@ const maxGroupsPerJob = 128;
 // Reading documents takes about a millisecond for each 100 KiB.
 const sliceLength = 512 * 1024;
 
-/** For objects that are ready but for their trials: a good one takes milliseconds, 10,000 take seconds. */
-const patienceMs = 30_000;
-/** For objects that are unready whatever their trials find. */
-const shortPatienceMs = 1_000;
 /** A timer's resolution would make a rest of a millisecond much longer. */
 const leastRestMs = 20;
-// Passing on one status takes about 20 µs.
-const tellsPerSlice = 256;
 
 export class Trials {
   readonly #options: TrialsOptions;
-  readonly #entries = new Map<string, TriedGroup>();
-  readonly #profiles = new Map<string, ProfileEntry>();
+  readonly #groups = new Map<string, TriedGroup>();
+  readonly #profiles = new Map<string, TriedProfile>();
   readonly #record = new TrialRecord();
   readonly #queue: WorkQueue<ObjectName>;
   readonly #inputs: TrialInputs;
-  readonly #patience: DelayedNames;
   readonly #stopping = new AbortController();
   readonly #slices = new Slices(sliceLength);
   /** Rest that is still to be taken. */
@@ -100,62 +84,56 @@ export class Trials {
     const { clock, metrics } = options;
     this.#inputs = new TrialInputs(options);
     this.#queue = new WorkQueue({ clock, metrics, keyOf: objectKey, name: "trials" });
-    this.#patience = new DelayedNames({
-      clock,
-      delayMs: shortPatienceMs,
-      due: (names) => void this.#tellAnyway(names),
-    });
   }
 
   start(): void {
     this.#running = this.#run();
   }
 
-  /** Gives up the running trials, and passes on no more statuses; idempotent. */
+  /** Gives up the running trials, and reports no more changes; idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#queue.stop();
-    this.#patience.stop();
     await this.#options.runner.stop();
     await this.#running;
   }
 
-  /** Passes a status on with the result of its trials, which may come later. */
-  tell(name: ObjectName, status: ObjectStatus): void {
-    if (name.kind === "Group") this.#tellGroup(name, status);
-    else this.#tellProfile(name, status);
+  /** Looks whether trials of an object are due. `changed` is called for a Group in any case, and later. */
+  look(name: ObjectName): void {
+    if (name.kind === "Group") this.#lookAtGroup(name);
+    else this.#lookAtProfile(name);
   }
 
-  #tellGroup(name: ObjectName, status: ObjectStatus): void {
+  /** What trials found about an object; undefined while they are not over. */
+  of(name: ObjectName): TrialReport | undefined {
+    if (name.kind === "Group") return this.#groups.get(objectKey(name))?.tried?.report;
+    const summary = this.#record.of(name);
+    return summary.kind === "pending" ? undefined : { ready: readyOfProfile(summary) };
+  }
+
+  #lookAtGroup(name: ObjectName): void {
     const key = objectKey(name);
-    const entry = this.#entries.get(key) ?? { name, status, heldSinceMs: undefined, tried: undefined };
-    entry.status = status;
+    const entry = this.#groups.get(key);
     // A lost trial may succeed now.
-    if (entry.tried?.state.kind === "lost") entry.tried = undefined;
-    entry.heldSinceMs ??= this.#options.clock.monotonicMs();
-    this.#entries.set(key, entry);
+    if (entry?.tried?.state.kind === "lost") entry.tried = undefined;
+    if (entry === undefined) this.#groups.set(key, { name, tried: undefined });
     this.#queue.add(name);
-    this.#patience.add([name]);
   }
 
-  #tellProfile(name: ObjectName, status: ObjectStatus): void {
+  #lookAtProfile(name: ObjectName): void {
     const key = objectKey(name);
+    const before = this.#profiles.get(key);
     const text = this.#inputs.profileText(name.namespace, name.name);
-    const entry = this.#profiles.get(key) ?? { name, status, heldSinceMs: undefined, text: undefined };
-    const isTried = this.#profiles.has(key) && entry.text === text;
-    this.#profiles.set(key, Object.assign(entry, { status, text }));
-    if (!isTried) this.#tryAgain(name);
-    entry.heldSinceMs ??= this.#options.clock.monotonicMs();
-    this.#passProfile(entry);
-    if (entry.heldSinceMs !== undefined) this.#patience.add([name]);
+    this.#profiles.set(key, { name, text });
+    if (before === undefined || before.text !== text) this.#tryAgain(name);
   }
 
   /** Forgets an object that is gone. */
   forget(name: ObjectName): void {
     const key = objectKey(name);
-    this.#entries.delete(key);
+    this.#groups.delete(key);
     this.#profiles.delete(key);
-    for (const profile of this.#record.forget(name)) this.#passProfileAt(profile);
+    this.#announceProfiles(this.#record.forget(name));
   }
 
   /** Sets the metrics that are only known when they are scraped. */
@@ -165,7 +143,7 @@ export class Trials {
 
   #tryAgain(profile: ObjectName): void {
     for (const group of this.#options.groupsOf(profile)) {
-      const entry = this.#entries.get(objectKey(group));
+      const entry = this.#groups.get(objectKey(group));
       if (entry === undefined || !this.#isTried(entry)) this.#record.note(group, profile, { kind: "pending" });
       this.#queue.add(group);
     }
@@ -181,11 +159,11 @@ export class Trials {
     }
   }
 
-  /** Passes on at once the statuses that need no trial. @returns the Groups that need one. */
+  /** Announces the Groups that need no trial. @returns those that need one. */
   async #dues(names: readonly ObjectName[]): Promise<readonly Due[]> {
     const dues: Due[] = [];
     for (const name of names) {
-      const entry = this.#entries.get(objectKey(name));
+      const entry = this.#groups.get(objectKey(name));
       const due = entry && this.#dueOf(entry);
       if (due !== undefined) dues.push(due);
       if (this.#slices.isOver(due?.input.groupText?.length ?? 0)) await nextTurn();
@@ -195,7 +173,7 @@ export class Trials {
 
   #dueOf(entry: TriedGroup): Due | undefined {
     if (this.#isTried(entry)) {
-      this.#pass(entry);
+      this.#announce(entry);
       return undefined;
     }
     const due = { entry, input: this.#inputs.of(entry.name) };
@@ -234,80 +212,35 @@ export class Trials {
 
   /** @param trial undefined when the thread gave none. */
   #conclude({ entry, input }: Due, trial: Trial | undefined): void {
-    const condition = trial === undefined ? withoutAnswer : renderedCondition(input.profile, trial);
+    const rendered = trial === undefined ? withoutAnswer : renderedCondition(input.profile, trial);
     const failure = trial && certainFailure(trial);
     const state: TrialState =
       trial === undefined ? { kind: "lost" } : failure === undefined ? { kind: "over" } : { kind: "failed", failure };
-    entry.tried = { input, condition, state };
+    entry.tried = { input, state, report: { rendered, ready: readyOfGroup(input.profile, state) } };
     // A Group that changed meanwhile is in the queue again.
-    if (this.#entries.get(objectKey(entry.name)) === entry && this.#isTried(entry)) this.#pass(entry);
+    if (this.#groups.get(objectKey(entry.name)) === entry && this.#isTried(entry)) this.#announce(entry);
   }
 
   #isTried({ tried }: TriedGroup): boolean {
     return tried !== undefined && this.#inputs.isCurrent(tried.input);
   }
 
-  /** Passes on a Group's status with its trial; a sink ignores a status that it has already. */
-  #pass(entry: TriedGroup): void {
-    const { name, status, tried } = entry;
-    entry.heldSinceMs = undefined;
+  #announce({ name, tried }: TriedGroup): void {
     if (tried === undefined) return;
-    const { condition, state, input } = tried;
-    const profile: ObjectName = { kind: "Profile", namespace: name.namespace, name: input.profile };
-    this.#options.tell(name, withReady(withCondition(status, condition), readyOfGroup(input.profile, state)));
-    for (const each of this.#record.note(name, profile, state)) this.#passProfileAt(each);
+    const profile: ObjectName = { kind: "Profile", namespace: name.namespace, name: tried.input.profile };
+    this.#options.changed(name);
+    this.#announceProfiles(this.#record.note(name, profile, tried.state));
   }
 
-  #passProfileAt(key: string): void {
-    const entry = this.#profiles.get(key);
-    if (entry !== undefined) this.#passProfile(entry);
-  }
-
-  /** Passes on a Profile's status with its Groups' trials, once they are over. */
-  #passProfile(entry: ProfileEntry): void {
-    const { name, status } = entry;
-    const summary = this.#record.of(name);
-    if (summary.kind === "pending" && isReady(status)) return;
-    entry.heldSinceMs = undefined;
-    this.#options.tell(name, withReady(status, readyOfProfile(summary)));
-  }
-
-  /** Passes on statuses that waited too long, with `Ready` unknown. */
-  async #tellAnyway(names: readonly ObjectName[]): Promise<void> {
-    const slices = new Slices(tellsPerSlice);
-    const nowMs = this.#options.clock.monotonicMs();
-    for (const name of names) {
-      const key = objectKey(name);
-      const entry = this.#entries.get(key) ?? this.#profiles.get(key);
-      if (entry?.heldSinceMs === undefined) continue;
-      const enoughMs = isReady(entry.status) ? patienceMs : shortPatienceMs;
-      if (nowMs - entry.heldSinceMs < enoughMs) this.#patience.add([name]);
-      else this.#options.tell(name, withReady(entry.status, notTriedYet));
-      if (slices.isOver(1)) await nextTurn();
-      if (this.#stopping.signal.aborted) return;
+  #announceProfiles(keys: readonly string[]): void {
+    for (const key of keys) {
+      const profile = this.#profiles.get(key);
+      if (profile !== undefined) this.#options.changed(profile.name);
     }
   }
 }
 
 const withoutAnswer = notRendered("The trial did not end, which says nothing about machines");
-
-/** Inserts the condition before `Ready`, which stays last. */
-function withCondition(status: ObjectStatus, condition: Condition): ObjectStatus {
-  const others = status.conditions.filter(({ type }) => type !== "Ready");
-  const ready = status.conditions.filter(({ type }) => type === "Ready");
-  return { ...status, conditions: [...others, condition, ...ready] };
-}
-
-const notTriedYet: Condition = {
-  type: "Ready",
-  status: "Unknown",
-  reason: "NotRendered",
-  message: "What its machines would get is still being tried",
-};
-
-function isReady({ conditions }: ObjectStatus): boolean {
-  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
-}
 
 /** The `Ready` that a trial gives to an otherwise ready Group. */
 function readyOfGroup(profile: string, state: TrialState): Condition | undefined {
@@ -322,10 +255,4 @@ function readyOfProfile({ kind, group, failure, hasMore }: ReturnType<TrialRecor
   if (kind !== "failed") return notTriedYet;
   const groups = `Group "${group}"${hasMore ? " and others" : ""}`;
   return { type: "Ready", status: "False", reason: "RenderFailed", message: `For ${groups}: ${failure}` };
-}
-
-/** The status with another `Ready`, where it is ready so far. */
-function withReady(status: ObjectStatus, ready: Condition | undefined): ObjectStatus {
-  if (ready === undefined || !isReady(status)) return status;
-  return { ...status, conditions: status.conditions.map((each) => (each.type === "Ready" ? ready : each)) };
 }

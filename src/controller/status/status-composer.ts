@@ -1,0 +1,120 @@
+/**
+ * Composes the status of each object: what its reconcile reported, and what trials found about it since. No object is
+ * ready before its trials are over. A status waits for them half a minute at most; after that its `Ready` is unknown.
+ */
+
+import type { Clock } from "../../lib/clock.ts";
+import { nextTurn, Slices } from "../../lib/slices.ts";
+import { type Condition, type ObjectName, type ObjectStatus, objectKey } from "../../model/source.ts";
+import { DelayedNames } from "../core/delayed-names.ts";
+
+/** What trials found about an object. */
+export interface TrialReport {
+  /** The condition `Rendered` of a Group. */
+  readonly rendered?: Condition;
+  /** The `Ready` of an object that is ready but for this. */
+  readonly ready?: Condition | undefined;
+}
+
+export interface StatusComposerOptions {
+  readonly clock: Clock;
+  /** What trials found; undefined while they are not over. */
+  readonly foundOn: (name: ObjectName) => TrialReport | undefined;
+  /** Receives the statuses. */
+  readonly show: (name: ObjectName, status: ObjectStatus) => void;
+}
+
+interface ReportedStatus {
+  readonly status: ObjectStatus;
+  /** Monotonic: since when a newest status waits for trials. */
+  readonly heldSinceMs: number | undefined;
+}
+
+/** For objects that are ready but for their trials: a good one takes milliseconds, 10,000 take seconds. */
+const patienceMs = 30_000;
+/** For objects that are unready whatever their trials find. */
+const shortPatienceMs = 1_000;
+// Passing on one status takes about 20 µs.
+const statusesPerSlice = 256;
+
+/** The `Ready` of an object whose trials are not over. */
+export const notTriedYet: Condition = {
+  type: "Ready",
+  status: "Unknown",
+  reason: "NotRendered",
+  message: "What its machines would get is still being tried",
+};
+
+export class StatusComposer {
+  readonly #options: StatusComposerOptions;
+  readonly #reported = new Map<string, ReportedStatus>();
+  readonly #patience: DelayedNames;
+  #isStopped = false;
+
+  constructor(options: StatusComposerOptions) {
+    this.#options = options;
+    const due = (names: readonly ObjectName[]) => void this.#showAnyway(names);
+    this.#patience = new DelayedNames({ clock: options.clock, delayMs: shortPatienceMs, due });
+  }
+
+  /** Shows no more statuses that waited; idempotent. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#patience.stop();
+  }
+
+  /** Takes the status that a reconcile reports. A Group's waits until `found` is called. */
+  report(name: ObjectName, status: ObjectStatus): void {
+    const key = objectKey(name);
+    const heldSinceMs = this.#reported.get(key)?.heldSinceMs ?? this.#options.clock.monotonicMs();
+    this.#reported.set(key, { status, heldSinceMs });
+    if (name.kind === "Group" || !this.found(name)) this.#patience.add([name]);
+  }
+
+  /**
+   * Shows an object's status with what trials know of it now.
+   * @returns false if the status waits, because trials could still change it.
+   */
+  found(name: ObjectName): boolean {
+    const key = objectKey(name);
+    const status = this.#reported.get(key)?.status;
+    if (status === undefined) return true;
+    const report = this.#options.foundOn(name);
+    if (report === undefined && isReady(status)) return false;
+    this.#reported.set(key, { status, heldSinceMs: undefined });
+    this.#options.show(name, compose(status, report));
+    return true;
+  }
+
+  forget(name: ObjectName): void {
+    this.#reported.delete(objectKey(name));
+  }
+
+  /** Shows statuses that waited too long, with `Ready` unknown. */
+  async #showAnyway(names: readonly ObjectName[]): Promise<void> {
+    const slices = new Slices(statusesPerSlice);
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const name of names) {
+      const { status, heldSinceMs } = this.#reported.get(objectKey(name)) ?? {};
+      if (status === undefined || heldSinceMs === undefined) continue;
+      const enoughMs = isReady(status) ? patienceMs : shortPatienceMs;
+      if (nowMs - heldSinceMs < enoughMs) this.#patience.add([name]);
+      else this.#options.show(name, compose(status, { ready: notTriedYet }));
+      if (slices.isOver(1)) await nextTurn();
+      if (this.#isStopped) return;
+    }
+  }
+}
+
+/** The status with `Rendered` before `Ready`, which stays last; and with another `Ready`, where it is ready so far. */
+function compose(status: ObjectStatus, { rendered, ready }: TrialReport = {}): ObjectStatus {
+  if (rendered === undefined && ready === undefined) return status;
+  const others = status.conditions.filter(({ type }) => type !== "Ready");
+  const own = status.conditions.filter(({ type }) => type === "Ready");
+  const last = ready !== undefined && isReady(status) ? [ready] : own;
+  return { ...status, conditions: [...others, ...(rendered === undefined ? [] : [rendered]), ...last] };
+}
+
+function isReady({ conditions }: ObjectStatus): boolean {
+  return conditions.some(({ type, status }) => type === "Ready" && status === "True");
+}
