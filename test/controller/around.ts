@@ -1,9 +1,8 @@
-/** What a controller under test has around it: a sink that remembers, and a disk that may be full. */
+/** What a controller under test has around it: a sink that remembers, and trials in this thread. */
 
 import { createHash } from "node:crypto";
 import { runTrials } from "../../src/controller/trials/trial.ts";
 import type { TrialRunner } from "../../src/controller/trials/trial-thread.ts";
-import { type AppendFile, diskFiles, type Files } from "../../src/lib/files.ts";
 import type { ObjectName, ObjectStatus, StatusSink } from "../../src/model/source.ts";
 
 export class Statuses implements StatusSink {
@@ -41,7 +40,6 @@ export class Statuses implements StatusSink {
   }
 }
 
-/** Trials in this thread. */
 export const trials: TrialRunner = {
   run: (job) => Promise.resolve(runTrials(job, { davitUrl: "http://192.0.2.1:8080", sha256 })),
   stop: () => Promise.resolve(),
@@ -49,19 +47,4 @@ export const trials: TrialRunner = {
 
 export function sha256(text: string): string {
   return createHash("sha256").update(text).digest("hex");
-}
-
-/** The machine's disk, on which appending fails while it is full. */
-export function fullDisk(isFull: () => boolean): Files {
-  return {
-    ...diskFiles,
-    openAppend: async (path) => {
-      const file = await diskFiles.openAppend(path);
-      const append: AppendFile["append"] = (bytes) => {
-        if (!isFull()) return file.append(bytes);
-        return Promise.reject(Object.assign(new Error("No space left on device"), { code: "ENOSPC" }));
-      };
-      return { ...file, append };
-    },
-  };
 }

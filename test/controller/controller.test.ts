@@ -1,62 +1,49 @@
-import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Controller } from "../../src/controller/controller.ts";
-import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics, type Metrics } from "../../src/lib/metrics.ts";
 import { decodeSynced } from "../../src/model/documents.ts";
 import type { ObjectName } from "../../src/model/source.ts";
 import { storePath } from "../../src/store/core/node.ts";
-import { Store } from "../../src/store/store.ts";
-import { lockDirectory } from "../../src/store/wal/lock.ts";
-import { FileLog } from "../../src/store/wal/wal.ts";
+import type { Store } from "../../src/store/store.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
-import { fullDisk, Statuses, trials } from "./around.ts";
+import type { FaultFiles } from "../helpers/fault-files.ts";
+import { memoryFiles, openStore, silentLog } from "../helpers/test-store.ts";
+import { Statuses, sha256, trials } from "./around.ts";
 import { FakeSource } from "./fake-source.ts";
 import { configMapObject, groupObject, profileObject } from "./objects.ts";
 
-const log = createLog({ level: "silent", format: "json" });
 const profile: ObjectName = { kind: "Profile", namespace: "default", name: "web" };
 const group: ObjectName = { kind: "Group", namespace: "default", name: "node1" };
 const configMap: ObjectName = { kind: "ConfigMap", namespace: "default", name: "templates" };
 
 describe("the controller", () => {
-  let directory: string;
+  let disk: FaultFiles;
   let clock: FakeClock;
   let source: FakeSource;
   let statuses: Statuses;
   let store: Store;
   let controller: Controller;
   let synced: Promise<void>;
-  let diskIsFull = false;
   let adminNamespace: string | undefined;
   let metrics: Metrics;
   /** Every step that the store took, as lists of paths. */
   let steps: string[][];
 
   beforeEach(async () => {
-    directory = await mkdtemp(join(tmpdir(), "davit-controller-"));
+    disk = memoryFiles();
     clock = new FakeClock();
     source = new FakeSource();
-    diskIsFull = false;
     adminNamespace = undefined;
     await start();
   });
 
-  afterEach(async () => {
-    await stop();
-    await rm(directory, { recursive: true });
-  });
+  afterEach(stop);
 
   async function start(): Promise<void> {
     statuses = new Statuses();
     steps = [];
     metrics = createMetrics("test");
-    const files = fullDisk(() => diskIsFull);
-    const wal = await FileLog.open({ directory, files, lock: lockDirectory, clock, random: randomBytes, log });
-    store = await Store.open({ log: wal, clock, agelessRoot: "/davit/tombstones" });
+    store = await openStore(disk, { clock, agelessRoot: "/davit/tombstones" });
     let synchronised = () => {};
     synced = new Promise((resolve) => {
       synchronised = resolve;
@@ -67,9 +54,9 @@ describe("the controller", () => {
       statusSink: statuses,
       trials,
       clock,
-      log,
+      log: silentLog,
       metrics,
-      sha256: (text) => createHash("sha256").update(text).digest("hex"),
+      sha256,
       checkTemplate: (text) =>
         text.includes("broken") ? { reason: "syntax", message: "No", line: 1, column: 1 } : undefined,
       random: () => 0.5,
@@ -105,9 +92,13 @@ describe("the controller", () => {
   const mark = () => decodeSynced(texts().get("/davit/synced") ?? "");
   const webAndNode = ["/davit/groups/default/node1", "/davit/profiles/default/web"];
 
-  /** Waits until the store took `count` steps. */
+  /** Lets what the controller has begun run to its next wait on the clock. No time passes. */
+  const settled = () => clock.advance(0);
+
+  /** The store took so many steps since its start, and no more. */
   async function stepsTaken(count: number): Promise<void> {
-    while (steps.length < count) await new Promise((resolve) => setImmediate(resolve));
+    await settled();
+    expect(steps).toHaveLength(count);
   }
 
   async function queueDepth(): Promise<number> {
@@ -119,6 +110,7 @@ describe("the controller", () => {
     source.put(profileObject(), groupObject());
     source.tellListed();
     await synced;
+    await settled();
   }
 
   /** A run that knew everything, then one that does not see `name`, with a whole or half view; both synced. */
@@ -137,7 +129,7 @@ describe("the controller", () => {
     expect(steps.map((step) => step.toSorted())).toEqual([webAndNode, ["/davit/synced"]]);
     expect(mark()).toMatchObject({ source: "fake", complete: true, at: "2026-01-01T00:00:00.000Z" });
     expect(statuses.ready("Profile/web")).toBe("Ready");
-    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
+    expect(statuses.ready("Group/node1")).toBe("Ready");
   });
 
   it("writes nothing before the first list", async () => {
@@ -173,13 +165,14 @@ describe("the controller", () => {
     source.put(groupObject());
     source.tellListed();
     await synced;
+    await settled();
     expect(statuses.ready("Group/node1")).toBe("ProfileNotFound");
     source.put(profileObject()).tellChanged(profile);
     await stepsTaken(3);
-    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
+    expect(statuses.ready("Group/node1")).toBe("Ready");
     source.drop(profile).tellChanged(profile);
     await stepsTaken(4);
-    await expect.poll(() => statuses.ready("Group/node1")).toBe("ProfileNotFound");
+    expect(statuses.ready("Group/node1")).toBe("ProfileNotFound");
   });
 
   it("removes what is gone, and only while the whole source can be read", async () => {
@@ -198,7 +191,8 @@ describe("the controller", () => {
 
   it("tells a Group that its Profile is there while it is out of view", async () => {
     await syncAndRestartWithout(profile, "half");
-    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
+    await settled();
+    expect(statuses.ready("Group/node1")).toBe("Ready");
   });
 
   it("removes after a restart what went meanwhile", async () => {
@@ -216,7 +210,8 @@ describe("the controller", () => {
     await syncAndRestartWithout(group, "half");
     source.complete = true;
     source.tellListed();
-    await expect.poll(paths).toEqual(["/davit/profiles/default/web"]);
+    await settled();
+    expect(paths()).toEqual(["/davit/profiles/default/web"]);
   });
 
   it("removes what went while the view was half, once it is whole again", async () => {
@@ -228,7 +223,8 @@ describe("the controller", () => {
     expect(paths()).toEqual(webAndNode);
     source.complete = true;
     source.tellListed();
-    await expect.poll(paths).toEqual(["/davit/profiles/default/web"]);
+    await settled();
+    expect(paths()).toEqual(["/davit/profiles/default/web"]);
   });
 
   it("does not believe a first list that is empty, until a second one confirms it", async () => {
@@ -268,7 +264,8 @@ describe("the controller", () => {
     await synced;
     expect(steps).toEqual([]);
     source.tellChanged(profile, group);
-    await expect.poll(() => statuses.writes).toBe(2);
+    await settled();
+    expect(statuses.writes).toBe(2);
     await clock.advance(1_000);
     expect(statuses.writes).toBe(2);
   });
@@ -331,15 +328,17 @@ describe("the controller", () => {
     await firstSync();
     source.drop(group).tellChanged(group);
     await stepsTaken(3);
-    diskIsFull = true;
+    disk.capacityBytes = 0;
     await clock.advance(60_000);
     source.put(groupObject()).tellChanged(group);
-    await expect.poll(() => statuses.ready("Group/node1")).toBe("StoreUnavailable");
-    diskIsFull = false;
+    await settled();
+    expect(statuses.ready("Group/node1")).toBe("StoreUnavailable");
+    disk.capacityBytes = Number.POSITIVE_INFINITY;
     await clock.advance(5);
     await stepsTaken(5);
     expect(steps.slice(3)).toEqual([[stone[0]], ["/davit/groups/default/node1"]]);
-    await expect.poll(() => statuses.ready("Group/node1")).toBe("Ready");
+    await settled();
+    expect(statuses.ready("Group/node1")).toBe("Ready");
   });
 
   it("takes 1,000 updates of one object: the queue stays bounded, and the last one wins", async () => {
@@ -349,7 +348,8 @@ describe("the controller", () => {
       if (at % 10 === 0) await new Promise((resolve) => setImmediate(resolve));
       if (at % 100 === 0) expect(await queueDepth()).toBeLessThanOrEqual(1);
     }
-    await expect.poll(() => texts().get("/davit/profiles/default/web")).toContain('"version 1000"');
+    await settled();
+    expect(texts().get("/davit/profiles/default/web")).toContain('"version 1000"');
     expect(steps.length).toBeLessThan(1_000);
   });
 
@@ -361,7 +361,8 @@ describe("the controller", () => {
     await clock.advance(600_000);
     await stepsTaken(5);
     expect(steps[4]?.toSorted()).toEqual(webAndNode);
-    await expect.poll(() => statuses.writes).toBe(writesBefore + 2);
+    await settled();
+    expect(statuses.writes).toBe(writesBefore + 2);
     await clock.advance(600_000);
     expect(steps).toHaveLength(5);
   });
@@ -384,13 +385,14 @@ describe("the controller", () => {
 
   it("tries again while the disk is full, and says so in the status", async () => {
     await firstSync();
-    diskIsFull = true;
+    disk.capacityBytes = 0;
     source.put(profileObject({ displayName: "new" })).tellChanged(profile);
-    await expect.poll(() => statuses.ready("Profile/web")).toBe("StoreUnavailable");
-    diskIsFull = false;
+    await settled();
+    expect(statuses.ready("Profile/web")).toBe("StoreUnavailable");
+    disk.capacityBytes = Number.POSITIVE_INFINITY;
     await clock.advance(60_000);
     await stepsTaken(3);
-    await expect.poll(() => statuses.ready("Profile/web")).toBe("Ready");
+    expect(statuses.ready("Profile/web")).toBe("Ready");
     expect(texts().get("/davit/profiles/default/web")).toContain('"new"');
   });
 });

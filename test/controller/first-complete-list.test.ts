@@ -13,11 +13,13 @@ it("the first complete list of a run is told before anything of it is in effect,
   under.source.put(groupObject({ selector: { serial: "1" } }, "node2"));
   under.source.complete = true;
   under.source.tellListed();
-  await expect.poll(() => told).toEqual([1, 2]);
+  await under.settled();
+  expect(told).toEqual([1, 2]);
   under.source.tellListed();
   under.source.put(groupObject({ selector: { serial: "2" } }, "node3"));
   under.source.tellChanged({ kind: "Group", namespace: "default", name: "node3" });
-  await expect.poll(() => under.groupCount).toBe(3);
+  await under.settled();
+  expect(under.groupCount).toBe(3);
   expect(told).toEqual([1, 2]);
   await under.stop();
 });
