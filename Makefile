@@ -11,7 +11,7 @@ node_modules/.installed: package-lock.json package.json
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
 .PHONY: help install run test test-unit test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e
+.PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
@@ -81,6 +81,9 @@ boot-assets: ## build assets/quickstart/ from Debian's cloud kernel and busybox;
 
 boot: install ## boot a QEMU machine from the running quickstart (make run or make cluster in another terminal)
 	@npm --silent run boot
+
+recording: install ## record a first boot for README.md: docs/first-boot.svg (needs script, QEMU and make boot-assets)
+	@npm --silent run recording
 
 cloud-init: ## unpack Debian's cloud-init for the test that asks davit with it; installs nothing
 	@test/clients/cloud-init/fetch.sh
