@@ -13,10 +13,8 @@ import type { FastifyInstance } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
-import { StartError } from "../../lib/start-error.ts";
-import { WatchedFiles } from "../../lib/watched-files.ts";
 import { hostOf } from "../allowed-hosts.ts";
-import { holdsToken, readTokenDigests, type TokenDigest, tokenChallenge, tokenOf } from "../bearer-tokens.ts";
+import { TokenFile, tokenChallenge, tokenOf } from "../bearer-tokens.ts";
 import { RequestError } from "../errors.ts";
 
 export interface OpsDoorOptions {
@@ -33,11 +31,11 @@ export interface OpsDoorOptions {
 
 export class OpsDoor {
   readonly #options: OpsDoorOptions;
-  #tokens: readonly TokenDigest[] | undefined;
-  #files: { stop(): void } | undefined;
+  readonly #tokens: TokenFile | undefined;
 
-  private constructor(options: OpsDoorOptions) {
+  private constructor(options: OpsDoorOptions, tokens: TokenFile | undefined) {
     this.#options = options;
+    this.#tokens = tokens;
   }
 
   /**
@@ -45,14 +43,9 @@ export class OpsDoor {
    * @throws {StartError} when it cannot be used, or has no token.
    */
   static async open(options: OpsDoorOptions): Promise<OpsDoor> {
-    const door = new OpsDoor(options);
-    try {
-      await door.#openTokens();
-    } catch (error) {
-      door.stop();
-      throw error;
-    }
-    return door;
+    const { tokenFile: path, clock, log } = options;
+    const emptied = "no token is left, everybody is refused";
+    return new OpsDoor(options, path === undefined ? undefined : await TokenFile.open({ path, emptied, clock, log }));
   }
 
   /** Guards every route that is added to this instance from now on. */
@@ -67,38 +60,18 @@ export class OpsDoor {
 
   /** Stops following the file; idempotent. */
   stop(): void {
-    this.#files?.stop();
+    this.#tokens?.stop();
   }
 
   #refusalOf({ headers }: IncomingMessage): RequestError | undefined {
     if (this.#tokens !== undefined) {
       const token = tokenOf(headers.authorization);
-      if (token !== undefined && holdsToken(this.#tokens, token)) return undefined;
+      if (token !== undefined && this.#tokens.holds(token)) return undefined;
       return new RequestError("noToken", { "www-authenticate": tokenChallenge });
     }
     if (!this.#options.isLoopback(this.#options.boundTo() ?? "")) return new RequestError("noTokenFile");
     const isLocal = !isForwarded(headers) && this.#options.isLoopback(hostOf(headers.host));
     return isLocal ? undefined : new RequestError("notLocal");
-  }
-
-  async #openTokens(): Promise<void> {
-    const { tokenFile, clock, log } = this.#options;
-    if (tokenFile === undefined) return;
-    const files = new WatchedFiles({
-      paths: [tokenFile],
-      secretPaths: [tokenFile],
-      parse: ([text = ""]) => readTokenDigests(text),
-      changed: (tokens) => {
-        this.#tokens = tokens;
-        // An operator who empties the file wants nobody to get in.
-        if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, everybody is refused");
-      },
-      clock,
-      log,
-    });
-    this.#files = files;
-    this.#tokens = await files.start();
-    if (this.#tokens.length === 0) throw new StartError(`Cannot use "${tokenFile}": it has no token`);
   }
 }
 

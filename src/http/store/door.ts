@@ -12,12 +12,11 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
-import { StartError } from "../../lib/start-error.ts";
 import { WatchedFiles } from "../../lib/watched-files.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
-import { holdsToken, readTokenDigests, type TokenDigest, tokenOf } from "../bearer-tokens.ts";
+import { TokenFile, tokenOf } from "../bearer-tokens.ts";
 import { sendUnauthorized } from "../keys/reply.ts";
 import { isForHost, namesOf, readTlsMaterial, ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
 import { pathEnd } from "../target.ts";
@@ -55,8 +54,8 @@ export class StoreDoor {
   readonly #open = new Map<string, Set<ServerResponse>>();
   readonly #stopping = new AbortController();
   #tls: ServerTls | undefined;
-  #tokens: readonly TokenDigest[] | undefined;
-  #watched: readonly { stop(): void }[] = [];
+  #tlsFiles: { stop(): void } | undefined;
+  #tokens: TokenFile | undefined;
 
   private constructor(options: StoreDoorOptions) {
     this.#options = options;
@@ -104,7 +103,7 @@ export class StoreDoor {
     if (method === "OPTIONS" || openPaths.has(url.slice(0, pathEnd(url)))) return true;
     const token = tokenOf(headers.authorization);
     if (token === undefined) return false;
-    return holdsToken(this.#tokens ?? [], token) || isEnough(this.#options.serviceAccounts?.known(token), method);
+    return this.#tokens?.holds(token) === true || isEnough(this.#options.serviceAccounts?.known(token), method);
   }
 
   /** Decides on a request that was not admitted at once. */
@@ -131,14 +130,15 @@ export class StoreDoor {
   /** Stops following the files; idempotent. */
   stop(): void {
     this.#stopping.abort();
-    for (const files of this.#watched) files.stop();
+    this.#tlsFiles?.stop();
+    this.#tokens?.stop();
   }
 
   /** Checks each token once, however many answers it admitted. */
   #cutRevoked(): void {
     const { serviceAccounts } = this.#options;
     for (const [token, open] of this.#open) {
-      if (holdsToken(this.#tokens ?? [], token) || serviceAccounts?.known(token) !== undefined) continue;
+      if (this.#tokens?.holds(token) || serviceAccounts?.known(token) !== undefined) continue;
       for (const response of open) response.destroy();
     }
   }
@@ -154,47 +154,27 @@ export class StoreDoor {
   }
 
   async #openTls(): Promise<void> {
-    const { certFile, keyFile, clientCaFile } = this.#options;
+    const { certFile, keyFile, clientCaFile, clock, log } = this.#options;
     if (certFile === undefined || keyFile === undefined) return;
     const paths = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
-    const material = await this.#follow(
-      paths,
-      readTlsMaterial,
-      (renewed) => {
-        this.#tls?.renew(renewed);
-        this.#warnOf(renewed);
-      },
-      [keyFile],
-    );
+    const changed = (renewed: ServerTlsMaterial) => {
+      this.#tls?.renew(renewed);
+      this.#warnOf(renewed);
+    };
+    const files = new WatchedFiles({ paths, secretPaths: [keyFile], parse: readTlsMaterial, changed, clock, log });
+    this.#tlsFiles = files;
+    const material = await files.start();
     this.#tls = new ServerTls(material);
     this.#warnOf(material);
   }
 
   async #openTokens(): Promise<void> {
-    const { tokenFile, log, serviceAccounts } = this.#options;
+    const { tokenFile, clock, log, serviceAccounts } = this.#options;
     if (serviceAccounts !== undefined) void this.#watchExpiry();
     if (tokenFile === undefined) return;
-    const read = ([text = ""]: readonly string[]) => readTokenDigests(text);
-    const changed = (tokens: readonly TokenDigest[]) => {
-      this.#tokens = tokens;
-      // An operator who empties the file wants nobody to get in.
-      if (tokens.length === 0) log.warn({ path: tokenFile }, "no token is left, every client is refused");
-      this.#cutRevoked();
-    };
-    this.#tokens = await this.#follow([tokenFile], read, changed, [tokenFile]);
-    if (this.#tokens.length === 0) throw new StartError(`Cannot use "${tokenFile}": it has no token`);
-  }
-
-  async #follow<Value>(
-    paths: readonly string[],
-    parse: (texts: readonly string[]) => Value,
-    changed: (value: Value) => void,
-    secretPaths: readonly string[] = [],
-  ): Promise<Value> {
-    const { clock, log } = this.#options;
-    const files = new WatchedFiles({ paths, secretPaths, parse, changed, clock, log });
-    this.#watched = [...this.#watched, files];
-    return await files.start();
+    const emptied = "no token is left, every client is refused";
+    const changed = () => this.#cutRevoked();
+    this.#tokens = await TokenFile.open({ path: tokenFile, emptied, changed, clock, log });
   }
 
   /** Logs what clients will reject in the certificate. */
