@@ -1,4 +1,4 @@
-/** The yardstick: `node:http` and nothing else, with the bytes that it is told. */
+/** The yardstick: `node:http` and nothing else, with the bytes that it is given. */
 
 import { createServer } from "node:http";
 import { answerQuestions, cpuMicroseconds } from "./child.ts";

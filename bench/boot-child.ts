@@ -1,4 +1,4 @@
-/** The boot service as `davit serve` runs it, with as many groups as it is told; its log, metrics and history are on. */
+/** The boot service as `davit serve` runs it, with the given number of groups; its log, metrics and history are on. */
 
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";

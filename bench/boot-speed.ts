@@ -125,7 +125,7 @@ export async function measureAll(
 
 async function measure(load: Child, contender: Contender, durationMs: number): Promise<Measure> {
   const { port, targets } = contender;
-  // What the one before still has to do (its collector, its log) shall not slow this one.
+  // The previous contender may still collect garbage and write its log, which would slow this one.
   await setTimeout(restMs);
   const before = await contender.cpuMicroseconds();
   const told = await load.askNumbers({ port, targets, durationMs });

@@ -1,6 +1,6 @@
 /**
  * A storm: thousands of machines are powered on within a second and boot from one `davit serve`, each on one connection.
- * The machines are in two other processes. Tells errors, refusals that were obeyed, latencies and davit's memory.
+ * The machines are in two other processes. Reports errors, refusals that were obeyed, latencies and davit's memory.
  */
 
 import { readFileSync } from "node:fs";
@@ -18,7 +18,7 @@ import { type Latency, latencyOf } from "./statistics.ts";
 export interface BootStorm {
   readonly machines: number;
   readonly errors: readonly string[];
-  /** Answers 503, each of which its machine obeyed. */
+  /** Answers 503. The machines obeyed all of them. */
   readonly refusals: number;
   /** Of each step, milliseconds. */
   readonly steps: ReadonlyMap<string, Latency>;

@@ -34,7 +34,7 @@ export class Child {
     }
   }
 
-  /** Asks for numbers. @returns the way to read them by name, which throws for one that was not told. */
+  /** Asks for numbers. @returns the way to read them by name, which throws for one that the child did not report. */
   askNumbers(question: object): Promise<(name: string) => number> {
     return this.ask(question, (answer) => (name) => numberIn(answer, name));
   }
@@ -50,7 +50,7 @@ export class Child {
 
 function numberIn(answer: unknown, name: string): number {
   const value: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
-  if (typeof value !== "number") throw new Error(`a process of the benchmark did not tell its ${name}`);
+  if (typeof value !== "number") throw new Error(`a process of the benchmark did not report its ${name}`);
   return value;
 }
 

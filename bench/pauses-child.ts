@@ -89,7 +89,7 @@ class Lane {
   readonly #timer: NodeJS.Timeout;
   readonly #latenciesMs: number[] = [];
   readonly #asked = new Set<Promise<void>>();
-  /** When the next request is to be sent. */
+  /** When the next request is due. */
   #nextMs = performance.now();
 
   private constructor(connections: RawConnection[], request: () => string, intervalMs: number) {

@@ -1,4 +1,4 @@
-/** What another process uses, as Linux tells it. */
+/** What another process uses, as Linux reports it. */
 
 import { readFileSync } from "node:fs";
 

@@ -1,4 +1,4 @@
-/** A client that costs little beside the servers that are measured: requests are bytes, answers are hardly looked at. */
+/** A client that costs little beside the measured servers: requests are bytes, and it reads little of the answers. */
 
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";

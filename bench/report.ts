@@ -1,4 +1,4 @@
-/** What the benchmarks tell has in common. */
+/** What the reports of the benchmarks have in common. */
 
 import { loadavg } from "node:os";
 

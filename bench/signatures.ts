@@ -101,7 +101,7 @@ async function measureRound({ load, server, port, targets, roundMs }: Round): Pr
 
 function numberOf(answer: unknown, name: string): number {
   const value: unknown = typeof answer === "object" && answer !== null ? Reflect.get(answer, name) : undefined;
-  if (typeof value !== "number") throw new Error(`a process of the benchmark did not tell its ${name}`);
+  if (typeof value !== "number") throw new Error(`a process of the benchmark did not report its ${name}`);
   return value;
 }
 

@@ -24,7 +24,7 @@ interface Running {
 
 const manifests = join(import.meta.dirname, "../manifests/quickstart");
 
-/** Starts both. `BENCH_DIR` names a directory on the disk that is to be measured; the system's temporary one else. */
+/** Starts both. `BENCH_DIR` names a directory on the disk to measure; default: the system's temporary one. */
 export async function startPeers(): Promise<readonly [davit: Peer, etcd: Peer]> {
   return [await startPeer("davit", launchDavit), await startPeer("etcd", launchEtcd)];
 }

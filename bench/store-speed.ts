@@ -45,7 +45,7 @@ const modes: readonly Mode[] = [
   { name: "cas", what: "PUT with prevValue", target: ">= 1.0", connections: 64 },
   { name: "post", what: "POST, keys in order", target: ">= 1.0", connections: 64 },
   { name: "list", what: "recursive GET of 10,000 keys", target: ">= 1.0", connections: 4 },
-  { name: "list-changing", what: "the same, 10 for each PUT of one of them", target: "told only", connections: 4 },
+  { name: "list-changing", what: "the same, 10 for each PUT of one of them", target: "shown only", connections: 4 },
 ];
 
 const keyCount = 1_000;

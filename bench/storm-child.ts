@@ -1,6 +1,6 @@
 /**
  * Machines that are powered on: each has one connection and asks on it for what firmware, kernel and Ignition ask for,
- * with their own request heads. A machine that is told 503 waits as long as Retry-After says, as iPXE does.
+ * with their own request heads. A machine that gets 503 waits as long as Retry-After says, as iPXE does.
  */
 
 import { once } from "node:events";

@@ -44,6 +44,22 @@ const bans: readonly Ban[] = [
   { name: "long lines", pattern: /^.{121,}$/, instead: "lines of 120 columns" },
 ];
 
+/** Constructions that take a second reading, and what to write instead. A space stands for any white space. */
+const wordBans: readonly (readonly [words: string, instead: string])[] = [
+  ["(need|have|know|see|take|find)s? (it|them|that|this|one) not", "do not need it"],
+  ["(?<=[.:;] )(\\w+ed|[Kk]ept|[Hh]eld|[Ss]ent|[Mm]ade|[Ss]hown|[Gg]one) (is|are|was|were)", "the subject first"],
+  ["hardly|scarcely", "almost no, few, little, or probably not"],
+  ["for want of", "without, or because it lacks"],
+  ["lest|whom|shall|hence|hitherto|albeit|upon|heeds?", "so that, that, must, so, until now, although, on, obey"],
+  ["(there|here|where)(of|in|by|from|upon|with|to)", "of it, in it, by this"],
+  ["of which", "whose, or a sentence of its own"],
+  ["be it|but for|save for", "whether, or except"],
+  ["(is|are) to be", "must be, should be"],
+  [", as \\w+( \\w+)? (do|does|did) not", "unlike, or a sentence of its own"],
+  ["not (unreadable|unknown|uncertain|unlike|impossible|without)", "the plain word: no double negation"],
+  ["some (\\d+|two|three|four|five|ten|twenty)", "about 10"],
+];
+
 const vagueNames = /(^|\/)(utils?|helpers?|common|misc|index)(\.ts|\/)/;
 
 describe("every file of src/", () => {
@@ -72,6 +88,21 @@ describe("every file of src/", () => {
 
   it("has at most 400 lines", () => {
     expect(files.filter((file) => linesOf(file).length > 400)).toEqual([]);
+  });
+});
+
+describe("every sentence", () => {
+  const files = ["src", "tools", "bench", "charts", "crds", "docs"].flatMap(proseFiles);
+
+  it.each(wordBans)("is written without %s", (words, instead) => {
+    const pattern = new RegExp(`\\b(?:${words.replaceAll(" ", "\\s+")})\\b`, "g");
+    const found = [...files, "README.md", "CONTRIBUTING.md"].flatMap((file) => {
+      const text = linesOf(file)
+        .map((line) => line.replace(/^\s*(\/?\*+|\/\/|#|-) /, ""))
+        .join("\n");
+      return [...text.matchAll(pattern)].map(({ index }) => `${file}:${text.slice(0, index).split("\n").length}`);
+    });
+    expect(found, `write ${instead}`).toEqual([]);
   });
 });
 
@@ -117,6 +148,13 @@ function typesIn(file: string): readonly { readonly name: string; readonly file:
 function sourceFiles(folder: string): readonly string[] {
   return readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts"))
+    .map((name) => `${folder}/${name}`);
+}
+
+/** Files with prose. The benchmarks' diary keeps its own words. */
+function proseFiles(folder: string): readonly string[] {
+  return readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
+    .filter((name) => /\.(ts|md|gotmpl|ya?ml|tpl|txt|sh)$/.test(name) && name !== "RESULTS.md")
     .map((name) => `${folder}/${name}`);
 }
 

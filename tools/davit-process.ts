@@ -1,4 +1,4 @@
-/** davit as a user starts it: a process of its own. Its ports are chosen by the system and told by its log. */
+/** davit as a user starts it: a process of its own. The system chooses its ports, and its log shows them. */
 
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -128,7 +128,7 @@ async function launch(
   };
 }
 
-/** Resolves with the line that tells the addresses. Lines go to `log` for as long as the process lives. */
+/** Resolves with the line that has the addresses. Lines go to `log` for as long as the process lives. */
 function serving(child: ChildProcessByStdio<null, Readable, Readable>, log: JsonObject[]): Promise<JsonObject> {
   const limit = AbortSignal.timeout(startLimitMs);
   const giveUp = () => child.kill("SIGKILL");

@@ -82,7 +82,7 @@ const templateCacheBytes = 64 * 1024 * 1024;
 
 /** Some 10 ms: the longest time that one request may delay all others. */
 const shortWork = 300_000;
-/** Parsing a template takes some 10 µs for each expression. */
+/** Parsing a template takes about 10 µs for each expression. */
 const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
 /** Some 15 ms of YAML, which takes two seconds for each MiB, and 3 ms of JSON. */
 const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };

@@ -27,7 +27,7 @@ export interface NearMissesOptions {
 const quietMs = 60_000;
 /** Waiting machines, with up to 8 KiB of labels each. */
 const maxWaiting = 16;
-/** At most ten lines a second, so at most some 600 sets of labels are remembered. */
+/** At most ten lines a second, so at most about 600 sets of labels are remembered. */
 const leastRestMs = 100;
 /** At most two per cent of the time, however many Groups there are. */
 const restPerWork = 50;

@@ -6,7 +6,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { SyncedDocument } from "../model/documents.ts";
 
-// kubectl creates some 50 objects a second, so a rack of machines is there by then.
+// kubectl creates about 50 objects a second, so a rack of machines is there by then.
 const settleMs = 10_000;
 
 export class Settling {

@@ -171,6 +171,6 @@ function firstOption(args: readonly string[]): number {
 
 /** The help text. */
 function importHelp(): string {
-  const purpose = "Makes Profiles and Groups of a matchbox data directory, and tells what they lack.";
+  const purpose = "Makes Profiles and Groups of a matchbox data directory, and reports what they lack.";
   return helpOf("import matchbox DIR --out DIR", purpose, importOptions);
 }

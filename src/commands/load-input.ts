@@ -24,7 +24,7 @@ export async function loadInput({ manifests, ...options }: InputOptions, host: H
   return await loadManifests({ ...options, directories, input });
 }
 
-/** True when standard input is to be read. */
+/** True when one of them is standard input. */
 export function readsInput(manifests: readonly string[]): boolean {
   return manifests.length === 0 || manifests.includes(inputMark);
 }

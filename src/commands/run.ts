@@ -47,5 +47,5 @@ export async function run(host: Host): Promise<number> {
 
 function help(): string {
   const rows = commands.map(({ name, summary }) => `  davit ${name.padEnd(13)}${summary}`);
-  return ["Usage: davit COMMAND [options]", "", ...rows, "", "davit COMMAND --help tells its options.", ""].join("\n");
+  return ["Usage: davit COMMAND [options]", "", ...rows, "", "davit COMMAND --help shows its options.", ""].join("\n");
 }

@@ -5,7 +5,7 @@
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
 
-/** A file that shall be there, byte for byte. */
+/** A file that must be there, byte for byte. */
 export interface WantedAsset {
   /** `http:` or `https:`, without a password. */
   readonly url: URL;

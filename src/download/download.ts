@@ -78,7 +78,7 @@ interface PartialDownload {
   readonly file: FileHandle;
   hash: Hash;
   sizeBytes: number;
-  /** Names the version of which it is a part, if the server gives versions names. */
+  /** The server's name for the version that this part belongs to, if it has names. */
   etag: string | undefined;
 }
 
@@ -138,7 +138,7 @@ async function tryToFetch(
 }
 
 function headersFor({ sizeBytes, etag }: PartialDownload): Record<string, string> {
-  // Compressed answers would have to be unpacked to be compared, and kernels hardly shrink.
+  // Compressed answers would have to be unpacked to be compared, and kernels shrink little.
   const headers = { "accept-encoding": "identity", "user-agent": "davit" };
   // A weak tag names no bytes (RFC 9110, 13.1.5).
   const canContinue = sizeBytes > 0 && etag !== undefined && !etag.startsWith("W/");

@@ -18,7 +18,7 @@ const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303
 
 /**
  * Asks, and follows redirects.
- * @returns the answer, whatever its status; its body is to be read, or the answer destroyed.
+ * @returns the answer, whatever its status; the caller reads its body or destroys it.
  * @throws {DownloadError} for redirects in a circle or to another kind of URL; else as the connection failed.
  */
 export async function get(url: URL, options: GetOptions): Promise<IncomingMessage> {

@@ -10,7 +10,7 @@ import { answerOf } from "./listen.ts";
 // The limit may be exceeded by the requests of one read of 64 KiB. Node holds bodies that nobody reads yet.
 const maxWaiting = 100;
 
-/** Of all connections. Each takes some 3 KiB. */
+/** Of all connections. Each takes about 3 KiB. */
 const maxWaitingInAll = 16_384;
 
 /**

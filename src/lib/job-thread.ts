@@ -14,7 +14,7 @@ export interface JobThreadOptions {
   readonly resourceLimits: NonNullable<WorkerOptions["resourceLimits"]>;
   /** Longest time for one job; undefined: any. */
   readonly limitMs?: number;
-  /** The thread takes some 30 MiB: it ends after this long without a job. */
+  /** The thread takes about 30 MiB: it ends after this long without a job. */
   readonly idleMs: number;
   readonly clock: Clock;
 }

@@ -1,13 +1,13 @@
 /**
  * Passes lines on in batches. A write for each line of an access log costs more processor time than the answer that the
- * line records; a batch costs hardly more than one line.
+ * line records; a batch costs about as much as one line.
  */
 
 import type { Clock } from "./clock.ts";
 
 /** A person who follows the log does not see the wait, and a crash loses no more than this. */
 export const batchWaitMs = 20;
-/** A batch of this length is passed on at once: some 280 lines of an access log, and the capacity of a Linux pipe. */
+/** A batch of this length is passed on at once: about 280 lines of an access log, and the capacity of a Linux pipe. */
 export const batchLength = 64 * 1024;
 
 export interface LineBatchesOptions {

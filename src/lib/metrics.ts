@@ -190,7 +190,7 @@ function storeMetrics(registers: Registry[]) {
     storeIndex: new Gauge({ name: "davit_store_index", help: "Changes applied to the store.", registers }),
     storeUnauthorized: new Counter({
       name: "davit_store_unauthorized_total",
-      help: "Requests to the store that were refused for want of the right credentials.",
+      help: "Requests to the store that were refused because they lacked the right credentials.",
       registers,
     }),
     storeFollowers: new Gauge({ name: "davit_store_followers", help: "Followers of the store now.", registers }),
@@ -320,7 +320,7 @@ function controllerMetrics(registers: Registry[]) {
     ...queueMetrics(registers),
     resources: new Gauge({
       name: "davit_resources",
-      help: "Objects by kind and whether they are ready; held are Groups that wait on purpose.",
+      help: "Objects by kind and whether they are ready; held Groups wait on purpose.",
       labelNames: ["kind", "ready"],
       registers,
     }),

@@ -58,6 +58,6 @@ function pathOf(field: string): readonly string[] {
 }
 
 function found(place: FilePlace | undefined): FilePlace {
-  assert(place !== undefined, "What is told of was read from a text");
+  assert(place !== undefined, "A finding is about what was read from a text");
   return place;
 }

@@ -5,7 +5,7 @@ export interface JsonObject {
   readonly [name: string]: JsonValue;
 }
 
-/** Tells an object from null, arrays and scalars. */
+/** False for null, arrays and scalars. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

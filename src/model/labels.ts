@@ -139,7 +139,7 @@ class OddLabels {
     const unreadable = new Set<string>();
     const sent = new Map(labels);
     for (const [name, text] of this.#texts) {
-      // A uuid that is not a board's own names nothing; an empty MAC address is absent, not unreadable.
+      // A uuid that is not a board's own names nothing. An empty MAC address counts as absent.
       if (name !== "uuid" && text?.trim() !== "") unreadable.add(name);
       // A MAC address is shown in one form, or not at all.
       if (name !== "mac" && text !== undefined) sent.set(name, name === "uuid" ? text.trim().toLowerCase() : text);

@@ -36,7 +36,7 @@ const fewGroups = 16;
  */
 type IndexSlot<Entry extends object> = Entry | Bucket<Entry>;
 
-/** A label and the values under each of which a group can be filed: one, or those of an expression. */
+/** A label, and the values under which a group can be filed: one, or those of an expression. */
 type Handle = readonly [label: string, values: readonly string[]];
 
 export class SelectorIndex<Entry extends Group> {
@@ -147,7 +147,7 @@ export class SelectorIndex<Entry extends Group> {
     return (this.#speakers.get(label) ?? 0) > 0;
   }
 
-  /** Lists in one of which is every group that matches these labels, beside others; each in the order in which groups win. */
+  /** Lists that together hold every group that matches these labels, and others. Each is in the order in which groups win. */
   listsFor(labels: Labels): readonly (readonly Entry[])[] {
     const lists: (readonly Entry[])[] = [this.#everywhere.groups];
     for (const [label, value] of labels) {

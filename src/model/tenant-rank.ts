@@ -1,6 +1,6 @@
 /**
  * How much a Group says of its machines, as far as that counts between namespaces. Outside the admin namespace only that
- * counts which tells machines apart: a value of a label, by `=` or `In`, once for each label, and one for all patterns
+ * counts that distinguishes machines: a value of a label, by `=` or `In`, once for each label, and one for all patterns
  * together that fix enough characters. What any machine can meet (`Exists`, `NotIn`, `DoesNotExist`, a short pattern) does
  * not: by such expressions anybody could come before the Groups of others. Pure.
  */
@@ -15,7 +15,7 @@ interface RankedSelection {
 
 /** What counts of a selector. */
 export interface Traits {
-  /** Labels of which it asks for a value, and whether it has patterns; equal for selectors that ask for the same. */
+  /** The labels that need a value, and whether it has patterns. Selectors that ask for the same have equal keys. */
   readonly keys: string;
   /** How many expressions count. */
   readonly expressions: number;
@@ -38,7 +38,7 @@ export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }
   return { keys: JSON.stringify([values, patterns]), expressions: counted, patterns };
 }
 
-/** Labels of which a list names values, and nothing else does. */
+/** Labels whose values only a list names. */
 function listsOf({ selector, expressions }: RankedSelection): readonly string[] {
   const keys = expressions.flatMap(({ key, operator }) => (operator === "In" ? [key] : []));
   return [...new Set(keys)].filter((key) => !Object.hasOwn(selector, key));

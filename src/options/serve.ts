@@ -45,7 +45,7 @@ export type ServeConfig = Values<typeof serveOptions> &
 /** The options of `davit boot`, parsed. */
 export type BootConfig = Values<typeof bootOptions> & SigningPassphrase & { readonly store: URL };
 
-/** Tells what is there, so that a wrong path is named with every other problem. */
+/** Looks at what is there, so that a wrong path is named with every other problem. */
 export interface Paths {
   isDirectory(path: string): boolean;
   isFile(path: string): boolean;

@@ -24,7 +24,7 @@ export interface SigningLimits {
   readonly maxBytes: number;
 }
 
-/** RSA-4096 makes some 200 signatures a second, and GRUB waits for more than a minute. */
+/** RSA-4096 makes about 200 signatures a second, and GRUB waits for more than a minute. */
 const ownLimits: SigningLimits = { maxCount: 4_096, maxBytes: 64 * 1024 * 1024 };
 const sharedLimits: SigningLimits = { maxCount: 1_024, maxBytes: 32 * 1024 * 1024 };
 

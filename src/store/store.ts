@@ -201,7 +201,7 @@ export class Store {
       const sequence = await this.#propose({ atMs, command });
       const outcome = this.#outcomes.get(sequence);
       this.#outcomes.delete(sequence);
-      assert(outcome !== undefined, "A record is delivered before its proposer is told");
+      assert(outcome !== undefined, "A record is delivered before its proposer gets its position");
       if (outcome instanceof StoreError) throw outcome;
       return outcome;
     } finally {

@@ -1,4 +1,4 @@
-/** Builds a program of a Go module, and tells how far it is: a big one takes minutes. */
+/** Builds a program of a Go module, and reports how far it is: a big one takes minutes. */
 
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";

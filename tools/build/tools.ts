@@ -2,8 +2,8 @@
  * The programs of a real Kubernetes API server that suites start: what they are built from, and where they are.
  *
  * `build.ts` builds them from this folder's Go module into a directory outside of the checkout, once for all checkouts
- * that want the same ones: its name has a hash of all that goes into them. What is told by the variables that envtest
- * knows (`TEST_ASSET_KUBE_APISERVER`, then `KUBEBUILDER_ASSETS`) is taken from there instead, and never built.
+ * that want the same ones: its name has a hash of all that goes into them. Programs named by the variables that envtest
+ * knows (`TEST_ASSET_KUBE_APISERVER`, then `KUBEBUILDER_ASSETS`) are taken from there instead, and never built.
  */
 
 import { createHash } from "node:crypto";

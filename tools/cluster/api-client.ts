@@ -11,9 +11,9 @@ export interface ApiRequest {
   readonly path: string;
   /** Text goes as it is, an object as JSON. */
   readonly body?: string | JsonObject;
-  /** Of the body: `application/json` unless told. */
+  /** Of the body; default: `application/json`. */
   readonly contentType?: string;
-  /** The administrator's unless told. */
+  /** Default: the administrator's. */
   readonly token?: string;
 }
 

@@ -113,17 +113,17 @@ export class Cluster {
     return readFileSync(this.caFile, "utf8");
   }
 
-  /** Asks the API server, as the administrator unless told. */
+  /** Asks the API server, as the administrator by default. */
   ask(request: ApiRequest): Promise<ApiAnswer> {
     return this.#client.ask(request);
   }
 
-  /** Runs kubectl, of the server's own version, and waits for its end, be it good or bad. */
+  /** Runs kubectl, of the server's own version, and waits until it ends, well or not. */
   async kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<KubectlResult> {
     const env = { HOME: this.#parts.directory, KUBECONFIG: options.kubeconfig ?? this.kubeconfig, COLUMNS: "120" };
     const child = spawn(toolPath("kubectl"), args, { env });
     const ended = once(child, "close");
-    // It may end before it has read everything; how it ended tells more.
+    // It may end before it has read everything; its exit code says why.
     child.stdin.on("error", () => {});
     child.stdin.end(options.input ?? "");
     const [[code], stdout, stderr] = await Promise.all([ended, text(child.stdout), text(child.stderr)]);

@@ -119,7 +119,7 @@ export class ControlPlane {
       "--service-cluster-ip-range=10.0.0.0/24",
       "--authorization-mode=RBAC",
       "--anonymous-auth=true",
-      // Nobody makes default ServiceAccounts here, and pods would be refused for want of one.
+      // Nobody makes default ServiceAccounts here, and pods without one would be refused.
       "--disable-admission-plugins=ServiceAccount",
       "--v=1",
       ...flags,

@@ -12,7 +12,7 @@ export interface Credentials {
   readonly flags: readonly string[];
   /**
    * A ServiceAccount's token once more, with another end: what TokenRequest gives lives ten minutes at least. One that
-   * was used may live ten seconds longer than told, for which the API server remembers it.
+   * was used may live ten seconds longer than announced, for which the API server remembers it.
    */
   withLifetime(token: string, lifetimeSeconds: number): string;
 }

@@ -1,4 +1,4 @@
-/** What `make cluster` tells a person once all is there. */
+/** What `make cluster` prints once all is there. */
 
 import { type DavitPlaces, usualPorts } from "./throw-away-davit.ts";
 

@@ -34,7 +34,7 @@ export interface ThrowAwayDavit {
   readonly serving: Promise<DavitPlaces | undefined>;
   /** Resolves when its process is gone, with its exit code; null for one that was killed. */
   readonly ended: Promise<number | null>;
-  /** Tells it to end; `ended` resolves when it has. */
+  /** Asks it to end; `ended` resolves when it has. */
   stop(): void;
 }
 
@@ -73,7 +73,7 @@ async function addresses(): Promise<readonly string[]> {
   return (await Promise.all(words)).flat();
 }
 
-/** Reads the line of the log that tells the addresses; undefined for every other one. */
+/** Reads the line of the log that has the addresses; undefined for every other one. */
 function readPlaces(line: string): DavitPlaces | undefined {
   const entry = parseJsonObject(line);
   if (entry?.msg !== "serving") return undefined;

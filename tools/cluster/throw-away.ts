@@ -26,7 +26,7 @@ async function serveUntilInterrupted(): Promise<number> {
   // The shell, make and npm may each pass the same Ctrl-C on.
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => interrupted.abort());
   interrupted.signal.addEventListener("abort", () => process.stdout.write("\nEnding\n"));
-  process.stdout.write("Starting a Kubernetes API server, which takes some ten seconds\n");
+  process.stdout.write("Starting a Kubernetes API server, which takes about ten seconds\n");
   const cluster = await start(interrupted.signal);
   const code = cluster === undefined ? 0 : await serveBeside(cluster, interrupted.signal).finally(() => cluster.stop());
   process.stdout.write("Ended, and removed the cluster with its data\n");

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 /** Of Debian. */
 export type Architecture = "amd64" | "arm64";
 
-/** @param directory what `/assets/quickstart/` shall serve. */
+/** @param directory what `/assets/quickstart/` serves. */
 export async function buildBootAssets(directory: string, architecture: Architecture): Promise<void> {
   await promisify(execFile)(join(import.meta.dirname, "boot-assets.sh"), [directory, architecture]);
 }

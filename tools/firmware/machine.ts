@@ -73,7 +73,7 @@ export interface Machine {
   readonly isPersistent?: boolean;
 }
 
-/** The options of QEMU for a machine, but for where its serial line goes. */
+/** The options of QEMU for a machine, without those of its serial line. */
 export function qemuArguments(machine: Machine): readonly string[] {
   const { uuid, accelerator = "auto", disk, serial, isPersistent = false } = machine;
   return [
@@ -115,7 +115,7 @@ function flash(code: string, variables: string): readonly string[] {
   return drives.flatMap((drive) => ["-drive", `if=pflash,format=raw,${drive}`]);
 }
 
-/** What the machine has because of its loader, but for the network. */
+/** What the machine has because of its loader, except the network. */
 function loaderArguments(loader: Loader): readonly string[] {
   switch (loader.kind) {
     case "ipxe":
@@ -201,7 +201,7 @@ function accelerators(firmware: Firmware, wanted: Accelerator): readonly string[
 
 /**
  * Some clouds give their machines a KVM made of software. It runs Linux, but stops in the 16-bit code of a BIOS, and
- * QEMU cannot tell beforehand.
+ * QEMU cannot say beforehand.
  */
 function hasHardwareVirtualization(): boolean {
   return /^flags\s*:.*\s(vmx|svm)\s/m.test(readFileSync("/proc/cpuinfo", "utf8"));

@@ -1,6 +1,6 @@
 /**
- * `make chart` writes what generated.ts makes. With `--check` nothing is written: files that are out of date are told, and
- * the exit code is 1; those whose program is not there are left to the suites.
+ * `make chart` writes the files of chart-files.ts. With `--check` it writes nothing, prints those that are out of date, and
+ * exits with 1; the suites check those whose program is not there.
  */
 
 import { existsSync } from "node:fs";

@@ -1,6 +1,6 @@
 {{- /*
   What does not fit together, one sentence a line: the value, what it is, and the cure. The schema says what is wrong with
-  a value for itself; all of these are told at once.
+  a value for itself; all of these are reported at once.
 */ -}}
 {{- define "davit.problems" -}}
 {{- include "davit.problems.names" . }}

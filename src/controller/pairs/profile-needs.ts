@@ -36,7 +36,7 @@ export interface Lack {
 /** The parts of a Group that take part in rendering. */
 export type Renderable = Pick<GroupSpec, "metadata" | "selector" | "args">;
 
-// Parsing takes some 10 µs for each expression, on the thread that answers machines. The trials look at longer ones.
+// Parsing takes about 10 µs for each expression, on the thread that answers machines. The trials look at longer ones.
 const maxLength = 256 * 1024;
 const maxExpressions = 1_000;
 const cacheBytes = 16 * 1024 * 1024;

@@ -36,7 +36,7 @@ const groupWork = 300;
 const bootWork = 1_500;
 /** Parsing YAML takes 2 to 5 µs for each character. */
 const yamlWork = 100;
-/** In characters: some 40 ms, the most that one text may take. */
+/** In characters: about 40 ms, the most that one text may take. */
 const maxYamlLength = 8 * 1024;
 
 /** The result depends on the request, or the template is too long. */

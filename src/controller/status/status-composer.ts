@@ -12,7 +12,7 @@ import { DelayedNames } from "../core/delayed-names.ts";
 export interface TrialReport {
   /** The condition `Rendered` of a Group. */
   readonly rendered?: Condition;
-  /** The `Ready` of an object that is ready but for this. */
+  /** The `Ready` of an object that is otherwise ready. */
   readonly ready?: Condition | undefined;
 }
 
@@ -30,7 +30,7 @@ interface ReportedStatus {
   readonly heldSinceMs: number | undefined;
 }
 
-/** For objects that are ready but for their trials: a good one takes milliseconds, 10,000 take seconds. */
+/** For objects that are ready except for their trials: a good one takes milliseconds, 10,000 take seconds. */
 const patienceMs = 30_000;
 /** For objects that are unready whatever their trials find. */
 const shortPatienceMs = 1_000;

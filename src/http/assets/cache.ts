@@ -27,7 +27,7 @@ export interface PinnedChunk {
 }
 
 /**
- * The kernel takes some 0.2 ms for one write of this size, so the other work for a chunk costs nothing beside it.
+ * The kernel takes about 0.2 ms for one write of this size, so the other work for a chunk costs nothing beside it.
  * Larger chunks measured no faster, and would keep other requests waiting (bench/RESULTS.md).
  */
 export const chunkBytes = 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
  * Keeps sent bodies of listings, to send them again. Clients of this protocol request the same listing repeatedly.
- * Writing a listing of 10,000 keys takes some 13 ms of the only thread; sending a kept one takes one. A text is kept
+ * Writing a listing of 10,000 keys takes about 13 ms of the only thread; sending a kept one takes one. A text is kept
  * until something at or below its path has changed at the next request, or until others need its place.
  *
  * It keeps only whole texts, in the pieces in which they were sent, so a kept answer looks like any other. It keeps no
@@ -17,7 +17,7 @@ export interface KeptTextsOptions {
   readonly maxTextBytes?: number;
 }
 
-/** The body of a listing, the last piece of which is returned. */
+/** The body of a listing. Its last piece is the return value. */
 export interface ListingPieces {
   next(): IteratorResult<Buffer, Buffer>;
   /**
@@ -39,7 +39,7 @@ interface ListingText {
 const presetMaxBytes = 32 * 1024 * 1024;
 // Some 40,000 small keys. Larger listings would leave no place for others.
 const presetMaxTextBytes = 8 * 1024 * 1024;
-// What a text costs beside its pieces and its path, with room to spare: a text of no keys takes some 500 bytes.
+// What a text costs beside its pieces and its path, with room to spare: a text of no keys takes about 500 bytes.
 const overheadBytes = 1_024;
 
 export class KeptTexts {

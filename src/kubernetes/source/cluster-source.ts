@@ -294,7 +294,7 @@ export class ClusterSource implements Source {
   }
 
   #started(): Parts {
-    assert(this.#parts !== undefined, "A source that tells something was started");
+    assert(this.#parts !== undefined, "A source that reports something was started");
     return this.#parts;
   }
 }

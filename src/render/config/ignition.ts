@@ -17,7 +17,7 @@ export interface IgnitionInput {
   readonly raw: boolean;
 }
 
-/** Broken JSON up to this length is read as YAML, too: some 15 ms. */
+/** Broken JSON up to this length is read as YAML, too: about 15 ms. */
 const maxTwice = 8 * 1024;
 
 /**

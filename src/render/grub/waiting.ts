@@ -8,7 +8,7 @@
 
 import { quote } from "./words.ts";
 
-// An attempt takes GRUB some 20 seconds when nobody answers: a restart of davit is over by then.
+// An attempt takes GRUB about 20 seconds when nobody answers: a restart of davit is over by then.
 const maxSilences = 12;
 
 /**

@@ -9,7 +9,7 @@ import { isList, sortedEntries } from "../core/values.ts";
 
 /** Longer ones are a mistake, and parsing them would delay others. */
 export const maxTemplateBytes = 1024 * 1024;
-/** Parsing takes some 10 µs for each. */
+/** Parsing takes about 10 µs for each. */
 const maxExpressions = 10_000;
 /** Nobody reads deeper; the parser's and our own recursion stay far from the end of the stack. */
 const maxDepth = 100;
@@ -68,7 +68,7 @@ export class RenderBudget {
   static readonly maxSteps = 100_000;
   /** UTF-8 bytes of a result. */
   static readonly maxResultBytes = 8 * 1024 * 1024;
-  /** Statements, expressions, walked values, and each 16 processed characters: some 0.3 s at worst. */
+  /** Statements, expressions, walked values, and each 16 processed characters: about 0.3 s at worst. */
   static readonly maxWork = 10_000_000;
 
   readonly #granted: number;
@@ -116,7 +116,7 @@ export class RenderBudget {
 
   /**
    * Refuses a text before it is built: nothing longer than a result can be of use.
-   * @param length of the whole text, of which `added` characters are processed now.
+   * @param length of the whole text. `added` of its characters are processed now.
    */
   claim(length: number, added = length): void {
     if (length > RenderBudget.maxResultBytes) throw new RenderError("resultTooLarge");

@@ -40,7 +40,7 @@ import { type Proposal, WaitingProposals } from "./waiting.ts";
 const retryMs = 1_000;
 // A segment is read into memory as a whole at the start, and released as a whole.
 const presetSegmentBytes = 64 * 1024 * 1024;
-// A first sync of 10,000 objects is one proposal of some 50 MiB, and clients continue to write beside it.
+// A first sync of 10,000 objects is one proposal of about 50 MiB, and clients continue to write beside it.
 const presetWaitingBytes = 256 * 1024 * 1024;
 
 /** Proposals on their way to the disk. */

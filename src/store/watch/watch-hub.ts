@@ -76,10 +76,10 @@ interface Watcher {
 /** Defers work to a later turn. */
 export type Defer = (work: () => void) => void;
 
-// Each costs some 10 KiB, most of it for its connection.
+// Each costs about 10 KiB, most of it for its connection.
 const presetMaxWatchers = 10_000;
 
-/** Each takes some 15 µs, most of it for writing to its connection. */
+/** Each takes about 15 µs, most of it for writing to its connection. */
 const sliceSize = 64;
 
 /** Undelivered events of all watchers: beyond this limit all are delivered at once. */

@@ -1,4 +1,4 @@
-{{- /* Proxy-DHCP tells only where to boot from; addresses are the business of the network's own DHCP server. */ -}}
+{{- /* Proxy-DHCP says only where to boot from; addresses are the business of the network's own DHCP server. */ -}}
 {{- define "davit.dnsmasq.config" -}}
 {{- with .Values.dnsmasq -}}
 # No DNS.
