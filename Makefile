@@ -11,7 +11,7 @@ node_modules/.installed: package-lock.json package.json
 	@echo 'davit is bin/davit: export PATH="$(CURDIR)/bin:$$PATH" makes it a command'
 
 .PHONY: help install run test test-unit test-chaos test-store-long check fix build bench bench-store bench-pauses boot boot-assets clean
-.PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording
+.PHONY: chart chart-tools chart-tools-all cloud-init promtool e2e recording release
 .PHONY: bench-boot bundle image fuzz-store cluster cluster-tools test-cluster-long bench-controller bench-assets test-firmware
 
 help: ## show this list
@@ -84,6 +84,9 @@ boot: install ## boot a QEMU machine from the running quickstart (make run or ma
 
 recording: install ## record a first boot for README.md: docs/first-boot.svg (needs script, QEMU and make boot-assets)
 	@npm --silent run recording
+
+release: install ## check and build release VERSION, and tag it; DRY=1 checks, and lists the steps; pushes nothing
+	@npm --silent run release -- $(VERSION) $(if $(DRY),--dry)
 
 cloud-init: ## unpack Debian's cloud-init for the test that asks davit with it; installs nothing
 	@test/clients/cloud-init/fetch.sh
