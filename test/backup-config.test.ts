@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { backupHelp, readBackupConfig, readRestoreConfig, restoreHelp } from "../src/commands/backup-options.ts";
 import { ConfigError } from "../src/options/parsing.ts";
-import type { Paths } from "../src/options/serve.ts";
+import type { Paths } from "../src/options/rules.ts";
 
 /** Directories end with a slash here. */
 function pathsOf(...there: readonly string[]): Paths {

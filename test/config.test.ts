@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { ConfigError } from "../src/options/parsing.ts";
+import { ConfigError, type OptionTable } from "../src/options/parsing.ts";
 import { bootHelp, readBootConfig, readServeConfig, serveHelp } from "../src/options/serve.ts";
+import { bootOptions, serveOptions } from "../src/options/table.ts";
 
 const everything = { isDirectory: () => true, isFile: () => true };
 const nothing = { isDirectory: () => false, isFile: () => false };
@@ -210,15 +211,20 @@ describe("the options of davit serve", () => {
   it("name every file that does not exist", () => {
     const args = ["--store-cert-file", "c", "--store-key-file", "k", "--store-token-file", "t"];
     expect(problemsOf(() => read(args, {}, { ...everything, isFile: () => false }))).toEqual([
-      'No file "t": --store-token-file needs one that exists',
       'No file "c": --store-cert-file needs one that exists',
       'No file "k": --store-key-file needs one that exists',
+      'No file "t": --store-token-file needs one that exists',
     ]);
   });
 
   it("are frozen", () => {
     expect(Object.isFrozen(read([]))).toBe(true);
   });
+});
+
+it.each([serveOptions, bootOptions])("The rules of an option name others of its table", (table: OptionTable) => {
+  const named = Object.values(table).flatMap(({ needs = [], excludes }) => [...needs, ...(excludes ? [excludes] : [])]);
+  expect(Object.keys(table)).toEqual(expect.arrayContaining(named.map(({ name }) => name)));
 });
 
 it("The help names every option with its default", () => {
@@ -278,9 +284,9 @@ describe("the options of davit boot", () => {
 
   it("name every file that does not exist, with every other problem", () => {
     expect(problemsOf(() => readBoot(["--store-token-file", "t", "--assets-dir", "a"], nothing))).toEqual([
-      'No directory "a": --assets-dir needs one that exists',
-      'No file "t": --store-token-file needs one that exists',
       "No store to follow: give --store URL",
+      'No file "t": --store-token-file needs one that exists',
+      'No directory "a": --assets-dir needs one that exists',
     ]);
   });
 

@@ -1,27 +1,19 @@
-/** The options of `davit backup` and `davit restore`, see `options/serve.ts`. */
+/** The options of `davit backup` and `davit restore`. */
 
 import { dirname } from "node:path";
+import { ConfigError, type Environment, helpOf, type Option, readTable, type Values } from "../options/parsing.ts";
 import {
-  ConfigError,
-  type Environment,
-  type Option,
+  directoryOption,
+  fileOption,
+  newDirectoryOption,
   one,
   readServerUrl,
-  readSwitch,
-  readTable,
   readText,
-  type Values,
-} from "../options/parsing.ts";
-import {
-  fileProblems,
-  helpOf,
-  type Paths,
-  pairProblems,
-  shownTokenFile,
-  storeTlsProblems,
-  storeTokenProblems,
-} from "../options/serve.ts";
-import { fileOption } from "../options/table.ts";
+  switchOption,
+} from "../options/readers.ts";
+import { configWithout, type Paths, readOptions } from "../options/rules.ts";
+import { shownTokenFile, storeTlsProblems, storeTokenProblems } from "../options/serve.ts";
+import { storeClientOptions } from "../options/table.ts";
 
 const backupOptions = {
   store: {
@@ -30,38 +22,27 @@ const backupOptions = {
     help: "take the backup from a davit serve that runs: http://HOST:PORT or https://HOST:PORT of its store",
     read: one(readServerUrl),
   } satisfies Option<URL>,
-  dataDir: {
-    flag: "data-dir",
-    value: "DIR",
-    help: "take the backup from this data directory, whose davit does not run; with --store, send its local token",
-    read: one(readText),
-  } satisfies Option<string>,
+  dataDir: directoryOption(
+    "data-dir",
+    "take the backup from this data directory, whose davit does not run; with --store, send its local token",
+  ),
   output: {
     flag: "output",
     value: "FILE",
+    required: "No place for the backup: give --output FILE",
     help: "where to put the backup, mode 0600: texts of Secrets are in it",
     read: one(readText),
   } satisfies Option<string>,
-  force: {
-    flag: "force",
-    preset: "false",
-    help: "replace the file if it exists, once the new backup is whole",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
-  storeTokenFile: fileOption("store-token-file", "token to send to the store; the first one of the file counts"),
-  storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
-  storeCertFile: fileOption("store-cert-file", "client certificate for the store, PEM"),
-  storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
+  force: switchOption("force", "replace the file if it exists, once the new backup is whole"),
+  ...storeClientOptions,
 };
 
 const restoreOptions = {
-  input: { flag: "input", value: "FILE", help: "the backup", read: one(readText) } satisfies Option<string>,
+  input: { ...fileOption("input", "the backup"), required: "No backup: give --input FILE" },
   dataDir: {
-    flag: "data-dir",
-    value: "DIR",
-    help: "the data directory to make of it: an empty one, or one that does not exist",
-    read: one(readText),
-  } satisfies Option<string>,
+    ...newDirectoryOption("data-dir", "the data directory to make of it: an empty one, or one that does not exist"),
+    required: "No data directory: give --data-dir DIR",
+  },
 };
 
 type BackupValues = Values<typeof backupOptions>;
@@ -72,35 +53,31 @@ export type BackupSource =
   | { readonly kind: "directory"; readonly path: string };
 
 /** The options of `davit backup`, parsed. */
-export type BackupConfig = Omit<BackupValues, "store" | "dataDir" | "output"> & {
+export type BackupConfig = Omit<BackupValues, "store" | "dataDir"> & {
   readonly source: BackupSource;
-  readonly output: string;
   /** Where the token for the store comes from. */
   readonly tokenFile: string | undefined;
 };
 
 /** The options of `davit restore`, parsed. */
-export type RestoreConfig = { readonly [Name in keyof Values<typeof restoreOptions>]: string };
+export type RestoreConfig = Values<typeof restoreOptions>;
 
 /**
  * Reads the options of `davit backup`.
  * @throws {ConfigError} with every problem.
  */
 export function readBackupConfig(args: readonly string[], environment: Environment, paths: Paths): BackupConfig {
-  const { values, problems } = readTable(backupOptions, args, withoutOtherSources(args, environment));
-  const { store, dataDir, output, ...rest } = values;
+  const variables = withoutOtherSources(args, environment);
+  const { values, problems, faulty } = readOptions(backupOptions, args, variables, paths);
+  const { store, dataDir, ...rest } = values;
   const source = sourceOf(values);
-  if (source === undefined && problems.length === 0) {
+  if (source === undefined && !faulty.has("store") && !faulty.has("data-dir")) {
     problems.push("No source of the backup: give --store URL or --data-dir DIR");
   }
   if (store !== undefined) problems.push(...storeTokenProblems(values, paths));
-  else if (dataDir !== undefined && !paths.isDirectory(dataDir)) {
-    problems.push(`No directory "${dataDir}": --data-dir needs one that exists`);
-  }
-  problems.push(...outputProblems(values, paths));
-  problems.push(...fileProblems(backupOptions, values, paths), ...pairProblems(values), ...storeTlsProblems(values));
-  if (problems.length > 0 || source === undefined || output === undefined) throw new ConfigError(problems);
-  return Object.freeze({ ...rest, source, output, tokenFile: shownTokenFile(values) });
+  problems.push(...outputProblems(values, paths), ...storeTlsProblems(values));
+  if (source === undefined) throw new ConfigError(problems);
+  return configWithout(problems, { ...rest, source, tokenFile: shownTokenFile(values) });
 }
 
 /**
@@ -108,13 +85,8 @@ export function readBackupConfig(args: readonly string[], environment: Environme
  * @throws {ConfigError} with every problem.
  */
 export function readRestoreConfig(args: readonly string[], environment: Environment, paths: Paths): RestoreConfig {
-  const { values, problems } = readTable(restoreOptions, args, environment);
-  const { input, dataDir } = values;
-  if (input === undefined) problems.push("No backup: give --input FILE");
-  else if (!paths.isFile(input)) problems.push(`No file "${input}": --input needs one that exists`);
-  if (dataDir === undefined) problems.push("No data directory: give --data-dir DIR");
-  if (problems.length > 0 || input === undefined || dataDir === undefined) throw new ConfigError(problems);
-  return Object.freeze({ input, dataDir });
+  const { values, problems } = readOptions(restoreOptions, args, environment, paths);
+  return configWithout(problems, values);
 }
 
 /** The help text of `davit backup`. */
@@ -143,7 +115,8 @@ function sourceOf({ store, dataDir }: BackupValues): BackupSource | undefined {
 }
 
 function outputProblems({ output, force }: BackupValues, { isFile, isDirectory }: Paths): readonly string[] {
-  if (output === undefined) return ["No place for the backup: give --output FILE"];
+  // What is refused is missing here.
+  if (output === undefined) return [];
   if (isDirectory(output)) return [`"${output}" is a directory: --output needs the name of a file`];
   if (!isDirectory(dirname(output))) return [`No directory "${dirname(output)}": --output needs one that exists`];
   if (isFile(output) && !force) return [`File "${output}" exists: give another name, or --force to replace it`];

@@ -2,7 +2,7 @@
 
 import { statSync } from "node:fs";
 import { ConfigError, type Environment } from "../options/parsing.ts";
-import type { Paths } from "../options/serve.ts";
+import type { Paths } from "../options/rules.ts";
 import type { Host } from "./host.ts";
 
 export interface CommandLine<Config> {

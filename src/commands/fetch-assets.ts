@@ -6,9 +6,9 @@ import { systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
 import type { Log } from "../lib/log.ts";
 import { readSmallFile } from "../lib/watched-files.ts";
-import { ConfigError, type Environment, type Option, one, readTable, readText } from "../options/parsing.ts";
-import { helpOf, type Paths } from "../options/serve.ts";
-import { fileOption } from "../options/table.ts";
+import { type Environment, helpOf, type Values } from "../options/parsing.ts";
+import { fileOption, newDirectoryOption } from "../options/readers.ts";
+import { configWithout, type Paths, readOptions } from "../options/rules.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
@@ -100,33 +100,26 @@ function sentenceFor({ path, url }: WantedAsset, assetsDir: string, error: unkno
 }
 
 const fetchAssetsOptions = {
-  list: fileOption("list", "what to fetch: a YAML sequence of {url, sha256, path}"),
+  list: {
+    ...fileOption("list", "what to fetch: a YAML sequence of {url, sha256, path}"),
+    required: "No list of assets: give --list FILE",
+  },
   assetsDir: {
-    flag: "assets-dir",
-    value: "DIR",
-    help: "where to put it; created if it is missing",
-    read: one(readText),
-  } satisfies Option<string>,
+    ...newDirectoryOption("assets-dir", "where to put it; created if it is missing"),
+    required: "No assets directory: give --assets-dir DIR",
+  },
 };
 
 /** The options, parsed. */
-interface FetchAssetsConfig {
-  readonly list: string;
-  readonly assetsDir: string;
-}
+type FetchAssetsConfig = Values<typeof fetchAssetsOptions>;
 
 /**
  * Reads them.
  * @throws {ConfigError} with every problem.
  */
 function readFetchAssetsConfig(args: readonly string[], environment: Environment, paths: Paths): FetchAssetsConfig {
-  const { values, problems } = readTable(fetchAssetsOptions, args, environment);
-  const { list, assetsDir } = values;
-  if (list === undefined) problems.push("No list of assets: give --list FILE");
-  if (assetsDir === undefined) problems.push("No assets directory: give --assets-dir DIR");
-  if (list !== undefined && !paths.isFile(list)) problems.push(`No file "${list}": --list needs one that exists`);
-  if (problems.length > 0 || list === undefined || assetsDir === undefined) throw new ConfigError(problems);
-  return Object.freeze({ list, assetsDir });
+  const { values, problems } = readOptions(fetchAssetsOptions, args, environment, paths);
+  return configWithout(problems, values);
 }
 
 /** The help text. */

@@ -8,17 +8,9 @@ import { admitBy } from "../matchbox/admit.ts";
 import { findingText } from "../matchbox/findings.ts";
 import { type Imported, importMatchbox } from "../matchbox/matchbox.ts";
 import { openDirectory } from "../matchbox/open-directory.ts";
-import {
-  ConfigError,
-  type Environment,
-  type Option,
-  one,
-  readServerUrl,
-  readSwitch,
-  readTable,
-  readText,
-} from "../options/parsing.ts";
-import { helpOf, type Paths } from "../options/serve.ts";
+import { ConfigError, type Environment, helpOf, type Option } from "../options/parsing.ts";
+import { newDirectoryOption, one, readServerUrl, switchOption } from "../options/readers.ts";
+import { configWithout, type Paths, readOptions } from "../options/rules.ts";
 import { readCommandLine } from "./command-line.ts";
 import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
@@ -118,23 +110,16 @@ function counted(count: number, noun: string): string {
 
 const importOptions = {
   out: {
-    flag: "out",
-    value: "DIR",
-    help: "where to put the manifests; created if it is missing",
-    read: one(readText),
-  } satisfies Option<string>,
+    ...newDirectoryOption("out", "where to put the manifests; created if it is missing"),
+    required: "No place for the manifests: give --out DIR",
+  },
   matchboxUrl: {
     flag: "matchbox-url",
     value: "URL",
     help: "the matchbox's own URL, such as http://matchbox.example:8080: davit's replaces it",
     read: one(readServerUrl),
   } satisfies Option<URL>,
-  force: {
-    flag: "force",
-    preset: "false",
-    help: "replace files of an earlier import",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
+  force: switchOption("force", "replace files of an earlier import"),
 };
 
 /** The options, parsed. */
@@ -154,14 +139,12 @@ interface ImportConfig {
 function readImportConfig(args: readonly string[], environment: Environment, paths: Paths): ImportConfig {
   const words = args.slice(0, firstOption(args));
   const [kind, from, ...more] = words;
-  const { values, problems } = readTable(importOptions, args.slice(words.length), environment);
-  const { out, matchboxUrl, force } = values;
+  const { values, problems } = readOptions(importOptions, args.slice(words.length), environment, paths);
   if (kind !== "matchbox" || from === undefined || more.length > 0) {
     problems.push("Nothing to import: give matchbox DIR first, then options");
   } else if (!paths.isDirectory(from)) problems.push(`No directory "${from}": give the data directory of a matchbox`);
-  if (out === undefined) problems.push("No place for the manifests: give --out DIR");
-  if (problems.length > 0 || from === undefined || out === undefined) throw new ConfigError(problems);
-  return Object.freeze({ from, out, matchboxUrl: matchboxUrl?.origin, force });
+  if (from === undefined) throw new ConfigError(problems);
+  return configWithout(problems, { ...values, from, matchboxUrl: values.matchboxUrl?.origin });
 }
 
 function firstOption(args: readonly string[]): number {

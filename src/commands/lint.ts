@@ -5,23 +5,14 @@ import type { LintFinding } from "../lint/finding.ts";
 import { lint as lintManifests } from "../lint/lint.ts";
 import { countsOf, countsText, type LintFormat, lintFormats, reportOf } from "../lint/report.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
-import {
-  ConfigError,
-  type Environment,
-  type Option,
-  one,
-  readChoice,
-  readSwitch,
-  readTable,
-  readText,
-  type Values,
-} from "../options/parsing.ts";
-import { helpOf, type Paths } from "../options/serve.ts";
+import { type Environment, helpOf, type Option, type Values } from "../options/parsing.ts";
+import { directoryOption, one, readChoice, switchOption } from "../options/readers.ts";
+import { configWithout, type Paths, readOptions } from "../options/rules.ts";
 import { readCommandLine } from "./command-line.ts";
 import { sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
 import { loadInput, readsInput } from "./load-input.ts";
-import { inputMark, manifestProblems, offlineOptions } from "./offline-options.ts";
+import { inputMark, offlineOptions } from "./offline-options.ts";
 import { ProgressLine } from "./progress.ts";
 
 const goodCode = 0;
@@ -87,12 +78,7 @@ function exitCodeOf(findings: readonly LintFinding[], { strict }: LintConfig): n
 
 const lintOptions = {
   ...offlineOptions,
-  assetsDir: {
-    flag: "assets-dir",
-    value: "DIR",
-    help: "also report kernels and initrds that are missing there",
-    read: one(readText),
-  } satisfies Option<string>,
+  assetsDir: directoryOption("assets-dir", "also report kernels and initrds that are missing there"),
   format: {
     flag: "format",
     value: "text|json|github",
@@ -100,30 +86,19 @@ const lintOptions = {
     help: "a line for each finding, JSON, or annotations of a pull request on GitHub",
     read: one(readChoice(lintFormats)),
   } satisfies Option<LintFormat>,
-  strict: {
-    flag: "strict",
-    preset: "false",
-    help: "warnings fail, too",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
+  strict: switchOption("strict", "warnings fail, too"),
 };
 
 /** The options, parsed. */
-type LintConfig = Omit<Values<typeof lintOptions>, "manifests"> & { readonly manifests: readonly string[] };
+type LintConfig = Values<typeof lintOptions>;
 
 /**
  * Reads them.
  * @throws {ConfigError} with every problem.
  */
 function readLintConfig(args: readonly string[], environment: Environment, paths: Paths): LintConfig {
-  const { values, problems } = readTable(lintOptions, args, environment);
-  const { manifests = [], assetsDir } = values;
-  problems.push(...manifestProblems(manifests, paths));
-  if (assetsDir !== undefined && !paths.isDirectory(assetsDir)) {
-    problems.push(`No directory "${assetsDir}": --assets-dir needs one that exists`);
-  }
-  if (problems.length > 0) throw new ConfigError(problems);
-  return Object.freeze({ ...values, manifests });
+  const { values, problems } = readOptions(lintOptions, args, environment, paths);
+  return configWithout(problems, values);
 }
 
 /** The help text. */

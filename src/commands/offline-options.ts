@@ -1,7 +1,7 @@
-/** Options of the commands that work on manifests without a server, see `options/serve.ts`. */
+/** Options of the commands that work on manifests without a server. */
 
-import { each, type Option, one, readNamespace, readText } from "../options/parsing.ts";
-import type { Paths } from "../options/serve.ts";
+import type { Option } from "../options/parsing.ts";
+import { each, one, readNamespace, readText } from "../options/readers.ts";
 
 /** The mark of standard input in `--manifests`. */
 export const inputMark = "-";
@@ -13,6 +13,7 @@ export const offlineOptions = {
     repeatable: true,
     help: "read Profiles, Groups, ConfigMaps and Secrets from this directory; -, or none: from standard input",
     read: each(readText),
+    mustExist: { kind: "directory", stdin: inputMark },
   } satisfies Option<readonly string[]>,
   adminNamespace: {
     flag: "admin-namespace",
@@ -21,10 +22,3 @@ export const offlineOptions = {
     read: one(readNamespace),
   } satisfies Option<string>,
 };
-
-/** Directories that do not exist. */
-export function manifestProblems(manifests: readonly string[], { isDirectory }: Paths): readonly string[] {
-  return manifests
-    .filter((path) => path !== inputMark && !isDirectory(path))
-    .map((path) => `No directory "${path}": --manifests needs one that exists`);
-}

@@ -1,23 +1,12 @@
-/** The options of `davit render`, see `options/serve.ts`. */
+/** The options of `davit render`. */
 
 import { configNames } from "../boot/boot-configs.ts";
 import { type GenericPart, isGenericPart, isPartName } from "../model/profile.ts";
-import {
-  ConfigError,
-  type Environment,
-  each,
-  type Option,
-  one,
-  readChoice,
-  readLabel,
-  readSwitch,
-  readTable,
-  readText,
-  type Values,
-} from "../options/parsing.ts";
-import { helpOf, type Paths } from "../options/serve.ts";
+import { type Environment, helpOf, type Option, type Values } from "../options/parsing.ts";
+import { each, newDirectoryOption, one, readChoice, readLabel, readText, switchOption } from "../options/readers.ts";
+import { configWithout, type Paths, readOptions } from "../options/rules.ts";
 import { serveOptions } from "../options/table.ts";
-import { manifestProblems, offlineOptions } from "./offline-options.ts";
+import { offlineOptions } from "./offline-options.ts";
 
 /** Everything that can be rendered, named like its endpoint. */
 export const renderedEndpoints = ["boot.ipxe", ...configNames] as const;
@@ -34,6 +23,7 @@ const renderOptions = {
     repeatable: true,
     help: "a label that the machine sends, such as mac=52:54:00:a1:9c:ae",
     read: each(readLabel),
+    excludes: { name: "query", excess: "Two queries" },
   } satisfies Option<readonly (readonly [name: string, value: string])[]>,
   query: {
     flag: "query",
@@ -48,12 +38,10 @@ const renderOptions = {
     help: "what the machine asks for; all needs --output",
     read: one(readEndpoint),
   } satisfies Option<RenderedEndpoint | "all">,
-  output: {
-    flag: "output",
-    value: "DIR",
-    help: "write files named by endpoint there, mode 0600, instead of to standard output; created if it is missing",
-    read: one(readText),
-  } satisfies Option<string>,
+  output: newDirectoryOption(
+    "output",
+    "write files named by endpoint there, mode 0600, instead of to standard output; created if it is missing",
+  ),
   userAgent: {
     flag: "user-agent",
     value: "TEXT",
@@ -63,12 +51,10 @@ const renderOptions = {
   advertiseAddress: serveOptions.advertiseAddress,
   grubSeparator: serveOptions.grubSeparator,
   grubCommands: serveOptions.grubCommands,
-  signed: {
-    flag: "signed",
-    preset: "false",
-    help: "as davit serve with a signing key: /grub of an Install is for the machine of that MAC only; it needs no key",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
+  signed: switchOption(
+    "signed",
+    "as davit serve with a signing key: /grub of an Install is for the machine of that MAC only; it needs no key",
+  ),
 };
 
 function readEndpoint(text: string): RenderedEndpoint | "all" | ReturnType<typeof readFixed> {
@@ -79,7 +65,6 @@ const readFixed = readChoice([...renderedEndpoints, "all"], [namedPart]);
 
 /** The options of `davit render`, parsed. */
 export type RenderConfig = Omit<Values<typeof renderOptions>, "labels" | "query"> & {
-  readonly manifests: readonly string[];
   /** The query of the machine's request, after the `?`. */
   readonly rawQuery: string;
 };
@@ -89,23 +74,16 @@ export type RenderConfig = Omit<Values<typeof renderOptions>, "labels" | "query"
  * @throws {ConfigError} with every problem.
  */
 export function readRenderConfig(args: readonly string[], environment: Environment, paths: Paths): RenderConfig {
-  const { values, problems } = readTable(renderOptions, args, environment);
-  const { labels = [], query, endpoint, manifests = [], ...rest } = values;
-  problems.push(...manifestProblems(manifests, paths));
-  if (labels.length > 0 && query !== undefined) problems.push("Two queries: give --label or --query, not both");
+  const { values, problems } = readOptions(renderOptions, args, environment, paths);
+  const { labels, query, ...rest } = values;
   if (query !== undefined && !/^[\x21-\x7e]+$/.test(query)) {
     problems.push("Bad value for --query: only printable ASCII can be sent; encode the rest, or give --label");
   }
   if (query?.startsWith("?") === true) problems.push("Bad value for --query: it begins with ?, which is no part of it");
-  if (endpoint === "all" && rest.output === undefined) problems.push("No place for all of them: give --output DIR");
-  if (problems.length > 0) throw new ConfigError(problems);
+  if (rest.endpoint === "all" && rest.output === undefined)
+    problems.push("No place for all of them: give --output DIR");
   const rawQuery = query ?? labels.map((pair) => pair.map(encodeURIComponent).join("=")).join("&");
-  return Object.freeze({
-    ...rest,
-    manifests,
-    rawQuery,
-    endpoint,
-  });
+  return configWithout(problems, { ...rest, rawQuery });
 }
 
 /** The help text of `davit render`. */

@@ -1,21 +1,11 @@
-/**
- * The options of each command: parsing, `--help` and docs/operate/operations.md come from these tables. Every problem is found
- * before any is reported.
- */
+/** Reads the options of `davit serve` and `davit boot`. It finds every problem before it reports any. */
 
 import { relative } from "node:path";
 import { authority, isLoopback } from "../lib/address.ts";
 import { localTokenFile } from "../lib/token-file.ts";
-import {
-  ConfigError,
-  type Environment,
-  isMistyped,
-  type Option,
-  readTable,
-  tableHelp,
-  type Values,
-} from "./parsing.ts";
-import { bootOptions, serveOptions, type serviceOptions } from "./table.ts";
+import { type Environment, helpOf, readTable, type Values } from "./parsing.ts";
+import { configWithout, type Paths, readOptions, ruleProblems } from "./rules.ts";
+import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions } from "./table.ts";
 
 /** The options of the boot service, wherever it runs. */
 export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
@@ -29,58 +19,34 @@ interface SigningPassphrase {
 /** The options of `davit serve`, parsed. */
 export type ServeConfig = Values<typeof serveOptions> &
   SigningPassphrase & {
-    readonly manifests: readonly string[];
     /** True reads objects from a cluster, false from `manifests`. */
     readonly kubernetes: boolean;
-    /** None for that of the pod or of the context. */
-    readonly namespaces: readonly string[];
-    readonly storeCertificateNames: readonly string[];
-    readonly allowedHosts: readonly string[];
-    /** Who may show a token of the cluster: `NAMESPACE/NAME` each. */
-    readonly storeServiceAccounts: readonly string[];
-    /** The same, and they may only read. */
-    readonly storeReadingAccounts: readonly string[];
   };
 
 /** The options of `davit boot`, parsed. */
-export type BootConfig = Values<typeof bootOptions> & SigningPassphrase & { readonly store: URL };
-
-/** Looks at what is there, so that a wrong path is named with every other problem. */
-export interface Paths {
-  isDirectory(path: string): boolean;
-  isFile(path: string): boolean;
-}
+export type BootConfig = Values<typeof bootOptions> & SigningPassphrase;
 
 /**
  * Reads the options of `davit serve`.
  * @throws {ConfigError} with every problem.
  */
 export function readServeConfig(args: readonly string[], environment: Environment, paths: Paths): ServeConfig {
-  const { values, problems } = readTable(serveOptions, args, environment);
-  const { manifests = [], namespaces = [], storeCertificateNames = [], allowedHosts = [] } = values;
-  const { storeServiceAccounts = [], storeReadingAccounts = [] } = values;
+  const { values, problems, faulty } = readTable(serveOptions, args, environment);
   const isInPod = (environment.KUBERNETES_SERVICE_HOST ?? "") !== "";
-  const kubernetes = values.kubernetes ?? (isInPod && manifests.length === 0);
-  const lists = {
-    manifests,
-    namespaces,
-    storeCertificateNames,
-    allowedHosts,
-    storeServiceAccounts,
-    storeReadingAccounts,
-  };
-  const config: ServeConfig = { ...values, ...lists, kubernetes, ...signingPassphrase(environment) };
+  const hasManifests = values.manifests.length > 0;
+  const kubernetes = values.kubernetes ?? (isInPod && !hasManifests);
+  const config: ServeConfig = { ...values, kubernetes, ...signingPassphrase(environment) };
+  const isMeant = hasManifests || kubernetes || faulty.has("manifests") || faulty.has("kubernetes");
+  // Without a source of objects, no option is refused for the lack of a cluster, too.
+  const ruled = { ...config, kubernetes: kubernetes || !hasManifests };
   problems.push(
-    ...(isMistyped("manifests", problems) || isMistyped("kubernetes", problems) ? [] : sourceProblems(config, paths)),
-    ...assetsProblems(config, paths),
+    ...(isMeant ? [] : ["No source of objects: give --manifests DIR, or --kubernetes"]),
+    ...ruleProblems(serveOptions, { values: ruled, faulty }, paths),
     ...signingProblems(config),
-    ...fileProblems(serveOptions, config, paths),
-    ...pairProblems(config),
     ...storeDoorProblems(config),
-    ...scheduleProblems(config),
+    ...placeProblems(config),
   );
-  if (problems.length > 0) throw new ConfigError(problems);
-  return Object.freeze(config);
+  return configWithout(problems, config);
 }
 
 /**
@@ -89,22 +55,10 @@ export function readServeConfig(args: readonly string[], environment: Environmen
  */
 export function readBootConfig(args: readonly string[], environment: Environment, paths: Paths): BootConfig {
   // Of the variable a container's davit serve may be meant: only the flag names another one's directory.
-  const { values, problems } = readTable(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined });
-  const { store } = values;
-  const passphrase = signingPassphrase(environment);
-  problems.push(
-    ...assetsProblems(values, paths),
-    ...signingProblems({ ...values, ...passphrase }),
-    ...fileProblems(bootOptions, values, paths),
-    ...pairProblems(values),
-    ...storeTlsProblems(values),
-    ...storeTokenProblems(values, paths),
-  );
-  if (store === undefined && !isStoreNamed(problems)) {
-    problems.push("No store to follow: give --store URL");
-  }
-  if (problems.length > 0 || store === undefined) throw new ConfigError(problems);
-  return Object.freeze({ ...values, ...passphrase, store });
+  const { values, problems } = readOptions(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined }, paths);
+  const config = { ...values, ...signingPassphrase(environment) };
+  problems.push(...signingProblems(config), ...storeTlsProblems(values), ...storeTokenProblems(values, paths));
+  return configWithout(problems, config);
 }
 
 /** The help text of `davit serve`. */
@@ -119,62 +73,6 @@ export function serveHelp(): string {
 /** The help text of `davit boot`. */
 export function bootHelp(): string {
   return helpOf("boot --store URL", "Serves boot configs to machines from the store of another davit.", bootOptions);
-}
-
-/** The help text of a command with its options. */
-export function helpOf(usage: string, purpose: string, table: Parameters<typeof tableHelp>[0]): string {
-  return [
-    `Usage: davit ${usage} [options]`,
-    "",
-    purpose,
-    "Every option can also be given as an environment variable: DAVIT_BOOT_ADDRESS for --boot-address; lists are",
-    "separated by commas there. A flag wins.",
-    "",
-    ...tableHelp(table),
-    "",
-  ].join("\n");
-}
-
-/** True where a problem is about the store already. */
-function isStoreNamed(problems: readonly string[]): boolean {
-  return isMistyped("store", problems) || problems.some((problem) => / (--store|DAVIT_STORE):/.test(problem));
-}
-
-/** What only a cluster as the source gives a meaning. */
-const clusterOptions = [
-  "kubeconfig",
-  "context",
-  "namespaces",
-  "allNamespaces",
-  "storeCaConfigMap",
-  "storeServiceAccounts",
-  "storeReadingAccounts",
-] as const;
-
-function sourceProblems(config: ServeConfig, { isDirectory }: Paths): string[] {
-  const { kubernetes, manifests } = config;
-  if (kubernetes && manifests.length > 0) return ["Two sources of objects: give --manifests or --kubernetes, not both"];
-  if (kubernetes) return clusterProblems(config);
-  if (manifests.length === 0) return ["No source of objects: give --manifests DIR, or --kubernetes"];
-  const problems = manifests
-    .filter((path) => !isDirectory(path))
-    .map((path) => `No directory "${path}": --manifests needs one that exists`);
-  const given = clusterOptions.filter((name) => isGiven(config[name]));
-  return [...problems, ...given.map((name) => `No cluster for --${serveOptions[name].flag}: give --kubernetes`)];
-}
-
-function isGiven(value: string | boolean | readonly string[] | undefined): boolean {
-  return value !== undefined && value !== false && (typeof value !== "object" || value.length > 0);
-}
-
-function clusterProblems({ namespaces, allNamespaces }: ServeConfig): string[] {
-  if (!allNamespaces || namespaces.length === 0) return [];
-  return ["Too many namespaces: give --namespace or --all-namespaces, not both"];
-}
-
-function assetsProblems({ assetsDir }: Pick<ServiceConfig, "assetsDir">, { isDirectory }: Paths): string[] {
-  if (assetsDir === undefined || isDirectory(assetsDir)) return [];
-  return [`No directory "${assetsDir}": --assets-dir needs one that exists`];
 }
 
 function signingPassphrase(environment: Environment): SigningPassphrase {
@@ -216,48 +114,8 @@ function keyProblems(
   return [`No key for the ${name.replace("grub-", "GRUB ")} passphrase: give --${name}-key`];
 }
 
-const fileNames = [
-  "kubeconfig",
-  "opsTokenFile",
-  "signingKey",
-  "signingPassphraseFile",
-  "grubSigningKey",
-  "grubSigningPassphraseFile",
-  "storeTokenFile",
-  "storeCaFile",
-  "storeCertFile",
-  "storeKeyFile",
-  "storeClientCaFile",
-] as const;
-type FileName = (typeof fileNames)[number];
-type GivenFiles = Readonly<Partial<Record<FileName, string | undefined>>>;
-
-/** Files that are named and do not exist. */
-export function fileProblems(
-  table: Readonly<Partial<Record<FileName, Option<string>>>>,
-  config: GivenFiles,
-  { isFile }: Paths,
-): string[] {
-  return fileNames.flatMap((name) => {
-    const path = config[name];
-    if (path === undefined || isFile(path)) return [];
-    return [`No file "${path}": --${table[name]?.flag} needs one that exists`];
-  });
-}
-
-/** A certificate without its key, or the other way round. */
-export function pairProblems({ storeCertFile, storeKeyFile }: GivenFiles): string[] {
-  if ((storeCertFile === undefined) === (storeKeyFile === undefined)) return [];
-  const [given, absent] = storeKeyFile === undefined ? ["cert", "key"] : ["key", "cert"];
-  return [`Missing --store-${absent}-file: --store-${given}-file is of no use without it`];
-}
-
 /** Certificates for a store without TLS. */
-export function storeTlsProblems({
-  store,
-  storeCaFile,
-  storeCertFile,
-}: GivenFiles & { readonly store: URL | undefined }) {
+export function storeTlsProblems({ store, storeCaFile, storeCertFile }: GivenStore): string[] {
   if (store?.protocol !== "http:" || (storeCaFile ?? storeCertFile) === undefined) return [];
   return [`No TLS with "${store.origin}": certificates need a URL that begins with https://`];
 }
@@ -274,38 +132,33 @@ export function storeTokenProblems(
   if (isShown && store?.protocol === "http:" && !isLoopback(store.hostname.replace(/^\[|\]$/g, ""))) {
     return [`No TLS with "${store.origin}": a token needs a URL that begins with https://, or a loopback address`];
   }
-  if (dataDir === undefined) return [];
-  if (!isDirectory(dataDir)) return [`No directory "${dataDir}": --data-dir needs one that exists`];
-  if (isFile(localTokenFile(dataDir))) return [];
+  if (dataDir === undefined || !isDirectory(dataDir) || isFile(localTokenFile(dataDir))) return [];
   return [`No local token in "${dataDir}": start davit serve with it first, of this version or later`];
 }
 
-/** Half a schedule of backups, or one whose backups would be lost with the store. */
-function scheduleProblems({ backupEveryMs, backupDir, dataDir }: ServeConfig): string[] {
-  // What is refused is missing here.
-  if (backupEveryMs === undefined || dataDir === undefined) return [];
-  if (backupDir === undefined) {
-    return backupEveryMs === 0 ? [] : ["No place for --backup-every: give --backup-dir DIR"];
-  }
-  if (backupEveryMs === 0) return ["No schedule for --backup-dir: give --backup-every DURATION, such as 24h"];
-  const isInside = !relative(dataDir, backupDir).startsWith("..");
+/** Backups that would be lost with the store. */
+function placeProblems({ backupDir, dataDir }: ServeConfig): string[] {
+  const isInside = backupDir !== undefined && !relative(dataDir, backupDir).startsWith("..");
   return isInside ? [`Bad place "${backupDir}" for --backup-dir: it is in --data-dir, and would be lost with it`] : [];
 }
 
-type GivenStore = Pick<GivenFiles, "storeTokenFile"> & {
+type GivenStore = Pick<Values<typeof storeClientOptions>, "storeTokenFile" | "storeCaFile" | "storeCertFile"> & {
   readonly store: URL | undefined;
-  readonly dataDir?: string | undefined;
+  readonly dataDir: string | undefined;
 };
 
 /** The file whose token is shown to a store; undefined for none. */
-export function shownTokenFile({ storeTokenFile, dataDir }: Omit<GivenStore, "store">): string | undefined {
+export function shownTokenFile({
+  storeTokenFile,
+  dataDir,
+}: Pick<GivenStore, "storeTokenFile" | "dataDir">): string | undefined {
   return storeTokenFile ?? (dataDir === undefined ? undefined : localTokenFile(dataDir));
 }
 
 function storeDoorProblems(config: ServeConfig): string[] {
   const { storeAddress, storeInsecure, storeClientCaFile } = config;
   const hasTls = storeHasTls(config);
-  const problems = certificateProblems(config);
+  const problems: string[] = [];
   if (storeClientCaFile !== undefined && !hasTls) {
     problems.push("No TLS for --store-client-ca-file: give --store-cert-file and --store-key-file");
   }
@@ -328,16 +181,4 @@ function storeAsksForCredentials(config: ServeConfig): boolean {
   const { storeTokenFile, storeClientCaFile, storeServiceAccounts, storeReadingAccounts } = config;
   if ((storeTokenFile ?? storeClientCaFile) !== undefined) return true;
   return storeServiceAccounts.length + storeReadingAccounts.length > 0;
-}
-
-/** Two certificates, or what goes with one of davit's own where there is none. */
-function certificateProblems(config: ServeConfig): string[] {
-  const { storeOwnCertificate, storeCertFile } = config;
-  if (storeOwnCertificate) {
-    return storeCertFile === undefined
-      ? []
-      : ["Two certificates of the store: give --store-own-certificate or --store-cert-file, not both"];
-  }
-  const given = (["storeCertificateNames", "storeCaConfigMap"] as const).filter((name) => isGiven(config[name]));
-  return given.map((name) => `No own certificate for --${serveOptions[name].flag}: give --store-own-certificate`);
 }

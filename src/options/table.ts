@@ -1,11 +1,14 @@
-/** The tables of options, from which parsing, `--help` and docs/reference/options.md come; `serve.ts` has what must hold among them. */
+/** The tables of options. Parsing, rules, `--help` and docs/reference/options.md come from them. */
 
 import type { BlockList } from "node:net";
 import type { Address } from "../lib/address.ts";
 import { type LogLevel, logLevels } from "../lib/log.ts";
+import type { Option } from "./parsing.ts";
 import {
+  directoryOption,
   each,
-  type Option,
+  fileOption,
+  newDirectoryOption,
   one,
   readAddress,
   readBytes,
@@ -24,7 +27,8 @@ import {
   readSwitch,
   readText,
   readWait,
-} from "./parsing.ts";
+  switchOption,
+} from "./readers.ts";
 
 /** The boot service's own options, with those of operations and of the log: every command that answers machines. */
 export const serviceOptions = {
@@ -76,20 +80,18 @@ export const serviceOptions = {
     repeatable: true,
     help: "no limit by client for this network, such as a NAT's: it may have all connections and downloads",
     read: readNetworks,
-  } satisfies Option<BlockList>,
+  } satisfies Option<BlockList | undefined>,
   trustedProxies: {
     flag: "trusted-proxy",
     value: "CIDR",
     repeatable: true,
     help: "take the client for these limits from the X-Forwarded-For of proxies in this network; default: from none",
     read: readNetworks,
-  } satisfies Option<BlockList>,
-  assetsDir: {
-    flag: "assets-dir",
-    value: "DIR",
-    help: "kernels and initrds, served below /assets/; default: none, and /assets/ is 404",
-    read: one(readText),
-  } satisfies Option<string>,
+  } satisfies Option<BlockList | undefined>,
+  assetsDir: directoryOption(
+    "assets-dir",
+    "kernels and initrds, served below /assets/; default: none, and /assets/ is 404",
+  ),
   assetsCacheBytes: {
     flag: "assets-cache-bytes",
     value: "BYTES",
@@ -142,6 +144,9 @@ export const serviceOptions = {
   } satisfies Option<"json" | "pretty">,
 };
 
+const cluster = { name: "kubernetes", lack: "No cluster" };
+const ownCertificate = { name: "storeOwnCertificate", lack: "No own certificate" };
+
 /** Of `davit serve`. */
 export const serveOptions = {
   manifests: {
@@ -150,21 +155,24 @@ export const serveOptions = {
     repeatable: true,
     help: "read Profile, Group, ConfigMap and Secret YAML from this directory, and follow changes",
     read: each(readText),
+    mustExist: { kind: "directory" },
+    excludes: { name: "kubernetes", excess: "Two sources of objects" },
   } satisfies Option<readonly string[]>,
   kubernetes: {
     flag: "kubernetes",
     help: "read them from a cluster; default: on in a pod without --manifests",
     read: one(readSwitch),
   } satisfies Option<boolean>,
-  kubeconfig: fileOption(
-    "kubeconfig",
-    "how to reach the cluster; default: KUBECONFIG, the pod's account, ~/.kube/config",
-  ),
+  kubeconfig: {
+    ...fileOption("kubeconfig", "how to reach the cluster; default: KUBECONFIG, the pod's account, ~/.kube/config"),
+    needs: [cluster],
+  },
   context: {
     flag: "context",
     value: "NAME",
     help: "context of the kubeconfig; default: its current one",
     read: one(readText),
+    needs: [cluster],
   } satisfies Option<string>,
   namespaces: {
     flag: "namespace",
@@ -172,13 +180,13 @@ export const serveOptions = {
     repeatable: true,
     help: "watch this namespace of the cluster; default: that of the pod or of the context",
     read: each(readNamespace),
+    needs: [cluster],
+    excludes: { name: "allNamespaces", excess: "Too many namespaces" },
   } satisfies Option<readonly string[]>,
   allNamespaces: {
-    flag: "all-namespaces",
-    preset: "false",
-    help: "watch every namespace of the cluster, which needs a ClusterRole",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
+    ...switchOption("all-namespaces", "watch every namespace of the cluster, which needs a ClusterRole"),
+    needs: [cluster],
+  },
   watchSilenceMs: {
     flag: "watch-silence",
     value: "DURATION",
@@ -187,25 +195,24 @@ export const serveOptions = {
     read: one(readWait),
   } satisfies Option<number>,
   dataDir: {
-    flag: "data-dir",
-    value: "DIR",
+    ...newDirectoryOption("data-dir", "write-ahead log and snapshots of the store; created with mode 0700"),
     preset: "./data",
-    help: "write-ahead log and snapshots of the store; created with mode 0700",
-    read: one(readText),
-  } satisfies Option<string>,
+  },
   backupEveryMs: {
     flag: "backup-every",
     value: "DURATION",
     preset: "0s",
     help: "how often to take a backup of the store into --backup-dir; 0s: never",
     read: one(readInterval),
+    needs: [{ name: "backupDir", lack: "No place" }],
   } satisfies Option<number>,
   backupDir: {
-    flag: "backup-dir",
-    value: "DIR",
-    help: "directory of these backups, on another disk than --data-dir; created with mode 0700",
-    read: one(readText),
-  } satisfies Option<string>,
+    ...newDirectoryOption(
+      "backup-dir",
+      "directory of these backups, on another disk than --data-dir; created with mode 0700",
+    ),
+    needs: [{ name: "backupEveryMs", lack: "No schedule", example: "24h" }],
+  },
   backupKeep: {
     flag: "backup-keep",
     value: "COUNT",
@@ -242,37 +249,37 @@ export const serveOptions = {
     help: "listens for the key API; off loopback it needs TLS and authentication, or --store-insecure",
     read: one(readAddress),
   } satisfies Option<Address>,
-  storeInsecure: {
-    flag: "store-insecure",
-    preset: "false",
-    help: "let --store-address be off loopback without TLS or authentication: anyone may read and write keys",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
-  storeCertFile: fileOption("store-cert-file", "TLS certificate of the store listener, PEM with its chain; followed"),
-  storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
+  storeInsecure: switchOption(
+    "store-insecure",
+    "let --store-address be off loopback without TLS or authentication: anyone may read and write keys",
+  ),
+  ...certificatePair("TLS certificate of the store listener, PEM with its chain; followed"),
   storeClientCaFile: fileOption("store-client-ca-file", "clients of the store need a certificate by one of these, PEM"),
   storeTokenFile: fileOption(
     "store-token-file",
     "clients of the store need one of these tokens, a line each, as Bearer or as the password of Basic",
   ),
   storeOwnCertificate: {
-    flag: "store-own-certificate",
-    preset: "false",
-    help: "TLS by a certificate that davit makes and renews; its authority is in DATA-DIR/certificate/ca.pem",
-    read: one(readSwitch),
-  } satisfies Option<boolean>,
+    ...switchOption(
+      "store-own-certificate",
+      "TLS by a certificate that davit makes and renews; its authority is in DATA-DIR/certificate/ca.pem",
+    ),
+    excludes: { name: "storeCertFile", excess: "Two certificates of the store" },
+  },
   storeCertificateNames: {
     flag: "store-certificate-name",
     value: "HOST",
     repeatable: true,
     help: "name or address in that certificate, beside localhost and the host of --store-advertise-url",
     read: each(readHost),
+    needs: [ownCertificate],
   } satisfies Option<readonly string[]>,
   storeCaConfigMap: {
     flag: "store-ca-configmap",
     value: "NAME",
     help: "keep that authority's certificate in this ConfigMap of davit's own namespace, as ca.crt; it must exist",
     read: one(readObjectName),
+    needs: [cluster, ownCertificate],
   } satisfies Option<string>,
   storeServiceAccounts: {
     flag: "store-allow-service-account",
@@ -280,6 +287,7 @@ export const serveOptions = {
     repeatable: true,
     help: "clients of the store may send a token of this ServiceAccount of the cluster",
     read: each(readServiceAccount),
+    needs: [cluster],
   } satisfies Option<readonly string[]>,
   storeReadingAccounts: {
     flag: "store-read-service-account",
@@ -287,6 +295,7 @@ export const serveOptions = {
     repeatable: true,
     help: "the same for clients that follow and read, and may not write: followers",
     read: each(readServiceAccount),
+    needs: [cluster],
   } satisfies Option<readonly string[]>,
   storeTokenAudience: {
     flag: "store-token-audience",
@@ -336,24 +345,29 @@ export const serveOptions = {
   ...serviceOptions,
 };
 
+/** How a client reaches the store of another davit. */
+export const storeClientOptions = {
+  storeTokenFile: fileOption("store-token-file", "token to send to the store; the first one of the file counts"),
+  storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
+  ...certificatePair("client certificate for the store, PEM"),
+};
+const { storeTokenFile, ...storeTls } = storeClientOptions;
+
 /** Of `davit boot`. */
 export const bootOptions = {
   store: {
     flag: "store",
     value: "URL",
+    required: "No store to follow: give --store URL",
     help: "the store to follow: http://HOST:PORT or https://HOST:PORT of davit serve",
     read: one(readServerUrl),
   } satisfies Option<URL>,
-  storeTokenFile: fileOption("store-token-file", "token to send to the store; the first one of the file counts"),
-  dataDir: {
-    flag: "data-dir",
-    value: "DIR",
-    help: "data directory of a davit serve on this computer: send its local token to the store; only by the flag",
-    read: one(readText),
-  } satisfies Option<string>,
-  storeCaFile: fileOption("store-ca-file", "trust only these authorities for the store's certificate, PEM"),
-  storeCertFile: fileOption("store-cert-file", "client certificate for the store, PEM"),
-  storeKeyFile: fileOption("store-key-file", "private key of that certificate, PEM"),
+  storeTokenFile,
+  dataDir: directoryOption(
+    "data-dir",
+    "data directory of a davit serve on this computer: send its local token to the store; only by the flag",
+  ),
+  ...storeTls,
   copyFile: {
     flag: "copy-file",
     value: "FILE",
@@ -363,7 +377,13 @@ export const bootOptions = {
   ...serviceOptions,
 };
 
-/** A file that must exist. */
-export function fileOption(flag: string, help: string) {
-  return { flag, value: "FILE", help, read: one(readText) } satisfies Option<string>;
+/** The options of a certificate and its key, which are useless alone. */
+function certificatePair(help: string) {
+  return {
+    storeCertFile: { ...fileOption("store-cert-file", help), needs: [{ name: "storeKeyFile" }] },
+    storeKeyFile: {
+      ...fileOption("store-key-file", "private key of that certificate, PEM"),
+      needs: [{ name: "storeCertFile" }],
+    },
+  };
 }

@@ -1,0 +1,177 @@
+/** Reads the texts of options as values, or says what they must be; and makes the options that many tables have. */
+
+import { BlockList, isIP } from "node:net";
+import type { Address } from "../lib/address.ts";
+import { type Option, OptionRefusal } from "./parsing.ts";
+
+/** For an option that takes one value, which must not be empty. */
+export function one<Value>(
+  read: (text: string) => Value | OptionRefusal,
+): (texts: readonly string[]) => Value | OptionRefusal {
+  return ([text = ""]) => (text === "" ? new OptionRefusal("must not be empty") : read(text));
+}
+
+/** For an option that takes any number of values; empty ones count as none. */
+export function each<Value>(
+  read: (text: string) => Value | OptionRefusal,
+): (texts: readonly string[]) => readonly Value[] | OptionRefusal {
+  return (texts) => {
+    const values: Value[] = [];
+    for (const text of texts.filter((given) => given !== "")) {
+      const value = read(text);
+      if (value instanceof OptionRefusal) return value;
+      values.push(value);
+    }
+    return values;
+  };
+}
+
+export function readText(text: string): string {
+  return text;
+}
+
+/** A switch that is off unless it is given. */
+export function switchOption(flag: string, help: string) {
+  return { flag, preset: "false", help, read: one(readSwitch) } satisfies Option<boolean>;
+}
+
+/** A file that must exist. */
+export function fileOption(flag: string, help: string) {
+  return { flag, value: "FILE", help, read: one(readText), mustExist: { kind: "file" } } satisfies Option<string>;
+}
+
+/** A directory that davit makes if it is missing. */
+export function newDirectoryOption(flag: string, help: string) {
+  return { flag, value: "DIR", help, read: one(readText) } satisfies Option<string>;
+}
+
+/** A directory that must exist. */
+export function directoryOption(flag: string, help: string) {
+  return { ...newDirectoryOption(flag, help), mustExist: { kind: "directory" } } satisfies Option<string>;
+}
+
+/** A name as Kubernetes gives to namespaces: RFC 1123, 2.1, in lower case. */
+export function readNamespace(text: string): string | OptionRefusal {
+  const rule = "must be a namespace: 1 to 63 lower-case letters, digits and hyphens";
+  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text) ? text : new OptionRefusal(rule);
+}
+
+/** A name as Kubernetes gives to most objects: RFC 1123, 2.1, in lower case, with dots. */
+export function readObjectName(text: string): string | OptionRefusal {
+  const rule = "must be the name of an object: lower-case letters, digits, hyphens and dots, 253 at most";
+  return /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text) ? text : new OptionRefusal(rule);
+}
+
+/** A label, as `NAME=VALUE`; the value may be empty. */
+export function readLabel(text: string): readonly [name: string, value: string] | OptionRefusal {
+  const equals = text.indexOf("=");
+  return equals > 0 ? [text.slice(0, equals), text.slice(equals + 1)] : new OptionRefusal("must be NAME=VALUE");
+}
+
+/** A ServiceAccount, as `NAMESPACE/NAME`. */
+export function readServiceAccount(text: string): string | OptionRefusal {
+  const [namespace = "", name = "", ...rest] = text.split("/");
+  const isNamed = [readNamespace(namespace), readObjectName(name)].every((part) => typeof part === "string");
+  return isNamed && rest.length === 0 ? text : new OptionRefusal("must be NAMESPACE/NAME of a ServiceAccount");
+}
+
+/** Networks of addresses. A list of them is one value; undefined for none. */
+export function readNetworks(texts: readonly string[]): BlockList | undefined | OptionRefusal {
+  if (texts.length === 0) return undefined;
+  const list = new BlockList();
+  for (const text of texts) {
+    const [address = "", prefix = "", ...rest] = text.split("/");
+    const bits = isIP(address) === 6 ? 128 : 32;
+    const isNetwork = isIP(address) !== 0 && /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits && rest.length === 0;
+    if (!isNetwork) return new OptionRefusal("must be a network, such as 192.0.2.0/24 or 2001:db8::/32");
+    list.addSubnet(address, Number(prefix), bits === 128 ? "ipv6" : "ipv4");
+  }
+  return list;
+}
+
+/** A DNS name or an IP address, without a port. */
+export function readHost(text: string): string | OptionRefusal {
+  const isName =
+    /^(?=.{1,253}$)[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?(\.[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*$/.test(text);
+  return isName || isIP(text) !== 0 ? text : new OptionRefusal("must be a DNS name or an IP address, without a port");
+}
+
+/** @param others further choices of the option, which are read elsewhere; help and problems name them, too. */
+export function readChoice<Choice extends string>(
+  choices: readonly Choice[],
+  others: readonly string[] = [],
+): (text: string) => Choice | OptionRefusal {
+  const rule = `must be one of ${[...choices, ...others].join(", ")}`;
+  return (text) => choices.find((choice) => choice === text) ?? new OptionRefusal(rule);
+}
+
+export function readSwitch(text: string): boolean | OptionRefusal {
+  return text === "true" || (text === "false" ? false : new OptionRefusal("must be true or false"));
+}
+
+export function readBytes(text: string): number | OptionRefusal {
+  const bytes = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  return bytes > 0 ? bytes : new OptionRefusal("must be a positive number of bytes");
+}
+
+/** As `readBytes`, with 0 for none. */
+export function readBytesOrNone(text: string): number | OptionRefusal {
+  return /^\d{1,11}$/.test(text) ? Number(text) : new OptionRefusal("must be a number of bytes; 0 is none");
+}
+
+export function readCount(text: string): number | OptionRefusal {
+  const count = /^\d{1,9}$/.test(text) ? Number(text) : 0;
+  return count > 0 ? count : new OptionRefusal("must be a positive number");
+}
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** @returns milliseconds. */
+export function readDuration(text: string): number | OptionRefusal {
+  const [, amount, unit] = /^(\d{1,6})(ms|s|m|h)$/.exec(text) ?? [];
+  const factor = unitMs[unit ?? ""];
+  return factor === undefined
+    ? new OptionRefusal("must be a whole number with ms, s, m or h, such as 10s")
+    : Number(amount) * factor;
+}
+
+/** @returns milliseconds, a second or more. */
+export function readWait(text: string): number | OptionRefusal {
+  const durationMs = readDuration(text);
+  return typeof durationMs === "number" && durationMs < 1_000 ? new OptionRefusal("must be 1s or longer") : durationMs;
+}
+
+/** @returns milliseconds, a second or more; 0 for no limit. */
+export function readLimit(text: string): number | OptionRefusal {
+  return readWaitOrNone(text, "for no limit");
+}
+
+/** @returns milliseconds, a second or more; 0 for never. */
+export function readInterval(text: string): number | OptionRefusal {
+  return readWaitOrNone(text, "for never");
+}
+
+function readWaitOrNone(text: string, meaning: string): number | OptionRefusal {
+  const durationMs = readDuration(text);
+  const isTooShort = typeof durationMs === "number" && durationMs > 0 && durationMs < 1_000;
+  return isTooShort ? new OptionRefusal(`must be 1s or longer, or 0s ${meaning}`) : durationMs;
+}
+
+export function readAddress(text: string): Address | OptionRefusal {
+  const [, bracketed, plain, port] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text) ?? [];
+  const host = bracketed ?? plain;
+  if (host === undefined || host === "" || Number(port) > 65_535) {
+    return new OptionRefusal("must be HOST:PORT, such as 127.0.0.1:8080 or [::]:8080");
+  }
+  return { host, port: Number(port) };
+}
+
+/** A server's URL: a scheme, a host, perhaps a port, and nothing else, least of all a password. */
+export function readServerUrl(text: string): URL | OptionRefusal {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isServer =
+    (url?.protocol === "http:" || url?.protocol === "https:") && `${url.pathname}${url.search}${url.hash}` === "/";
+  return url !== undefined && isServer && `${url.username}${url.password}` === ""
+    ? url
+    : new OptionRefusal("must be http://HOST:PORT or https://HOST:PORT, without path or password");
+}
