@@ -25,7 +25,7 @@ import { DelayedNames } from "./core/delayed-names.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";
 import { WorkQueue } from "./core/work-queue.ts";
 import { type Planned, Planner, type Step } from "./planner.ts";
-import { earlyHolds } from "./reconcile/early-holds.ts";
+import { earlyHolds } from "./reconcile/reconcile-group.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import { asStoreUnavailable } from "./status/conditions.ts";
 import { StatusBook, type StatusBookOptions } from "./status/status-book.ts";

@@ -1,10 +1,11 @@
 /** Which objects to look at again when another one changes: Profiles by what they read, Groups by their Profile. */
 
 import { type GroupObject, type ObjectName, objectKey, type ProfileObject } from "../model/source.ts";
+import { ByReference } from "./core/names.ts";
 
 export class Dependents {
   /** From each object that is read to its readers. */
-  readonly #readers = new Map<string, Map<string, ObjectName>>();
+  readonly #readers = new ByReference<ObjectName>();
   /** From each reader to the objects that it reads. */
   readonly #reads = new Map<string, readonly ObjectName[]>();
 
@@ -18,33 +19,16 @@ export class Dependents {
     const now = object === undefined ? [] : references(object);
     const lost = without(before, now);
     const gained = without(now, before);
-    for (const name of lost) this.#forget(objectKey(name), readerKey);
-    for (const name of gained) this.#readersOf(objectKey(name)).set(readerKey, reader);
+    for (const name of lost) this.#readers.note(name, reader, undefined);
+    for (const name of gained) this.#readers.note(name, reader, reader);
     if (now.length === 0) this.#reads.delete(readerKey);
     else this.#reads.set(readerKey, now);
     return [...lost, ...gained];
   }
 
   /** The objects that refer to this one. */
-  of(name: ObjectName): Iterable<ObjectName> {
-    return this.#readers.get(objectKey(name))?.values() ?? [];
-  }
-
-  /** How many objects refer to this one. */
-  countOf(name: ObjectName): number {
-    return this.#readers.get(objectKey(name))?.size ?? 0;
-  }
-
-  #readersOf(key: string): Map<string, ObjectName> {
-    const readers = this.#readers.get(key) ?? new Map<string, ObjectName>();
-    this.#readers.set(key, readers);
-    return readers;
-  }
-
-  #forget(key: string, readerKey: string): void {
-    const readers = this.#readers.get(key);
-    readers?.delete(readerKey);
-    if (readers?.size === 0) this.#readers.delete(key);
+  of(name: ObjectName): readonly ObjectName[] {
+    return this.#readers.of(name);
   }
 }
 

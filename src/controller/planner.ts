@@ -18,9 +18,8 @@ import { HiddenMachines } from "./hidden-machines.ts";
 import { flawedFirst, Pairs } from "./pairs/pairs.ts";
 import { Ranking } from "./ranking/ranking.ts";
 import { draftGroup, type GroupDraft, groupStandIn, type KnownGroup } from "./reconcile/draft-group.ts";
-import { profileOutcome, profileStanding } from "./reconcile/profile-outcome.ts";
+import { profileOutcome, profileStanding, RefusedProfiles } from "./reconcile/profile-outcome.ts";
 import { groupChanges, reconcileGroup, withTie } from "./reconcile/reconcile-group.ts";
-import { RefusedProfiles } from "./reconcile/refused-profiles.ts";
 import type { ProfileWorld } from "./reconcile/resolve-profile.ts";
 import { type Findings, failedStatus, type Outcome } from "./status/conditions.ts";
 import {
@@ -352,7 +351,7 @@ export class Planner {
     const isStored = stored.document !== undefined;
     const comesOrGoes = (newest === undefined) === isStored;
     for (const reader of this.#readersOfVerdict(id, comesOrGoes)) addTo(draft.alsoLookAt, reader);
-    const groupCount = this.#dependents.countOf(id);
+    const groupCount = this.#dependents.of(id).length;
     const isGone = newest === undefined && source.view.isGone(id);
     const isOutOfView = newest === undefined && !isGone;
     this.#noteWithheld(id, isOutOfView && isStored);

@@ -24,7 +24,7 @@ export function kernelTexts({ kernel, initrd, args }: KernelBoot): readonly Boot
 }
 
 /** Every template of a boot section, of any kind. */
-export function bootTexts({ boot, grubScript }: Pick<ProfileSpec, "boot" | "grubScript">): readonly BootText[] {
+export function bootTexts({ boot, grubScript }: Pick<ProfileContent, "boot" | "grubScript">): readonly BootText[] {
   const own: readonly BootText[] = grubScript === undefined ? [] : [["grubScript", grubScript]];
   if (boot?.kind === "kernel") return [...kernelTexts(boot), ...own];
   return boot?.kind === "script" ? [["script", boot.script], ...own] : own;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { locationFinding } from "../../src/controller/reconcile/check-location.ts";
+import { locationFinding } from "../../src/controller/reconcile/resolve-profile.ts";
 
 describe("the location of a kernel or initrd", () => {
   it.each([

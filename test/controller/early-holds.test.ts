@@ -1,7 +1,7 @@
 /** What counts of a Group at a start, while the first list is not whole. */
 
 import { expect, it } from "vitest";
-import { earlyHolds } from "../../src/controller/reconcile/early-holds.ts";
+import { earlyHolds } from "../../src/controller/reconcile/reconcile-group.ts";
 import { decodeGroup, encodeDocument, type GroupDocument, groupPath } from "../../src/model/documents.ts";
 import type { GroupObject } from "../../src/model/source.ts";
 import { groupObject } from "./objects.ts";

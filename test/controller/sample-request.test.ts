@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { selectorSummary } from "../../src/controller/reconcile/selector-summary.ts";
-import { sampleRequest } from "../../src/controller/trials/sample-request.ts";
+import { selectorSummary } from "../../src/controller/reconcile/reconcile-group.ts";
+import { sampleRequest } from "../../src/controller/trials/trial.ts";
 import type { Expression } from "../../src/model/expression.ts";
 import { matches, toGroup } from "../../src/model/group.ts";
 import { groupSpec } from "./objects.ts";

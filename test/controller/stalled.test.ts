@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { withStalled } from "../../src/controller/status/stalled.ts";
+import { withStalled } from "../../src/controller/status/status-book.ts";
 import type { Condition } from "../../src/model/source.ts";
 
 const accepted: Condition = { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" };

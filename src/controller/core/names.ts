@@ -38,3 +38,25 @@ export function groupName(id: string): ObjectName {
 export function twinOf(id: ObjectName): ObjectName {
   return { ...id, name: twinName(id.name) };
 }
+
+/** A value for each object that refers to another one, such as a Group to its Profile. */
+export class ByReference<Value> {
+  /** By the key of the object that is referred to, then by that of the other. */
+  readonly #all = new Map<string, Map<string, Value>>();
+
+  /** @param value undefined forgets the referrer. */
+  note(to: ObjectName, from: ObjectName, value: Value | undefined): void {
+    const key = objectKey(to);
+    const values = this.#all.get(key) ?? new Map<string, Value>();
+    if (value !== undefined) this.#all.set(key, values.set(objectKey(from), value));
+    else if (values.delete(objectKey(from)) && values.size === 0) this.#all.delete(key);
+  }
+
+  get(to: ObjectName, from: ObjectName): Value | undefined {
+    return this.#all.get(objectKey(to))?.get(objectKey(from));
+  }
+
+  of(to: ObjectName): readonly Value[] {
+    return [...(this.#all.get(objectKey(to))?.values() ?? [])];
+  }
+}

@@ -7,8 +7,7 @@
 import type { ProfileContent } from "../../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
 import type { RenderBudget } from "../../render/template/limits.ts";
-import { byKey } from "../core/names.ts";
-import { ByProfile } from "./by-profile.ts";
+import { ByReference, byKey } from "../core/names.ts";
 import { lackText } from "./pair-findings.ts";
 import { foundBy, isSameGiven, type Looks, type PairLooks } from "./pair-looks.ts";
 import type { Renderable } from "./profile-needs.ts";
@@ -32,7 +31,7 @@ export type FlawBudgets = Readonly<Record<keyof Looks, RenderBudget>>;
 
 export class Flaws {
   readonly #options: FlawsOptions;
-  readonly #verdicts = new ByProfile<FlawVerdict>();
+  readonly #verdicts = new ByReference<FlawVerdict>();
 
   constructor(options: FlawsOptions) {
     this.#options = options;

@@ -8,15 +8,15 @@ import type { GroupSpec, GroupState, SelectorSpec } from "../../model/group.ts";
 import { implies, selectionOf } from "../../model/implication.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
+import { ByReference } from "../core/names.ts";
 import { lastAccepted } from "../reconcile/draft-group.ts";
 import type { Outcome } from "../status/conditions.ts";
-import { ByProfile } from "./by-profile.ts";
 
 export class OlderProfiles {
   readonly #documents: Pick<Documents, "profile">;
   /** By the key of each Profile that this run planned. */
   readonly #isOlder = new Map<string, boolean>();
-  readonly #late = new ByProfile<ObjectName>();
+  readonly #late = new ByReference<ObjectName>();
 
   constructor(documents: Pick<Documents, "profile">) {
     this.#documents = documents;

@@ -5,6 +5,7 @@ import type { ProfileContent } from "../../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
 import { type RenderBudget, TooLongHere } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
+import { secretTexts } from "../trials/trial-inputs.ts";
 import { type Lack, NeedsReader, ProfileNeeds, type Renderable } from "./profile-needs.ts";
 import { ProfileRenders, RendersBench } from "./profile-renders.ts";
 
@@ -94,28 +95,18 @@ export class PairLooks {
 
   at(
     { namespace }: ObjectName,
-    { content, secretTexts }: Pick<ProfileDocument, "content"> & Partial<NewContent>,
+    { content, secretTexts: known }: Pick<ProfileDocument, "content"> & Partial<NewContent>,
   ): Looks {
-    let texts = secretTexts;
+    const { view, sha256: hash } = this.#options;
+    let texts = known;
     const secretText = (sha256: string) => {
-      texts ??= this.#secretTexts(namespace, content);
+      texts ??= new Map(secretTexts(view(), namespace, content.templates).map((text) => [hash(text), text]));
       return texts.get(sha256);
     };
     return {
       names: new ProfileNeeds(content, secretText, this.#reader),
       renders: new ProfileRenders(content, secretText, this.#bench),
     };
-  }
-
-  /** The texts of Secrets as they are now, by their hash. */
-  #secretTexts(namespace: string, { templates }: ProfileContent): ReadonlyMap<string, string> {
-    const texts = Object.values(templates).flatMap((template) => {
-      if (template.kind !== "secret") return [];
-      const { data = {} } = this.#options.view().get("Secret", namespace, template.name) ?? {};
-      const text = Object.hasOwn(data, template.key) ? data[template.key] : undefined;
-      return text === undefined ? [] : [text];
-    });
-    return new Map(texts.map((text) => [this.#options.sha256(text), text]));
   }
 }
 

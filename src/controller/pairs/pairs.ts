@@ -13,10 +13,9 @@ import type { ProfileContent } from "../../model/profile.ts";
 import { type ObjectName, objectKey, type SourceView } from "../../model/source.ts";
 import { RenderBudget } from "../../render/template/limits.ts";
 import type { Documents } from "../core/documents.ts";
-import { addTo, byKey } from "../core/names.ts";
+import { addTo, ByReference, byKey } from "../core/names.ts";
 import { type GroupDraft, lastAccepted, stateBefore } from "../reconcile/draft-group.ts";
 import type { Finding, Outcome, SyncState } from "../status/conditions.ts";
-import { ByProfile } from "./by-profile.ts";
 import { Flaws, isOpen, isSameForAll } from "./flaws.ts";
 import { hadSpec, OlderProfiles, takesOthers } from "./older-profiles.ts";
 import { harmFinding, keptFinding, lackText, lateFinding, profileFindings } from "./pair-findings.ts";
@@ -105,7 +104,7 @@ export class Pairs {
   /** Groups that keep the newest version of their Profile from being served, and what each of them would lose. */
   readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
   /** Groups that keep older metadata. */
-  readonly #kept = new ByProfile<Kept>();
+  readonly #kept = new ByReference<Kept>();
   /** The budget for rendering this step's Groups: all of them may be new at once. */
   #groupRenders = budgets(profileWork);
   /** Groups with a stored flaw that this step had no time to look at. */

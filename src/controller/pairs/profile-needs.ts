@@ -10,6 +10,7 @@ import {
   isOfSecret,
   type ProfileContent,
   partsOf,
+  type ResolvedTemplate,
   type TemplatePart,
 } from "../../model/profile.ts";
 import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
@@ -78,6 +79,16 @@ export function isShortTemplate(text: string): boolean {
   return text.length <= maxLength && text.split("{{", maxExpressions + 2).length <= maxExpressions + 1;
 }
 
+/** The text of a Secret by its hash; undefined for a text that is not in view, at which nothing looks. */
+type SecretText = (sha256: string) => string | undefined;
+
+/** A config's template and its text. */
+export interface ConfigText {
+  readonly part: TemplatePart;
+  readonly template: Exclude<ResolvedTemplate, { kind: "broken" }>;
+  readonly text: string;
+}
+
 interface Needy {
   readonly part: TemplatePart | "boot";
   readonly field: string;
@@ -93,14 +104,13 @@ export class ProfileNeeds {
   readonly #needy: readonly Needy[];
   readonly isInstall: boolean;
 
-  /** @param secretText by hash; undefined for a text that is not in view, which counts as one that needs nothing. */
-  constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, reader: NeedsReader) {
+  constructor(content: ProfileContent, secretText: SecretText, reader: NeedsReader) {
     const { metadata = {}, boot } = content;
     this.#reader = reader;
     this.#defaults = metadata;
     this.#hasKernel = boot?.kind === "kernel";
     this.isInstall = installs(content);
-    this.#needy = [...bootNeeds(content, reader), ...configNeeds(content, secretText, reader)];
+    this.#needy = [...bootNeeds(content, reader), ...configNeeds(textsOf(content, secretText), reader)];
   }
 
   /**
@@ -125,27 +135,26 @@ export class ProfileNeeds {
 }
 
 function bootNeeds(content: ProfileContent, reader: NeedsReader): readonly Needy[] {
-  const { boot, grubScript } = content;
-  if (boot?.kind === "broken") return [];
-  const texts = bootTexts({ ...(boot && { boot }), ...(grubScript !== undefined && { grubScript }) });
-  return texts.flatMap(([field, text]) => needy("boot", `spec.boot.${field}`, reader.read(text, false)));
+  return bootTexts(content).flatMap(([field, text]) => needy("boot", `spec.boot.${field}`, reader.read(text, false)));
 }
 
 function argumentNeeds(args: readonly string[], reader: NeedsReader): readonly Needy[] {
   return args.flatMap((text, at) => needy("boot", `spec.args[${at}]`, reader.read(text, false)));
 }
 
-function configNeeds(
-  { templates }: ProfileContent,
-  secretText: (sha256: string) => string | undefined,
-  reader: NeedsReader,
-): readonly Needy[] {
+function configNeeds(texts: readonly ConfigText[], reader: NeedsReader): readonly Needy[] {
+  return texts.flatMap(({ part, template, text }) =>
+    needy(part, `spec.${fieldOf(part)}`, reader.read(text, true), isOfSecret(template)),
+  );
+}
+
+/** The texts of its templates. Finished documents were checked when the Profile was read. */
+export function textsOf({ templates }: ProfileContent, secretText: SecretText): readonly ConfigText[] {
   return partsOf(templates).flatMap((part) => {
     const template = templates[part];
     if (template === undefined || template.kind === "broken" || template.raw) return [];
-    const isSecret = isOfSecret(template);
-    const text = isSecret ? secretText(template.sha256) : template.text;
-    return text === undefined ? [] : needy(part, `spec.${fieldOf(part)}`, reader.read(text, true), isSecret);
+    const text = isOfSecret(template) ? secretText(template.sha256) : template.text;
+    return text === undefined ? [] : [{ part, template, text }];
   });
 }
 

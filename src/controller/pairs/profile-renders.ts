@@ -5,24 +5,16 @@
 
 import { TextCache } from "../../lib/text-cache.ts";
 import { parseJsonObject } from "../../model/json.ts";
-import {
-  bootTexts,
-  fieldOf,
-  isOfSecret,
-  type ProfileContent,
-  partsOf,
-  type ResolvedTemplate,
-  type TemplatePart,
-} from "../../model/profile.ts";
+import { bootTexts, fieldOf, isOfSecret, type ProfileContent, type TemplatePart } from "../../model/profile.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
-import { RenderError } from "../../render/core/render-error.ts";
+import { type RenderError, renderErrorOf } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
 import type { RenderBudget } from "../../render/template/limits.ts";
 import { compileTemplate, type Template, type Variables } from "../../render/template/template.ts";
 import { bootVariables, RequestReads, templateVariables } from "../../render/template/variables.ts";
 import { samples } from "../ranking/sample-labels.ts";
 import { bootFaults } from "../trials/trial-boot.ts";
-import { isShortTemplate, type Lack, type Renderable } from "./profile-needs.ts";
+import { type ConfigText, isShortTemplate, type Lack, type Renderable, textsOf } from "./profile-needs.ts";
 
 export interface RendersOptions {
   readonly sha256: (text: string) => string;
@@ -48,7 +40,7 @@ class Undecided extends Error {
 export class RendersBench {
   readonly options: RendersOptions;
   readonly #templates = new TextCache<Template>({ limitBytes: cacheBytes });
-  readonly #checked = new TextCache<{ readonly error?: RenderError }>({ limitBytes: cacheBytes });
+  readonly #checked = new TextCache<{ readonly error: RenderError | undefined }>({ limitBytes: cacheBytes });
 
   constructor(options: RendersOptions) {
     this.options = options;
@@ -66,40 +58,29 @@ export class RendersBench {
   }
 
   /** @throws {RenderError} for a config answered 500. @throws {Undecided} for a long text. @throws {TooLongHere} */
-  check({ part, template }: TriedConfig, text: string, budget: RenderBudget): void {
+  check({ part, template }: ConfigText, text: string, budget: RenderBudget): void {
     budget.work(text.length);
     const { error } = this.#checked.get(`${part} ${template.format ?? ""} ${text}`, () => {
       budget.count(checkWork(part, text));
-      return errorOf(() => rulesOf(part).check(template)(text));
+      return { error: renderErrorOf(() => rulesOf(part).check(template)(text)) };
     });
     if (error !== undefined) throw error;
   }
 }
 
-interface TriedConfig {
-  readonly part: TemplatePart;
-  readonly template: Exclude<ResolvedTemplate, { kind: "broken" }>;
-  readonly text: string;
-}
-
 /** One version of a Profile. */
 export class ProfileRenders {
   readonly #content: ProfileContent;
-  readonly #configs: readonly TriedConfig[];
+  readonly #configs: readonly ConfigText[];
   readonly #bench: RendersBench;
   readonly #bootLength: number;
 
   /** @param secretText by hash; undefined for a text that is not in view, which is not tried. */
   constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, bench: RendersBench) {
-    const { boot, grubScript } = content;
     this.#content = content;
-    this.#configs = configsOf(content, secretText);
+    this.#configs = textsOf(content, secretText);
     this.#bench = bench;
-    const texts =
-      boot?.kind === "broken"
-        ? []
-        : bootTexts({ ...(boot && { boot }), ...(grubScript !== undefined && { grubScript }) });
-    this.#bootLength = texts.reduce((sum, [, text]) => sum + text.length, 0);
+    this.#bootLength = bootTexts(content).reduce((sum, [, text]) => sum + text.length, 0);
   }
 
   /**
@@ -134,11 +115,11 @@ export class ProfileRenders {
     });
   }
 
-  #config(config: TriedConfig, variables: Variables, budget: RenderBudget): readonly Lack[] {
+  #config(config: ConfigText, variables: Variables, budget: RenderBudget): readonly Lack[] {
     const { part, template, text } = config;
     const place = { part, field: `spec.${fieldOf(part)}`, isOfGroup: false, isSecret: isOfSecret(template) };
     let compiled: Template | undefined;
-    const { error } = errorOf(() => {
+    const error = renderErrorOf(() => {
       if (text.includes("{{")) compiled = this.#bench.template(text, budget);
       this.#bench.check(config, compiled?.render(variables) ?? text, budget);
     });
@@ -166,35 +147,12 @@ function decided(look: () => readonly Lack[]): readonly Lack[] {
   }
 }
 
-function errorOf(check: () => void): { readonly error?: RenderError } {
-  try {
-    check();
-    return {};
-  } catch (error) {
-    if (error instanceof RenderError) return { error };
-    throw error;
-  }
-}
-
 function lackOf(
   { isSecret = false, ...place }: Pick<Lack, "part" | "field" | "isOfGroup"> & { readonly isSecret?: boolean },
   { reason, variable, position }: RenderError,
   at: TextPosition | undefined = position,
 ): Lack {
   return { ...place, reason, variable: isSecret ? undefined : variable, at };
-}
-
-/** Finished documents were checked when the Profile was read. */
-function configsOf(
-  { templates }: ProfileContent,
-  secretText: (sha256: string) => string | undefined,
-): readonly TriedConfig[] {
-  return partsOf(templates).flatMap((part) => {
-    const template = templates[part];
-    if (template === undefined || template.kind === "broken" || template.raw) return [];
-    const text = isOfSecret(template) ? secretText(template.sha256) : template.text;
-    return text === undefined ? [] : [{ part, template, text }];
-  });
 }
 
 /** Units of the budget for checking a config. @throws {Undecided} for a long text. */

@@ -18,7 +18,6 @@ import { SelectorIndex } from "../../model/selector-index.ts";
 import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
 import { sampleLabels } from "./sample-labels.ts";
-import { ShadowMap } from "./shadow-map.ts";
 
 /** How a Group stands among the others. */
 export type Standing =
@@ -223,6 +222,28 @@ export class Ranking {
   }
 }
 
+/** Which Group was reported as losing to which other Group, by their ids. */
+class ShadowMap {
+  readonly #winners = new Map<string, string>();
+  readonly #losers = new Map<string, Set<string>>();
+
+  /** Replaces a Group's winner; undefined for a Group that loses to no other, or is gone. */
+  set(loser: string, winner: string | undefined): void {
+    const before = this.#winners.get(loser);
+    if (before === winner) return;
+    if (before !== undefined) removeFrom(this.#losers, before, loser);
+    this.#winners.delete(loser);
+    if (winner === undefined) return;
+    this.#winners.set(loser, winner);
+    addTo(this.#losers, winner, loser);
+  }
+
+  /** The Groups that lose to this one. */
+  to(winner: string): Iterable<string> {
+    return this.#losers.get(winner) ?? [];
+  }
+}
+
 const free: Standing = { kind: "free" };
 
 function shadowedBy(by: Group): Standing {
@@ -325,13 +346,13 @@ function sizeOf(sets: readonly ReadonlySet<Group>[]): number {
   return sets.reduce((sum, { size }) => sum + size, 0);
 }
 
-function addTo(sets: Map<string, Set<Group>>, key: string, group: Group): void {
-  const set = sets.get(key) ?? new Set<Group>();
-  sets.set(key, set.add(group));
+function addTo<Value>(sets: Map<string, Set<Value>>, key: string, value: Value): void {
+  const set = sets.get(key) ?? new Set<Value>();
+  sets.set(key, set.add(value));
 }
 
-function removeFrom(sets: Map<string, Set<Group>>, key: string, group: Group): void {
+function removeFrom<Value>(sets: Map<string, Set<Value>>, key: string, value: Value): void {
   const set = sets.get(key);
-  set?.delete(group);
+  set?.delete(value);
   if (set?.size === 0) sets.delete(key);
 }

@@ -7,10 +7,9 @@
 
 import type { GroupDocument } from "../../model/documents.ts";
 import { expressionText } from "../../model/expression.ts";
-import type { GroupSpec, GroupState } from "../../model/group.ts";
+import { type GroupSpec, type GroupState, isBroad } from "../../model/group.ts";
 import { fileUid, type GroupObject, type ObjectName, type Refusal } from "../../model/source.ts";
 import type { Finding, SyncState } from "../status/conditions.ts";
-import { permitted } from "./tenancy.ts";
 
 /** The documents of an existing Group, before other Groups and its Profile are considered. */
 export interface GroupDraft {
@@ -211,4 +210,38 @@ function selectsAlike(a: GroupSpec, b: GroupSpec | undefined): boolean {
 
 function selectionOf({ selector, expressions = [] }: GroupSpec): string {
   return JSON.stringify([Object.entries(selector).toSorted(), expressions.map(expressionText).toSorted()]);
+}
+
+/** The parts of a Group that count. */
+interface Permitted {
+  /** Undefined for a Group that answers no machine. */
+  readonly spec: GroupSpec | undefined;
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * What a Group may do, by its namespace. Where one davit reads several, an author in one of them must not take the
+ * machines of all others: `matchAll`, a broad selector and a priority count in the admin namespace alone.
+ * @param adminNamespace undefined where every namespace may do everything.
+ */
+function permitted(spec: GroupSpec, namespace: string, adminNamespace: string | undefined): Permitted {
+  if (adminNamespace === undefined || namespace === adminNamespace) return { spec, findings: [] };
+  if (spec.matchAll) {
+    const message = `matchAll counts in namespace "${adminNamespace}" only: no machine gets this Group`;
+    return { spec: undefined, findings: [notPermitted(message, "spec.matchAll")] };
+  }
+  if (isBroad(spec)) {
+    const effect = `counts in namespace "${adminNamespace}" only: no machine gets this Group`;
+    const message = `a selector that nearly every machine may meet ${effect}; ${cure}`;
+    return { spec: undefined, findings: [notPermitted(message, "spec.selector")] };
+  }
+  if (spec.priority === 0) return { spec, findings: [] };
+  const message = `priority counts in namespace "${adminNamespace}" only: this Group is taken as one of priority 0`;
+  return { spec: { ...spec, priority: 0 }, findings: [notPermitted(message, "spec.priority")] };
+}
+
+const cure = "ask for a value, or write patterns of 6 digits (mac), 8 (uuid), or 3 letters and digits (other labels)";
+
+function notPermitted(message: string, field: string): Finding {
+  return { type: "Accepted", reason: "NotPermitted", message, code: "not-permitted", place: { field } };
 }

@@ -1,7 +1,7 @@
 /** The outcome of a Profile, accepted, refused, not read whole, or gone. */
 
 import { partsOf } from "../../model/profile.ts";
-import type { ObjectName, ProfileObject, Refusal, SourceView } from "../../model/source.ts";
+import { type ObjectName, objectKey, type ProfileObject, type Refusal, type SourceView } from "../../model/source.ts";
 import type { StoredProfile } from "../core/documents.ts";
 import type { Faults } from "../core/faults.ts";
 import { asRefused, type Outcome } from "../status/conditions.ts";
@@ -65,6 +65,20 @@ export function profileStanding(
   const isServed = stored.document !== undefined && stored.document.failed !== true;
   if (isServed && !view.isGone(id)) return "there";
   return view.refusalOf(id) === undefined ? "missing" : "refused";
+}
+
+/** Which Profiles are refused: their Groups report it, and davit looks at them again when that changes. */
+export class RefusedProfiles {
+  readonly #keys = new Set<string>();
+
+  /** True when the newest version of a Profile is refused and was not at the last call, or the other way round. */
+  takeChange(profile: ObjectName, view: Pick<SourceView, "refusalOf">): boolean {
+    const key = objectKey(profile);
+    const wasRefused = this.#keys.delete(key);
+    const isRefused = view.refusalOf(profile) !== undefined;
+    if (isRefused) this.#keys.add(key);
+    return isRefused !== wasRefused;
+  }
 }
 
 /** True while the Profile, or a text that it includes, will soon leave the view. */

@@ -3,16 +3,19 @@
  * Profile: a Group that selects a machine keeps it from falling to a less specific Group. Pure.
  */
 
+import { countingAtOnce } from "../../model/at-once.ts";
 import { encodeDocument, type GroupDocument, groupPath } from "../../model/documents.ts";
+import type { Expression } from "../../model/expression.ts";
 import type { DocumentChange } from "../../model/feed.ts";
-import { type Group, type GroupSpec, toGroup } from "../../model/group.ts";
+import { type Group, type GroupSpec, type Selection, selectorText, toGroup } from "../../model/group.ts";
+import type { ObjectName, SourceView } from "../../model/source.ts";
+import type { Documents, DocumentWrite } from "../core/documents.ts";
 import { conflictOf } from "../ranking/conflict.ts";
 import type { Standing } from "../ranking/ranking.ts";
 import { conditionsFor, type Finding, type Outcome } from "../status/conditions.ts";
 import { groupAdvice } from "./advice.ts";
 import type { GroupDraft } from "./draft-group.ts";
 import { inField, type ProfileWorld, templateFinding } from "./resolve-profile.ts";
-import { selectorSummary } from "./selector-summary.ts";
 
 /** The other Groups and the Profiles, as far as they concern a Group. */
 export interface GroupWorld {
@@ -54,6 +57,29 @@ export function groupChanges(
   return text === storedText ? [] : [{ path, text }];
 }
 
+/**
+ * The writes that count before the first list is complete: they make machines of stored Groups wait. While a namespace
+ * cannot be read at a start, a hold of another namespace must not wait for it.
+ */
+export function earlyHolds(
+  names: readonly ObjectName[],
+  view: Pick<SourceView, "get">,
+  documents: Pick<Documents, "group" | "textAt">,
+): readonly DocumentWrite[] {
+  return names.flatMap(({ kind, namespace, name }) => {
+    if (kind !== "Group") return [];
+    const object = view.get("Group", namespace, name);
+    const stored = documents.group(namespace, name);
+    if (object === undefined || stored === undefined) return [];
+    const counting = countingAtOnce({ ...object, spec: stored.spec }, object);
+    const isHeld = counting?.kind === "Group" && counting.spec.hold;
+    if (!isHeld || stored.spec.hold) return [];
+    const path = groupPath(namespace, name);
+    const held = { ...stored, spec: { ...stored.spec, hold: true } };
+    return groupChanges(path, held, documents.textAt(path));
+  });
+}
+
 /** A Group's document, marked where it ties with another one of its selector. */
 export function withTie(document: GroupDocument, isTied: boolean): GroupDocument {
   const { tied: _, ...others } = document;
@@ -90,4 +116,21 @@ function profileFindings(namespace: string, spec: GroupSpec, { profile }: GroupW
   const place = { field: "spec.profileRef.name" };
   const finding = { type: "ResolvedRefs", reason: "ProfileNotFound", message, place } as const;
   return [found === "refused" ? finding : { ...finding, code: "missing-profile" }];
+}
+
+const maxShownValues = 4;
+// The CRD's limit on a status, less some room for the text behind it.
+const maxLength = 8_000;
+
+/** The selector as text, cut to the longest that a status may hold; empty for a catch-all's selector. */
+export function selectorSummary({ selector, expressions }: Selection): string {
+  const text = selectorText(selector, expressions.map(summary));
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength).toWellFormed()}...`;
+}
+
+function summary(expression: Expression): Expression {
+  const { values } = expression;
+  if (values.length <= maxShownValues) return expression;
+  const others = `${values.length - maxShownValues} more`;
+  return { ...expression, values: [...values.slice(0, maxShownValues), others] };
 }

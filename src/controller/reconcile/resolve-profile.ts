@@ -14,12 +14,12 @@ import type {
 } from "../../model/profile.ts";
 import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
 import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../../model/source.ts";
+import { parseInitrd } from "../../render/boot/initrd.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
 import { mayBeButane, renderIgnition } from "../../render/config/ignition.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
-import { RenderError, type RenderReason } from "../../render/core/render-error.ts";
+import { type RenderError, type RenderReason, renderErrorOf } from "../../render/core/render-error.ts";
 import type { Finding, RefReason } from "../status/conditions.ts";
-import { locationFinding } from "./check-location.ts";
 
 // Parsing takes about 1 s per MiB in the worst case; a config of that size is a mistake.
 const maxTemplateBytes = 1024 * 1024;
@@ -140,25 +140,15 @@ function tooLarge(message: string): FoundText {
 
 /** A finished document is the answer itself, so the reason to refuse its machines is known already. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): FoundText {
-  const refused = refusalOf(() => rulesOf(part).check({ raw: true, format })(text));
+  const refused = renderErrorOf(() => rulesOf(part).check({ raw: true, format })(text));
   return refused === undefined ? { text } : invalid(refused);
 }
 
 /** Butane instead of Ignition is a common mistake, and no machine's labels can correct it. */
 function checkButane(text: string): FoundText {
   if (!mayBeButane(text)) return { text };
-  const refused = refusalOf(() => renderIgnition({ text, raw: false }));
+  const refused = renderErrorOf(() => renderIgnition({ text, raw: false }));
   return refused?.reason === "butane" ? invalid(refused) : { text };
-}
-
-function refusalOf(check: () => void): RenderError | undefined {
-  try {
-    check();
-    return undefined;
-  } catch (error) {
-    if (error instanceof RenderError) return error;
-    throw error;
-  }
 }
 
 function invalid({ message, reason, position }: RenderError): FoundText {
@@ -212,6 +202,20 @@ function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
     const finding = fault ? templateFinding(fault) : isLocation(path) ? locationFinding(text) : undefined;
     return finding === undefined ? [] : [inField(`spec.boot.${path}`, finding)];
   });
+}
+
+/**
+ * What is wrong with a kernel's or an initrd's location, as far as the spec alone shows: an HTTP URL that no client can
+ * follow. Values from templates and the client's own tokens are unknown here; other schemes are left to the client.
+ */
+export function locationFinding(text: string): Finding | undefined {
+  if (/\{\{|\$\{/.test(text)) return undefined;
+  const [location = ""] = parseInitrd(text).location.split(/\s/, 1);
+  if (!/^https?:/i.test(location)) return undefined;
+  // `URL` forgives missing slashes, as browsers do; firmware does not.
+  if (/^https?:\/\/[^/]/i.test(location) && URL.canParse(location)) return undefined;
+  const message = "is no URL that a machine can follow: write http://HOST:PORT/PATH";
+  return { type: "Accepted", reason: "InvalidURL", message, code: "invalid-url", place: { field: "" } };
 }
 
 /** The finding for a template's fault. */

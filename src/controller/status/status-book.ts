@@ -12,7 +12,6 @@ import type { Metrics } from "../../lib/metrics.ts";
 import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
 import { heldReason } from "./conditions.ts";
-import { withStalled } from "./stalled.ts";
 
 export interface StatusBookOptions {
   readonly statusSink: StatusSink;
@@ -124,6 +123,23 @@ export class StatusBook {
     if (entry === undefined) return;
     this.#options.metrics.resources.inc({ kind: entry.name.kind, ready: entry.ready }, by);
   }
+}
+
+/** Reasons that end by themselves or with another object, or that are intended. Any other reason needs a person. */
+const passing: ReadonlySet<string> = new Set([
+  ...["ProfileNotFound", "ProfileOutdated", "TemplateNotFound"],
+  ...["StoreUnavailable", "InternalError"],
+  heldReason,
+]);
+
+/**
+ * The status with `Stalled` where only a person can make the object ready. It is true or absent: kstatus (Flux, `helm
+ * --wait`) reads it as a failure, and an unready object without it as in progress.
+ */
+export function withStalled(status: ObjectStatus): ObjectStatus {
+  const ready = status.conditions.find(({ type }) => type === "Ready");
+  if (ready?.status !== "False" || passing.has(ready.reason)) return status;
+  return { ...status, conditions: [...status.conditions, { ...ready, type: "Stalled", status: "True" }] };
 }
 
 function readinessOf({ conditions }: ObjectStatus): Readiness {

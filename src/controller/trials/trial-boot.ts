@@ -7,7 +7,7 @@ import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot
 import { hasOpenQuote } from "../../render/boot/kernel-words.ts";
 import { renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
 import type { Filled } from "../../render/boot/pieces.ts";
-import { RenderError } from "../../render/core/render-error.ts";
+import { RenderError, renderErrorOf } from "../../render/core/render-error.ts";
 import { renderGrub } from "../../render/grub/grub.ts";
 import { renderIpxe } from "../../render/ipxe/ipxe.ts";
 import type { Template, Variables } from "../../render/template/template.ts";
@@ -121,12 +121,8 @@ function argumentFaults(
 }
 
 function faultOf(place: FaultPlace, render: () => unknown): readonly BootFault[] {
-  try {
-    render();
-    return [];
-  } catch (error) {
-    return [fault(place, error)];
-  }
+  const error = renderErrorOf(render);
+  return error === undefined ? [] : [{ ...place, error }];
 }
 
 /** @throws every error that no renderer raised. */

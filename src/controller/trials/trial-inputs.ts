@@ -2,7 +2,8 @@
 
 import { assert } from "../../lib/errors.ts";
 import { groupPath, profilePath } from "../../model/documents.ts";
-import type { ObjectName, Source } from "../../model/source.ts";
+import type { ResolvedTemplate, TemplateSource, Templates } from "../../model/profile.ts";
+import type { ObjectName, Source, SourceView } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import type { TrialJob } from "./trial.ts";
 
@@ -51,11 +52,12 @@ export class TrialInputs {
     const [first] = inputs;
     assert(first !== undefined, "A job has a Group");
     const { group, profile, profileText } = first;
+    const { view } = this.#source;
     return {
       namespace: group.namespace,
       profile,
       profileText: profileText ?? "",
-      secretTexts: this.#secretTexts(group.namespace, profile),
+      secretTexts: secretTexts(view, group.namespace, view.get("Profile", group.namespace, profile)?.spec.templates),
       groups: inputs.map(({ group: { name }, groupText }) => ({ name, text: groupText ?? "" })),
     };
   }
@@ -63,17 +65,20 @@ export class TrialInputs {
   #groupText({ namespace, name }: ObjectName): string | undefined {
     return this.#documents.textAt(groupPath(namespace, name));
   }
+}
 
-  #secretTexts(namespace: string, profile: string): readonly string[] {
-    const { view } = this.#source;
-    const templates = view.get("Profile", namespace, profile)?.spec.templates ?? {};
-    return Object.values(templates).flatMap((template) => {
-      if (template.kind !== "secret") return [];
-      const { data = {} } = view.get("Secret", namespace, template.name) ?? {};
-      const text = Object.hasOwn(data, template.key) ? data[template.key] : undefined;
-      return text === undefined ? [] : [text];
-    });
-  }
+/** The texts of Secrets that templates name, as they are now. */
+export function secretTexts(
+  view: Pick<SourceView, "get">,
+  namespace: string,
+  templates: Templates<TemplateSource | ResolvedTemplate> = {},
+): readonly string[] {
+  return Object.values(templates).flatMap((template) => {
+    if (template.kind !== "secret") return [];
+    const { data = {} } = view.get("Secret", namespace, template.name) ?? {};
+    const text = Object.hasOwn(data, template.key) ? data[template.key] : undefined;
+    return text === undefined ? [] : [text];
+  });
 }
 
 /** Groups of one Profile together, as many as one message may hold. */

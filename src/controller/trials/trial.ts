@@ -8,8 +8,8 @@
 
 import { decodeGroup, decodeProfile, type GroupDocument } from "../../model/documents.ts";
 import type { FindingCode } from "../../model/findings.ts";
-import { type Group, toGroup } from "../../model/group.ts";
-import type { Labels } from "../../model/labels.ts";
+import { type Group, type Selection, toGroup } from "../../model/group.ts";
+import { type Labels, labelsFromQuery } from "../../model/labels.ts";
 import {
   endpointOf,
   fieldOf,
@@ -26,9 +26,9 @@ import { RenderBudget } from "../../render/template/limits.ts";
 import { type AbsentVariable, TemplateNeeds } from "../../render/template/needs.ts";
 import { compileTemplate, type Template, type Variables } from "../../render/template/template.ts";
 import { bootVariables, RequestReads, templateVariables } from "../../render/template/variables.ts";
+import { sampleLabels, samples } from "../ranking/sample-labels.ts";
 import { effectCure, installerIn } from "../reconcile/installers.ts";
 import type { FieldPlace } from "../status/conditions.ts";
-import { sampleRequest } from "./sample-request.ts";
 import { type BootClient, bootFaults } from "./trial-boot.ts";
 import { type Severity, Verdicts } from "./trial-verdicts.ts";
 
@@ -276,4 +276,26 @@ function finding(
     place: { ...place, ...(position && { position }) },
     ...(isOfGroup && { isOfGroup }),
   };
+}
+
+interface SampleRequest {
+  readonly labels: Labels;
+  /** As a machine sends it, without the `?`. */
+  readonly rawQuery: string;
+}
+
+/** A request of a sample machine: the labels that select it, and made-up values that every machine has. */
+export function sampleRequest(selection: Selection): SampleRequest {
+  // A machine may lack a name, for example, and this Group may select exactly those without one.
+  const others = [...samples].filter(([label, value]) =>
+    selection.expressions.every(({ key, accepts }) => key !== label || accepts(value)),
+  );
+  const rawQuery = [...new Map([...others, ...sampleLabels(selection)])].map(pairOf).join("&");
+  return { labels: labelsFromQuery(rawQuery), rawQuery };
+}
+
+/** iPXE sends a MAC address with hyphens (`${mac:hexhyp}`). */
+function pairOf([label, value]: readonly [string, string]): string {
+  const sent = label === "mac" ? value.replaceAll(":", "-") : value;
+  return `${encodeURIComponent(label)}=${encodeURIComponent(sent.toWellFormed())}`;
 }

@@ -118,3 +118,14 @@ function placeText(reason: RenderReason, position: TextPosition | undefined): st
   const where = isOfResult(reason) ? " of the result" : "";
   return ` (line ${position.line}, column ${position.column}${where})`;
 }
+
+/** The error that a renderer or a check throws; undefined if it throws none. */
+export function renderErrorOf(run: () => void): RenderError | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    if (error instanceof RenderError) return error;
+    throw error;
+  }
+}
