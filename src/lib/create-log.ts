@@ -1,10 +1,9 @@
 /** Makes the process's log: JSON for collectors, or lines for a person at a terminal. */
 
 import { Writable } from "node:stream";
-import { type DestinationStream, pino } from "pino";
+import { type DestinationStream, type LoggerOptions, pino } from "pino";
 import pretty from "pino-pretty";
 import { systemClock, toRfc3339 } from "./clock.ts";
-import { FlatLines } from "./flat-lines.ts";
 import { LineBatches } from "./line-batches.ts";
 import type { Log, LogLevel } from "./log.ts";
 
@@ -29,9 +28,9 @@ const maxWaitingBytes = 16 * 1024 * 1024;
 
 /** Makes the process's log. */
 export function createLog({ level, format, destination, onExit }: LogOptions): Log {
-  const options: JsonOptions = { level, base: null, timestamp: timestamps() };
+  const options = { level, base: null, timestamp: timestamps() };
   if (format === "json") {
-    return destination === undefined ? batchedLog(options, onExit) : jsonLog(options, escaping(destination));
+    return destination === undefined ? batchedLog(options, onExit) : pino(options, escaping(destination));
   }
   // Synchronous, so that the last line before an exit is not lost.
   const stream = pretty({
@@ -85,32 +84,15 @@ function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-interface JsonOptions {
-  readonly level: LogLevel;
-  readonly base: null;
-  readonly timestamp: () => string;
-}
-
-function jsonLog(options: JsonOptions, destination: DestinationStream): Log {
-  const log = pino(options, destination);
-  const { timestamp } = options;
-  return new FlatLines({
-    log,
-    hasInfo: log.isLevelEnabled("info"),
-    write: (line) => destination.write(line),
-    timestamp,
-  });
-}
-
 /**
  * A log to standard output that never waits for its reader: another thread writes the lines in batches. A killed
  * process loses the lines of the last moment (`batchWaitMs`). A process that ends by itself, or by an error, loses
  * none, though its last lines may precede a batch that the other thread was writing.
  */
-function batchedLog(options: JsonOptions, onExit: LogOptions["onExit"]): Log {
+function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): Log {
   const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });
   const batches = new LineBatches({ write: (lines) => void output.write(lines), clock: systemClock });
-  const log = jsonLog(options, escaping(batches));
+  const log = pino(options, escaping(batches));
   let dropped = 0;
   output.on("drop", (lines: string) => {
     dropped += lines.split("\n").length - 1;
