@@ -28,8 +28,8 @@ export type Stops = (() => Promise<void>)[];
 
 export async function startBoot(groups: number, stops: Stops, shape: Shape = "labels"): Promise<BootServer> {
   const child = startChild("boot-child.ts", stops);
-  const told = await child.askNumbers({ kind: "start", groups, shape });
-  return { groups, child, port: told("port"), bytesPerGroup: told("bytesPerGroup") };
+  const numberOf = await child.askNumbers({ kind: "start", groups, shape });
+  return { groups, child, port: numberOf("port"), bytesPerGroup: numberOf("bytesPerGroup") };
 }
 
 /** davit as one endpoint's contender. */
@@ -43,8 +43,8 @@ export async function startBare(model: Contender, stops: Stops): Promise<Contend
   const child = startChild("bare-child.ts", stops);
   const answer = await fetch(`http://127.0.0.1:${model.port}${model.targets[0]}`);
   const question = { kind: "start", contentType: answer.headers.get("content-type"), body: await answer.text() };
-  const told = await child.askNumbers(question);
-  return { ...model, name: "bare node:http", port: told("port"), cpuMicroseconds: () => cpuOf(child) };
+  const numberOf = await child.askNumbers(question);
+  return { ...model, name: "bare node:http", port: numberOf("port"), cpuMicroseconds: () => cpuOf(child) };
 }
 
 export async function startMatchboxes(

@@ -128,9 +128,14 @@ async function measure(load: Child, contender: Contender, durationMs: number): P
   // The previous contender may still collect garbage and write its log, which would slow this one.
   await setTimeout(restMs);
   const before = await contender.cpuMicroseconds();
-  const told = await load.askNumbers({ port, targets, durationMs });
-  const cpuMicroseconds = ((await contender.cpuMicroseconds()) - before) / told("count");
-  return { perSecond: told("count") / told("seconds"), cpuMicroseconds, p50Ms: told("p50"), p99Ms: told("p99") };
+  const numberOf = await load.askNumbers({ port, targets, durationMs });
+  const cpuMicroseconds = ((await contender.cpuMicroseconds()) - before) / numberOf("count");
+  return {
+    perSecond: numberOf("count") / numberOf("seconds"),
+    cpuMicroseconds,
+    p50Ms: numberOf("p50"),
+    p99Ms: numberOf("p99"),
+  };
 }
 
 export function medians(measures: readonly Measure[]): Measure {

@@ -157,8 +157,8 @@ function compileRules(node: SchemaNode): RuleCheck {
     const doubles = node.listKeys.length === 0 ? [] : doubleFindings(node.listKeys, value, path);
     const self = own.length === 0 ? undefined : celValue(node, value);
     const failed = own.filter(({ holds }) => !isTrue(holds, self)).map(({ message }) => ruleFinding(path, message));
-    const told = [...doubles, ...failed];
-    return [...told, ...children(value).flatMap(([name, child]) => below(name)?.(child, [...path, name]) ?? [])];
+    const found = [...doubles, ...failed];
+    return [...found, ...children(value).flatMap(([name, child]) => below(name)?.(child, [...path, name]) ?? [])];
   };
 
   function below(name: string): RuleCheck | undefined {

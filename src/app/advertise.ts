@@ -8,11 +8,11 @@ import { type Address, authority, isWildcard } from "../lib/address.ts";
  * machine's first global address, IPv4 before IPv6 because more firmware speaks it; loopback on a machine without any.
  */
 export function advertisedAuthority(
-  told: Address | undefined,
+  given: Address | undefined,
   listening: Address,
   interfaces: NodeJS.Dict<NetworkInterfaceInfo[]> = networkInterfaces(),
 ): string {
-  if (told !== undefined) return authority(told);
+  if (given !== undefined) return authority(given);
   if (!isWildcard(listening.host)) return authority(listening);
   const global = Object.values(interfaces)
     .flatMap((addresses) => addresses ?? [])

@@ -134,7 +134,7 @@ export class BootIndex implements FeedListener {
     if (labels.flaws !== undefined) this.#assertIdentity(labels.flaws, group);
     // An unreadable object may be this machine's own group.
     if (!synced.complete && !namesMachine(group)) throw new BootError("withheld", group && { group: group.id });
-    if (this.#known.isBereft(labels, group)) throw new BootError("bereft", group && { group: group.id });
+    if (this.#known.waitsForRemovedGroup(labels, group)) throw new BootError("bereft", group && { group: group.id });
     if (group === undefined) throw new BootError("noMatch");
     if (group.barrier !== undefined) throw new BootError(group.barrier, { group: group.id });
     return group;
@@ -182,7 +182,7 @@ export class BootIndex implements FeedListener {
     const { group, profile } = machine;
     // A machine that boots from its disk now may still run an installer, which asks for its configs.
     if (profile.content.effect === "Install" && !profile.isInstall) {
-      if (this.#known.isBereft(labels, group, true)) throw new BootError("bereft", { group: group.id });
+      if (this.#known.waitsForRemovedGroup(labels, group, true)) throw new BootError("bereft", { group: group.id });
       this.#assertCertain(machine, labels);
     }
     const template = profile.content.templates[part];

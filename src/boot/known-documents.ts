@@ -142,13 +142,13 @@ export class KnownDocuments {
    * True when the machine waits for a Group that was just removed, instead of getting this one.
    * @param isConfig the request is for a config: an Install's config may install even if the machine boots from disk.
    */
-  isBereft(labels: Labels, group: Group | undefined, isConfig = false): boolean {
+  waitsForRemovedGroup(labels: Labels, group: Group | undefined, isConfig = false): boolean {
     if (this.#tombstones.isEmpty) return false;
     const isInstall = ({ profileId }: Group) => {
       const profile = this.profiles.get(profileId);
       return profile?.isInstall === true || (isConfig && profile?.content.effect === "Install");
     };
-    return this.#tombstones.isBereft(labels, group, isInstall);
+    return this.#tombstones.waitsForRemovedGroup(labels, group, isInstall);
   }
 
   /** True when a Group that selected by this label went a moment ago. */

@@ -96,7 +96,7 @@ export class KnownTombstones {
    * @param group that the machine would get, undefined for none; `isInstall` returns true if its Profile overwrites
    * disks.
    */
-  isBereft(labels: Labels, group: Group | undefined, isInstall: (group: Group) => boolean): boolean {
+  waitsForRemovedGroup(labels: Labels, group: Group | undefined, isInstall: (group: Group) => boolean): boolean {
     for (const [label, tombstones] of this.#named) {
       const value = labels.get(label);
       const gone = value === undefined ? undefined : tombstones.get(value);

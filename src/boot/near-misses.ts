@@ -37,7 +37,7 @@ const maxMisses = 4;
 export class NearMisses {
   readonly #options: NearMissesOptions;
   /** When each set of labels may be logged again, by its hash; the oldest first. */
-  readonly #told = new Map<string, number>();
+  readonly #logged = new Map<string, number>();
   readonly #waiting: Labels[] = [];
   readonly #stopping = new AbortController();
   #isRunning = false;
@@ -47,7 +47,7 @@ export class NearMisses {
   }
 
   /** Notes a machine that matches no Group; never waits. */
-  tell(labels: Labels): void {
+  report(labels: Labels): void {
     // First, so that a storm costs nothing more.
     if (this.#waiting.length >= maxWaiting || this.#stopping.signal.aborted) return;
     if (!this.#isDue(labels)) return;
@@ -63,13 +63,13 @@ export class NearMisses {
   /** True for a set of labels that was not logged for a minute; it is then not due for another minute. */
   #isDue(labels: Labels): boolean {
     const nowMs = this.#options.clock.monotonicMs();
-    for (const [key, dueMs] of this.#told) {
+    for (const [key, dueMs] of this.#logged) {
       if (dueMs > nowMs) break;
-      this.#told.delete(key);
+      this.#logged.delete(key);
     }
     const key = hash("sha256", selectorText(Object.fromEntries(labels)), "base64");
-    if (this.#told.has(key)) return false;
-    this.#told.set(key, nowMs + quietMs);
+    if (this.#logged.has(key)) return false;
+    this.#logged.set(key, nowMs + quietMs);
     return true;
   }
 
@@ -95,8 +95,8 @@ export class NearMisses {
     const groups = [...index.groups.values()];
     const { nearest } = await inSlices(findContenders({ groups, labels, limit: 1 }));
     const [group] = nearest;
-    const told = group === undefined ? "none" : `${group.id}: ${missesText(missesOf(group, labels))}`;
-    log.info({ ...reserved(labels), nearest: told }, "no matching group");
+    const text = group === undefined ? "none" : `${group.id}: ${missesText(missesOf(group, labels))}`;
+    log.info({ ...reserved(labels), nearest: text }, "no matching group");
   }
 }
 

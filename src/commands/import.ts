@@ -100,8 +100,8 @@ async function listed(path: string): Promise<readonly string[]> {
 
 function summaryOf({ profiles, groups, findings }: Imported, out: string, errors: number): string {
   const counts = `${counted(profiles, "Profile")} and ${counted(groups, "Group")} are in ${out}`;
-  const told = `${counted(errors, "error")}, ${counted(findings.length - errors, "warning")}`;
-  return `${counts}: ${told}\n`;
+  const totals = `${counted(errors, "error")}, ${counted(findings.length - errors, "warning")}`;
+  return `${counts}: ${totals}\n`;
 }
 
 function counted(count: number, noun: string): string {

@@ -15,7 +15,7 @@ const notInspectedCode = 2;
 const help = `Usage: davit inspect PATH
 
 Reads a backup, or the data directory of a davit that does not run, and verifies every checksum. It writes nothing.
-Exit code 0: sound. 1: damaged; each place is told. 2: it was not inspected.
+Exit code 0: sound. 1: damaged; each place is printed. 2: it was not inspected.
 `;
 
 /** Shows what is in a backup or a data directory, and whether it is sound. */
@@ -41,12 +41,12 @@ export const inspect: CliCommand = {
     try {
       return await inspectPath(path, host);
     } catch (error) {
-      return tellFailure(diskFailure("Reading", path, error), host);
+      return reportFailure(diskFailure("Reading", path, error), host);
     }
   },
 };
 
-function tellFailure(error: unknown, host: Host): number {
+function reportFailure(error: unknown, host: Host): number {
   const sentence = sentenceOf(error);
   if (sentence === undefined) throw error;
   const isDamage = error instanceof WalError && error.reason === "damaged";

@@ -46,14 +46,14 @@ async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, hos
   const log = createLog({ level: "error", format: "json", destination: { write: (line) => host.writeError(line) } });
   const line = new ProgressLine(host, systemClock);
   const loaded = await loadInput(
-    { manifests, adminNamespace, log, progress: (count, total) => line.tell(`read ${count} of ${total}`) },
+    { manifests, adminNamespace, log, progress: (count, total) => line.show(`read ${count} of ${total}`) },
     host,
   );
   const findings = await lintManifests(loaded, {
     directories: manifests.filter((path) => path !== inputMark),
     readsInput: readsInput(manifests),
     hasAsset: assetsDir === undefined ? undefined : (path) => hasAsset(assetsDir, path),
-    progress: (count, total) => line.tell(`tried ${count} of ${total} Groups`),
+    progress: (count, total) => line.show(`tried ${count} of ${total} Groups`),
   });
   line.clear();
   return { findings, failures: loaded.planned.filter(hasFailed).length };

@@ -14,7 +14,7 @@ export class Progress {
   readonly #clock: Clock;
   readonly #log: Log | undefined;
   readonly #doing: string;
-  #toldMs: number;
+  #shownMs: number;
   #hasLine = false;
 
   /** @param doing the work's name, for the log. */
@@ -22,7 +22,7 @@ export class Progress {
     this.#host = host;
     this.#doing = doing;
     this.#clock = clock;
-    this.#toldMs = clock.monotonicMs();
+    this.#shownMs = clock.monotonicMs();
     if (host.outputIsTerminal) return;
     this.#log = createLog({ level: "info", format: "json", destination: { write: (line) => host.write(line) } });
   }
@@ -30,8 +30,8 @@ export class Progress {
   /** How many bytes are done; shown now and then. */
   advance(bytes: number): void {
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#toldMs < (this.#log === undefined ? terminalPauseMs : logPauseMs)) return;
-    this.#toldMs = nowMs;
+    if (nowMs - this.#shownMs < (this.#log === undefined ? terminalPauseMs : logPauseMs)) return;
+    this.#shownMs = nowMs;
     if (this.#log === undefined) {
       this.#host.write(`\r${sizeText(bytes)}`);
       this.#hasLine = true;
@@ -58,20 +58,20 @@ export class Progress {
 export class ProgressLine {
   readonly #host: Pick<Host, "writeError" | "outputIsTerminal">;
   readonly #clock: Clock;
-  #toldMs: number;
+  #shownMs: number;
   #length = 0;
 
   constructor(host: Pick<Host, "writeError" | "outputIsTerminal">, clock: Clock) {
     this.#host = host;
     this.#clock = clock;
-    this.#toldMs = clock.monotonicMs();
+    this.#shownMs = clock.monotonicMs();
   }
 
   /** Rewrites it, now and then. */
-  tell(text: string): void {
+  show(text: string): void {
     const nowMs = this.#clock.monotonicMs();
-    if (!this.#host.outputIsTerminal || nowMs - this.#toldMs < terminalPauseMs) return;
-    this.#toldMs = nowMs;
+    if (!this.#host.outputIsTerminal || nowMs - this.#shownMs < terminalPauseMs) return;
+    this.#shownMs = nowMs;
     this.#write(text);
     this.#length = text.length;
   }

@@ -14,27 +14,27 @@ import { readVersion } from "./version.ts";
 // Kubernetes sends SIGKILL 30 s after SIGTERM; a person at a terminal waits less.
 const stopLimitMs = 10_000;
 
-/** What a serving command runs. `Told` holds the facts for the welcome text. */
-interface RunningApp<Told extends object> {
-  start(): Promise<{ readonly ready: Promise<Told> }>;
+/** What a serving command runs. `Facts` holds the facts for the welcome text. */
+interface RunningApp<Facts extends object> {
+  start(): Promise<{ readonly ready: Promise<Facts> }>;
   stop(): Promise<void>;
 }
 
-export interface ServingCommand<Config extends ServiceConfig, Told extends object> extends CommandLine<Config> {
+export interface ServingCommand<Config extends ServiceConfig, Facts extends object> extends CommandLine<Config> {
   readonly createApp: (options: {
     readonly config: Config;
     readonly log: Log;
     readonly clock: Clock;
     readonly version: string;
     readonly environment: Environment;
-  }) => RunningApp<Told>;
+  }) => RunningApp<Facts>;
   /** The welcome text for a terminal, once machines are answered. */
-  readonly welcome: (told: Told, config: Config) => string;
+  readonly welcome: (facts: Facts, config: Config) => string;
 }
 
 /** Runs such a command to its end and returns the exit code. */
-export async function runServing<Config extends ServiceConfig, Told extends object>(
-  command: ServingCommand<Config, Told>,
+export async function runServing<Config extends ServiceConfig, Facts extends object>(
+  command: ServingCommand<Config, Facts>,
   args: readonly string[],
   host: Host,
 ): Promise<number> {
@@ -42,8 +42,8 @@ export async function runServing<Config extends ServiceConfig, Told extends obje
   return read.kind === "over" ? read.exitCode : await serveUntilStopped(command, read.config, host);
 }
 
-async function serveUntilStopped<Config extends ServiceConfig, Told extends object>(
-  { createApp, welcome }: ServingCommand<Config, Told>,
+async function serveUntilStopped<Config extends ServiceConfig, Facts extends object>(
+  { createApp, welcome }: ServingCommand<Config, Facts>,
   config: Config,
   host: Host,
 ): Promise<number> {
@@ -52,11 +52,11 @@ async function serveUntilStopped<Config extends ServiceConfig, Told extends obje
   const app = createApp({ config, log, clock: systemClock, version: readVersion(), environment: host.environment });
   try {
     const { ready } = await app.start();
-    const told = ready.then((served) => {
+    const facts = ready.then((served) => {
       if (format === "pretty") host.write(welcome(served, config));
       else log.info(served, "serving");
     });
-    await Promise.race([aborted(host.stop), told.then(() => aborted(host.stop))]);
+    await Promise.race([aborted(host.stop), facts.then(() => aborted(host.stop))]);
   } catch (error) {
     if (!(error instanceof StartError || error instanceof WalError)) throw error;
     host.writeError(`${error.message}\n`);

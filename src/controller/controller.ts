@@ -115,7 +115,7 @@ export class Controller implements SourceListener {
     this.#composer = new StatusComposer({
       clock,
       foundOn: (name) => this.#trials.of(name),
-      show: (name, status) => this.#statuses.tell(name, status),
+      show: (name, status) => this.#statuses.show(name, status),
     });
     this.#trials = new Trials({
       ...options,
@@ -191,7 +191,7 @@ export class Controller implements SourceListener {
     const completes = source.view.complete && this.#awaitsWholeView;
     const isHalfOver = this.#documents.synced()?.half === true && !source.view.isHalf;
     const isOver = this.#planner.hidden.takeUnheard() || this.#planner.withheld.isOver || isHalfOver;
-    this.#tellWithheld();
+    this.#logWithheld();
     if (this.#isSynced && source.view.isHalf) this.#queue.add({ kind: "half" });
     if (!this.#isSynced || completes || isOver) this.#queue.add({ kind: "everything" });
   }
@@ -223,7 +223,7 @@ export class Controller implements SourceListener {
 
   async #workOff(works: readonly Work[]): Promise<void> {
     const kinds = new Set(works.map(({ kind }) => kind));
-    if (kinds.has("half")) await this.#tellHalf();
+    if (kinds.has("half")) await this.#markHalf();
     if (kinds.has("tombstones")) await this.#renewTombstones();
     if (kinds.has("everything")) return await this.#syncEverything();
     const names = works.filter(isName);
@@ -246,7 +246,7 @@ export class Controller implements SourceListener {
       if (this.#stopping.signal.aborted) return;
       if (!this.#isSynced) continue;
       this.#addAll(this.#planner.names());
-      this.#statuses.tellAgain();
+      this.#statuses.showAgain();
     }
   }
 
@@ -313,9 +313,9 @@ export class Controller implements SourceListener {
     if (written) this.#vigil.moved(step.moved);
     for (const each of step.planned) {
       if (written) this.#queue.succeeded(each.name);
-      this.#tell(each, written);
+      this.#report(each, written);
     }
-    this.#tellWithheld();
+    this.#logWithheld();
     return written ? [] : step.planned.map(({ name }) => name);
   }
 
@@ -339,7 +339,7 @@ export class Controller implements SourceListener {
     }
   }
 
-  #tell({ name: id, status, isRemoved }: Planned, written: boolean): void {
+  #report({ name: id, status, isRemoved }: Planned, written: boolean): void {
     const { kind, namespace, name } = id;
     // A removal changes what machines get, and the object is no longer there to report it.
     if (isRemoved && written) this.#options.log.info({ kind, namespace, name }, "object removed");
@@ -366,10 +366,10 @@ export class Controller implements SourceListener {
   }
 
   /** Runs at once and before the rest: a half view may concern any machine. The next whole view ends it. */
-  async #tellHalf(): Promise<void> {
+  async #markHalf(): Promise<void> {
     const before = this.#documents.synced();
-    const isTold = before === undefined || before.half === true || !this.#options.source.view.isHalf;
-    if (isTold || (await this.#mark({ ...before, half: true }))) this.#queue.succeeded({ kind: "half" });
+    const isMarked = before === undefined || before.half === true || !this.#options.source.view.isHalf;
+    if (isMarked || (await this.#mark({ ...before, half: true }))) this.#queue.succeeded({ kind: "half" });
     else this.#queue.retryLater([{ kind: "half" }]);
   }
 
@@ -377,10 +377,10 @@ export class Controller implements SourceListener {
     return (await this.#write([{ path: syncedPath, text: encodeDocument(mark) }])) === "written";
   }
 
-  #tellWithheld(): void {
+  #logWithheld(): void {
     const { withheld } = this.#planner;
     this.#options.metrics.withheldDeletions.set(withheld.names.length);
-    withheld.tell(this.#options.log);
+    withheld.logChange(this.#options.log);
   }
 
   #addAll(names: Iterable<ObjectName>): void {

@@ -55,7 +55,7 @@ export interface Planned {
   /** True when the step removes the documents of an object that is gone. */
   readonly isRemoved: boolean;
   /** What the status reports, one by one; undefined where nothing could be looked at. */
-  readonly told?: Findings | undefined;
+  readonly reported?: Findings | undefined;
 }
 
 /** Documents to change in one step, in this order, and what to report once they are changed. */
@@ -306,7 +306,7 @@ export class Planner {
 
   #planGroup(group: GroupPlan, draft: Draft): void {
     const { id, stored } = group;
-    const { changes, told, findings, document } = this.#faults.guard(
+    const { changes, status, reported, document } = this.#faults.guard(
       id,
       () => this.#groupOutcome(group, draft),
       () => this.#groupOutcome(this.#failGroup(id), draft),
@@ -316,7 +316,7 @@ export class Planner {
     // The machines of a refused version waited; they must not be installed while the Group is replaced.
     if (document === undefined) draft.groupChanges.push(groupChangeOf(id, this.#storedTwin(id), undefined));
     const isRemoved = document === undefined && changes.length > 0;
-    draft.planned.push({ name: id, status: told, isRemoved, told: findings });
+    draft.planned.push({ name: id, status, isRemoved, reported });
   }
 
   #groupOutcome({ id, stored, draft: planned, document: wanted, twin, failed }: GroupPlan, { contents }: Draft) {
@@ -338,7 +338,7 @@ export class Planner {
           });
     const twinPath = groupPath(id.namespace, twinName(id.name));
     const ofTwin = groupChanges(twinPath, twin, documents.textAt(twinPath));
-    return { changes: [...ofTwin, ...outcome.changes], told: outcome.status, findings: outcome.told, document };
+    return { ...outcome, changes: [...ofTwin, ...outcome.changes], document };
   }
 
   /** @returns the Groups that must change with the Profile and are not in the step. */
@@ -357,14 +357,14 @@ export class Planner {
     this.#noteWithheld(id, isOutOfView && isStored);
     if (isGone || object !== undefined) this.#dependents.update(id, object);
     const around = { view: source.view, world: this.#world, faults: this.#faults };
-    const { changes, status, told, content } = this.#pairs.judging(id, draft.alsoLookAt, () =>
+    const { changes, status, reported, content } = this.#pairs.judging(id, draft.alsoLookAt, () =>
       profileOutcome(id, stored, around),
     );
     draft.changes.push(...changes);
     const change = { name: id, before: isStored, after: newest !== undefined };
     if (!isOutOfView) draft.tombstones.push(...profileTombstoneWrites(change, this.#tombstoneOptions));
     const isRemoved = isGone && changes.length > 0;
-    draft.planned.push({ name: id, status: status && { ...status, groupCount }, isRemoved, told });
+    draft.planned.push({ name: id, status: status && { ...status, groupCount }, isRemoved, reported });
     return this.#draftDoubted(id, { changes, content }, draft);
   }
 

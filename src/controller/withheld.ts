@@ -19,7 +19,7 @@ export class Withheld {
   readonly #source: WatchedSource;
   /** Objects that only the store has. */
   readonly #stored = new Map<string, ObjectName>();
-  #wasTold = false;
+  #wasLogged = false;
 
   constructor(source: WatchedSource) {
     this.#source = source;
@@ -49,12 +49,12 @@ export class Withheld {
   }
 
   /** Logs when the first deletion has to wait, and when no deletion waits any more. */
-  tell(log: Pick<Log, "warn" | "info">): void {
+  logChange(log: Pick<Log, "warn" | "info">): void {
     const { names } = this;
-    const isNews = names.length > 0 !== this.#wasTold;
-    this.#wasTold = names.length > 0;
+    const isNews = names.length > 0 !== this.#wasLogged;
+    this.#wasLogged = names.length > 0;
     if (!isNews) return;
-    if (this.#wasTold) log.warn({ objects: shown(names) }, "deletions wait until the whole source can be read");
+    if (this.#wasLogged) log.warn({ objects: shown(names) }, "deletions wait until the whole source can be read");
     else log.info({}, "no deletion waits any more");
   }
 

@@ -35,14 +35,14 @@ export class ManifestParser {
 
   /**
    * Parses files; the answers are in their order. One call at a time.
-   * @param told receives the count of parsed files now and then.
+   * @param progress receives the count of parsed files now and then.
    * @throws {Error} when the worker thread cannot be started at all.
    */
-  async parse(files: readonly ParseRequest[], told?: (count: number) => void): Promise<readonly ParsedFile[]> {
+  async parse(files: readonly ParseRequest[], progress?: (count: number) => void): Promise<readonly ParsedFile[]> {
     const parsed: ParsedFile[] = [];
     for (let at = 0; at < files.length; at += maxFilesPerBatch) {
       parsed.push(...(await this.#parseBatch(files.slice(at, at + maxFilesPerBatch))));
-      told?.(parsed.length);
+      progress?.(parsed.length);
     }
     return parsed;
   }

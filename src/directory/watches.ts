@@ -53,7 +53,7 @@ export class FileWatches {
       });
       this.#watched.set(path, { identity, watcher });
     } catch (error) {
-      this.#tellLimit(codeOf(error) ?? messageOf(error));
+      this.#logLimit(codeOf(error) ?? messageOf(error));
     }
   }
 
@@ -62,7 +62,7 @@ export class FileWatches {
     this.#watched.delete(path);
   }
 
-  #tellLimit(code: string): void {
+  #logLimit(code: string): void {
     if (this.#isLimited) return;
     this.#isLimited = true;
     this.#log.warn({ code }, "cannot watch every directory, changes are found by the slow rescan");

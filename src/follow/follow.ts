@@ -112,7 +112,7 @@ export class StoreFollower implements Feed {
       // If the wall clock was set back, the copy still counts as no younger than now.
       this.#currentAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - saved.savedAtMs);
       log.info({ index: saved.index, documents: saved.documents.size }, "copy on disk read");
-      this.#tellReplaced();
+      this.#notifyReplaced();
     }
     this.#following = this.#followForEver();
   }
@@ -162,7 +162,7 @@ export class StoreFollower implements Feed {
       const place = this.#isDoubtful ? undefined : this.#copy.place;
       await listenToStore({ url, credentials, place, clock, silenceMs, signal, connected, heard });
     } catch (error) {
-      this.#tellFailure(error);
+      this.#logFailure(error);
     }
   }
 
@@ -205,14 +205,14 @@ export class StoreFollower implements Feed {
 
   #apply(effect: Exclude<LineEffect, { kind: "none" }>): void {
     if (effect.kind === "withheld") {
-      this.#tellWithheld();
+      this.#logWithheld();
       return;
     }
     if (effect.kind === "replaced") {
-      this.#tellReplaced();
+      this.#notifyReplaced();
       this.#isDoubtful = false;
     }
-    if (effect.kind === "changed") this.#tellChanged(effect.changes);
+    if (effect.kind === "changed") this.#notifyChanged(effect.changes);
     this.#currentAtMs = this.#options.clock.monotonicMs();
     const { served } = this.#copy;
     if (served === undefined || !isSynced(served)) return;
@@ -220,11 +220,11 @@ export class StoreFollower implements Feed {
     if (effect.kind !== "current") this.#options.copyFile?.keep(served, isUrgent(effect));
   }
 
-  #tellReplaced(): void {
+  #notifyReplaced(): void {
     for (const { prefix, listener } of this.#listeners) listener.replaced(this.#documentsBelow(prefix));
   }
 
-  #tellChanged(changes: readonly DocumentChange[]): void {
+  #notifyChanged(changes: readonly DocumentChange[]): void {
     for (const { prefix, listener } of this.#listeners) {
       const below = changes.filter(({ path }) => isAtOrBelow(path, prefix));
       if (below.length > 0) listener.changed(below);
@@ -235,14 +235,14 @@ export class StoreFollower implements Feed {
     for (const document of this.#copy.served?.documents ?? []) if (isAtOrBelow(document[0], prefix)) yield document;
   }
 
-  #tellWithheld(): void {
-    this.#tellOnce("withheld", () =>
+  #logWithheld(): void {
+    this.#logOnce("withheld", () =>
       this.#options.log.warn({}, "the store has not read everything from its source, the last copy stays until it has"),
     );
   }
 
   /** Any other error is a bug: it is logged as one, and following begins anew. */
-  #tellFailure(error: unknown): void {
+  #logFailure(error: unknown): void {
     const { log } = this.#options;
     if (!(error instanceof FollowError)) {
       this.#isDoubtful = true;
@@ -251,16 +251,16 @@ export class StoreFollower implements Feed {
     }
     const { reason, detail, cause } = error;
     const why = reason === "credentials" && cause instanceof Error ? cause.message : detail;
-    this.#tellOnce(`${reason} ${why}`, () =>
+    this.#logOnce(`${reason} ${why}`, () =>
       log.warn({ reason, why, problem: error.message }, "not following the store, the last copy is served"),
     );
   }
 
   /** Logs a repeated event once. */
-  #tellOnce(what: string, tell: () => void): void {
+  #logOnce(what: string, write: () => void): void {
     if (this.#lastFailure === what) return;
     this.#lastFailure = what;
-    tell();
+    write();
   }
 }
 

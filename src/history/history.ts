@@ -13,7 +13,7 @@ import type { Metrics } from "../lib/metrics.ts";
 import { inSlices, Slices } from "../lib/slices.ts";
 import { labelsFromQuery, sentLabels } from "../model/labels.ts";
 import { HistoryView } from "./history-view.ts";
-import { Intake, type IntakeLimits, type ToldRequest } from "./intake.ts";
+import { type AnsweredRequest, Intake, type IntakeLimits } from "./intake.ts";
 import { type RecordLimits, Records } from "./records.ts";
 
 /**
@@ -76,14 +76,14 @@ export class History {
   }
 
   /** Adds a request whose answer is out; never waits. */
-  record(told: ToldRequest): void {
-    this.#intake.tell(told);
+  record(request: AnsweredRequest): void {
+    this.#intake.add(request);
     if (!this.#isWorking) void this.#work();
   }
 
   /** Everything that was recorded before this call. */
   async current(): Promise<HistoryView> {
-    await inSlices(this.#takeOverUntil(this.#intake.toldCount));
+    await inSlices(this.#takeOverUntil(this.#intake.addedCount));
     return this.#view;
   }
 
@@ -121,14 +121,14 @@ export class History {
   /** @param position number of requests ever recorded; none of them must wait any more. */
   *#takeOverUntil(position: number): Generator<undefined, void> {
     const slices = new Slices(sliceSize);
-    while (this.#intake.toldCount - this.#intake.count < position) {
+    while (this.#intake.addedCount - this.#intake.count < position) {
       this.#takeOver();
       if (slices.isOver(1)) yield;
     }
   }
 
   #takeOver(): void {
-    const told = this.#intake.take();
-    this.#records.add(told, told.query === undefined ? undefined : sentLabels(labelsFromQuery(told.query)));
+    const request = this.#intake.take();
+    this.#records.add(request, request.query === undefined ? undefined : sentLabels(labelsFromQuery(request.query)));
   }
 }

@@ -11,7 +11,7 @@ import type { SeenRequest } from "./request-rows.ts";
 import { TextRing } from "./text-ring.ts";
 
 /** A request whose answer is out. */
-export interface ToldRequest extends SeenRequest {
+export interface AnsweredRequest extends SeenRequest {
   /** The machine's query, as it was sent, without the `?`; undefined if the history does not want it. */
   readonly query: string | undefined;
 }
@@ -58,7 +58,7 @@ export class Intake {
   #oldest = 0;
   #newest = 0;
   #count = 0;
-  #toldCount = 0;
+  #addedCount = 0;
   #lostCount = 0;
   #firstLostMs = 0;
   #lastLostMs = 0;
@@ -85,8 +85,8 @@ export class Intake {
   }
 
   /** Requests that were ever queued. */
-  get toldCount(): number {
-    return this.#toldCount;
+  get addedCount(): number {
+    return this.#addedCount;
   }
 
   /** Undefined when none was ever lost. */
@@ -96,34 +96,34 @@ export class Intake {
   }
 
   /** Adds a request as the newest. */
-  tell(told: ToldRequest): void {
-    const query = told.query ?? "";
-    const path = told.path ?? "";
-    this.#toldCount++;
+  add(request: AnsweredRequest): void {
+    const query = request.query ?? "";
+    const path = request.path ?? "";
+    this.#addedCount++;
     if (!this.#makeRoom(query.length + path.length)) {
-      this.#lose(told.startedMs);
+      this.#lose(request.startedMs);
       return;
     }
     const at = this.#newest;
     this.#newest = this.#after(at);
     this.#count++;
     const floats = at * rowFloats;
-    this.#floats[floats + float.started] = told.startedMs;
-    this.#floats[floats + float.duration] = told.durationMs;
-    this.#floats[floats + float.sent] = told.sentBytes;
-    this.#floats[floats + float.of] = told.ofBytes ?? Number.NaN;
+    this.#floats[floats + float.started] = request.startedMs;
+    this.#floats[floats + float.duration] = request.durationMs;
+    this.#floats[floats + float.sent] = request.sentBytes;
+    this.#floats[floats + float.of] = request.ofBytes ?? Number.NaN;
     const words = at * rowWords;
-    this.#words[words + word.marks] = marksOf(told);
+    this.#words[words + word.marks] = marksOf(request);
     this.#words[words + word.textStart] = this.#texts.add(query, path);
     this.#words[words + word.queryLength] = query.length;
     this.#words[words + word.pathLength] = path.length;
-    this.#endpoints[at] = told.endpoint;
-    this.#addresses[at] = told.address;
-    this.#groups[at] = told.group;
+    this.#endpoints[at] = request.endpoint;
+    this.#addresses[at] = request.address;
+    this.#groups[at] = request.group;
   }
 
   /** Takes the oldest request out; one must wait. */
-  take(): ToldRequest {
+  take(): AnsweredRequest {
     assert(this.#count > 0, "a request waits");
     const at = this.#oldest;
     const marks = this.#word(at, word.marks);
@@ -131,7 +131,7 @@ export class Intake {
     const pathStart = queryStart + this.#word(at, word.queryLength);
     const pathEnd = pathStart + this.#word(at, word.pathLength);
     const ofBytes = this.#float(at, float.of);
-    const told = {
+    const request = {
       startedMs: this.#float(at, float.started),
       durationMs: this.#float(at, float.duration),
       address: this.#addresses[at] ?? "",
@@ -147,7 +147,7 @@ export class Intake {
       query: (marks & queryMark) === 0 ? undefined : this.#texts.text(queryStart, pathStart),
     };
     this.#dropOldest();
-    return told;
+    return request;
   }
 
   /** @returns false when the texts are longer than all memory for texts. */
@@ -184,7 +184,7 @@ export class Intake {
   }
 }
 
-function marksOf({ status, isHead, isCut, refusal, query, path }: ToldRequest): number {
+function marksOf({ status, isHead, isCut, refusal, query, path }: AnsweredRequest): number {
   return (
     status |
     (isHead ? headMark : 0) |

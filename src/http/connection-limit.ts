@@ -74,7 +74,7 @@ export class ConnectionLimit {
   readonly #taken = new Map<Socket, Taken>();
   /** By the address and port of the other end: with TLS a request has another socket than its connection. */
   readonly #leaving = new Set<string>();
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #loggedAtMs = Number.NEGATIVE_INFINITY;
   #count = 0;
 
   constructor(options: ConnectionLimitOptions) {
@@ -170,8 +170,8 @@ export class ConnectionLimit {
     const { maxConnections, log, clock, onRefused } = this.#options;
     onRefused?.();
     this.#count++;
-    if (clock.monotonicMs() - this.#toldAtMs < quietMs) return;
-    this.#toldAtMs = clock.monotonicMs();
+    if (clock.monotonicMs() - this.#loggedAtMs < quietMs) return;
+    this.#loggedAtMs = clock.monotonicMs();
     const held = client === undefined ? {} : { client, connections: this.#shares.heldBy(client) };
     log.error({ count: this.#count, maxConnections, ...held }, messages[why]);
     this.#count = 0;

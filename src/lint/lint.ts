@@ -34,13 +34,13 @@ const davitUrl = "http://192.0.2.1:8080";
 export async function lint(manifests: Manifests, options: LintOptions): Promise<readonly LintFinding[]> {
   const { directories, readsInput, hasAsset, progress } = options;
   const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();
-  const told = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
+  const ofStatuses = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
   const tried = await trialFindings(manifests, { davitUrl, progress });
   // A trial meets faults that a status already reports: an argument of a Group that cannot be parsed.
-  const known = new Set(told.map(placeText));
+  const known = new Set(ofStatuses.map(placeText));
   const found = [
     ...[...manifests.view.problems, ...manifests.advice].map(problemFinding),
-    ...told,
+    ...ofStatuses,
     ...tried.filter((finding) => !known.has(placeText(finding))),
     ...(hasAsset === undefined ? [] : await assetFindings(manifests, { davitUrl, hasAsset })),
     ...useFindings(manifests),

@@ -16,17 +16,19 @@ export interface StatusOptions {
 /** Mistakes in an object, beyond those that its file's reader reported. */
 export function statusFindings(
   manifests: Manifests,
-  { name, told }: Planned,
+  { name, reported }: Planned,
   { missing }: StatusOptions,
 ): readonly LintFinding[] {
-  if (told === undefined) return [];
+  if (reported === undefined) return [];
   return [
-    ...told.findings.flatMap((finding) => toFinding(manifests, name, softened(manifests, name, { finding, missing }))),
-    ...told.advice.map((advice) => adviceFinding(manifests, name, advice)),
+    ...reported.findings.flatMap((finding) =>
+      toFinding(manifests, name, softened(manifests, name, { finding, missing })),
+    ),
+    ...reported.advice.map((advice) => adviceFinding(manifests, name, advice)),
     // A refused object must be corrected first.
-    ...(told.findings.some(({ reason }) => reason === "Refused")
+    ...(reported.findings.some(({ reason }) => reason === "Refused")
       ? []
-      : conflictFindings(manifests, name, told.conflict)),
+      : conflictFindings(manifests, name, reported.conflict)),
   ];
 }
 

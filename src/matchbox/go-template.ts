@@ -121,7 +121,7 @@ class GoParser {
     const word = first?.kind === "word" ? first.name : "";
     if (word === "if" || word === "range" || word === "with") return [this.#block(word, rest, at, false)];
     if (templateWords.includes(word) || lonelyWords.includes(word)) {
-      this.#tell(at, `"${word}" is not translated: write what it stands for in its place`);
+      this.#report(at, `"${word}" is not translated: write what it stands for in its place`);
       if (templateWords.includes(word)) this.#block("if", [{ kind: "dot" }], at, false);
       return [];
     }
@@ -156,12 +156,12 @@ class GoParser {
       return new ExpressionParser(tokens).whole();
     } catch (error) {
       if (!(error instanceof Untranslated)) throw error;
-      this.#tell(at, error.message);
+      this.#report(at, error.message);
       return undefined;
     }
   }
 
-  #tell(at: TextPosition, text: string): void {
+  #report(at: TextPosition, text: string): void {
     this.#problems.push({ at, text });
   }
 }

@@ -100,7 +100,7 @@ class Translator {
 
   #print(expression: GoExpression, scope: GoScope): void {
     if (expression.kind === "literal") {
-      if (expression.value === null) this.#tell("nil cannot be printed: remove it");
+      if (expression.value === null) this.#report("nil cannot be printed: remove it");
       else this.output.text(String(expression.value));
       return;
     }
@@ -129,9 +129,9 @@ class Translator {
   /** Handlebars names the value first, Go the key. */
   #blockNames({ name, variables }: GoBlock): readonly string[] {
     const most = { if: 0, range: 2, with: 1 }[name];
-    if (variables.length > most) this.#tell("a variable is set: write its value where it is used");
+    if (variables.length > most) this.#report("a variable is set: write its value where it is used");
     for (const variable of variables) {
-      if (!isPlainName(variable)) this.#tell(`the variable "$${variable}" has a name that davit uses: rename it`);
+      if (!isPlainName(variable)) this.#report(`the variable "$${variable}" has a name that davit uses: rename it`);
     }
     return variables.toReversed();
   }
@@ -163,7 +163,7 @@ class Translator {
     }
     const [least, most] = Object.hasOwn(helperCounts, name) ? (helperCounts[name] ?? [1, 0]) : [1, 0];
     if (count >= least && count <= most) return [name, first, ...others].join(" ");
-    this.#tell(`"${name}" is not translated: ${cureOf(name)}`);
+    this.#report(`"${name}" is not translated: ${cureOf(name)}`);
     return name;
   }
 
@@ -171,7 +171,7 @@ class Translator {
     const key = args.at(-1);
     const value = args.length === 2 ? args[0] : ({ kind: "call", name: "index", args: args.slice(0, -1) } as const);
     if (args.length < 2 || key === undefined || value === undefined) {
-      this.#tell('"index" is not translated: name a value and a key');
+      this.#report('"index" is not translated: name a value and a key');
       return "";
     }
     const base = value.kind === "path" ? this.#path(value, scope) : this.#argument(value, scope);
@@ -182,18 +182,18 @@ class Translator {
     if (typeof value !== "string") return String(value);
     if (!value.includes('"')) return `"${value}"`;
     if (!value.includes("'")) return `'${value}'`;
-    this.#tell("a text with both kinds of quotes is not translated: put it into the metadata");
+    this.#report("a text with both kinds of quotes is not translated: put it into the metadata");
     return '""';
   }
 
   #path({ variable, members }: GoPath, scope: GoScope): string {
     if (members.some((member) => /[\]\n]/.test(member) || member === "")) {
-      this.#tell("a key with such characters is not translated: rename it");
+      this.#report("a key with such characters is not translated: rename it");
     }
     const segments = members.map((member) => (isPlainName(member) ? member : `[${member}]`));
     const isOfRoot = variable === "" || (variable === undefined && !scope.isInner);
     if (variable !== undefined && variable !== "" && !scope.names.includes(variable)) {
-      this.#tell(`the variable "$${variable}" is not set here: write its value where it is used`);
+      this.#report(`the variable "$${variable}" is not set here: write its value where it is used`);
     }
     if (variable !== undefined && variable !== "") return [variable, ...segments].join(".");
     if (isOfRoot && scope.isInner) return ["@root", ...segments].join(".");
@@ -211,7 +211,7 @@ class Translator {
     if (isOfRoot) this.uses.push({ path: members, by, mayBeAbsent, at: this.#at });
   }
 
-  #tell(text: string): void {
+  #report(text: string): void {
     this.problems.push({ at: this.#at, text });
   }
 }

@@ -75,8 +75,8 @@ class Import {
         groups.filter(({ profile }) => profileKey(profile) === key),
       ),
     );
-    this.#tellTies(groups);
-    this.#tellUnused();
+    this.#reportTies(groups);
+    this.#reportUnused();
     const groupFiles = groups.map((group) => {
       const profile = nameOf(profileNames, profileKey(group.profile));
       const name = nameOf(groupNames, keyOf(group.file));
@@ -168,7 +168,7 @@ class Import {
     return { path, text: manifestText({ comments, objects }) };
   }
 
-  #tellUnused(): void {
+  #reportUnused(): void {
     for (const folder of partEndpoints) {
       for (const { name, isDirectory } of this.#context.directory.list(folder)) {
         const path = `${folder}/${name}`;
@@ -179,7 +179,7 @@ class Import {
   }
 
   /** Where two groups have one selector, matchbox takes either of them. */
-  #tellTies(groups: readonly ReadGroup[]): void {
+  #reportTies(groups: readonly ReadGroup[]): void {
     const first = new Map<string, string>();
     for (const { file, fields, selector } of groups.toSorted((a, b) => compareBytes(a.file.path, b.file.path))) {
       const text = selectorText(selector satisfies Group["selector"]);

@@ -21,8 +21,9 @@ export function compareValues(use: VariableUse, file: string, group: ReadGroup, 
     return;
   }
   const value = use.path.reduce<JsonValue | undefined>(memberOf, variablesOf(group));
-  const told = use.by === "printed" ? printedOtherwise(value, use) : testedOtherwise(value, use);
-  if (told !== undefined) findings.warn(file, `${shown(use.path.join("."))} of ${group.file.path} ${told}`, use.at);
+  const problem = use.by === "printed" ? printedOtherwise(value, use) : testedOtherwise(value, use);
+  if (problem !== undefined)
+    findings.warn(file, `${shown(use.path.join("."))} of ${group.file.path} ${problem}`, use.at);
 }
 
 /** As matchbox makes them, without the request. */

@@ -22,12 +22,12 @@ export interface ReadPart {
 
 /**
  * Reads the input; there is at least one part.
- * @param told called now and then with how many parts of how many are read.
+ * @param progress called now and then with how many parts of how many are read.
  */
 export function readInput(
   bytes: Uint8Array,
   admission: Admission,
-  told: (count: number, total: number) => void = () => undefined,
+  progress: (count: number, total: number) => void = () => undefined,
 ): readonly ReadPart[] {
   const text = decodeUtf8(bytes);
   if (text === undefined || text.includes("\0")) {
@@ -39,7 +39,7 @@ export function readInput(
     const file = readText({ path: inputLabel, ...piece }, admission);
     const { start } = piece;
     if (file !== undefined) read.push({ text: { file: inputLabel, start, read: () => piece.text }, file });
-    if (at % piecesPerTurn === 0) told(at, pieces.length);
+    if (at % piecesPerTurn === 0) progress(at, pieces.length);
   }
   if (read.length === 0) return [unusable("no-document", "The input holds no document: give Profiles and Groups")];
   return read;

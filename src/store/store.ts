@@ -364,7 +364,7 @@ export class Store {
     if (result.length === 0) return;
     if (this.#submitting > 0) this.#outcomes.set(sequence, this.#applied(result));
     this.#expiry.noticeTimers();
-    this.#tell(result);
+    this.#notify(result);
   }
 
   #apply(record: CommandRecord): readonly Change[] | StoreError {
@@ -383,7 +383,7 @@ export class Store {
     return { events, event, indexes: this.indexes };
   }
 
-  #tell(changes: readonly Change[]): void {
+  #notify(changes: readonly Change[]): void {
     for (const change of changes) this.#hub.publish(change);
     for (const { prefix, listener } of this.#followers) {
       const files = changedFiles(changes, prefix);

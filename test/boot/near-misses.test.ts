@@ -27,7 +27,7 @@ function start(documents: Parameters<BootIndex["replaced"]>[0]) {
   const started = new NearMisses({ index, clock, log });
   nearMisses = started;
   const tell = async (query: string) => {
-    started.tell(labelsFromQuery(query));
+    started.report(labelsFromQuery(query));
     await settle();
   };
   return { tell, nearMisses: started, clock, lines };
@@ -88,7 +88,7 @@ describe("a machine that no Group matches", () => {
 
   it("is told after its answer", async () => {
     const { nearMisses: misses, lines } = start([web]);
-    misses.tell(labelsFromQuery("zone=b"));
+    misses.report(labelsFromQuery("zone=b"));
     expect(lines).toEqual([]);
     await settle();
     expect(lines).toHaveLength(1);
@@ -97,7 +97,7 @@ describe("a machine that no Group matches", () => {
 
 it("of a storm some are told, ten a second at most, and the others when they ask again", async () => {
   const { tell, nearMisses: misses, clock, lines } = start([web]);
-  for (let at = 0; at < 10_000; at++) misses.tell(labelsFromQuery(`serial=${at}`));
+  for (let at = 0; at < 10_000; at++) misses.report(labelsFromQuery(`serial=${at}`));
   await settle();
   expect(lines).toHaveLength(1);
   for (let round = 0; round < 50; round++) {
@@ -125,7 +125,7 @@ it("a look that takes long is followed by a rest fifty times as long", async () 
     },
   };
   nearMisses = new NearMisses({ index: { groups: new Map() }, clock, log });
-  nearMisses.tell(labelsFromQuery("serial=1"));
+  nearMisses.report(labelsFromQuery("serial=1"));
   await settle();
   expect(slept).toEqual([2_000]);
 });
@@ -133,7 +133,7 @@ it("a look that takes long is followed by a rest fifty times as long", async () 
 it("nothing is told after a stop", async () => {
   const { tell, nearMisses: misses, clock, lines } = start([web]);
   await tell("serial=1");
-  misses.tell(labelsFromQuery("serial=2"));
+  misses.report(labelsFromQuery("serial=2"));
   misses.stop();
   await tell("serial=3");
   await clock.advance(60_000);

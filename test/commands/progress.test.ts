@@ -62,7 +62,7 @@ describe("a progress line", () => {
     const written: string[] = [];
     const line = new ProgressLine({ outputIsTerminal, writeError: (text) => written.push(text) }, clock);
     for (const text of ["too soon", "read 90 of 100", "tried 1 of 2"]) {
-      line.tell(text);
+      line.show(text);
       await clock.advance(100);
     }
     line.clear();

@@ -54,7 +54,7 @@ describe("StatusBook", () => {
   it("writes what differs, and nothing twice", async () => {
     const { book, sink } = makeBook();
     for (const generation of [1, 1, 2]) {
-      book.tell(profile("a"), status(generation));
+      book.show(profile("a"), status(generation));
       await turn();
       await sink.endAll();
     }
@@ -63,9 +63,9 @@ describe("StatusBook", () => {
 
   it("writes one status of an object at a time, and of those that wait the last", async () => {
     const { book, sink } = makeBook();
-    book.tell(profile("a"), status(1));
+    book.show(profile("a"), status(1));
     await turn();
-    for (const generation of [2, 3, 4]) book.tell(profile("a"), status(generation));
+    for (const generation of [2, 3, 4]) book.show(profile("a"), status(generation));
     await turn();
     expect(sink.begun).toEqual(["a 1"]);
     await sink.end();
@@ -74,7 +74,7 @@ describe("StatusBook", () => {
 
   it("has eight writes under way at most", async () => {
     const { book, sink } = makeBook();
-    for (let at = 0; at < 20; at++) book.tell(profile(`p${at}`), status(1));
+    for (let at = 0; at < 20; at++) book.show(profile(`p${at}`), status(1));
     await turn();
     expect(sink.begun).toHaveLength(8);
     await sink.end();
@@ -85,13 +85,13 @@ describe("StatusBook", () => {
 
   it("writes again later what could not be written, in its newest form", async () => {
     const { book, sink, clock } = makeBook();
-    book.tell(profile("a"), status(1));
+    book.show(profile("a"), status(1));
     await turn();
     await sink.end(new Error("conflict"));
     await clock.advance(5);
     await sink.end(new Error("conflict"));
     expect(sink.begun).toEqual(["a 1", "a 1"]);
-    book.tell(profile("a"), status(2));
+    book.show(profile("a"), status(2));
     await turn();
     await sink.end();
     await clock.advance(10);
@@ -101,7 +101,7 @@ describe("StatusBook", () => {
 
   it("drops what is forgotten before it is written", async () => {
     const { book, sink } = makeBook();
-    book.tell(profile("a"), status(1));
+    book.show(profile("a"), status(1));
     book.forget(profile("a"));
     book.forget(profile("never told"));
     await turn();
@@ -111,21 +111,21 @@ describe("StatusBook", () => {
 
   it("shows the sink everything again when it is asked to", async () => {
     const { book, sink } = makeBook();
-    book.tell(profile("a"), status(1));
+    book.show(profile("a"), status(1));
     await turn();
     await sink.endAll();
-    book.tellAgain();
+    book.showAgain();
     await turn();
     expect(sink.begun).toEqual(["a 1", "a 1"]);
   });
 
   it("counts who is ready", async () => {
     const { book, metrics } = makeBook();
-    book.tell(profile("a"), status(1));
-    book.tell(profile("b"), status(1, false));
-    book.tell(profile("a"), status(2, false));
+    book.show(profile("a"), status(1));
+    book.show(profile("b"), status(1, false));
+    book.show(profile("a"), status(2, false));
     book.forget(profile("b"));
-    book.tell({ ...profile("c"), kind: "Group" }, status(1, false, "Held"));
+    book.show({ ...profile("c"), kind: "Group" }, status(1, false, "Held"));
     const text = await metrics.text();
     expect(text).toContain('davit_resources{kind="Profile",ready="true"} 0\n');
     expect(text).toContain('davit_resources{kind="Profile",ready="false"} 1\n');
@@ -136,13 +136,13 @@ describe("StatusBook", () => {
 
   it("ends the writes under way when it stops, and leaves no timer", async () => {
     const { book, sink, clock } = makeBook();
-    for (let at = 0; at < 20; at++) book.tell(profile(`p${at}`), status(1));
+    for (let at = 0; at < 20; at++) book.show(profile(`p${at}`), status(1));
     await turn();
     const stopped = book.stop();
     await sink.endAll();
     await stopped;
     expect(sink.begun.length).toBeLessThan(20);
-    book.tell(profile("late"), status(1));
+    book.show(profile("late"), status(1));
     await turn();
     expect(sink.begun).not.toContain("late 1");
     expect(clock.sleeping).toBe(0);

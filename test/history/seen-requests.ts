@@ -1,14 +1,14 @@
 /** Requests for tests of the history, with what matters to a test alone. */
 
 import { History, type HistoryOptions } from "../../src/history/history.ts";
-import type { ToldRequest } from "../../src/history/intake.ts";
+import type { AnsweredRequest } from "../../src/history/intake.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 
 /** When the fake clock's monotonic time was 0. */
 export const beganAtMs = Date.UTC(2026, 0, 1);
 
-export function seen(endpoint: string, given: Partial<ToldRequest> = {}): ToldRequest {
+export function seen(endpoint: string, given: Partial<AnsweredRequest> = {}): AnsweredRequest {
   return {
     startedMs: 0,
     durationMs: 1,
@@ -32,6 +32,6 @@ export function startHistory(limits: HistoryOptions["limits"] = {}) {
   const clock = new FakeClock(beganAtMs);
   const metrics = createMetrics("1");
   const history = new History({ clock, metrics, limits });
-  const record = (request: ToldRequest, query?: string) => history.record({ ...request, query });
+  const record = (request: AnsweredRequest, query?: string) => history.record({ ...request, query });
   return { history, clock, metrics, record };
 }

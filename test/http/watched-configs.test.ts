@@ -10,7 +10,7 @@ const config = { rendered: { body: "x", contentType: "text/plain" }, group: "lab
 function watched(render: () => typeof config) {
   const metrics = createMetrics("1");
   const told: string[] = [];
-  const nearMisses = { tell: (labels: ReadonlyMap<string, string>) => told.push([...labels].join()) };
+  const nearMisses = { report: (labels: ReadonlyMap<string, string>) => told.push([...labels].join()) };
   const counted = async () => (await metrics.text()).match(/(?<=^davit_boot_refusals_total\{reason=")\w+"\} [1-9]/gm);
   return { configs: watchedConfigs({ render }, { metrics, nearMisses }), told, counted, metrics };
 }

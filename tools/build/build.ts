@@ -5,13 +5,13 @@
 
 import { mkdir } from "node:fs/promises";
 import { findGo } from "./go.ts";
-import { build, lock, tell } from "./go-build.ts";
+import { build, lock, report } from "./go-build.ts";
 import { builtToolsDirectory, givenPath, missingTools, recipes, type ToolName, toolNames, toolPath } from "./tools.ts";
 
 try {
   await buildTools();
 } catch (error) {
-  tell(error instanceof Error ? error.message : String(error));
+  report(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 }
 
@@ -22,7 +22,7 @@ async function buildTools(): Promise<void> {
     using _lock = lock(directory);
     await buildAll(toBuild(), directory);
   }
-  for (const name of toolNames) tell(toolPath(name));
+  for (const name of toolNames) report(toolPath(name));
   const lost = missingTools();
   if (lost.length > 0) throw new Error(`Looking for ${lost.join(", ")}: the environment names a place without it`);
 }
@@ -34,6 +34,6 @@ function toBuild(): readonly ToolName[] {
 async function buildAll(names: readonly ToolName[], directory: string): Promise<void> {
   if (names.length === 0) return;
   const module = import.meta.dirname;
-  const go = await findGo(tell, module);
+  const go = await findGo(report, module);
   for (const name of names) await build({ name, recipe: recipes[name], module, directory }, go);
 }

@@ -16,7 +16,7 @@ import {
   usualChartTools,
 } from "./chart-tools.ts";
 import { findGo } from "./go.ts";
-import { build, lock, tell } from "./go-build.ts";
+import { build, lock, report } from "./go-build.ts";
 import { fetchOperatorCrds, operatorCrdsDirectory } from "./operator-crds.ts";
 
 const wanted = process.argv.includes("--all") ? chartToolNames : usualChartTools;
@@ -24,20 +24,20 @@ const wanted = process.argv.includes("--all") ? chartToolNames : usualChartTools
 try {
   await buildChartTools();
 } catch (error) {
-  tell(error instanceof Error ? error.message : String(error));
+  report(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 }
 
 async function buildChartTools(): Promise<void> {
   if (!existsSync(operatorCrdsDirectory()))
-    await fetchOperatorCrds(await findGo(tell, join(import.meta.dirname, "chart")));
+    await fetchOperatorCrds(await findGo(report, join(import.meta.dirname, "chart")));
   if (!process.env.DAVIT_CHART_TOOLS) for (const name of missingChartTools(wanted)) await buildOne(name);
-  for (const name of wanted) tell(chartToolPath(name));
+  for (const name of wanted) report(chartToolPath(name));
   const lost = missingChartTools(wanted);
   if (lost.length > 0) throw new Error(`Looking for ${lost.join(", ")}: DAVIT_CHART_TOOLS names a place without it`);
   const rest = missingChartTools(chartToolNames);
   if (rest.length > 0)
-    tell(`without ${rest.join(", ")}, which make chart-tools-all builds: its suites will be skipped`);
+    report(`without ${rest.join(", ")}, which make chart-tools-all builds: its suites will be skipped`);
 }
 
 async function buildOne(name: ChartToolName): Promise<void> {
@@ -48,5 +48,5 @@ async function buildOne(name: ChartToolName): Promise<void> {
   // Somebody else may have built it while this waited.
   if (missingChartTools([name]).length === 0) return;
   const module = join(import.meta.dirname, recipe.module);
-  await build({ name, recipe, module, directory }, await findGo(tell, module));
+  await build({ name, recipe, module, directory }, await findGo(report, module));
 }

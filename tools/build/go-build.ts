@@ -28,7 +28,7 @@ export function lock(directory: string): Disposable {
   try {
     take();
   } catch {
-    tell("another build is running: waiting for it");
+    report("another build is running: waiting for it");
     database.exec("PRAGMA busy_timeout = 3600000");
     take();
   }
@@ -43,15 +43,15 @@ export async function build({ name, recipe, module, directory }: Build, go: Go):
   const { package: source, linkerFlags } = recipe;
   const startedAtMs = performance.now();
   const seconds = () => Math.round((performance.now() - startedAtMs) / 1_000);
-  tell(`${name}: fetching what ${source} consists of, and building it with ${go.version}`);
+  report(`${name}: fetching what ${source} consists of, and building it with ${go.version}`);
   const total = await packageCount(source, module, go);
   const unfinished = join(directory, `${name}.unfinished`);
   const args = ["build", "-v", "-trimpath", "-ldflags", linkerFlags, "-o", unfinished, source];
   await runWithProgress(go, module, args, (count) => {
-    if (count % 100 === 0) tell(`${name}: ${count} of at most ${total} packages, ${seconds()} s`);
+    if (count % 100 === 0) report(`${name}: ${count} of at most ${total} packages, ${seconds()} s`);
   });
   await rename(unfinished, join(directory, name));
-  tell(`${name}: built in ${seconds()} s`);
+  report(`${name}: built in ${seconds()} s`);
 }
 
 /** How much a program consists of. Go fetches the modules first, and says nothing for up to a minute. */
@@ -81,6 +81,6 @@ async function runWithProgress(
 }
 
 /** A line of progress. */
-export function tell(line: string): void {
+export function report(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -20,11 +20,11 @@ const commands = ["go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go"];
 
 /**
  * Finds Go, or fetches it.
- * @param tell takes a line of progress.
+ * @param report takes a line of progress.
  * @param module the folder whose go.mod says which version it has to be.
  * @throws {Error} when there is none at all, or it cannot be fetched.
  */
-export async function findGo(tell: (line: string) => void, module: string): Promise<Go> {
+export async function findGo(report: (line: string) => void, module: string): Promise<Go> {
   const wanted = await wantedVersions(module);
   const installed: { readonly command: string; readonly version: string }[] = [];
   for (const command of commands) {
@@ -35,7 +35,7 @@ export async function findGo(tell: (line: string) => void, module: string): Prom
   if (fitting !== undefined) return { ...fitting, environment: environment() };
   const [old] = installed;
   if (old === undefined) throw new Error("Looking for Go: none found; apt-get install golang-go");
-  tell(`${old.command} is ${old.version}, ${wanted.least} is needed: fetching go${wanted.best} as a Go module`);
+  report(`${old.command} is ${old.version}, ${wanted.least} is needed: fetching go${wanted.best} as a Go module`);
   const command = await fetchToolchain(old.command, wanted.best);
   // A GOROOT that was set is the old one's.
   return { command, version: `go${wanted.best}`, environment: { ...environment(), GOROOT: undefined } };

@@ -40,7 +40,7 @@ interface WaitingItem<Item> {
   readonly item: Item;
   readonly sinceMs: number;
   /** Reported together with others: all such names are taken at once. */
-  readonly isTold: boolean;
+  readonly isReported: boolean;
 }
 
 // client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
@@ -136,8 +136,8 @@ export class WorkQueue<Item> {
     const taken: Item[] = [];
     let others = 0;
     let addedAtMs = nowMs;
-    for (const [key, { item, sinceMs, isTold }] of this.#waiting) {
-      if (!isTold && others++ >= limit) continue;
+    for (const [key, { item, sinceMs, isReported }] of this.#waiting) {
+      if (!isReported && others++ >= limit) continue;
       this.#waiting.delete(key);
       taken.push(item);
       addedAtMs = Math.min(addedAtMs, sinceMs);
@@ -163,12 +163,12 @@ export class WorkQueue<Item> {
     metrics.queueLongestSeconds.set({ name }, runningSeconds);
   }
 
-  #add(item: Item, isTold: boolean): void {
+  #add(item: Item, isReported: boolean): void {
     const { clock, keyOf, metrics, name } = this.#options;
     const key = keyOf(item);
     const before = this.#waiting.get(key);
     const sinceMs = before?.sinceMs ?? clock.monotonicMs();
-    this.#waiting.set(key, { item, sinceMs, isTold: isTold || before?.isTold === true });
+    this.#waiting.set(key, { item, sinceMs, isReported: isReported || before?.isReported === true });
     metrics.queueAdds.inc({ name });
     this.#wake?.();
   }

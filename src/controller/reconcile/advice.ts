@@ -76,11 +76,11 @@ function metadataAdvice(metadata: JsonObject): readonly Advice[] {
   if (names instanceof RenderError) {
     return [{ code: reasonCodes[names.reason], field, text: `/metadata is answered 500: ${names.message}` }];
   }
-  const told = names.slice(0, maxNames).map((name) => {
+  const shown = names.slice(0, maxNames).map((name) => {
     const shown = name.length > maxNameLength ? `${name.slice(0, maxNameLength)}...` : name;
     return `metadata has more than one ${shown}, and /metadata shows one of them`;
   });
-  const texts = names.length > maxNames ? [...told, `so it is with ${names.length - maxNames} other names`] : told;
+  const texts = names.length > maxNames ? [...shown, `so it is with ${names.length - maxNames} other names`] : shown;
   return texts.map((text) => ({ code: "shared-metadata-name", field, text }));
 }
 

@@ -35,15 +35,15 @@ export function reconcileGroup(draft: GroupDraft, storedText: string | undefined
   const shown = group ?? (spec && toGroup(namespace, name, spec));
   const advice = spec === undefined || refusal !== undefined ? [] : groupAdvice(spec);
   const isHeld = document?.spec.hold === true;
-  const told = { findings, sync, advice, isUnresolved: spec === undefined, ...(conflict && { conflict }), isHeld };
+  const reported = { findings, sync, advice, isUnresolved: spec === undefined, ...(conflict && { conflict }), isHeld };
   return {
     changes: groupChanges(groupPath(namespace, name), document, storedText),
     status: {
       observedGeneration: generation,
-      conditions: conditionsFor(told),
+      conditions: conditionsFor(reported),
       ...(shown && { selector: selectorSummary(shown) || "<all>" }),
     },
-    told,
+    reported,
   };
 }
 

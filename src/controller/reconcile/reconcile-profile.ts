@@ -52,11 +52,11 @@ export function reconcileProfile(
   const document = newest !== undefined || findings.length > 0 ? asOutdated(known) : known;
   const wanted = cautious(document, newest?.caution, world);
   const sync = keepsLastGood ? syncOfKept(wanted.content) : "synced";
-  const told: Findings = { findings, sync, advice: profileAdvice(object.spec) };
+  const reported: Findings = { findings, sync, advice: profileAdvice(object.spec) };
   return {
     changes: documentChanges(object, wanted, stored, secretTexts),
-    status: { observedGeneration: generation, conditions: conditionsFor(told), configs: configsText(object) },
-    told,
+    status: { observedGeneration: generation, conditions: conditionsFor(reported), configs: configsText(object) },
+    reported,
     content: wanted.content,
     isOlder: keepsLastGood,
   };

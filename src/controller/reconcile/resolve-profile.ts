@@ -220,9 +220,9 @@ export function locationFinding(text: string): Finding | undefined {
 
 /** The finding for a template's fault. */
 export function templateFinding({ reason, message, line, column }: TemplateFault): Finding {
-  const told = `line ${line}, column ${column}: ${message}`;
+  const text = `line ${line}, column ${column}: ${message}`;
   const place = { field: "", position: { line, column } };
-  return { type: "Accepted", reason: "InvalidTemplate", message: told, code: reasonCodes[reason], place };
+  return { type: "Accepted", reason: "InvalidTemplate", message: text, code: reasonCodes[reason], place };
 }
 
 /** The same, of a template in this field. */

@@ -57,7 +57,7 @@ export interface Outcome {
   /** Undefined for an object that is gone. */
   readonly status: ObjectStatus | undefined;
   /** What the status reports, one by one; undefined where nothing could be looked at. */
-  readonly told?: Findings;
+  readonly reported?: Findings;
   /** For a Profile that is looked at: what its machines get. */
   readonly content?: ProfileContent | undefined;
   /** For a Profile: davit serves an older version, since it does not accept the newest one. */
@@ -137,8 +137,8 @@ export function failedStatus(generation: number, isServed: boolean): ObjectStatu
 }
 
 function unresolvedStatus(observedGeneration: number, finding: Finding, sync: SyncState): ObjectStatus {
-  const told = { findings: [finding], sync, advice: [], isUnresolved: true };
-  return { observedGeneration, conditions: conditionsFor(told) };
+  const reported = { findings: [finding], sync, advice: [], isUnresolved: true };
+  return { observedGeneration, conditions: conditionsFor(reported) };
 }
 
 /** The status of an object whose newest version is refused, made from the status of the version that stays. */

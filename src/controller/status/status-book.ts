@@ -62,7 +62,7 @@ export class StatusBook {
   }
 
   /** Writes a status if it differs from the last one. */
-  tell(name: ObjectName, found: ObjectStatus): void {
+  show(name: ObjectName, found: ObjectStatus): void {
     const key = objectKey(name);
     const status = withStalled(found);
     const before = this.#entries.get(key);
@@ -75,7 +75,7 @@ export class StatusBook {
   }
 
   /** Gives the sink every status again; the sink compares it with the object's status. */
-  tellAgain(): void {
+  showAgain(): void {
     for (const { name } of this.#entries.values()) this.#queue.add(name);
   }
 

@@ -24,7 +24,7 @@ interface LoggedStatus {
 
 export class StatusLog implements StatusSink {
   readonly #log: Log;
-  readonly #told = new Map<string, LoggedStatus>();
+  readonly #logged = new Map<string, LoggedStatus>();
   readonly #rendered: RenderedLog;
 
   constructor({ log }: { readonly log: Log }) {
@@ -40,14 +40,14 @@ export class StatusLog implements StatusSink {
     const advice = ready.status === "True" ? conditions.find(isAdvice) : undefined;
     const shown = advice ?? ready;
     const key = objectKey(name);
-    const before = this.#told.get(key)?.shown;
-    this.#told.set(key, { name, shown });
-    if (before === undefined || !isSame(before, shown)) this.#tell(name, shown, before);
+    const before = this.#logged.get(key)?.shown;
+    this.#logged.set(key, { name, shown });
+    if (before === undefined || !isSame(before, shown)) this.#logChange(name, shown, before);
     return Promise.resolve();
   }
 
   forget(name: ObjectName): void {
-    this.#told.delete(objectKey(name));
+    this.#logged.delete(objectKey(name));
     this.#rendered.forget(name);
   }
 
@@ -60,15 +60,15 @@ export class StatusLog implements StatusSink {
       const others = otherCount === 0 ? "" : ` (so it is with ${otherCount} other Groups)`;
       return { name, reason, message: message + others };
     });
-    const told = [...this.#told]
+    const logged = [...this.#logged]
       .filter(([, { shown }]) => (shown.status !== "True" && shown.reason !== heldReason) || isAdvice(shown))
       .toSorted(([a], [b]) => compareBytes(a, b))
       .map(([, { name, shown }]) => ({ name, reason: shown.reason, message: shown.message }));
-    return [...told, ...found];
+    return [...logged, ...found];
   }
 
   /** The first status of a ready object is no transition: 10,000 of them would hide the rest. */
-  #tell({ kind, namespace, name }: ObjectName, { status, reason, message }: Condition, before?: Condition): void {
+  #logChange({ kind, namespace, name }: ObjectName, { status, reason, message }: Condition, before?: Condition): void {
     const data = { kind, namespace, name, reason, message };
     if (reason === heldReason) this.#log.info(data, "object is held");
     else if (status !== "True") this.#log.warn(data, "object is not ready");

@@ -63,17 +63,17 @@ function judge(
   } catch (error) {
     if (!(error instanceof RenderError)) throw error;
     const { reason, position } = error;
-    const told = { severity: "broken", code: reasonCodes[reason], text: renderReasons[reason] } as const;
-    return [{ ...told, ...(position && { position }) }];
+    const verdict = { severity: "broken", code: reasonCodes[reason], text: renderReasons[reason] } as const;
+    return [{ ...verdict, ...(position && { position }) }];
   }
 }
 
 function judgeIgnition(text: string): readonly TrialVerdict[] {
-  return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: told }) => {
+  return checkIgnition(ignitionValue(text)).map(({ isRefused, path, member, text: message }) => {
     const position = findInYaml(text, path, member);
     const judged = isRefused
       ? ({ severity: "refused", code: "ignition-refused" } as const)
       : ({ severity: "advice", code: "ignition-doubtful" } as const);
-    return { ...judged, text: told, ...(position && { position }) };
+    return { ...judged, text: message, ...(position && { position }) };
   });
 }

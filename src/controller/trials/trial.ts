@@ -124,10 +124,10 @@ class Bench {
     const compile = (text: string) => this.#compile(text);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
     // A boot section holds nothing of the request.
-    const told = faults.map(({ client, error, field, isOfGroup }) =>
+    const found = faults.map(({ client, error, field, isOfGroup }) =>
       asCertain(finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) })),
     );
-    return [...told, ...unused, ...unmarkedArguments(this.#content, args)];
+    return [...found, ...unused, ...unmarkedArguments(this.#content, args)];
   }
 
   #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
@@ -237,8 +237,8 @@ function asCertain(found: TrialFinding): TrialFinding {
 /** @param isSecret the template is secret: the report shows nothing of it. */
 function fromError(error: RenderError, isSecret = false): ReportedFault {
   const { reason, position } = error;
-  const told = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;
-  return { ...told, ...(position && { position }) };
+  const verdict = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;
+  return { ...verdict, ...(position && { position }) };
 }
 
 function answers(part: TemplatePart | BootClient): string {

@@ -61,20 +61,20 @@ export interface FinishedRequest {
 export interface AccessLog {
   /** The `observe` option of `createServer`. */
   readonly observe: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** The same for a request that bypasses Fastify; `told` is called at the end. */
-  readonly follow: (response: ServerResponse, told: () => FinishedRequest) => void;
+  /** The same for a request that bypasses Fastify; `describe` is called at the end. */
+  readonly follow: (response: ServerResponse, describe: () => FinishedRequest) => void;
 }
 
 export function accessLog({ log, clock, metrics, history }: AccessLogOptions): AccessLog {
   const count = requestCounter(metrics);
-  const follow: AccessLog["follow"] = (response, told) => {
+  const follow: AccessLog["follow"] = (response, describe) => {
     const startedAtMs = clock.monotonicMs();
     // Read at once: a closed socket no longer knows it.
     const address = history && response.req.socket.remoteAddress;
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
       const { statusCode } = response;
-      const { method, path, route, machine, isSignature } = told();
+      const { method, path, route, machine, isSignature } = describe();
       const endpoint = count(countedAs(route, isSignature), statusCode, durationMs / 1000);
       if (history !== undefined && address !== undefined) {
         recordRequest(history, response, {

@@ -22,21 +22,21 @@ export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
 
 /**
  * The config that a machine asks for.
- * @param tell receives who asked and what was found, as far as known; also for a refusal.
+ * @param report receives who asked and what was found, as far as known; also for a refusal.
  * @throws {BootError | LabelError}
  */
 export function answerMachine(
   configs: Configs,
   { name, rawQuery, userAgent, client }: MachineQuestion,
-  tell: (machine: RequestedMachine) => void,
+  report: (machine: RequestedMachine) => void,
 ): Soon<Rendered> {
   const labels = labelsFromQuery(rawQuery);
   const found = ({ rendered, group, profile }: MachineConfig) => {
-    tell({ labels, rawQuery, group, profile });
+    report({ labels, rawQuery, group, profile });
     return rendered;
   };
   const refused = (error: unknown): never => {
-    tell(
+    report(
       error instanceof BootError
         ? { labels, rawQuery, group: error.group, profile: error.profile, refusal: error.reason }
         : { labels, rawQuery },

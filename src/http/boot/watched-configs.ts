@@ -8,7 +8,7 @@ import type { Configs } from "./answer.ts";
 
 export interface WatchedConfigsOptions {
   readonly metrics: Pick<Metrics, "bootRefusals">;
-  readonly nearMisses: Pick<NearMisses, "tell">;
+  readonly nearMisses: Pick<NearMisses, "report">;
 }
 
 /** The same configs and the same refusals, counted. */
@@ -22,7 +22,7 @@ export function watchedConfigs(configs: Configs, { metrics, nearMisses }: Watche
   const refused = (error: unknown, labels: Labels): never => {
     if (error instanceof BootError) {
       counters.get(error.reason)?.inc();
-      if (error.reason === "noMatch") nearMisses.tell(labels);
+      if (error.reason === "noMatch") nearMisses.report(labels);
     }
     throw error;
   };

@@ -34,7 +34,7 @@ export type MembersAnswer =
 export function answerMembers(member: Member, request: MembersRequest): MembersAnswer {
   switch (request.method) {
     case "GET":
-      return tell(member, request.rest);
+      return show(member, request.rest);
     case "POST":
       return problemOf(request) ?? cannot;
     case "PUT":
@@ -48,7 +48,7 @@ export function answerMembers(member: Member, request: MembersRequest): MembersA
 // reference's 204 for peer URLs would claim a change that was not made.
 const cannot = problem(500, "Internal Server Error");
 
-function tell(member: Member, rest: string): MembersAnswer {
+function show(member: Member, rest: string): MembersAnswer {
   if (rest === "") return { kind: "json", status: 200, body: `${JSON.stringify({ members: [member] })}\n` };
   if (rest === "leader") return { kind: "json", status: 200, body: `${JSON.stringify(member)}\n` };
   return problem(404, "Not found");

@@ -72,8 +72,8 @@ function bootJson({ requests, group, line, end }: PastBoot): object {
 
 function endJson(end: BootEnd): object {
   if (end.kind !== "refused") return end;
-  const { refusal, ...told } = end;
-  return { ...told, reason: refusalOf(refusal) };
+  const { refusal, ...rest } = end;
+  return { ...rest, reason: refusalOf(refusal) };
 }
 
 function requestJson(request: PastRequest, stage: string): object {

@@ -27,8 +27,8 @@ function section(title: string, lines: readonly string[]): readonly string[] {
   return lines.length === 0 ? [] : [title, ...lines];
 }
 
-function groupsTitle(title: string, told: number, more: number): string {
-  return `Groups that ${title}${more === 0 ? "" : ` (${told} of ${told + more})`}:`;
+function groupsTitle(title: string, shown: number, more: number): string {
+  return `Groups that ${title}${more === 0 ? "" : ` (${shown} of ${shown + more})`}:`;
 }
 
 function headOf({ labels, chosen, effect, refused }: Preview): readonly string[] {

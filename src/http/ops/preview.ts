@@ -50,7 +50,7 @@ export interface Preview extends Explanation {
 }
 
 /** The most Groups of each kind that are listed. */
-const toldGroups = 10;
+const shownGroups = 10;
 /** Configs for people are shorter. There are six, and one for each generic part. */
 const maxShownLength = 64 * 1024;
 
@@ -98,7 +98,7 @@ export class Previews {
   async #contenders(moment: BootSnapshot, labels: Labels): Promise<Contenders<BootGroup>> {
     // Before the first complete list, no statement about Groups would hold.
     const groups = moment.refusal?.reason === "notReady" ? [] : moment.groups;
-    const work = findContenders({ groups, labels, limit: toldGroups });
+    const work = findContenders({ groups, labels, limit: shownGroups });
     for (;;) {
       const slice = work.next();
       if (slice.done === true) return slice.value;

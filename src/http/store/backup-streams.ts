@@ -52,9 +52,9 @@ export class BackupStreams {
     response.on("error", () => undefined);
     try {
       const bytes = await this.#send(response);
-      const told = { client, bytes, seconds: (clock.monotonicMs() - startMs) / 1_000 };
-      if (response.destroyed) log.warn(told, "backup cut");
-      else log.info(told, "backup sent");
+      const facts = { client, bytes, seconds: (clock.monotonicMs() - startMs) / 1_000 };
+      if (response.destroyed) log.warn(facts, "backup cut");
+      else log.info(facts, "backup sent");
       response.end();
     } catch (error) {
       log.error({ client, err: error }, "backup failed");

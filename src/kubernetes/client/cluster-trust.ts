@@ -30,7 +30,7 @@ export class ApiServerTrust implements ClusterTrust {
   readonly #delays: RetryDelays;
   #wanted = "";
   /** Why it could not be published, as logged; empty after a success. */
-  #toldProblem = "";
+  #loggedProblem = "";
   #publishing: Promise<void> | undefined;
 
   constructor(options: ApiServerTrustOptions) {
@@ -72,21 +72,21 @@ export class ApiServerTrust implements ClusterTrust {
       try {
         await this.#apply(configMap, cert);
         published = cert;
-        this.#toldProblem = "";
+        this.#loggedProblem = "";
         log.info(configMap, "authority of the store is published");
       } catch (error) {
         if (!(error instanceof ApiError)) throw error;
         if (this.#stopping.signal.aborted) return;
-        this.#tellProblem(configMap, error.message);
+        this.#logProblem(configMap, error.message);
         await clock.sleep(this.#delays.next(), this.#stopping.signal);
       }
     }
   }
 
   /** Logs each reason in a row once: retries go on while the ConfigMap is missing, and their logs would repeat it. */
-  #tellProblem(configMap: object, problem: string): void {
-    if (problem === this.#toldProblem) return;
-    this.#toldProblem = problem;
+  #logProblem(configMap: object, problem: string): void {
+    if (problem === this.#loggedProblem) return;
+    this.#loggedProblem = problem;
     this.#options.log.warn({ ...configMap, problem }, "cannot publish the store's authority, trying again later");
   }
 

@@ -76,7 +76,7 @@ export class ClusterSource implements Source {
   #heard: (name: ObjectName, isReplaced: boolean) => void = () => {};
   /** Watches whose next list must arrive before `listed` is called. */
   #awaited = new Set<string>();
-  #toldExtent: string | undefined;
+  #notifiedExtent: string | undefined;
   #isConfirming = false;
   #proving: Promise<void> | undefined;
 
@@ -95,7 +95,7 @@ export class ClusterSource implements Source {
   }
 
   get provenAtMs(): number | undefined {
-    if (this.#parts === undefined || this.#toldExtent === undefined) return undefined;
+    if (this.#parts === undefined || this.#notifiedExtent === undefined) return undefined;
     const { watches, configMaps, held } = this.#parts;
     const { provenAtMs } = watches;
     if (provenAtMs === undefined) return undefined;
@@ -117,7 +117,7 @@ export class ClusterSource implements Source {
   }
 
   #absence(): readonly string[] {
-    if (this.#toldExtent === undefined) return ["waiting for the first list of everything"];
+    if (this.#notifiedExtent === undefined) return ["waiting for the first list of everything"];
     if (this.isFollowed) return [];
     return [`not followed now, heard ${Math.round(this.ageSeconds)} s ago: what is known stays`];
   }
@@ -188,7 +188,7 @@ export class ClusterSource implements Source {
 
   #makeNamespaces(): ScopeNamespaces {
     const { client, clock, log } = this.#options;
-    const changed = () => this.#tellListed();
+    const changed = () => this.#notifyListed();
     return new ScopeNamespaces({ client, clock, log, signal: this.#stopping.signal, changed });
   }
 
@@ -218,13 +218,13 @@ export class ClusterSource implements Source {
   #listed(key: string): void {
     this.#awaited.delete(key);
     for (const namespace of this.#scopes) this.#lookAtScope(namespace);
-    this.#tellListed();
+    this.#notifyListed();
   }
 
   #lostChanged(): void {
     const { log } = this.#options;
     log.warn({ namespaces: [...this.view.unheard] }, "machines of namespaces that are not heard of wait");
-    this.#tellListed();
+    this.#notifyListed();
   }
 
   /** A watch of all namespaces cannot lack one. */
@@ -253,7 +253,7 @@ export class ClusterSource implements Source {
 
   /** Before the first complete list, changes need no holding. */
   #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
-    return this.#toldExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
+    return this.#notifiedExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
   }
 
   #take(names: readonly ObjectName[]): void {
@@ -266,19 +266,19 @@ export class ClusterSource implements Source {
     for (const namespace of new Set(own.map((name) => name.namespace))) {
       if (this.#scopes.includes(namespace)) this.#lookAtScope(namespace);
     }
-    this.#tellListed();
+    this.#notifyListed();
   }
 
   /** Reports the first list when all lists are in, again each time that its extent changes, and a confirmation. */
-  #tellListed(): void {
+  #notifyListed(): void {
     const { view, watches } = this.#started();
     const areIn = [...this.#awaited].every((key) => watches.isLost(key));
     if (watches.areHopefulListed) view.listsAreIn();
-    const isFirst = this.#toldExtent === undefined;
-    const isDue = isFirst ? areIn && view.isSettled : view.extent !== this.#toldExtent;
+    const isFirst = this.#notifiedExtent === undefined;
+    const isDue = isFirst ? areIn && view.isSettled : view.extent !== this.#notifiedExtent;
     const isConfirmed = this.#isConfirming && areIn;
     if (!isDue && !isConfirmed) return;
-    this.#toldExtent = view.extent;
+    this.#notifiedExtent = view.extent;
     if (isConfirmed) this.#isConfirming = false;
     this.#listener?.listed();
     if (isFirst && view.isEmpty) void this.#confirmEmpty();

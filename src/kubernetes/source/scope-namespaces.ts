@@ -115,14 +115,14 @@ export class ScopeNamespaces {
       if (error.status === 404) return doesNotExist;
       // This version of the API server wants another form of event, but it checked the namespace first.
       if (error.status === 400 || error.status === 422) return undefined;
-      return `${cannotTell}: ${error.status === 403 ? mayNotAsk : error.message}`;
+      return `${mayNotExist}: ${error.status === 403 ? mayNotAsk : error.message}`;
     }
   }
 }
 
 const consequence = "until then nothing is removed that machines boot from";
 const doesNotExist = `it does not exist: create it, or mend --namespace; ${consequence}`;
-const cannotTell = `it has no Profile and no Group, and whether it exists is not known; ${consequence}`;
+const mayNotExist = `it has no Profile and no Group, and whether it exists is not known; ${consequence}`;
 const mayNotAsk = "davit may not create events in it (403), see the Role of docs/internals/controller.md";
 
 /** It is never written. */

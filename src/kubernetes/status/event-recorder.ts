@@ -49,7 +49,7 @@ export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bucket: TokenBucket;
   /** From object and reason to when the event was written (monotonic); the oldest first. */
-  readonly #toldAtMs = new Map<string, number>();
+  readonly #sentAtMs = new Map<string, number>();
   /** By uid: events that are written unless the trouble is over soon. */
   readonly #waiting = new Map<string, Transition>();
   readonly #stopping = new AbortController();
@@ -68,21 +68,21 @@ export class EventRecorder {
     this.#waiting.delete(uid);
     const whole = { ...transition, before: waiting === undefined ? before : waiting.before };
     if (!isTransition(whole)) return;
-    if (!passing.has(after.reason)) this.#track(this.#tell(whole));
-    else if (this.#waiting.size < maxWaiting) this.#track(this.#tellLater(whole));
+    if (!passing.has(after.reason)) this.#track(this.#sendOnce(whole));
+    else if (this.#waiting.size < maxWaiting) this.#track(this.#sendLater(whole));
   }
 
-  async #tellLater(transition: Transition): Promise<void> {
+  async #sendLater(transition: Transition): Promise<void> {
     const { uid } = transition;
     this.#waiting.set(uid, transition);
     await this.#options.clock.sleep(graceMs, this.#stopping.signal);
     if (this.#stopping.signal.aborted || this.#waiting.get(uid) !== transition) return;
     this.#waiting.delete(uid);
-    await this.#tell(transition);
+    await this.#sendOnce(transition);
   }
 
-  async #tell(transition: Transition): Promise<void> {
-    if (!this.#wasTold(transition) && this.#bucket.tryTake()) await this.#send(transition);
+  async #sendOnce(transition: Transition): Promise<void> {
+    if (!this.#wasSent(transition) && this.#bucket.tryTake()) await this.#send(transition);
   }
 
   #track(work: Promise<void>): void {
@@ -96,15 +96,15 @@ export class EventRecorder {
     await Promise.all(this.#sending);
   }
 
-  #wasTold({ uid, after }: Transition): boolean {
+  #wasSent({ uid, after }: Transition): boolean {
     const key = `${uid} ${after.reason}`;
     const nowMs = this.#options.clock.monotonicMs();
-    const toldAtMs = this.#toldAtMs.get(key);
-    if (toldAtMs !== undefined && nowMs - toldAtMs < repeatMs) return true;
-    this.#toldAtMs.delete(key);
-    this.#toldAtMs.set(key, nowMs);
-    const [oldest] = this.#toldAtMs.keys();
-    if (this.#toldAtMs.size > maxRemembered && oldest !== undefined) this.#toldAtMs.delete(oldest);
+    const sentAtMs = this.#sentAtMs.get(key);
+    if (sentAtMs !== undefined && nowMs - sentAtMs < repeatMs) return true;
+    this.#sentAtMs.delete(key);
+    this.#sentAtMs.set(key, nowMs);
+    const [oldest] = this.#sentAtMs.keys();
+    if (this.#sentAtMs.size > maxRemembered && oldest !== undefined) this.#sentAtMs.delete(oldest);
     return false;
   }
 

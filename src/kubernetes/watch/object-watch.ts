@@ -110,7 +110,7 @@ export class ObjectWatch<Value> {
   #provenAtMs = Number.NEGATIVE_INFINITY;
   /** Monotonic: when it was last heard before the connection was lost. */
   #goneAtMs: number | undefined;
-  #toldAtMs = 0;
+  #loggedAtMs = 0;
   #isEmptied = false;
   #lastFailure = "";
   /** The current or last request to the API server. */
@@ -226,7 +226,7 @@ export class ObjectWatch<Value> {
     metrics.relists.inc();
     this.#heardAtMs = clock.monotonicMs();
     this.#assertNotEmptied(list.items.length);
-    this.#tellRewind(list.resourceVersion);
+    this.#logRewind(list.resourceVersion);
     const changes = this.#mirror.replace(list.items);
     this.#isAt(list.resourceVersion);
     this.#provenAtMs = askedAtMs;
@@ -236,7 +236,7 @@ export class ObjectWatch<Value> {
     listener.listed();
   }
 
-  #tellRewind(version: string): void {
+  #logRewind(version: string): void {
     const { log, metrics, target } = this.#options;
     if (this.#newestVersion === undefined || !isOlder(version, this.#newestVersion)) return;
     log.warn({ what: target.what }, "the cluster went back to an older state, listing everything");
@@ -367,7 +367,7 @@ export class ObjectWatch<Value> {
     if (isNormal) return 0;
     const text = failureText(failure, { ...target, verb: this.#verb });
     this.#goneAtMs ??= this.#heardAtMs;
-    if (isFailure) this.#tellFailure(failure, text);
+    if (isFailure) this.#logFailure(failure, text);
     if (this.#isConnected) listener.connected?.(false);
     this.#isConnected = false;
     this.#isRefused = failure.reason === "refused";
@@ -376,13 +376,13 @@ export class ObjectWatch<Value> {
   }
 
   /** Logs a repeated failure now and then, with the time since the API server was heard. */
-  #tellFailure({ reason, status }: WatchFailure, problem: string): void {
+  #logFailure({ reason, status }: WatchFailure, problem: string): void {
     const { clock, log, target } = this.#options;
     const what = `${reason} ${status}`;
     const nowMs = clock.monotonicMs();
-    if (this.#lastFailure === what && nowMs - this.#toldAtMs < remindMs) return;
+    if (this.#lastFailure === what && nowMs - this.#loggedAtMs < remindMs) return;
     this.#lastFailure = what;
-    this.#toldAtMs = nowMs;
+    this.#loggedAtMs = nowMs;
     const data = { what: target.what, reason, problem, awaySeconds: this.#awaySeconds };
     log.warn(data, "not following the cluster, what is known stays");
   }

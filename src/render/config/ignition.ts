@@ -50,8 +50,8 @@ function readYaml(text: string, reason: RenderReason, fault: TextPosition | unde
   try {
     return yamlToJson(text, reason);
   } catch (error) {
-    const isTold = error instanceof RenderError && error.reason === reason && fault !== undefined;
-    throw isTold ? new RenderError(reason, fault) : error;
+    const isExplained = error instanceof RenderError && error.reason === reason && fault !== undefined;
+    throw isExplained ? new RenderError(reason, fault) : error;
   }
 }
 
