@@ -1,5 +1,5 @@
 /**
- * DHCP servers with the configs of docs/operate/install.md, each in a network of its own: the server is 192.168.1.10 on `eth0`,
+ * DHCP servers with the configs of docs/operate/dhcp.md, each in a network of its own: the server is 192.168.1.10 on `eth0`,
  * and a relay at 192.168.1.1 asks it for machines. Nothing outside is changed, and when the processes inside have ended,
  * the kernel removes it all.
  */

@@ -1,5 +1,5 @@
 /**
- * The commands and values of docs/operate/install.md. What needs a cluster is only acted: the shell runs every block in the page's
+ * The commands and values of docs/operate/install.md, and the values of docs/operate/dhcp.md. What needs a cluster is only acted: the shell runs every block in the page's
  * order, with helm rendering instead of installing, and nothing behind kubectl. The blocks marked `sh e2e` run on a node in
  * `make e2e`.
  */
@@ -16,6 +16,7 @@ import { missing } from "../helpers/requirements.ts";
 
 const root = join(import.meta.dirname, "../..");
 const page = readPage("operate/install.md");
+const dhcpPage = readPage("operate/dhcp.md");
 
 // Renderings are numbered in the order of the page. Everything that would act on something else does nothing.
 const acted = `set -eu
@@ -68,7 +69,7 @@ describe.skipIf(missing("helm"))("the commands of docs/operate/install.md", () =
     expect(lines(readFileSync(after, "utf8")) - lines(readFileSync(before, "utf8"))).toBe(2);
   });
 
-  it.each(blocksOf(page, "yaml values").map((text) => [text.split("\n")[0], text]))(
+  it.each([page, dhcpPage].flatMap((text) => blocksOf(text, "yaml values")).map((text) => [text.split("\n")[0], text]))(
     "take the values of %s",
     async (_name, text) => {
       const file = join(directory, "values.yaml");
@@ -80,9 +81,9 @@ describe.skipIf(missing("helm"))("the commands of docs/operate/install.md", () =
 
   it("have the page's dnsmasq offer what its image has", async () => {
     const file = join(directory, "values.yaml");
-    writeFileSync(file, blocksOf(page, "yaml values").find((text) => text.includes("dnsmasq:")) ?? "");
+    writeFileSync(file, blocksOf(dhcpPage, "yaml values").find((text) => text.includes("dnsmasq:")) ?? "");
     const offered = [...(await rendered({ args: ["--values", file] })).matchAll(/^ +pxe-service=tag:!ipxe.*,(.*)$/gm)];
-    const [containerfile = ""] = blocksOf(page, "sh").filter((text) => text.includes("FROM "));
+    const [containerfile = ""] = blocksOf(dhcpPage, "sh").filter((text) => text.includes("FROM "));
     const copied = [...containerfile.matchAll(/\/usr\/lib\/ipxe\/(\S+)/g)].map(([, loader]) => loader);
     expect(new Set(offered.map(([, loader]) => loader))).toEqual(new Set(copied));
   });

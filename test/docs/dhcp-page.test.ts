@@ -1,4 +1,4 @@
-/** The DHCP configs of docs/operate/install.md: the servers themselves are asked, for every firmware that the page names. */
+/** The DHCP configs of docs/operate/dhcp.md: the servers themselves are asked, for every firmware that the page names. */
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { missing } from "../helpers/requirements.ts";
 import type { BootOffer, Firmware } from "./dhcp-message.ts";
 import { type DhcpServer, dhcpd, dnsmasq, kea, offersOf } from "./dhcp-servers.ts";
 
-const page = readPage("operate/install.md");
+const page = readPage("operate/dhcp.md");
 const script = "http://192.168.1.20:8080/boot.ipxe";
 const tftpServer = "192.168.1.10";
 
@@ -67,7 +67,7 @@ const configs: readonly Config[] = [
   { name: "ISC dhcpd", server: dhcpd, kind: "conf dhcpd", isMissing: missing("isc-dhcpd") },
 ];
 
-describe.each(configs)("the config of $name in docs/operate/install.md", ({ server, kind, base = "", isMissing }) => {
+describe.each(configs)("the config of $name in docs/operate/dhcp.md", ({ server, kind, base = "", isMissing }) => {
   const [config, ...others] = blocksOf(page, kind);
 
   it("is there once", () => {
@@ -86,7 +86,7 @@ describe.each(configs)("the config of $name in docs/operate/install.md", ({ serv
 });
 
 describe.skipIf(missing("dnsmasq"))("dnsmasq", () => {
-  it("takes the config of docs/operate/install.md for TFTP alone", () => {
+  it("takes the config of docs/operate/dhcp.md for TFTP alone", () => {
     const [config = ""] = blocksOf(page, "dnsmasq tftp");
     const directory = mkdtempSync(join(tmpdir(), "davit-tftp-"));
     const file = join(directory, "dnsmasq.conf");
@@ -98,7 +98,7 @@ describe.skipIf(missing("dnsmasq"))("dnsmasq", () => {
   });
 });
 
-it("docs/operate/install.md and docs/reference/firmware.md name the same loaders for the same firmware", () => {
+it("docs/operate/dhcp.md and docs/reference/firmware.md name the same loaders for the same firmware", () => {
   const loaders = (text: string | undefined) =>
     [...(text ?? "").matchAll(/^dhcp-boot=.*tag:(bios|uefi|arm64),(.*)$/gm)].map(([, kind, file]) => `${kind} ${file}`);
   const [here] = blocksOf(page, "dnsmasq server");
