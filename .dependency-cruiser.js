@@ -32,7 +32,7 @@ const owners = {
   "prom-client": "^src/lib/metrics\\.ts$",
   ajv: "^src/admission/",
   "@marcbachmann/cel-js": "^src/admission/",
-  "@kubernetes/client-node": "^src/kubernetes/client/(kube-config|token-files)\\.ts$",
+  "@kubernetes/client-node": "^src/kubernetes/client/kube-config\\.ts$",
   "@peculiar/x509": "^src/certificates/issue\\.ts$",
   "reflect-metadata": "^src/certificates/issue\\.ts$",
   jose: "^src/http/store/service-account-tokens\\.ts$",

@@ -7,7 +7,8 @@
 import { createHash, type Hash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, realpath, rename, rm } from "node:fs/promises";
-import type { IncomingMessage } from "node:http";
+import { get as getByHttp, type IncomingMessage } from "node:http";
+import { get as getByHttps } from "node:https";
 import { basename, dirname, join, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { backoffMs } from "../lib/backoff.ts";
@@ -16,7 +17,6 @@ import { codeOf } from "../lib/errors.ts";
 import { diskFiles } from "../lib/files.ts";
 import type { WantedAsset } from "./asset-list.ts";
 import { DownloadError } from "./download-error.ts";
-import { get } from "./get.ts";
 
 export interface DownloadOptions {
   readonly directory: string;
@@ -175,4 +175,40 @@ async function append(part: PartialDownload, bytes: Uint8Array): Promise<void> {
 function unreachable(error: unknown): DownloadError {
   if (error instanceof DownloadError) return error;
   return new DownloadError(`the server cannot be reached (${codeOf(error) ?? "no code"})`, { mayPass: true });
+}
+
+interface GetOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+// As many as browsers follow.
+const mostRedirects = 20;
+const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * Asks over HTTP or HTTPS, and follows redirects. Node's own `fetch` ends the process by an assertion of its parser if a
+ * server without keep-alive closes before its answer is read; the older client does not.
+ * @returns the answer, whatever its status; the caller reads its body or destroys it.
+ * @throws {DownloadError} for redirects in a circle or to another kind of URL; else as the connection failed.
+ */
+async function get(url: URL, options: GetOptions): Promise<IncomingMessage> {
+  let target = url;
+  for (let redirects = 0; redirects <= mostRedirects; redirects++) {
+    const answer = await ask(target, options);
+    const { location } = answer.headers;
+    if (!redirectStatuses.has(answer.statusCode) || location === undefined) return answer;
+    answer.destroy();
+    const next = URL.parse(location, target.href);
+    if (next === null || !/^https?:$/.test(next.protocol)) break;
+    target = next;
+  }
+  throw new DownloadError("it is redirected in a circle, or to what is not fetched");
+}
+
+function ask(url: URL, options: GetOptions): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const sent = url.protocol === "https:" ? getByHttps(url, options, resolve) : getByHttp(url, options, resolve);
+    sent.on("error", reject);
+  });
 }

@@ -1,9 +1,14 @@
 /** Opens the store in a directory, and handles a damaged log. */
 
+import { join } from "node:path";
+import type { Files } from "../lib/files.ts";
 import { WalError } from "./core/log-port.ts";
 import { Store, type StoreOptions } from "./store.ts";
 import type { FileLogOptions } from "./wal/file-log-options.ts";
-import { moveAside } from "./wal/move-aside.ts";
+import { logEndName } from "./wal/log-end.ts";
+import { listSegments } from "./wal/recover.ts";
+import { listSnapshots } from "./wal/snapshots.ts";
+import { startFailure } from "./wal/start-failure.ts";
 import { FileLog } from "./wal/wal.ts";
 
 /**
@@ -41,4 +46,35 @@ async function open(options: OpenStoreOptions, prepare: () => Promise<void>): Pr
     throw error;
   }
   return Store.open({ ...options, log });
+}
+
+const asideName = /^damaged-(\d+)$/;
+
+/**
+ * Moves a damaged log aside, without losing a byte: segments and snapshots go into a new folder `damaged-<n>` inside the
+ * directory, which nobody else may use.
+ *
+ * It moves segments first, the oldest one before the others, each durably. So a crash leaves a log without its
+ * beginning, which the next start refuses, too, and never a log that ends too early.
+ * @returns the folder's path.
+ * @throws {WalError} unusable.
+ */
+async function moveAside(files: Files, directory: string): Promise<string> {
+  try {
+    const numbers = (await files.list(directory)).map((name) => Number(asideName.exec(name)?.[1] ?? 0));
+    const aside = join(directory, `damaged-${Math.max(0, ...numbers) + 1}`);
+    await files.makeDirectory(aside);
+    await files.syncDirectory(directory);
+    const names = [...(await listSegments(files, directory)), ...(await listSnapshots(files, directory))];
+    // Last: without it a log with a missing end could pass for a whole one.
+    if ((await files.list(directory)).includes(logEndName)) names.push(logEndName);
+    for (const name of names) {
+      await files.rename(join(directory, name), join(aside, name));
+      await files.syncDirectory(aside);
+      await files.syncDirectory(directory);
+    }
+    return aside;
+  } catch (error) {
+    throw startFailure("Moving damaged files of", directory, error);
+  }
 }

@@ -5,15 +5,17 @@
  */
 
 import type { FastifyPluginAsync } from "fastify";
+import type { BootFiles } from "../../boot/boot-scripts.ts";
+import { plainStage, type StageOf } from "../../history/boots.ts";
 import type { History } from "../../history/history.ts";
 import type { HistoryView, MachineHistory } from "../../history/history-view.ts";
 import { labelsFromQuery, sentLabels } from "../../model/labels.ts";
+import { parseInitrd } from "../../render/boot/initrd.ts";
 import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
 import { rawQueryOf } from "../server.ts";
 import { prefersJson } from "./accept.ts";
 import { listJson, listText, machinesJson, machinesText, unrecordedJson, unrecordedText } from "./history-report.ts";
-import { type BootFilesOf, stagesBy } from "./history-stages.ts";
 
 export interface HistoryRoutesOptions {
   readonly history: Pick<History, "current">;
@@ -86,4 +88,30 @@ function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
   const there = address === undefined ? found : found.filter(({ addresses }) => addresses.includes(address));
   if (there.length === 0) throw new RequestError("notRemembered");
   return there;
+}
+
+/** The files that a Group's machines get now; undefined when it has none, or is gone. */
+export type BootFilesOf = (group: string) => BootFiles | undefined;
+
+/**
+ * Names stages by the Profiles of now. A file of an earlier Profile, or one that the client names, is shown by its
+ * path.
+ */
+function stagesBy(bootFilesOf: BootFilesOf): StageOf {
+  // Looked up once for each Group, however many requests its machines have made.
+  const known = new Map<string, BootFiles | undefined>();
+  return (request, group) => {
+    const { path, endpoint } = request;
+    if (endpoint !== "assets" || path === undefined || group === undefined) return plainStage(request);
+    if (!known.has(group)) known.set(group, bootFilesOf(group));
+    const files = known.get(group);
+    if (files !== undefined && pathOf(files.kernel) === path) return "kernel";
+    const isInitrd = files?.initrd.some((text) => pathOf(parseInitrd(text).location) === path) === true;
+    return isInitrd ? "initrd" : plainStage(request);
+  };
+}
+
+/** A location's path, without server and query. */
+function pathOf(location: string): string {
+  return location.replace(/^[a-z]+:\/\/[^/]*/i, "").replace(/[?#].*$/s, "");
 }

@@ -14,7 +14,6 @@ import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { type JsonObject, parseJsonObject } from "../../model/json.ts";
 import { ApiError, answeredError } from "./api-error.ts";
-import { ApiWarnings } from "./api-warnings.ts";
 import { ConnectionPool, type HttpAnswer } from "./connections.ts";
 import type { ClusterAccess, ClusterCredentials } from "./kube-config.ts";
 
@@ -207,4 +206,30 @@ function isOfCertificates(code = ""): boolean {
 function mayRetry({ method = "GET" }: ApiRequest, error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.status === 429 || (method === "GET" && error.isTransient);
+}
+
+// RFC 9111 5.5: code, agent and quoted text. The texts are the API server's own, written for people.
+const warning = /^\d{3} \S+ "((?:[^"\\]|\\.){1,1000})"/;
+
+// Warnings come from a small set; this bounds what a server that invents new ones can add.
+const maxKnown = 100;
+
+/** Logs the API server's warnings in headers, such as a version that it will drop, each warning once. */
+class ApiWarnings {
+  readonly #log: Log;
+  readonly #known = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Takes the `Warning` header of an answer. */
+  take(header: string | string[] | undefined): void {
+    for (const value of [header ?? []].flat()) {
+      const text = warning.exec(value)?.[1];
+      if (text === undefined || this.#known.has(text) || this.#known.size >= maxKnown) continue;
+      this.#known.add(text);
+      this.#log.warn({ warning: text }, "the API server warns");
+    }
+  }
 }

@@ -2,13 +2,14 @@
  * Backups on a schedule, each in its own file. The age of the newest file decides when the next one is due, so a
  * restart neither skips nor adds one. Within a run the monotonic clock counts: setting the clock changes nothing.
  *
- * Only files with a name of names.ts are ever removed, and only after a newer backup is on disk: a full disk
+ * Only files with a name of `backupName` are ever removed, and only after a newer backup is on disk: a full disk
  * keeps the last good ones. Nothing here stops the store: a failure is logged, counted and retried.
  */
 
 import { join } from "node:path";
 import { backoffMs } from "../../lib/backoff.ts";
 import type { Clock } from "../../lib/clock.ts";
+import { dateOf, toRfc3339 } from "../../lib/clock.ts";
 import { diskSentence } from "../../lib/disk-sentence.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Files } from "../../lib/files.ts";
@@ -17,7 +18,6 @@ import type { Metrics } from "../../lib/metrics.ts";
 import { publicProblem } from "../../lib/private-path.ts";
 import { type LogIdentity, WalError } from "../core/log-port.ts";
 import { saveBackup } from "./file.ts";
-import { backupName, backupsAmong, type NamedBackup, unfinishedAmong } from "./names.ts";
 
 export interface BackupScheduleOptions {
   readonly store: { readonly identity: LogIdentity; backup(): AsyncIterable<Uint8Array> };
@@ -182,4 +182,48 @@ export class BackupSchedule {
       yield piece;
     }
   }
+}
+
+/**
+ * A scheduled backup, by its name: `davit-CLUSTER-NUMBER-TIME.backup`, such as
+ * `davit-5f0c…-00000042-20260102T030405Z.backup`. The number orders them, since a clock may be set back. The cluster is
+ * that of the store: a store that was lost and began anew never counts or removes the backups of the lost one.
+ */
+interface NamedBackup {
+  readonly name: string;
+  readonly number: number;
+  /** When it was taken by the clock of that time, Unix milliseconds, in whole seconds. */
+  readonly atMs: number;
+}
+
+/** The name of a backup. */
+function backupName(clusterId: string, number: number, atMs: number): string {
+  const time = toRfc3339(atMs)
+    .replace(/\.\d+Z$/, "Z")
+    .replaceAll(/[-:]/g, "");
+  return `davit-${clusterId}-${String(number).padStart(8, "0")}-${time}.backup`;
+}
+
+/** The whole backups of a cluster among the names of a directory, the oldest first. */
+function backupsAmong(names: readonly string[], clusterId: string): readonly NamedBackup[] {
+  return names.flatMap((name) => parsed(name, clusterId, ".backup")).toSorted((a, b) => a.number - b.number);
+}
+
+/** The unfinished backups of a cluster that a crash left. */
+function unfinishedAmong(names: readonly string[], clusterId: string): readonly string[] {
+  return names.flatMap((name) => {
+    const [, whole = ""] = /^(.*)\.[0-9a-f]{8}(\.tmp)?$/.exec(name) ?? [];
+    return parsed(whole, clusterId, ".backup").length === 0 ? [] : [name];
+  });
+}
+
+function parsed(name: string, clusterId: string, ending: string): readonly NamedBackup[] {
+  const start = `davit-${clusterId}-`;
+  if (!name.startsWith(start) || !name.endsWith(ending)) return [];
+  const [, digits, ...time] =
+    /^(\d{8,15})-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(name.slice(start.length, -ending.length)) ?? [];
+  const [year, month, day, hour, minute, second] = time;
+  const atMs = dateOf(Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)).getTime();
+  const number = Number(digits);
+  return Number.isNaN(atMs) || backupName(clusterId, number, atMs) !== name ? [] : [{ name, number, atMs }];
 }
