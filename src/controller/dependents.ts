@@ -1,6 +1,6 @@
 /** Which objects to look at again when another one changes: Profiles by what they read, Groups by their Profile. */
 
-import { type GroupObject, type ObjectName, objectKey, type ProfileObject } from "../model/source.ts";
+import { type GroupObject, type ObjectName, objectKey, type ProfileObject, referencesOf } from "../model/source.ts";
 import { ByReference } from "./core/names.ts";
 
 export class Dependents {
@@ -38,10 +38,6 @@ function without(names: readonly ObjectName[], others: readonly ObjectName[]): r
 }
 
 function references(object: ProfileObject | GroupObject): readonly ObjectName[] {
-  const { namespace } = object;
-  if (object.kind === "Group") return [{ kind: "Profile", namespace, name: object.spec.profile }];
-  return Object.values(object.spec.templates).flatMap((source): ObjectName[] => {
-    if (source.kind === "inline") return [];
-    return [{ kind: source.kind === "configMap" ? "ConfigMap" : "Secret", namespace, name: source.name }];
-  });
+  if (object.kind === "Profile") return referencesOf(object);
+  return [{ kind: "Profile", namespace: object.namespace, name: object.spec.profile }];
 }

@@ -70,6 +70,22 @@ export interface SecretObject extends ObjectMeta {
   readonly allowsTemplate: boolean;
 }
 
+/** A ConfigMap or a Secret that a Profile names. */
+export interface Reference extends ObjectName {
+  readonly kind: "ConfigMap" | "Secret";
+}
+
+/** Everything that a Profile names, each once. */
+export function referencesOf({ namespace, spec }: ProfileObject): readonly Reference[] {
+  const found = Object.values(spec.templates).flatMap((source): [string, Reference][] => {
+    if (source.kind === "inline") return [];
+    const kind = source.kind === "configMap" ? "ConfigMap" : "Secret";
+    const reference = { kind, namespace, name: source.name } as const;
+    return [[objectKey(reference), reference]];
+  });
+  return [...new Map(found).values()];
+}
+
 export type SourceObject = ProfileObject | GroupObject | ConfigMapObject | SecretObject;
 
 /** Something in the source that is no usable object: a broken file, a refused document. */

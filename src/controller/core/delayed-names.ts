@@ -3,7 +3,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 
-export interface LaterOptions {
+export interface DelayedNamesOptions {
   readonly clock: Clock;
   readonly delayMs: number;
   /** Called when the delay is over. */
@@ -11,11 +11,11 @@ export interface LaterOptions {
 }
 
 export class DelayedNames {
-  readonly #options: LaterOptions;
+  readonly #options: DelayedNamesOptions;
   readonly #stopped = new AbortController();
   #names = new Map<string, ObjectName>();
 
-  constructor(options: LaterOptions) {
+  constructor(options: DelayedNamesOptions) {
     this.#options = options;
   }
 

@@ -7,7 +7,7 @@ import type { JsonObject } from "../../model/json.ts";
 import { bootTexts, isLocation, type KernelBoot, type ProfileSpec } from "../../model/profile.ts";
 import { lacksInitrdArgument } from "../../render/boot/initrd.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
-import { RenderError } from "../../render/core/render-error.ts";
+import { renderErrorOf } from "../../render/core/render-error.ts";
 import { sharedNames } from "../../render/metadata/metadata.ts";
 import type { Advice } from "../status/conditions.ts";
 import { effectCure, installerIn } from "./installers.ts";
@@ -72,9 +72,12 @@ const maxNameLength = 253;
 
 function metadataAdvice(metadata: JsonObject): readonly Advice[] {
   const field = "spec.metadata";
-  const names = namesOrError(metadata);
-  if (names instanceof RenderError) {
-    return [{ code: reasonCodes[names.reason], field, text: `/metadata is answered 500: ${names.message}` }];
+  let names: readonly string[] = [];
+  const error = renderErrorOf(() => {
+    names = sharedNames(metadata);
+  });
+  if (error !== undefined) {
+    return [{ code: reasonCodes[error.reason], field, text: `/metadata is answered 500: ${error.message}` }];
   }
   const shown = names.slice(0, maxNames).map((name) => {
     const shown = name.length > maxNameLength ? `${name.slice(0, maxNameLength)}...` : name;
@@ -82,16 +85,6 @@ function metadataAdvice(metadata: JsonObject): readonly Advice[] {
   });
   const texts = names.length > maxNames ? [...shown, `so it is with ${names.length - maxNames} other names`] : shown;
   return texts.map((text) => ({ code: "shared-metadata-name", field, text }));
-}
-
-/** The names that several values share, or the reason why the metadata cannot be written at all. */
-function namesOrError(metadata: JsonObject): readonly string[] | RenderError {
-  try {
-    return sharedNames(metadata);
-  } catch (error) {
-    if (!(error instanceof RenderError)) throw error;
-    return error;
-  }
 }
 
 // iPXE splits a line into words and takes these words for itself (measured with iPXE 1.0.0+).

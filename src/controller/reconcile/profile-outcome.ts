@@ -1,7 +1,13 @@
 /** The outcome of a Profile, accepted, refused, not read whole, or gone. */
 
-import { partsOf } from "../../model/profile.ts";
-import { type ObjectName, objectKey, type ProfileObject, type Refusal, type SourceView } from "../../model/source.ts";
+import {
+  type ObjectName,
+  objectKey,
+  type ProfileObject,
+  type Refusal,
+  referencesOf,
+  type SourceView,
+} from "../../model/source.ts";
 import type { StoredProfile } from "../core/documents.ts";
 import type { Faults } from "../core/faults.ts";
 import { asRefused, type Outcome } from "../status/conditions.ts";
@@ -83,13 +89,5 @@ export class RefusedProfiles {
 
 /** True while the Profile, or a text that it includes, will soon leave the view. */
 function isLeaving(profile: ProfileObject, view: Around["view"]): boolean {
-  if (view.isLeaving === undefined) return false;
-  const { namespace, spec } = profile;
-  const texts = partsOf(spec.templates).flatMap((part) => spec.templates[part] ?? []);
-  const named = texts.flatMap((text) =>
-    text.kind === "inline" ? [] : [{ ...kindOf[text.kind], namespace, name: text.name }],
-  );
-  return [profile, ...named].some((name) => view.isLeaving?.(name) === true);
+  return view.isLeaving !== undefined && [profile, ...referencesOf(profile)].some((name) => view.isLeaving?.(name));
 }
-
-const kindOf = { configMap: { kind: "ConfigMap" }, secret: { kind: "Secret" } } as const;

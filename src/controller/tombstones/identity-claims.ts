@@ -30,7 +30,7 @@ const mostValues = 16;
 /** The claims of a Group: at most one for each label that names machines, or one for its whole selector. */
 export function identityClaimsOf(spec: GroupSpec): readonly IdentityClaim[] {
   const { selector: labels, expressions = [] } = spec;
-  const named = tombstoneLabels.flatMap((label) => plotOf(label, spec) ?? []);
+  const named = tombstoneLabels.flatMap((label) => identityClaimOf(label, spec) ?? []);
   if (named.length > 0) return named;
   const text = selectorJson(labels, expressions);
   return [{ label: selectorPlace, values: new Set([text]), labels, expressions, restText: "" }];
@@ -45,7 +45,7 @@ export function goneSelector({ label, labels, list, expressions }: IdentityClaim
     : { labels, expressions: [{ ...list, values: [value] }, ...others] };
 }
 
-function plotOf(label: string, { selector, expressions = [] }: GroupSpec): IdentityClaim | undefined {
+function identityClaimOf(label: string, { selector, expressions = [] }: GroupSpec): IdentityClaim | undefined {
   const equal = selector[label];
   const list =
     equal === undefined ? expressions.find((each) => each.key === label && each.operator === "In") : undefined;

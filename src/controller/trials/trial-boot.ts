@@ -7,7 +7,7 @@ import { type FilledKernel, renderBoot, renderBootText } from "../../render/boot
 import { hasOpenQuote } from "../../render/boot/kernel-words.ts";
 import { renderGrubScript, renderIpxeScript } from "../../render/boot/own-scripts.ts";
 import type { Filled } from "../../render/boot/pieces.ts";
-import { RenderError, renderErrorOf } from "../../render/core/render-error.ts";
+import { type RenderError, renderErrorOf } from "../../render/core/render-error.ts";
 import { renderGrub } from "../../render/grub/grub.ts";
 import { renderIpxe } from "../../render/ipxe/ipxe.ts";
 import type { Template, Variables } from "../../render/template/template.ts";
@@ -81,27 +81,22 @@ function kernelFaults(
   ];
   const found = texts.flatMap(([place, text]) => faultOf(place, () => renderBootText(text, variables, compile)));
   if (found.length > 0) return found;
-  try {
+  let faults: readonly BootFault[] = [];
+  const ofAll = faultOf({ client, field: "spec.boot" }, () => {
     const filled = renderBoot(withArguments(boot, args), variables, compile);
-    const grub = {
-      title: "",
-      labels,
-      authority: "",
-      separator: "auto",
-      commands: "auto",
-      isGrubClient: false,
-    } as const;
     const parts = texts
       .filter(([{ field }]) => field.includes("args["))
       .map(([place, text]) => [place, renderBootText(text, variables, compile)] as const);
-    return [
+    const asGrub = (each: FilledKernel) => renderGrub({ ...sampleGrub, labels, boot: each });
+    faults = [
       ...argumentFaults("ipxe", filled, parts, renderIpxe),
-      ...(isForGrub ? argumentFaults("grub", filled, parts, (each) => renderGrub({ ...grub, boot: each })) : []),
+      ...(isForGrub ? argumentFaults("grub", filled, parts, asGrub) : []),
     ];
-  } catch (error) {
-    return [fault({ client, field: "spec.boot" }, error)];
-  }
+  });
+  return [...ofAll, ...faults];
 }
+
+const sampleGrub = { title: "", authority: "", separator: "auto", commands: "auto", isGrubClient: false } as const;
 
 /** What cannot be written for a client, with the faulty arguments where each can be named. */
 function argumentFaults(
@@ -123,10 +118,4 @@ function argumentFaults(
 function faultOf(place: FaultPlace, render: () => unknown): readonly BootFault[] {
   const error = renderErrorOf(render);
   return error === undefined ? [] : [{ ...place, error }];
-}
-
-/** @throws every error that no renderer raised. */
-function fault(place: FaultPlace, error: unknown): BootFault {
-  if (!(error instanceof RenderError)) throw error;
-  return { ...place, error };
 }

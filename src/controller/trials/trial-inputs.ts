@@ -19,22 +19,22 @@ export interface TrialInput {
 // Copying the texts of a message takes about a millisecond for each MiB.
 const maxJobLength = 4 * 1024 * 1024;
 
-export class TrialInputs {
-  readonly #documents: Pick<Documents, "group" | "textAt">;
-  readonly #source: Pick<Source, "view">;
+export interface TrialInputsOptions {
+  readonly documents: Pick<Documents, "group" | "textAt">;
+  readonly source: Pick<Source, "view">;
+}
 
-  constructor(options: {
-    readonly documents: Pick<Documents, "group" | "textAt">;
-    readonly source: Pick<Source, "view">;
-  }) {
-    this.#documents = options.documents;
-    this.#source = options.source;
+export class TrialInputs {
+  readonly #options: TrialInputsOptions;
+
+  constructor(options: TrialInputsOptions) {
+    this.#options = options;
   }
 
   /** The input for a trial of this Group now. */
   of(group: ObjectName): TrialInput {
     const { namespace, name } = group;
-    const profile = this.#documents.group(namespace, name)?.spec.profile ?? "";
+    const profile = this.#options.documents.group(namespace, name)?.spec.profile ?? "";
     return { group, profile, groupText: this.#groupText(group), profileText: this.profileText(namespace, profile) };
   }
 
@@ -44,7 +44,7 @@ export class TrialInputs {
   }
 
   profileText(namespace: string, profile: string): string | undefined {
-    return this.#documents.textAt(profilePath(namespace, profile));
+    return this.#options.documents.textAt(profilePath(namespace, profile));
   }
 
   /** The job that tries these Groups of one Profile. */
@@ -52,7 +52,7 @@ export class TrialInputs {
     const [first] = inputs;
     assert(first !== undefined, "A job has a Group");
     const { group, profile, profileText } = first;
-    const { view } = this.#source;
+    const { view } = this.#options.source;
     return {
       namespace: group.namespace,
       profile,
@@ -63,7 +63,7 @@ export class TrialInputs {
   }
 
   #groupText({ namespace, name }: ObjectName): string | undefined {
-    return this.#documents.textAt(groupPath(namespace, name));
+    return this.#options.documents.textAt(groupPath(namespace, name));
   }
 }
 

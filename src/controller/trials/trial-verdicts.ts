@@ -2,6 +2,7 @@
  * Judges the output of templates. Machines of one Profile often get equal texts: each is judged once, within a limit.
  */
 
+import { TextCache } from "../../lib/text-cache.ts";
 import type { FindingCode } from "../../model/findings.ts";
 import type { ResolvedTemplate, TemplatePart } from "../../model/profile.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
@@ -25,12 +26,11 @@ export interface TrialVerdict {
   readonly position?: TextPosition;
 }
 
-// In UTF-16 units: a few hundred usual configs, and at most the largest result twice.
-const maxKeptLength = 16 * 1024 * 1024;
+// A few hundred usual configs, and at most the largest result twice.
+const maxKeptBytes = 32 * 1024 * 1024;
 
 export class Verdicts {
-  readonly #known = new Map<string, readonly TrialVerdict[]>();
-  #keptLength = 0;
+  readonly #known = new TextCache<readonly TrialVerdict[]>({ limitBytes: maxKeptBytes });
 
   /** What is wrong with this output of a template; empty for a good one. */
   of(
@@ -38,17 +38,7 @@ export class Verdicts {
     template: Exclude<ResolvedTemplate, { kind: "broken" }>,
     text: string,
   ): readonly TrialVerdict[] {
-    const key = `${part} ${text}`;
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
-    const made = judge(part, template, text);
-    this.#keptLength += key.length;
-    if (this.#keptLength > maxKeptLength) {
-      this.#known.clear();
-      this.#keptLength = key.length;
-    }
-    this.#known.set(key, made);
-    return made;
+    return this.#known.get(`${part} ${text}`, () => judge(part, template, text));
   }
 }
 

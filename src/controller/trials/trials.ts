@@ -11,20 +11,17 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { nextTurn, Slices } from "../../lib/slices.ts";
-import { type Condition, type ObjectName, objectKey, type Source } from "../../model/source.ts";
-import type { Documents } from "../core/documents.ts";
+import { type Condition, type ObjectName, objectKey } from "../../model/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
 import { notTriedYet, type TrialReport } from "../status/status-composer.ts";
 import { certainFailure, notRendered, renderedCondition } from "./rendered.ts";
 import type { Trial } from "./trial.ts";
-import { byProfile, type TrialInput, TrialInputs } from "./trial-inputs.ts";
+import { byProfile, type TrialInput, TrialInputs, type TrialInputsOptions } from "./trial-inputs.ts";
 import { TrialRecord, type TrialState } from "./trial-record.ts";
 import type { TrialRunner } from "./trial-thread.ts";
 
-export interface TrialsOptions {
+export interface TrialsOptions extends TrialInputsOptions {
   readonly runner: TrialRunner;
-  readonly documents: Pick<Documents, "group" | "textAt">;
-  readonly source: Pick<Source, "view">;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: WorkQueueMetrics;

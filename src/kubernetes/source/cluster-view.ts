@@ -19,14 +19,16 @@ import {
   type OwnName,
   objectKey,
   type ProfileObject,
+  type Reference,
   type Refusal,
+  referencesOf,
   type SourceObject,
   type SourceProblem,
   type SourceView,
 } from "../../model/source.ts";
 import { type Judgement, origin } from "./judge.ts";
 import type { OwnWatches } from "./own-watches.ts";
-import { type Reference, References, referencesOf } from "./references.ts";
+import { References } from "./references.ts";
 import type { ScopeNamespaces } from "./scope-namespaces.ts";
 import type { ShownReferences } from "./shown-references.ts";
 

@@ -4,7 +4,7 @@
  * ConfigMap changed or is gone; or until davit had no right to read the new content for a minute.
  */
 
-import type { ConfigMapObject } from "../../model/source.ts";
+import type { ConfigMapObject, Reference } from "../../model/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import { objectPath, resources } from "../client/resources.ts";
 import { RetryDelays } from "../client/retry-delays.ts";
@@ -13,7 +13,6 @@ import type { HeldWatch } from "../watch/held-changes.ts";
 import { type MirrorChange, readMeta } from "../watch/mirror.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
 import { judge } from "./judge.ts";
-import type { Reference } from "./references.ts";
 
 interface WantedConfigMap {
   readonly reference: Reference;

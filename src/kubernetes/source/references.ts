@@ -1,13 +1,6 @@
 /** Which ConfigMaps and Secrets Profiles want. davit reads the content of no others. */
 
-import { objectKey, type ProfileObject } from "../../model/source.ts";
-
-/** A ConfigMap or a Secret that a Profile names. */
-export interface Reference {
-  readonly kind: "ConfigMap" | "Secret";
-  readonly namespace: string;
-  readonly name: string;
-}
+import { objectKey, type Reference } from "../../model/source.ts";
 
 export interface WantedChange {
   readonly wanted: readonly Reference[];
@@ -48,15 +41,4 @@ export class References {
     readers?.delete(reader);
     return readers?.size === 0 && this.#readers.delete(key);
   }
-}
-
-/** Everything that a Profile names, each once. */
-export function referencesOf({ namespace, spec }: ProfileObject): readonly Reference[] {
-  const found = Object.values(spec.templates).flatMap((source): [string, Reference][] => {
-    if (source.kind === "inline") return [];
-    const kind = source.kind === "configMap" ? "ConfigMap" : "Secret";
-    const reference = { kind, namespace, name: source.name } as const;
-    return [[objectKey(reference), reference]];
-  });
-  return [...new Map(found).values()];
 }

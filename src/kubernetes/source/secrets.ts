@@ -3,11 +3,10 @@
  * never asks for more. A Secret that was read stays while the API server is away; a deleted one is gone at once.
  */
 
-import type { SecretObject } from "../../model/source.ts";
+import type { Reference, SecretObject } from "../../model/source.ts";
 import { resources } from "../client/resources.ts";
 import { makeWatch, type RunningWatch, type WatchContext } from "../watch/watch-context.ts";
 import { type Judgement, judge } from "./judge.ts";
-import type { Reference } from "./references.ts";
 
 interface WantedSecret {
   readonly reference: Reference;

@@ -3,9 +3,8 @@
  * Profile boots with a text of another time. A removal takes effect at once.
  */
 
-import { type ConfigMapObject, objectKey, type SecretObject } from "../../model/source.ts";
+import { type ConfigMapObject, objectKey, type Reference, type SecretObject } from "../../model/source.ts";
 import type { ConfigMaps } from "./config-maps.ts";
-import type { Reference } from "./references.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Where the content of references comes from. */
