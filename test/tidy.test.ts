@@ -48,7 +48,7 @@ const bans: readonly Ban[] = [
 const wordBans: readonly (readonly [words: string, instead: string])[] = [
   ["(need|have|know|see|take|find)s? (it|them|that|this|one) not", "do not need it"],
   ["(?<=[.:;] )(\\w+ed|[Kk]ept|[Hh]eld|[Ss]ent|[Mm]ade|[Ss]hown|[Gg]one) (is|are|was|were)", "the subject first"],
-  ["hardly|scarcely", "almost no, few, little, or probably not"],
+  ["[Hh]ardly|[Ss]carcely", "almost no, few, little, or probably not"],
   ["for want of", "without, or because it lacks"],
   ["lest|whom|shall|hence|hitherto|albeit|upon|heeds?", "so that, that, must, so, until now, although, on, obey"],
   ["(there|here|where)(of|in|by|from|upon|with|to)", "of it, in it, by this"],
@@ -58,7 +58,7 @@ const wordBans: readonly (readonly [words: string, instead: string])[] = [
   [", as \\w+( \\w+)? (do|does|did) not", "unlike, or a sentence of its own"],
   ["not (unreadable|unknown|uncertain|unlike|impossible|without)", "the plain word: no double negation"],
   ["tells?|told|telling|\\w*(Tell|Told|tell[A-Z]|told[A-Z])\\w*", "log, report, notify, record, distinguish"],
-  ["some (\\d+|two|three|four|five|ten|twenty)", "about 10"],
+  ["[Ss]ome (\\d+|two|three|four|five|ten|twenty)", "about 10"],
 ];
 
 const vagueNames = /(^|\/)(utils?|helpers?|common|misc|index)(\.ts|\/)/;

@@ -31,7 +31,7 @@ import { openDirectories } from "./directory-objects.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 import { StoreService } from "./store-service.ts";
 
-// Some 20,000 deletions of single keys.
+// About 20,000 deletions of single keys.
 const storeReserveBytes = 4 * 1024 * 1024;
 const lockCheckMs = 1_000;
 

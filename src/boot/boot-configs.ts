@@ -1,5 +1,5 @@
 /**
- * Finds a machine's config from its request: selection, then rendering. An answer depends on one state of the store and
+ * Finds a machine's config: selects its Group, then renders. An answer depends on one state of the store and
  * nothing else; equal requests get equal bytes while that state lasts.
  */
 
@@ -83,7 +83,7 @@ export class BootConfigs {
   }
 
   /**
-   * The same without delaying others: nearly always at once, and a promise for a slow config.
+   * As `render`, but a slow config is a promise: making it delays no other machine.
    * @throws {BootError} as `render`; and busy.
    */
   answer(name: ConfigName, request: ConfigRequest): Soon<MachineConfig> {
@@ -177,7 +177,6 @@ export class BootConfigs {
   }
 }
 
-/** For a script of this name, which depends on no request. */
 function ofMachine(make: Make, key: string) {
   return (job: BootJob, { group, profile }: Machine) =>
     after(make(job, { group, version: profile, key }), ({ made }) => made);

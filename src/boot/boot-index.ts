@@ -82,7 +82,7 @@ export class BootIndex implements FeedListener {
     return this.#known.synced?.complete === false;
   }
 
-  /** Why no Profile that installs is given now, for any Group; undefined if only single objects may be in doubt. */
+  /** The doubt that keeps all machines from an Install now; undefined if only single objects may be in doubt. */
   get doubt(): CommonDoubt | undefined {
     if (this.#known.synced?.half === true) return "half";
     if (this.#known.unreadable.size > 0) return "unreadable";

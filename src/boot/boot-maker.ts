@@ -63,7 +63,6 @@ export interface MetadataJob extends MakerScope, Asking {
 
 export type BootJob = PartJob | IpxeJob | GrubJob | MetadataJob;
 
-/** The result of a job. */
 export interface Made {
   /** For a part, for an iPXE script, and for metadata whose lines cannot be kept. */
   readonly rendered?: Rendered | undefined;
@@ -80,13 +79,13 @@ export interface Made {
  */
 const templateCacheBytes = 64 * 1024 * 1024;
 
-/** Some 10 ms: the longest time that one request may delay all others. */
+/** About 10 ms: the longest time that one request may delay all others. */
 const shortWork = 300_000;
 /** Parsing a template takes about 10 µs for each expression. */
 const shortTemplate = { length: 256 * 1024, expressions: 1_000 };
-/** Some 15 ms of YAML, which takes two seconds for each MiB, and 3 ms of JSON. */
+/** About 15 ms of YAML, which takes two seconds for each MiB, and 3 ms of JSON. */
 const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
-/** The most lines to compare with each request. Larger metadata is made anew each time, in the other thread. */
+/** The most lines to compare with each request. Larger metadata is rendered for each request, in the other thread. */
 const maxKeptLines = 2_000;
 
 /** The budget for work that nobody notices; more throws TooLongHere. */

@@ -84,7 +84,7 @@ class Best<Entry> {
 
 /** How near a Group is that does not match; smaller numbers are nearer. */
 interface Nearness {
-  /** A person's first guess: see `kindOf`. */
+  /** See `kindOf`. */
   readonly kind: number;
   readonly unmet: number;
   /** Negative. */
@@ -119,7 +119,7 @@ function namesMachine({ label, namesValue }: Want): boolean {
   return namesValue && identityLabels.includes(label);
 }
 
-/** Only these: serial numbers and host names are usually similar. */
+/** Serial numbers and host names of other machines are usually similar, so they prove no typing error. */
 const hardwareAddresses: readonly string[] = ["mac", "uuid"];
 
 /** Two exchanged digits, or one misread. */

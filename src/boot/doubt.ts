@@ -21,7 +21,6 @@ export const doubtTexts = {
   stale: "the source last confirmed what is served longer ago than --max-staleness",
 } as const;
 
-/** Details of a doubt. */
 interface DoubtDetails {
   /** Since the last proof; undefined if none is known. */
   readonly ageSeconds: number | undefined;
@@ -29,7 +28,6 @@ interface DoubtDetails {
   readonly flaw?: string | undefined;
 }
 
-/** The text of a doubt, with its details. */
 export function doubtText(doubt: Doubt, { ageSeconds, flaw }: DoubtDetails): string {
   if (doubt === "flawedGroup") return `${doubtTexts.flawedGroup}: ${flaw}`;
   if (doubt !== "stale" || ageSeconds === undefined) return doubtTexts[doubt];

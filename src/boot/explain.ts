@@ -24,13 +24,10 @@ export interface NamedGroup {
   readonly priority: number;
 }
 
-/** A Group that matches and does not win. */
 export interface Loser extends NamedGroup {
-  /** Why it loses. */
   readonly lost: string;
 }
 
-/** A Group that does not match. */
 export interface NearMiss extends NamedGroup {
   /** What it wants and the machine lacks, each as `wants zone=a, request has zone=b`. */
   readonly misses: readonly string[];

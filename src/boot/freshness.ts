@@ -7,11 +7,11 @@ import type { Clock } from "../lib/clock.ts";
 
 export interface FreshnessOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** An `Install` is answered only if the last proof is no older; 0 for however old it is. */
+  /** An older proof allows no `Install`; 0: any proof does. */
   readonly maxStalenessMs: number;
 }
 
-/** `unconfirmed`: nothing was proven since the start. `stale`: not for too long. */
+/** `unconfirmed`: no proof since the start. `stale`: the last proof is too old. */
 export type Staleness = "unconfirmed" | "stale";
 
 export class Freshness {

@@ -151,7 +151,7 @@ export class KnownDocuments {
     return this.#tombstones.waitsForRemovedGroup(labels, group, isInstall);
   }
 
-  /** True when a Group that selected by this label went a moment ago. */
+  /** True when a Group that selected by this label was removed a moment ago. */
   hasTombstones(label: string): boolean {
     return this.#tombstones.has(label);
   }

@@ -42,9 +42,9 @@ interface GoneGroup extends Group {
 type GoneByValue = Map<string, readonly GoneGroup[]>;
 
 export class KnownTombstones {
-  /** By label, then by its value: of all tombstones for it. */
+  /** Tombstones by label, then by its value. */
   readonly #named: ReadonlyMap<string, GoneByValue> = new Map(tombstoneLabels.map((label) => [label, new Map()]));
-  /** Of Groups that named no machine, by the value of their place. */
+  /** Tombstones of Groups that named no machine, by the value of their place. */
   readonly #broad: GoneByValue = new Map();
   readonly #broadIndex = new SelectorIndex<GoneGroup>();
   /** Hashes of what Groups give. Each is made once, and only for Groups that may have to wait for a similar one. */
@@ -137,7 +137,7 @@ export class KnownTombstones {
   }
 }
 
-/** True for Groups between which everything counts that they ask for. */
+/** True when everything counts that the two Groups ask for. */
 function areRankedAlike(gone: Group, group: Group): boolean {
   return isSameNamespace(gone, group) || (!gone.isTenant && !group.isTenant);
 }

@@ -31,7 +31,7 @@ const maxWaiting = 16;
 const leastRestMs = 100;
 /** At most two per cent of the time, however many Groups there are. */
 const restPerWork = 50;
-/** Further wants of a Group are only counted. */
+/** The log counts further unmet wants of a Group. */
 const maxMisses = 4;
 
 export class NearMisses {

@@ -1,9 +1,9 @@
 /**
- * Makes X.509 certificates: an authority, and servers' certificates by it. ECDSA on P-256 with SHA-256, which every TLS
- * client knows (RFC 5280 for the fields).
+ * Makes X.509 certificates: an authority, and the server certificates that it issues. They use ECDSA on P-256 with
+ * SHA-256, which every TLS client knows. RFC 5280 defines the fields.
  */
 
-// The certificate package keeps its parts by metadata of classes, and wants this before it.
+// The certificate package needs this import first.
 import "reflect-metadata";
 import { createPublicKey, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
@@ -28,7 +28,7 @@ export interface Issued {
   readonly key: string;
 }
 
-/** From when to when, Unix milliseconds. */
+/** Unix milliseconds. */
 export interface Validity {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -39,8 +39,8 @@ const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const serverAuth = "1.3.6.1.5.5.7.3.1";
 
 /**
- * Makes an authority that signs servers' certificates and no further authorities.
- * @param options.key its key, when it is only to be made anew; else it gets a new one.
+ * Makes an authority that issues server certificates and no further authorities.
+ * @param options.key the key of the authority that it replaces; a new one unless given.
  */
 export async function issueAuthority(options: {
   readonly name: string;
@@ -63,7 +63,7 @@ export async function issueAuthority(options: {
 
 /**
  * Makes a server's certificate, with its chain.
- * @param options.hosts DNS names and addresses that clients reach it by, one at least.
+ * @param options.hosts its DNS names and addresses, at least one.
  */
 export async function issueServer(options: {
   readonly authority: Issued;
@@ -101,7 +101,7 @@ function newKeys() {
   return webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
 }
 
-/** The pair of a private key in PEM. */
+/** The key pair of a private key in PEM. */
 async function keysOf(pem: string): Promise<Keys> {
   const { subtle } = webcrypto;
   const spki = createPublicKey(pem).export({ type: "spki", format: "der" });

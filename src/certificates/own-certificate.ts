@@ -1,10 +1,11 @@
 /**
- * A listener's certificate of davit's own making: an authority that lives as long as the data directory, and a server's
- * certificate by it that is renewed in time. Clients get the authority's certificate out of band, and trust nothing else.
+ * The certificates that davit makes for a listener: an authority that lives as long as the data directory, and a server
+ * certificate that it issues and renews in time. Clients get the authority's certificate out of band, and trust no
+ * other.
  *
- * Its folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. What is there and good is used
- * again; what is missing, unusable, out of date or for other hosts is made anew. After a lost authority clients
- * need the certificate of a new one, so a folder that cannot be read ends the start instead.
+ * Its folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. davit keeps good files and
+ * replaces those that are missing, unusable, out of date or for other hosts. A new authority locks out every client
+ * until it trusts that one, so an unreadable folder ends the start instead.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -21,7 +22,7 @@ import { type Issued, issueAuthority, issueServer, type Validity } from "./issue
 export interface OwnCertificateOptions {
   readonly files: Files;
   readonly directory: string;
-  /** DNS names and addresses that clients reach the listener by, one at least. */
+  /** DNS names and addresses of the listener, at least one. */
   readonly hosts: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -32,7 +33,7 @@ export interface OwnCertificateOptions {
 const dayMs = 24 * 60 * 60_000;
 const authorityLifeMs = 3_650 * dayMs;
 const serverLifeMs = 90 * dayMs;
-/** What is left of a life when it is renewed: 30 days of a server's, two years of an authority's. */
+/** The remaining lifetime at which davit renews: 30 days of a server's, two years of an authority's. */
 const renewal = { serverMs: 30 * dayMs, authorityMs: 730 * dayMs };
 /** Clocks of clients may be behind. */
 const backdatedMs = 60 * 60_000;
@@ -51,7 +52,7 @@ export class OwnCertificate {
     this.#hosts = [...new Set(options.hosts)];
   }
 
-  /** The certificate file and its key's, for whoever follows them. */
+  /** For readers that follow the files. */
   get paths(): { readonly certFile: string; readonly keyFile: string } {
     return { certFile: this.#at("cert.pem"), keyFile: this.#at("key.pem") };
   }
@@ -62,7 +63,7 @@ export class OwnCertificate {
   }
 
   /**
-   * Sees to it that the files are there and good, and from now on that they stay so.
+   * Makes the files where needed, and keeps them good from now on.
    * @throws {StartError} when they cannot be read or written.
    */
   async start(): Promise<void> {
@@ -79,7 +80,7 @@ export class OwnCertificate {
     this.#keeping = this.#keep();
   }
 
-  /** Settles when nothing is written any more. Idempotent. */
+  /** Resolves when the last write has ended. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#keeping;
@@ -107,7 +108,7 @@ export class OwnCertificate {
     const server = await this.#read("cert.pem", "key.pem");
     if (server !== undefined && this.#isGood(server)) return;
     const made = await issueServer({ authority, hosts: this.#hosts, validity: this.#validity(serverLifeMs) });
-    // The key first: whoever reads both in between keeps the old pair until they fit.
+    // The key first: a reader that sees an unfit pair keeps the old one.
     await this.#write("key.pem", made.key);
     await this.#write("cert.pem", made.cert);
     this.#options.log.info({ hosts: this.#hosts }, "certificate of the store is made");
@@ -116,7 +117,7 @@ export class OwnCertificate {
   async #currentAuthority(): Promise<Issued> {
     const old = await this.#read("ca.pem", "ca-key.pem");
     if (old !== undefined && this.#lastsMs(old) > renewal.authorityMs && this.#hasBegun(old)) return old;
-    // With the key that it had, what it signed before stays good, and clients may get the new certificate late.
+    // The old key keeps issued certificates good, so clients may get the authority's new certificate late.
     const key = old === undefined ? {} : { key: old.key };
     const made = await issueAuthority({ name: authorityName, validity: this.#validity(authorityLifeMs), ...key });
     await this.#write("ca-key.pem", made.key);
@@ -139,7 +140,7 @@ export class OwnCertificate {
     return new X509Certificate(cert).validToDate.getTime() - this.#options.clock.nowMs();
   }
 
-  /** Not so when the clock was far ahead as it was made, and has been set since: nobody else would trust it yet. */
+  /** False if the clock was far ahead when it was made: no client would trust it yet. */
   #hasBegun({ cert }: Issued): boolean {
     return new X509Certificate(cert).validFromDate.getTime() <= this.#options.clock.nowMs();
   }
@@ -149,7 +150,7 @@ export class OwnCertificate {
     return { fromMs: nowMs - backdatedMs, untilMs: nowMs + lifeMs };
   }
 
-  /** Undefined when either is not there, or they cannot be used together. */
+  /** Undefined when one is missing, or they do not fit. */
   async #read(certName: string, keyName: string): Promise<Issued | undefined> {
     const [cert, key] = await Promise.all([this.#text(certName), this.#text(keyName)]);
     if (cert === undefined || key === undefined) return undefined;

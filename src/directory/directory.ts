@@ -37,12 +37,12 @@ export interface DirectorySourceOptions {
 const presetRescanMs = 30_000;
 // The shorter time between looks, while no manifest was found or there is a problem.
 const anxiousRescanMs = 5_000;
-// Longer than a file must be at rest: a file that never rests must not keep davit from starting.
+// Longer than a file must be at rest. After it davit starts, even if a file never rests.
 const maxFirstWaitMs = 15_000;
 
 export class DirectorySource implements Source {
   readonly kind = "directory";
-  /** A directory that cannot be read makes the view incomplete, and then no object is removed. */
+  /** An unreadable directory makes the view incomplete, so that no object is removed. */
   readonly isFollowed = true;
   readonly #options: DirectorySourceOptions;
   readonly #holdings = new Holdings();

@@ -14,7 +14,6 @@ export interface FileProblem extends SourceProblem {
   readonly text: string;
 }
 
-/** A problem of a whole file or directory. */
 export function wholeProblem(file: string, code: FindingCode, message: string): FileProblem {
   return { origin: file, message, code, file, text: message };
 }

@@ -115,7 +115,6 @@ export class Holdings implements SourceView {
     return this.#objects[kind].values();
   }
 
-  /** Takes in the result of a look. */
   take(look: DirectoryLook): HoldingsChange {
     const files = [...look.files];
     const definitions = groupByName(files.flatMap((file) => file.definitions));
@@ -223,7 +222,6 @@ export class Holdings implements SourceView {
   }
 }
 
-/** What to do with the definitions of a name. */
 interface Resolved {
   readonly object?: SourceObject;
   readonly problem?: FileProblem;

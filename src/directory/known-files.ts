@@ -30,7 +30,7 @@ const unfinishedSettleMs = 10_000;
 // Files that were written or read together count together, unless that delays one of them for long.
 const togetherMs = 500;
 const maxOverdueMs = 10_000;
-// If the wall clock's pace differs from the monotonic clock's, someone set it, and it shows no file's age.
+// A larger difference between the clocks' paces means that someone set the wall clock: it then shows no file's age.
 const maxClockDriftMs = 1_000;
 
 /** A file in the last listing. */
@@ -165,7 +165,7 @@ export class KnownFiles {
     );
   }
 
-  /** After how many milliseconds there is work, if no answer comes before; undefined when every file counts. */
+  /** Milliseconds until there is work, unless an answer comes first; undefined when every file counts. */
   waitMs(moment: ClockReading): number | undefined {
     if (this.#isChanging()) return pauseMs;
     const left = [...this.#files].flatMap(([path, known]) =>

@@ -1,6 +1,6 @@
 /**
- * Lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. All mistakes of a list are reported
- * at once, with their places, and nothing is fetched then.
+ * Lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. If a list has mistakes,
+ * davit reports all of them with their places and fetches nothing.
  */
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
@@ -15,7 +15,7 @@ export interface WantedAsset {
   readonly path: string;
 }
 
-/** What is wrong with a list; each sentence begins with the line. */
+/** The mistakes in a list; each sentence begins with the line. */
 export class AssetListError extends Error {
   override readonly name = "AssetListError";
   readonly problems: readonly string[];
@@ -26,13 +26,13 @@ export class AssetListError extends Error {
   }
 }
 
-/** Collects what is wrong at a place of the list. */
+/** Records a mistake at a place of the list. */
 type Complain = (node: Node | null | undefined, problem: string) => undefined;
 
 const fields = ["url", "sha256", "path"];
-/** More is no list that a person made. */
+/** More is no hand-written list. */
 const maxAssets = 1_000;
-/** Of one name in a directory, in bytes (Linux NAME_MAX), less what the unfinished download's name adds. */
+/** Of one file name: NAME_MAX of Linux (255), less what the name of an unfinished download adds. */
 const maxNameBytes = 240;
 
 /**
@@ -90,20 +90,19 @@ function readTexts(map: YAMLMap<Node, Node>, complain: Complain): ReadonlyMap<st
   return texts;
 }
 
-/** A field's text, and where it is. */
 interface FieldText {
   readonly node: Node;
   readonly text: string;
 }
 
-/** Null for a field that is present but no text; that was reported. */
+/** Null for a field that is no text, which was reported; undefined for a missing one. */
 type Given = FieldText | null | undefined;
 
 function readUrl(given: Given, item: Node, complain: Complain): URL | undefined {
   if (given === null) return undefined;
   if (given === undefined) return complain(item, "it has no url");
   const url = URL.canParse(given.text) ? new URL(given.text) : undefined;
-  // What is refused is not shown: a password may be in it.
+  // The message does not quote the URL: a password may be in it.
   if (url === undefined || !/^https?:$/.test(url.protocol))
     return complain(given.node, "url must be http:// or https://");
   if (`${url.username}${url.password}` !== "") return complain(given.node, "url must not hold a password");

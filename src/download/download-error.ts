@@ -1,9 +1,9 @@
-/** Why an asset could not be had; the message completes a sentence that names the asset, and quotes no query string. */
+/** Why an asset could not be downloaded. The message follows the asset's name and quotes no query string. */
 export class DownloadError extends Error {
   override readonly name = "DownloadError";
-  /** True when it may go better another time. */
+  /** True when a retry may succeed. */
   readonly mayPass: boolean;
-  /** How long the server wants to be left alone; 0 when it does not say. */
+  /** The server's Retry-After; 0 without one. */
   readonly retryAfterMs: number;
 
   constructor(message: string, { mayPass = false, retryAfterMs = 0 } = {}) {

@@ -1,7 +1,7 @@
 /**
- * Downloads one asset: checked against its SHA-256 before it gets its name, so that what lies in the assets directory
- * is whole and the right one, or not there. Until then it lies beside its place under a name that begins with a dot,
- * which the boot service does not serve. An interrupted download goes on where it stopped if the server can.
+ * Downloads one asset. It gets its name only after its SHA-256 was checked, so a file in the assets directory is whole
+ * and the right one. Until then its name begins with a dot, and the boot service does not serve it. An interrupted
+ * download continues where it stopped if the server supports that.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -24,18 +24,18 @@ export interface DownloadOptions {
   readonly signal: AbortSignal;
   /** Called with the number of bytes so far. */
   readonly progress: (bytes: number) => void;
-  /** Called with the reason and the time of a retry. */
+  /** Called before the wait for a retry. */
   readonly retrying: (why: string, inMs: number) => void;
 }
 
 const attempts = 5;
 const retry = { firstMs: 1_000, capMs: 30_000 };
-/** A server that asks for more patience than this is taken at its word no further. */
+/** The longest wait that davit grants a server. */
 const maxRetryAfterMs = 60_000;
 
 /**
- * Sees to it that the file is there.
- * @returns whether it had to be fetched.
+ * Downloads the file unless it is there.
+ * @returns true when it was downloaded.
  * @throws {DownloadError} and the disk's own errors.
  */
 export async function download(asset: WantedAsset, options: DownloadOptions): Promise<boolean> {
@@ -54,14 +54,14 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
   }
 }
 
-/** A link on the way may lead anywhere, and from there the boot service would serve nothing. */
+/** The boot service serves nothing outside of the assets directory, where a link may lead. */
 async function refuseOutside(root: string, directory: string): Promise<void> {
   const [realRoot, real] = [await realpath(root), await realpath(directory)];
   if (real === realRoot || real.startsWith(realRoot + sep)) return;
   throw new DownloadError("a link in its path leads out of the assets directory");
 }
 
-/** Undefined when there is no such file. */
+/** Undefined for a missing file. */
 async function digestOf(path: string): Promise<string | undefined> {
   const hash = createHash("sha256");
   try {
@@ -107,7 +107,7 @@ async function fetchInto(path: string, asset: WantedAsset, options: DownloadOpti
   }
 }
 
-/** One request; errors of the disk are thrown, those of the network are the result. */
+/** Sends one request. It throws errors of the disk and returns those of the network. */
 async function tryToFetch(
   part: PartialDownload,
   { url }: WantedAsset,
@@ -145,7 +145,7 @@ function headersFor({ sizeBytes, etag }: PartialDownload): Record<string, string
   return canContinue ? { ...headers, range: `bytes=${sizeBytes}-`, "if-range": etag } : headers;
 }
 
-/** Undefined when the answer has the bytes that were asked for. */
+/** Undefined when the answer has the requested bytes. */
 function refusalOf({ statusCode: status = 0, headers }: IncomingMessage): DownloadError | undefined {
   if (status === 200 || status === 206) return undefined;
   const mayPass = status === 408 || status === 429 || status >= 500;
@@ -187,10 +187,10 @@ const mostRedirects = 20;
 const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Asks over HTTP or HTTPS, and follows redirects. Node's own `fetch` ends the process by an assertion of its parser if a
- * server without keep-alive closes before its answer is read; the older client does not.
+ * Sends a request over HTTP or HTTPS, and follows redirects. Node's `fetch` can end the process: an assertion of its
+ * parser fails when a server without keep-alive closes before its answer is read. The older client has no such flaw.
  * @returns the answer, whatever its status; the caller reads its body or destroys it.
- * @throws {DownloadError} for redirects in a circle or to another kind of URL; else as the connection failed.
+ * @throws {DownloadError} for redirects in a circle or to another kind of URL; and the connection's own errors.
  */
 async function get(url: URL, options: GetOptions): Promise<IncomingMessage> {
   let target = url;

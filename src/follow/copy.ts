@@ -21,7 +21,6 @@ export interface Copy extends FollowPlace {
 
 /** The effect of a line on the served copy. */
 export type LineEffect =
-  /** Nothing, or nothing yet. */
   | { readonly kind: "none" }
   /** The copy equals the store's state of now. */
   | { readonly kind: "current" }

@@ -14,7 +14,7 @@ export interface FetchBackupOptions {
   readonly signal: AbortSignal;
 }
 
-// The disk that the backup is written to may need some of this: while it is busy nothing is read.
+// Part of it may be the backup's disk: while that is busy, nothing is read.
 const presetSilenceMs = 60_000;
 
 /**

@@ -37,9 +37,9 @@ export interface FollowStatus {
   readonly isConnected: boolean;
   /** The store has not read everything, unlike the one that the served copy comes from. */
   readonly isWithheld: boolean;
-  /** Of the served copy; undefined before there is one. */
+  /** The served copy's index; undefined before there is one. */
   readonly index: number | undefined;
-  /** Since that copy last equalled the store. */
+  /** Time since that copy last equalled the store. */
   readonly ageSeconds: number | undefined;
   /**
    * Monotonic: the copy has at least everything that the store's source said by then. Undefined before the store has
@@ -178,7 +178,7 @@ export class StoreFollower implements Feed {
     const line = decodeFollowLine(text);
     if (line === undefined) throw new FollowError("protocol", "a line is not of this protocol");
     const effect = this.#copy.take(line);
-    // A proof for another copy is none for this one.
+    // A proof covers only the copy that it was made for.
     if (effect.kind === "replaced") this.#provenAtMs = undefined;
     this.#takeTimes(line);
     if (effect.kind === "none") return;

@@ -1,6 +1,5 @@
 /**
- * From a field, as statuses name it, to where it is written: in the object, or in the ConfigMap or Secret that it
- * names.
+ * Finds where a field that a status names is written: in the object, or in the ConfigMap or Secret that it names.
  */
 
 import type { FieldPlace } from "../controller/status/conditions.ts";

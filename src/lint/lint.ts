@@ -22,7 +22,6 @@ import { type TrialOptions, trialFindings } from "./trials.ts";
 export interface LintOptions extends Pick<TrialOptions, "progress"> {
   /** The directories as they were loaded. */
   readonly directories: readonly string[];
-  /** Standard input was read. */
   readonly readsInput: boolean;
   /** Undefined skips the search for assets. */
   readonly hasAsset: AssetOptions["hasAsset"] | undefined;
@@ -31,7 +30,6 @@ export interface LintOptions extends Pick<TrialOptions, "progress"> {
 // The URL where machines would reach davit, from the block for documentation (RFC 5737).
 const davitUrl = "http://192.0.2.1:8080";
 
-/** Finds everything. */
 export async function lint(manifests: Manifests, options: LintOptions): Promise<readonly LintFinding[]> {
   const { directories, readsInput, hasAsset, progress } = options;
   const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();

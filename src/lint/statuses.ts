@@ -63,7 +63,7 @@ function sentence(name: ObjectName, message: string): string {
   return `${objectText(name)}${message.startsWith("spec.") ? "," : ":"} ${message}`;
 }
 
-/** Findings that only mean that an input from a cluster has no object of a kind. */
+/** Findings about objects of kinds that the input from a cluster does not have. */
 export function kindsOutOfInput({ view }: Pick<Manifests, "view">): ReadonlySet<FindingCode> {
   const kinds = [
     ["missing-config-map", "ConfigMap"],

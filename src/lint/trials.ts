@@ -20,7 +20,7 @@ export interface TrialOptions {
   readonly progress: (count: number, total: number) => void;
 }
 
-// About a second's work where nothing is wrong; the progress line stands still that long.
+// About a second's work without mistakes: the longest time between two steps of the progress line.
 const groupsPerTurn = 500;
 
 /** A mistake and the Groups that have it. */
@@ -30,7 +30,6 @@ interface GroupedFault {
   readonly groups: ObjectName[];
 }
 
-/** Tries every Group. */
 export async function trialFindings(manifests: Manifests, options: TrialOptions): Promise<readonly LintFinding[]> {
   const inputs = inputsOf(manifests);
   const dues = manifests.planned
@@ -82,7 +81,7 @@ function tryGroups(
 
 function toFinding(manifests: Manifests, { finding, profile, groups }: GroupedFault): readonly LintFinding[] {
   const { code, place, text, isOfGroup } = finding;
-  // The Profile's own status reports this once, so its Groups need not repeat it.
+  // The Profile's own status reports this once for all of its Groups.
   if (code === undefined) return [];
   if (isOfGroup === true) {
     return groups.map((group) =>

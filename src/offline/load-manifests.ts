@@ -42,7 +42,7 @@ export interface LoadOptions {
   readonly input?: Uint8Array | undefined;
   /** Like `--admin-namespace` of `davit serve`. */
   readonly adminNamespace?: string | undefined;
-  /** For bugs in davit. */
+  /** Logs bugs in davit. */
   readonly log: Pick<Log, "error">;
   /** Called now and then with how many files or parts of the input are read. */
   readonly progress?: (count: number, total: number) => void;

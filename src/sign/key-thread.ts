@@ -20,7 +20,7 @@ export interface KeyThreadOptions {
   readonly worker?: URL;
 }
 
-/** Orders that the thread has at a time: it makes two signatures side by side, and never waits for the next. */
+/** The thread makes two signatures at a time. Two more orders wait there, so that it is never idle. */
 const maxAtWork = 4;
 
 const nobody: SignatureWish = { name: "", isShared: false, client: undefined };

@@ -46,7 +46,7 @@ export interface StoreOptions {
   readonly maxWatchers?: number | undefined;
   /** 100,000 records or 64 MiB unless given. */
   readonly snapshotInterval?: SnapshotInterval | undefined;
-  /** A directory whose nodes do not age between two runs: each run gives them their whole ttl anew. None unless given. */
+  /** A directory whose nodes get their whole ttl anew with each run. None unless given. */
   readonly agelessRoot?: string | undefined;
 }
 
@@ -68,7 +68,7 @@ export interface Applied {
   readonly indexes: StoreIndexes;
 }
 
-/** Follows the files below a prefix: `Feed` of the model, without knowing it. */
+/** Follows the files below a prefix. It fits `Feed` of the model, which the store does not import. */
 export interface FollowListener {
   replaced(files: Iterable<readonly [path: string, text: string]>): void;
   /** The changes of one command, at most one for each path, and the index of its last change. */

@@ -73,7 +73,7 @@ interface ShownGroup extends PairedGroup {
   readonly document: GroupDocument;
 }
 
-// Some 50 ms: everything else waits meanwhile. The trials do the rest.
+// About 50 ms: everything else waits meanwhile. The trials do the rest.
 const profileWork = 1_000_000;
 const groupWork = 100_000;
 

@@ -37,7 +37,7 @@ interface ListingText {
 }
 
 const presetMaxBytes = 32 * 1024 * 1024;
-// Some 40,000 small keys. Larger listings would leave no place for others.
+// About 40,000 small keys. Larger listings would leave no place for others.
 const presetMaxTextBytes = 8 * 1024 * 1024;
 // What a text costs beside its pieces and its path, with room to spare: a text of no keys takes about 500 bytes.
 const overheadBytes = 1_024;

@@ -34,7 +34,7 @@ interface ListingStream extends BegunListing {
   readonly first: IteratorResult<Buffer, Buffer>;
 }
 
-// In characters. Some 400 small keys, which take half a millisecond; larger pieces cost more in sum, because they
+// In characters. About 400 small keys, which take half a millisecond; larger pieces cost more in sum, because they
 // exceed the processor's cache.
 const pieceLength = 64 * 1024;
 // Each may hold the names of a large directory; more of them at a time measured no faster.

@@ -24,7 +24,7 @@ export interface ApiClientOptions {
   readonly random: () => number;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "restClientRequests" | "restClientRequestSeconds">;
-  /** davit's own version, for the User-Agent. */
+  /** davit's version, for the User-Agent. */
   readonly version: string;
   readonly limits?: { readonly timeoutMs?: number; readonly maxBodyBytes?: number };
 }

@@ -163,7 +163,7 @@ export class ClusterSource implements Source {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.sleep(proveMs, signal);
-      // Otherwise a watch that was heard a moment ago would go unproven for twice as long.
+      // With the whole time, a watch that was heard a moment ago would stay unproven for twice as long.
       if (!signal.aborted) await watches.prove(proveMs / 2);
     }
   }

@@ -17,7 +17,7 @@ import { judge } from "./judge.ts";
 interface WantedConfigMap {
   readonly reference: Reference;
   object: ConfigMapObject | undefined;
-  /** There is no object because davit may not read it. */
+  /** davit may not read it, so there is no object. */
   isForbidden: boolean;
   /** The API server has returned its content, or said that it does not exist. */
   isKnown: boolean;

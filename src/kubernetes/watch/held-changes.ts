@@ -30,7 +30,7 @@ export interface HeldChangesOptions {
 export interface WatchPlace {
   /** Undefined for all of them. */
   readonly namespace: string | undefined;
-  /** A watch of Profiles or Groups, a watch of their references, or a read of one reference. */
+  /** `own`: a watch of Profiles or Groups. `reference`: a watch of their references. `read`: a read of one. */
   readonly what: "own" | "reference" | "read";
 }
 

@@ -68,7 +68,6 @@ export interface ObjectWatchListener {
   readonly connected?: (isConnected: boolean) => void;
   /** A later list or watch request begins: no change arrives until `opened`. */
   readonly opening?: () => void;
-  /** The watch is open. */
   readonly opened?: () => void;
 }
 
@@ -76,7 +75,7 @@ const presetSilenceMs = 150_000;
 const presetPageSize = 500;
 /** An object is at most 3 MiB when the API server receives it, and its JSON grows only by escapes. */
 const presetMaxLineBytes = 16 * 1024 * 1024;
-/** client-go asks for 5 to 10 minutes, so that watches whose other end is gone end at some time. */
+/** client-go asks for 5 to 10 minutes, so that a watch whose other end is gone ends, too. */
 const watchSeconds = { min: 300, spread: 300 };
 /** Bookmarks come once a minute. To treat a shorter silence as an end, davit asks for shorter watches. */
 const bookmarkMs = 60_000;
@@ -85,14 +84,14 @@ const overdueMs = 30_000;
 const shortWatchMs = 1_000;
 /** A repair for unforeseen errors: everything is listed after this time to twice this time. */
 const relistMs = 30 * 60_000;
-/** How often the log says that a failure goes on. */
+/** How often the log repeats a lasting failure. */
 const remindMs = 10 * 60_000;
 
 export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
   readonly #mirror: Mirror<Value>;
   readonly #delays: RetryDelays;
-  /** For expired histories alone: an API server that answers so is well, whatever happened before. */
+  /** For expired histories: an API server that answers so is well, whatever happened before. */
   readonly #expiryDelays: RetryDelays;
   readonly #stopping = new AbortController();
   /** Ends the running watch or pause, to list at once. */
@@ -139,7 +138,7 @@ export class ObjectWatch<Value> {
     return this.#heardAtMs;
   }
 
-  /** Monotonic: davit holds the reported state of the API server at that time; undefined before the first list. */
+  /** Monotonic: listeners know the API server's state of that time; undefined before the first list. */
   get provenAtMs(): number | undefined {
     return this.#isSynced ? this.#provenAtMs : undefined;
   }

@@ -1,5 +1,5 @@
 /**
- * Makes a data directory of a backup, as that of another cluster whose history begins there.
+ * Makes a data directory from a backup: a new cluster, whose history begins there.
  *
  * Its indexes lie far beyond those of the backup, and beyond those that clients have seen since. So a client that waits
  * for the next event of the lost store gets an error that the history is gone, instead of waiting until the new store

@@ -109,7 +109,6 @@ export class BackupSchedule {
     }
   }
 
-  /** @returns false for a failure. */
   async #tryRound(): Promise<boolean> {
     try {
       await this.#round();

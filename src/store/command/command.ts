@@ -13,7 +13,7 @@ import type { FileNode } from "../tree/tree-node.ts";
 interface WrittenValue {
   readonly path: StorePath;
   readonly value: string;
-  /** How long the node lives, from the record's time on; absent for ever. 0 is due at once. */
+  /** Lifetime from the record's time on; absent: for ever; 0: due at once. */
   readonly ttlSeconds?: number;
 }
 

@@ -17,7 +17,6 @@ import { listSnapshots } from "../wal/snapshots.ts";
 import { EventRing } from "../watch/event-ring.ts";
 import { type DirectoryState, readDirectory } from "./read-directory.ts";
 
-/** What a tree holds. */
 export interface Contents {
   readonly index: number;
   /** Files. */

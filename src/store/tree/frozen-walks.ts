@@ -13,7 +13,6 @@ const presetMaxKeptBytes = 64 * 1024 * 1024;
 export interface WalkStart {
   readonly path: StorePath;
   readonly top: TreeNode;
-  /** That of the tree now. */
   readonly index: number;
   readonly mayBeOvertaken?: boolean;
 }
@@ -28,7 +27,6 @@ export class FrozenWalks {
     this.#maxKeptBytes = maxKeptBytes;
   }
 
-  /** How many are active. */
   get count(): number {
     return this.#walks.size;
   }

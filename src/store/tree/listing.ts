@@ -16,7 +16,6 @@ export interface ListOptions {
   readonly sorted?: boolean;
 }
 
-/** The parameters of a listing. */
 export interface ListQuery extends ListOptions {
   /** By the clock of this run: nodes that are due by then are left out. */
   readonly nowMs: number;
@@ -38,7 +37,6 @@ export interface ListingOptions {
   readonly walk: FrozenWalk;
 }
 
-/** A directory that is being listed. */
 interface ListedDirectory {
   readonly node: NodeRecord;
   readonly children: Iterator<Child, undefined>;

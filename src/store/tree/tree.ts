@@ -74,7 +74,6 @@ export class Tree {
     return this.#root.sums.bytes;
   }
 
-  /** How many walks are active. */
   get walkCount(): number {
     return this.#walks.count;
   }

@@ -12,7 +12,6 @@ const keptSnapshots = 2;
 
 const snapshotName = /^\d{16}\.snapshot$/;
 
-/** A snapshot that is not whole. */
 export interface PassedOver {
   readonly path: string;
   /** The snapshot that is used instead; undefined without one: then the log is read from its beginning. */

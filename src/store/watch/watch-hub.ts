@@ -32,7 +32,7 @@ import { type DirectoryNode, descend } from "../tree/tree-node.ts";
 import { EventRing } from "./event-ring.ts";
 
 export interface WatchOptions {
-  /** It need not exist. */
+  /** It may not exist yet. */
   readonly path: StorePath;
   /** Watch everything below, too. */
   readonly recursive?: boolean;
@@ -110,7 +110,6 @@ export class WatchHub {
     this.#later = later;
   }
 
-  /** How many watch now. */
   get count(): number {
     return this.#count;
   }
@@ -154,7 +153,6 @@ export class WatchHub {
     if (removed !== undefined) this.#publishBelow(event, removed);
   }
 
-  /** Closes every watcher. */
   stop(): void {
     this.#bringAll();
     for (const watcher of [...this.#watchers.values()].flatMap((set) => [...set])) this.#end(watcher, "stopped");
