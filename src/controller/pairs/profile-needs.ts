@@ -89,10 +89,13 @@ export interface ConfigText {
   readonly text: string;
 }
 
-interface Needy {
+interface NeedyPlace {
   readonly part: TemplatePart | "boot";
   readonly field: string;
-  readonly isSecret: boolean;
+  readonly isSecret?: boolean;
+}
+
+interface Needy extends NeedyPlace {
   readonly needs: TemplateNeeds;
 }
 
@@ -110,7 +113,14 @@ export class ProfileNeeds {
     this.#defaults = metadata;
     this.#hasKernel = boot?.kind === "kernel";
     this.isInstall = installs(content);
-    this.#needy = [...bootNeeds(content, reader), ...configNeeds(textsOf(content, secretText), reader)];
+    this.#needy = [
+      ...bootTexts(content).flatMap(([field, text]) =>
+        needsOf(reader, text, { part: "boot", field: `spec.boot.${field}` }),
+      ),
+      ...textsOf(content, secretText).flatMap(({ part, template, text }) =>
+        needsOf(reader, text, { part, field: `spec.${fieldOf(part)}`, isSecret: isOfSecret(template) }),
+      ),
+    ];
   }
 
   /**
@@ -118,7 +128,9 @@ export class ProfileNeeds {
    * @throws {TooLongHere} when a short budget is used up.
    */
   lacks(group: Renderable, budget: RenderBudget): readonly Lack[] {
-    const ofGroup = this.#hasKernel ? argumentNeeds(group.args ?? [], this.#reader) : [];
+    const ofGroup = (this.#hasKernel ? (group.args ?? []) : []).flatMap((text, at) =>
+      needsOf(this.#reader, text, { part: "boot", field: `spec.args[${at}]` }),
+    );
     if (this.#needy.length + ofGroup.length === 0) return [];
     const inConfigs = lookupIn(group, this.#defaults);
     // As `bootVariables` defines it.
@@ -134,20 +146,6 @@ export class ProfileNeeds {
   }
 }
 
-function bootNeeds(content: ProfileContent, reader: NeedsReader): readonly Needy[] {
-  return bootTexts(content).flatMap(([field, text]) => needy("boot", `spec.boot.${field}`, reader.read(text, false)));
-}
-
-function argumentNeeds(args: readonly string[], reader: NeedsReader): readonly Needy[] {
-  return args.flatMap((text, at) => needy("boot", `spec.args[${at}]`, reader.read(text, false)));
-}
-
-function configNeeds(texts: readonly ConfigText[], reader: NeedsReader): readonly Needy[] {
-  return texts.flatMap(({ part, template, text }) =>
-    needy(part, `spec.${fieldOf(part)}`, reader.read(text, true), isOfSecret(template)),
-  );
-}
-
 /** The texts of its templates. Finished documents were checked when the Profile was read. */
 export function textsOf({ templates }: ProfileContent, secretText: SecretText): readonly ConfigText[] {
   return partsOf(templates).flatMap((part) => {
@@ -158,13 +156,10 @@ export function textsOf({ templates }: ProfileContent, secretText: SecretText): 
   });
 }
 
-function needy(
-  part: TemplatePart | "boot",
-  field: string,
-  needs: TemplateNeeds | undefined,
-  isSecret = false,
-): readonly Needy[] {
-  return needs === undefined ? [] : [{ part, field, needs, isSecret }];
+/** The needs of a text; none if it needs nothing. Boot sections see no request. */
+function needsOf(reader: NeedsReader, text: string, { isSecret = false, ...place }: NeedyPlace): readonly Needy[] {
+  const needs = reader.read(text, place.part !== "boot");
+  return needs === undefined ? [] : [{ ...place, isSecret, needs }];
 }
 
 /** As `templateVariables`, without a copy of the metadata; a later value wins. */

@@ -99,7 +99,7 @@ export class Ranking {
     assert(group !== undefined, "A Group's standing is asked for once it was taken in");
     const winner = this.#winnerOver(group);
     const rivalry = isSameRank(winner, group) ? this.#standingAmongRivals(group) : undefined;
-    const standing = rivalry ?? (winner === group ? free : shadowedBy(winner));
+    const standing = rivalry ?? (winner === group ? free : { kind: "shadowed" as const, by: winner });
     this.#shadows.set(group.id, standing.kind === "shadowed" ? standing.by.id : undefined);
     return standing;
   }
@@ -245,10 +245,6 @@ class ShadowMap {
 }
 
 const free: Standing = { kind: "free" };
-
-function shadowedBy(by: Group): Standing {
-  return { kind: "shadowed", by };
-}
 
 /** Ties first, since they are worse, then by names: equal facts give equal texts. */
 function compareStandings(a: Standing, b: Standing): number {

@@ -6,7 +6,7 @@
  * text may come from a Secret. It never decides what a machine gets.
  */
 
-import { decodeGroup, decodeProfile, type GroupDocument } from "../../model/documents.ts";
+import { decodeGroup, decodeProfile } from "../../model/documents.ts";
 import type { FindingCode } from "../../model/findings.ts";
 import { type Group, type Selection, toGroup } from "../../model/group.ts";
 import { type Labels, labelsFromQuery } from "../../model/labels.ts";
@@ -73,15 +73,10 @@ export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {
   const bench = new Bench(content, job.secretTexts, tools);
   return job.groups.map(({ name, text }) => {
     const document = decodeGroup(text);
-    return document === undefined || isMute(document)
+    return document === undefined || document.refused === true
       ? "untried"
       : bench.try(toGroup(job.namespace, name, document.spec));
   });
-}
-
-/** True for a Group whose machines get nothing, whatever its Profile has. */
-function isMute({ refused }: GroupDocument): boolean {
-  return refused === true;
 }
 
 /** One Profile under trial. */
