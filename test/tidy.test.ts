@@ -57,6 +57,7 @@ const wordBans: readonly (readonly [words: string, instead: string])[] = [
   ["(is|are) to be", "must be, should be"],
   [", as \\w+( \\w+)? (do|does|did) not", "unlike, or a sentence of its own"],
   ["not (unreadable|unknown|uncertain|unlike|impossible|without)", "the plain word: no double negation"],
+  ["is none,", "is invalid, or there is no"],
   ["tells?|told|telling|\\w*(Tell|Told|tell[A-Z]|told[A-Z])\\w*", "log, report, notify, record, distinguish"],
   ["[Ss]ome (\\d+|two|three|four|five|ten|twenty)", "about 10"],
 ];

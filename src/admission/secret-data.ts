@@ -12,8 +12,8 @@ export type SecretData =
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * Decodes `data` and merges `stringData` over it, as the API server does. An entry that is not UTF-8, such as a binary
- * key beside the templates, is left out: it cannot be a template.
+ * Decodes `data` and merges `stringData` over it, as the API server does. It leaves out an
+ * entry that is not UTF-8, such as a binary key, which cannot be a template.
  */
 export function readSecretData(secret: JsonObject): SecretData {
   const encoded = Object.entries(textEntries(secret.data)).map(([key, text]): [string, string] => [

@@ -58,7 +58,7 @@ function identityWarnings(labels: Labels): readonly Warning[] {
     ...[...unreadable].map((name) => warning("unreadableLabel", `${name} cannot be read, and selects no Group`)),
     ...[...repeated].map((name) => warning("repeatedLabel", `${name} comes twice, with different values`)),
     ...(isUuidNameless
-      ? [warning("namelessUuid", "uuid is none, or one that many boards share: it names no machine")]
+      ? [warning("namelessUuid", "uuid is invalid, or shared by many boards: it names no machine")]
       : []),
   ];
 }

@@ -124,6 +124,6 @@ function readFetchAssetsConfig(args: readonly string[], environment: Environment
 
 /** The help text. */
 function fetchAssetsHelp(): string {
-  const purpose = "Downloads assets, each checked against its SHA-256; what is there already is not fetched again.";
+  const purpose = "Downloads missing assets, and checks each against its SHA-256.";
   return helpOf("fetch-assets --list FILE --assets-dir DIR", purpose, fetchAssetsOptions);
 }

@@ -1,9 +1,9 @@
 /**
- * Answers questions about the records: whose requests they are, and when they were.
+ * Answers questions about the records: whose requests they are, and when they came.
  *
  * A request belongs to the machine that its labels name. `/boot.ipxe` and assets carry no labels: they are recorded by
- * address. Such a request is a machine's if no other machine named itself at that address shortly before or after; else
- * it is nobody's. It never guesses.
+ * address. Such a request belongs to a machine if no other machine named itself at that address shortly before or
+ * after; otherwise it belongs to none. davit never guesses.
  */
 
 import type { Clock } from "../lib/clock.ts";

@@ -10,7 +10,7 @@ export class AllowedHosts {
   /** The last `Host` that was admitted: most clients always send the same one. */
   #admitted: string | undefined;
 
-  /** @param names beside IP addresses and `localhost`, in any letter case. */
+  /** @param names allowed besides IP addresses and `localhost`, in any letter case. */
   constructor(names: Iterable<string>) {
     this.#names = new Set(["localhost", ...[...names].map((name) => name.toLowerCase())]);
   }

@@ -54,7 +54,7 @@ function listenError({ host, port, option }: ListenOptions, cause: unknown): Sta
   return new StartError(`Cannot listen on "${address}": ${reason}; choose another with ${option}`, { cause });
 }
 
-/** How long requests in flight may go on after `close`. The whole process has 10 s to end. */
+/** How long requests in flight may take after `close`. The whole process has 10 s to end. */
 const closeGraceMs = 5_000;
 /** The interval between checks while closing: short enough to notice an end soon, and 50 checks cost nothing. */
 const closeStepMs = 100;

@@ -309,7 +309,7 @@ function queueMetrics(registers: Registry[]) {
     queueUnfinishedSeconds: gauge("workqueue_unfinished_work_seconds", "Time spent on names that are worked on now."),
     queueLongestSeconds: gauge(
       "workqueue_longest_running_processor_seconds",
-      "How long the work that goes on now has taken.",
+      "How long the current work has taken so far.",
     ),
   };
 }

@@ -1,6 +1,6 @@
 /**
  * Parses the text of a Go template into a syntax tree. What davit's templates lack becomes a problem with its place,
- * and parsing goes on, so that all of a file's problems are reported at once.
+ * and parsing continues, so that all of a file's problems are reported at once.
  */
 
 import { type TextPosition, textStart } from "../render/core/text-position.ts";

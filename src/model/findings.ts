@@ -56,7 +56,7 @@ const documentFindings = {
   "missing-field": error("A field that must be there is not", "Add it"),
   "unknown-field": error("A field does not exist", "Remove it, or correct its name"),
   "wrong-type": error("A value is of the wrong type", "Write it as the message says"),
-  "unknown-choice": error("A value is none of those that the field knows", "Write one of them"),
+  "unknown-choice": error("A value is not one that the field knows", "Write one of them"),
   "control-character": error(
     "A text has a control character, such as a line break, which would be a command of its own in a script",
     "Remove it",
@@ -113,7 +113,7 @@ const templateFindings = {
   ),
   "template-too-costly": error("Rendering takes too many steps, or its result is larger than 8 MiB: 500", "Shorten it"),
   "invalid-url": error(
-    "A kernel or initrd begins as an HTTP URL does, and is none",
+    "A kernel or initrd begins like an HTTP URL, but is not valid",
     "Write http://HOST:PORT/PATH, or a path below /assets/",
   ),
   "empty-kernel": error("The kernel renders to nothing: 500", "Correct the template, or the Group's metadata"),
@@ -157,7 +157,7 @@ const selectionFindings = {
     "Correct one of them",
   ),
   "nameless-uuid": warning(
-    "A selector has a uuid that is none, or that many boards share, such as zeros: it selects no machine",
+    "A selector has a uuid that is invalid, or shared by many boards, such as zeros: it selects no machine",
     "Select by mac or serial",
   ),
 } as const;

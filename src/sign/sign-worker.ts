@@ -3,7 +3,7 @@
  * Only this thread has the unlocked key.
  *
  * Why a thread, as measured on a busy machine of two cores (AMD EPYC), in processor time of the event loop: the library
- * leaves RSA itself to WebCrypto, beside the loop. RSA-4096 over 4 KiB takes 0.9 to 2 ms of the loop there, and 0.4 to
+ * leaves RSA itself to WebCrypto, outside the loop. RSA-4096 over 4 KiB takes 0.9 to 2 ms of the loop there, and 0.4 to
  * 0.8 with a thread. But 8 MiB, the longest config, take 15 to 22 ms there and 5 to 12 here. Unlocking a key with gpg's
  * 65 MB of hashing takes 66 ms there and none here.
  */

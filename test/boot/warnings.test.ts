@@ -58,7 +58,7 @@ describe("labels", () => {
     {
       name: "a UUID of zeros",
       query: "uuid=00000000-0000-0000-0000-000000000000&zone=a",
-      said: ["uuid is none, or one that many boards share: it names no machine"],
+      said: ["uuid is invalid, or shared by many boards: it names no machine"],
     },
   ])("with $name", ({ query, said }) => {
     expect(warnings(query)).toEqual(said);

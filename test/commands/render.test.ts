@@ -115,7 +115,7 @@ spec: {profileRef: {name: web}, matchAll: true, metadata: {name: rest}}
   const nothing = `${catchAll}the request says nothing that names a machine (catchAll)\n`;
   const unreadable = (name: string) => `warning: ${name} cannot be read, and selects no Group (unreadableLabel)\n`;
 
-  const nameless = "warning: uuid is none, or one that many boards share: it names no machine (namelessUuid)\n";
+  const nameless = "warning: uuid is invalid, or shared by many boards: it names no machine (namelessUuid)\n";
 
   it.each([
     {

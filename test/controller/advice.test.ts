@@ -94,7 +94,7 @@ describe("advice on a Group", () => {
         selector: {},
         expressions: [{ key: "uuid", operator: "In", values: ["00000000-0000-0000-0000-000000000000"] }],
       },
-      ["a uuid of the selector is none, or one that many boards share: it selects no machine"],
+      ["a uuid of the selector is invalid, or shared by many boards: it selects no machine"],
     ],
     [
       "a selector that nearly every machine meets",

@@ -58,7 +58,7 @@ describe("labelsFromQuery", () => {
       "serial=+s+1%20&hostname=%0an&role=+web",
       { serial: "s 1", hostname: "n", role: " web" },
     ],
-    ["drops a uuid that is none, or that boards share", "uuid=FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", {}],
+    ["drops a uuid that is invalid, or shared by boards", "uuid=FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", {}],
   ])("%s", (_name, query, labels) => {
     expect(Object.fromEntries(labelsFromQuery(query))).toEqual(labels);
   });

@@ -50,7 +50,7 @@ function isContradictory({ selector, expressions = [] }: GroupSpec): boolean {
 }
 
 function noUuid(field: string): Advice {
-  const text = "a uuid of the selector is none, or one that many boards share: it selects no machine";
+  const text = "a uuid of the selector is invalid, or shared by many boards: it selects no machine";
   return { code: "nameless-uuid", field, text };
 }
 

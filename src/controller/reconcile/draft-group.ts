@@ -24,7 +24,7 @@ export interface GroupDraft {
   /** Makes the machines of a refused version wait if its selector differs. */
   readonly twin?: GroupDocument;
   readonly sync: SyncState;
-  /** Findings beside those of its Profile and its templates. */
+  /** Findings except those of its Profile and its templates. */
   readonly findings: readonly Finding[];
 }
 

@@ -16,7 +16,7 @@ interface Found {
 export interface FoundForGroups {
   readonly name: ObjectName;
   readonly condition: Condition;
-  /** How many Groups there are beside the named one. */
+  /** How many Groups besides the named one. */
   readonly otherCount: number;
 }
 

@@ -150,7 +150,7 @@ export class Trials {
     for (;;) {
       const names = await this.#queue.take(maxGroupsPerJob);
       if (names.length === 0) return;
-      // A caller that has just reported thousands of statuses goes on first.
+      // A caller that has just reported thousands of statuses continues first.
       await nextTurn();
       for (const job of byProfile(await this.#dues(names))) await this.#try(job);
     }

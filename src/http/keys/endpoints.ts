@@ -1,5 +1,5 @@
 /**
- * The other endpoints of a store listener beside `/v2/keys`: identity, health and counts. Nothing here changes the
+ * The endpoints of a store listener besides `/v2/keys`: identity, health and counts. Nothing here changes the
  * store.
  */
 

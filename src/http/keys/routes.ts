@@ -1,5 +1,5 @@
 /**
- * The store's key API, `/v2/keys`, and the endpoints beside it: a plugin for a listener of its own, where it also
+ * The store's key API, `/v2/keys`, and the other endpoints: a plugin for a listener of its own, where it also
  * answers unknown paths. It reads targets and bodies by the protocol's rules, not by Fastify's. It keeps no state: the
  * store and the waiting answers have everything.
  *

@@ -76,7 +76,7 @@ export class OpsDoor {
 }
 
 /**
- * Headers of proxies beside `X-Forwarded-*`: of the standards, of nginx, HAProxy and Envoy, and of networks' operators.
+ * Other headers of proxies: of the standards, of nginx, HAProxy and Envoy, and of networks' operators.
  * No direct client sends any of them.
  */
 const proxyHeaders: ReadonlySet<string> = new Set([

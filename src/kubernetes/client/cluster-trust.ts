@@ -83,7 +83,7 @@ export class ApiServerTrust implements ClusterTrust {
     }
   }
 
-  /** Logs each reason in a row once: retries go on while the ConfigMap is missing, and their logs would repeat it. */
+  /** Logs each reason in a row once: while the ConfigMap is missing, every retry fails for the same one. */
   #logProblem(configMap: object, problem: string): void {
     if (problem === this.#loggedProblem) return;
     this.#loggedProblem = problem;

@@ -212,7 +212,7 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * Waits beside the queue, so that an object that cannot be written delays no other. A conflict means that another
+   * Waits outside the queue, so that an object that cannot be written delays no other. A conflict means that another
    * object took its place, which the watch reports soon: repeated conflicts are no reason to wait long.
    */
   async #retryLater(entry: StatusEntry, outcome: "failed" | "conflict"): Promise<void> {

@@ -1,9 +1,9 @@
 /**
  * Keeps the parts of a boot together: Profiles, Groups and their references, of all namespaces. Each comes by its own
- * watch, and one watch may go on while another stalls. Then a Group that was given another Profile would boot a version
- * of it that no longer exists, and a catch-all of one namespace would take a machine that now has its own Group in
- * another. So while one of the watches is not heard, changes wait, and machines get the last whole state. davit proves
- * no later time than the start of the wait.
+ * watch, and one watch may stall alone. Without holding, a Group with another Profile would boot a version of it that no
+ * longer exists, and a catch-all of one namespace would take a machine that now has its own Group in another. So while
+ * a watch is not heard, changes wait, and machines get the last whole state. davit proves no later time than the start
+ * of the wait.
  *
  * Changes do not wait for ever for one namespace of several, such as one whose rights were withdrawn. Once changes have
  * waited for a minute in which another namespace was heard, the unheard namespaces are lost: their own machines wait,

@@ -2,7 +2,7 @@
 
 import { ApiError } from "../client/api-error.ts";
 
-/** Labels of `davit_watch_restarts_total`, beside `rewound` (gaps.ts). */
+/** Labels of `davit_watch_restarts_total`, besides `rewound` (gaps.ts). */
 export type WatchFailureReason =
   /** The version in the history is no longer kept: 410. */
   | "expired"

@@ -1,7 +1,7 @@
 /**
  * Makes a data directory from a backup: a new cluster, whose history begins there.
  *
- * Its indexes lie far beyond those of the backup, and beyond those that clients have seen since. So a client that waits
+ * Its indexes are far beyond those of the backup, and beyond those that clients have seen since. So a client that waits
  * for the next event of the lost store gets an error that the history is gone, instead of waiting until the new store
  * has caught up. Followers recognise another store by its cluster id.
  *
