@@ -11,7 +11,7 @@ import { isUnmet } from "../model/expression.ts";
 import type { GroupSpec } from "../model/group.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { ProfileCaution } from "../model/profile.ts";
-import { fileUid, type ObjectKind, type ObjectName, type SourceObject } from "../model/source.ts";
+import { allowTemplateLabel, fileUid, type ObjectKind, type ObjectName, type SourceObject } from "../model/source.ts";
 import { namesMachine } from "../model/specificity.ts";
 import { type Check, compileCheck, type SchemaFinding } from "./check.ts";
 import { configMapSchema, documentSchema, isObjectName, secretSchema } from "./core-kinds.ts";
@@ -204,7 +204,7 @@ function makeObject(name: ObjectName, place: DocumentPlace, document: JsonObject
       const secret = readSecretData(document);
       if (secret.kind === "bad") return secret;
       const { labels } = isJsonObject(document.metadata) ? document.metadata : {};
-      const allowsTemplate = textEntries(labels)["davit.dev/allow-template"] === "true";
+      const allowsTemplate = textEntries(labels)[allowTemplateLabel] === "true";
       return { kind, ...meta, data: secret.data, allowsTemplate };
     }
     default:

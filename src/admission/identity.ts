@@ -7,7 +7,7 @@
 
 import type { FindingCode } from "../model/findings.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
-import { apiGroup, type ObjectKind, type ObjectName, apiVersion as ownVersion } from "../model/source.ts";
+import { apiGroup, isOwnKind, type ObjectKind, type ObjectName, apiVersion as ownVersion } from "../model/source.ts";
 import type { SchemaFinding } from "./check.ts";
 import { isNamespace, isObjectName } from "./core-kinds.ts";
 
@@ -81,10 +81,6 @@ const versionText = `is no version of davit.dev: write ${ownVersion}`;
 const nearMissText = `is not the group of Profiles and Groups: write ${ownVersion}, or move the document elsewhere`;
 // The reader unfolded Lists of objects before.
 const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
-
-function isOwnKind(kind: string): kind is "Profile" | "Group" {
-  return kind === "Profile" || kind === "Group";
-}
 
 function unclear(path: readonly string[], code: FindingCode, text: string) {
   return { kind: "unclear", finding: { path, code, text } } as const;

@@ -1,5 +1,7 @@
 /** How often each part gives a sign of life, so that no healthy part ever looks stale. */
 
+import { heartbeatMs } from "../model/follow-line.ts";
+
 export interface SignsOfLife {
   /** The longest time between two scans of a directory. */
   readonly rescanMs: number;
@@ -10,7 +12,7 @@ export interface SignsOfLife {
 }
 
 /** The defaults: a scan reads the status of every file, the others cost next to nothing. */
-const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: 10_000 };
+const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: heartbeatMs };
 
 /** @param maxStalenessMs the value of `--max-staleness`, 0 for no limit. The sum of all three stays well below it. */
 export function signsOfLife(maxStalenessMs: number): SignsOfLife {

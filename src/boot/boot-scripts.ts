@@ -9,7 +9,7 @@ import type { Labels } from "../model/labels.ts";
 import type { Boot } from "../model/profile.ts";
 import type { GrubSource } from "../render/boot/own-scripts.ts";
 import { counted, type Rendered } from "../render/core/rendered.ts";
-import { type GrubCommands, type GrubSeparator, renderGrub } from "../render/grub/grub.ts";
+import { type GrubCommands, type GrubSeparator, isGrub, renderGrub } from "../render/grub/grub.ts";
 import { type GrubGuard, guardedScript, guardOf } from "../render/grub/guard.ts";
 import { BootError } from "./boot-error.ts";
 import type { Machine } from "./boot-index.ts";
@@ -92,9 +92,8 @@ export class BootScripts {
     const guard = this.#guard(machine, labels);
     if (boot.kind === "config") return guard === undefined ? boot.config : guardedConfig(boot.config, guard);
     const title = machine.profile.content.displayName;
-    const isGrubClient = userAgent.startsWith("GRUB ");
     const { authority, grub } = this.#options;
-    return renderGrub({ title, boot, labels, authority, isGrubClient, guard, ...grub });
+    return renderGrub({ title, boot, labels, authority, isGrubClient: isGrub(userAgent), guard, ...grub });
   }
 
   #guard({ group, profile }: Machine, labels: Labels): GrubGuard | undefined {

@@ -23,6 +23,7 @@ import { StoreError } from "../store/core/refusal.ts";
 import type { Store } from "../store/store.ts";
 import { DelayedNames } from "./core/delayed-names.ts";
 import { Documents, type DocumentWrite } from "./core/documents.ts";
+import { isEmpty, isOwn } from "./core/names.ts";
 import { WorkQueue } from "./core/work-queue.ts";
 import { type Planned, Planner, type Step } from "./planner.ts";
 import { earlyHolds } from "./reconcile/reconcile-group.ts";
@@ -185,7 +186,7 @@ export class Controller implements SourceListener {
     const { source, metrics } = this.#options;
     metrics.sourceProblems.set(source.view.problems.length);
     this.#isListed = true;
-    this.#emptyLists = isEmpty(source) ? this.#emptyLists + 1 : 0;
+    this.#emptyLists = isEmpty(source.view) ? this.#emptyLists + 1 : 0;
     // Objects that went while the view was half had to stay, and no event names them again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
@@ -206,8 +207,7 @@ export class Controller implements SourceListener {
     // A change after an outage may be as old as the outage. Until the store has it, davit proves no later time.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
-      const isOwn = name.kind === "Profile" || name.kind === "Group";
-      this.#queue.addTogether(isOwn ? [name] : this.#planner.dependentsOf(name), provenAtMs);
+      this.#queue.addTogether(isOwn(name) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
     }
   }
 
@@ -390,11 +390,4 @@ export class Controller implements SourceListener {
 
 function isName(work: Work): work is ObjectName {
   return work.kind !== "everything" && work.kind !== "tombstones" && work.kind !== "half";
-}
-
-function isEmpty({ view }: Source): boolean {
-  for (const kind of ["Profile", "Group"] as const) {
-    for (const _ of view.all(kind)) return false;
-  }
-  return true;
 }

@@ -8,7 +8,7 @@ import { type GroupDocument, groupPath, twinName } from "../model/documents.ts";
 import type { DocumentChange } from "../model/feed.ts";
 import { type Group, toGroup } from "../model/group.ts";
 import { installs, type ProfileContent } from "../model/profile.ts";
-import { type ObjectName, type ObjectStatus, objectKey, type Source } from "../model/source.ts";
+import { type ObjectName, type ObjectStatus, objectKey, ownKinds, type Source } from "../model/source.ts";
 import { Claims } from "./claimed.ts";
 import type { Documents, DocumentWrite } from "./core/documents.ts";
 import { Faults } from "./core/faults.ts";
@@ -160,7 +160,7 @@ export class Planner {
   names(): readonly ObjectName[] {
     const { source, documents } = this.#options;
     const names = byKey([...documents.names(), ...source.view.refusals]);
-    for (const kind of ["Profile", "Group"] as const) {
+    for (const kind of ownKinds) {
       for (const { namespace, name } of source.view.all(kind)) addTo(names, { kind, namespace, name });
     }
     return [...names.values()];

@@ -31,10 +31,9 @@ export interface DirectorySourceOptions {
    * The longest time between two looks, from 1 on. Without a watch, as on some network file systems, davit notices a
    * change this late.
    */
-  readonly rescanMs?: number;
+  readonly rescanMs: number;
 }
 
-const presetRescanMs = 30_000;
 // The shorter time between looks, while no manifest was found or there is a problem.
 const anxiousRescanMs = 5_000;
 // Longer than a file must be at rest. After it davit starts, even if a file never rests.
@@ -126,7 +125,7 @@ export class DirectorySource implements Source {
    * @returns after how many milliseconds the next look is due.
    */
   async #look(readers: Readers, listener: SourceListener, mayWait: boolean): Promise<number> {
-    const { directories, rescanMs = presetRescanMs } = this.#options;
+    const { directories, rescanMs } = this.#options;
     const began = this.#moment();
     const listing = await listFiles(directories);
     this.#files.see(listing, this.#moment());

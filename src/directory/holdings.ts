@@ -20,6 +20,7 @@ import type { ProfileCaution } from "../model/profile.ts";
 import {
   fileUid,
   type GroupObject,
+  isOwnKind,
   type ObjectKind,
   type ObjectName,
   objectKey,
@@ -231,7 +232,7 @@ interface Resolved {
 /** Files have no generations. ConfigMaps and Secrets have no status to report a refusal. */
 function toRefusal(id: ObjectName, message: string, same: readonly Definition[]): Refusal | undefined {
   const { kind, namespace, name } = id;
-  if (kind !== "Profile" && kind !== "Group") return undefined;
+  if (!isOwnKind(kind)) return undefined;
   const origin = same[0] === undefined ? "" : originOf(same[0]);
   const refusal = { kind, namespace, name, uid: fileUid(id), generation: 1, origin, message };
   if (kind === "Profile") return { ...refusal, caution: cautionOf(same) };
@@ -274,8 +275,7 @@ function hasNameless(
 }
 
 function isOwn(definition: Definition): boolean {
-  const { kind } = nameOfDefinition(definition);
-  return kind === "Profile" || kind === "Group";
+  return isOwnKind(nameOfDefinition(definition).kind);
 }
 
 function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, readonly Definition[]> {

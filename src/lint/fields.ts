@@ -5,7 +5,7 @@
 import type { FieldPlace } from "../controller/status/conditions.ts";
 import { assert } from "../lib/errors.ts";
 import { fieldOf, partsOf, type TemplateSource } from "../model/profile.ts";
-import type { ObjectName } from "../model/source.ts";
+import { holderOf, type ObjectName } from "../model/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import type { FilePlace } from "../offline/object-places.ts";
 
@@ -22,9 +22,8 @@ export function placeOfField(
   const template = name.kind === "Profile" ? templateAt({ view }, name, field) : undefined;
   if (template === undefined) return found(places.placeOf(name, path, position));
   if (template.kind === "inline") return found(places.placeOf(name, [...path, "inline"], position));
-  const kind = template.kind === "configMap" ? "ConfigMap" : "Secret";
-  const holder = { kind, namespace: name.namespace, name: template.name } as const;
-  const isThere = position !== undefined && view.get(kind, holder.namespace, holder.name) !== undefined;
+  const holder = holderOf(template, name.namespace);
+  const isThere = position !== undefined && view.get(holder.kind, holder.namespace, holder.name) !== undefined;
   if (isThere) return found(textPlace(places, holder, { key: template.key, position }));
   return found(places.placeOf(name, [...path, "templateFrom", `${template.kind}KeyRef`]));
 }

@@ -3,7 +3,7 @@
 import type { Planned } from "../controller/planner.ts";
 import type { Advice, Finding } from "../controller/status/conditions.ts";
 import type { FindingCode } from "../model/findings.ts";
-import type { Condition, ObjectName } from "../model/source.ts";
+import { type Condition, holderOf, type ObjectName } from "../model/source.ts";
 import type { Manifests } from "../offline/load-manifests.ts";
 import { placeOfField, templateAt } from "./fields.ts";
 import { findingAt, type LintFinding, objectText } from "./finding.ts";
@@ -81,9 +81,8 @@ function softened(
   if (code === undefined || !missing.has(code)) return finding;
   const field = place?.field ?? "";
   const source = templateAt(manifests, name, field);
-  const what = source === undefined || source.kind === "inline" ? "text" : `${kindTexts[source.kind]} "${source.name}"`;
+  const what =
+    source === undefined || source.kind === "inline" ? "text" : `${holderOf(source, "").kind} "${source.name}"`;
   const message = `${field}: ${what} is not in the input, so its text was not looked at`;
   return { ...finding, code: "not-in-input", message };
 }
-
-const kindTexts = { configMap: "ConfigMap", secret: "Secret" } as const;

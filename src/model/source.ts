@@ -5,9 +5,12 @@
  */
 
 import type { GroupSpec } from "./group.ts";
-import type { ProfileCaution, ProfileSpec } from "./profile.ts";
+import type { ProfileCaution, ProfileSpec, TemplateSource } from "./profile.ts";
 
-export type ObjectKind = "Profile" | "Group" | "ConfigMap" | "Secret";
+/** The kinds that davit defines; their objects have a status. */
+export const ownKinds = ["Profile", "Group"] as const;
+type OwnKind = (typeof ownKinds)[number];
+export type ObjectKind = OwnKind | Reference["kind"];
 
 export interface ObjectName {
   readonly kind: ObjectKind;
@@ -18,6 +21,8 @@ export interface ObjectName {
 export const apiGroup = "davit.dev";
 /** Of Profiles and Groups. */
 export const apiVersion = `${apiGroup}/v1alpha1`;
+/** With the value `true`, a Secret may be a template. */
+export const allowTemplateLabel = `${apiGroup}/allow-template`;
 
 /**
  * A name as one text, for maps and queues. Joined, not added: V8 keeps sums of texts in pieces, which take three times
@@ -75,15 +80,15 @@ export interface Reference extends ObjectName {
   readonly kind: "ConfigMap" | "Secret";
 }
 
+/** The object that has a template's text. */
+export function holderOf({ kind, name }: Exclude<TemplateSource, { kind: "inline" }>, namespace: string): Reference {
+  return { kind: kind === "configMap" ? "ConfigMap" : "Secret", namespace, name };
+}
+
 /** Everything that a Profile names, each once. */
 export function referencesOf({ namespace, spec }: ProfileObject): readonly Reference[] {
-  const found = Object.values(spec.templates).flatMap((source): [string, Reference][] => {
-    if (source.kind === "inline") return [];
-    const kind = source.kind === "configMap" ? "ConfigMap" : "Secret";
-    const reference = { kind, namespace, name: source.name } as const;
-    return [[objectKey(reference), reference]];
-  });
-  return [...new Map(found).values()];
+  const sources = Object.values(spec.templates).filter((source) => source.kind !== "inline");
+  return [...new Map(sources.map((source) => [`${source.kind}/${source.name}`, holderOf(source, namespace)])).values()];
 }
 
 export type SourceObject = ProfileObject | GroupObject | ConfigMapObject | SecretObject;
@@ -98,7 +103,11 @@ export interface SourceProblem {
 
 /** Of an object that has a status. */
 export interface OwnName extends ObjectName {
-  readonly kind: "Profile" | "Group";
+  readonly kind: OwnKind;
+}
+
+export function isOwnKind(kind: string): kind is OwnKind {
+  return kind === "Profile" || kind === "Group";
 }
 
 /**

@@ -320,6 +320,7 @@ export const serveOptions = {
     help: "longest value that a client may write",
     read: one(readBytes),
   } satisfies Option<number>,
+  // Values live outside Node's heap limit, so that limit is no guard.
   storeQuotaBytes: {
     flag: "store-quota-bytes",
     value: "BYTES",
@@ -327,6 +328,7 @@ export const serveOptions = {
     help: "limit of the names and values that clients write; beyond it the store takes only deletes",
     read: one(readBytes),
   } satisfies Option<number>,
+  // Each costs about 10 KiB, most of it for its connection.
   storeMaxWatchers: {
     flag: "store-max-watchers",
     value: "COUNT",

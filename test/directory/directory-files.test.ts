@@ -239,7 +239,7 @@ describe("`stop()`", () => {
 
   it("before `start()` is harmless", async () => {
     const log = createLog({ level: "silent", format: "json" });
-    const source = new DirectorySource({ directories: [], clock: new StepClock(), log });
+    const source = new DirectorySource({ directories: [], rescanMs: 30_000, clock: new StepClock(), log });
     await expect(source.stop()).resolves.toBeUndefined();
   });
 
@@ -248,7 +248,7 @@ describe("`stop()`", () => {
     const root = await directoryWith(Object.fromEntries(files));
     const log = createLog({ level: "silent", format: "json" });
     const clock = new StepClock();
-    const source = new DirectorySource({ directories: [root], clock, log });
+    const source = new DirectorySource({ directories: [root], rescanMs: 30_000, clock, log });
     let told = 0;
     disposals.push(() => source.stop());
     await source.start({ listed: () => told++, changed: () => told++ });

@@ -124,6 +124,7 @@ export class SourceUnderTest {
     const log = createLog({ level: "debug", format: "json", destination: { write } });
     this.source = new DirectorySource({
       directories,
+      rescanMs: 30_000,
       clock: clock ?? this.clock,
       log,
       ...(crdsDirectory && { crdsDirectory }),

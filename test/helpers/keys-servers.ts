@@ -46,7 +46,7 @@ export interface DavitKeysOptions extends Pick<StoreOptions, "quotaBytes" | "max
 
 /** The key API as `davit serve` has it, without a door, over a store in memory. */
 export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promise<DavitKeys> {
-  const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes, hasFastPath = true } = keysOptions;
+  const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes = 1024 * 1024, hasFastPath = true } = keysOptions;
   const store = keysOptions.store ?? (await openStore(undefined, { clock, quotaBytes, maxWatchers }));
   const answers = new KeyAnswers(store, maxValueBytes);
   const fastAnswers: string[] = [];

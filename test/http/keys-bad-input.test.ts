@@ -183,7 +183,7 @@ describe("with short limits for a request", () => {
 
   beforeEach(async () => {
     const { store } = listener;
-    const answers = new KeyAnswers(store);
+    const answers = new KeyAnswers(store, 1024 * 1024);
     const fastPath = keysFastPath({ answers, admits: () => true });
     const answerError = keysErrors(store);
     server = createServer({

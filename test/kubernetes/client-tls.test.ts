@@ -50,7 +50,7 @@ describe.skipIf(missing("openssl"))("a server's certificate that changes", () =>
         trusted = renewed;
       },
     };
-    const client = new ApiClient({ ...bed, access, version: "1.2.3" });
+    const client = new ApiClient({ ...bed, access, version: "1.2.3", limits: {} });
     disposals.push(() => client.stop());
     const ask = () => client.json({ path: "/version", signal: AbortSignal.timeout(10_000), retries: 0 });
     return { ask, renewals: () => renewals };

@@ -11,6 +11,8 @@ export class TestBed {
   readonly clock = new FakeClock();
   readonly metrics = createMetrics("1.2.3");
   readonly random = () => 0;
+  /** Of watches. */
+  readonly limits = { silenceMs: 150_000 };
   readonly logLines: string[] = [];
   readonly log: Log = createLog({
     level: "debug",

@@ -23,7 +23,7 @@ export class WatchUnderTest {
   readCount = 0;
   isConnected = false;
 
-  constructor(server: FakeApiServer, limits: WatchLimits = {}, target: Partial<WatchTarget> = {}) {
+  constructor(server: FakeApiServer, limits: Partial<WatchLimits> = {}, target: Partial<WatchTarget> = {}) {
     this.server = server;
     this.bed = new TestBed(server.url);
     this.watch = new ObjectWatch({
@@ -33,7 +33,7 @@ export class WatchUnderTest {
         this.known.push(before !== undefined);
         return ++this.readCount;
       },
-      limits,
+      limits: { ...this.bed.limits, ...limits },
       listener: {
         listed: () => {
           this.listedCount += 1;
@@ -100,7 +100,7 @@ export class WatchUnderTest {
 /** A fake server for each test of a file, and watches of its Groups. */
 export interface WatchSuite {
   readonly suite: FakeServerSuite;
-  follower(limits?: WatchLimits, target?: Partial<WatchTarget>): WatchUnderTest;
+  follower(limits?: Partial<WatchLimits>, target?: Partial<WatchTarget>): WatchUnderTest;
   group(name: string, more?: Partial<NewObject>): JsonObject;
 }
 

@@ -1,7 +1,7 @@
 /** Names of objects by their keys. */
 
 import { ownerName, twinName } from "../../model/documents.ts";
-import { type ObjectName, objectKey } from "../../model/source.ts";
+import { isOwnKind, type ObjectName, objectKey, ownKinds, type SourceView } from "../../model/source.ts";
 
 /** A map of names by key; of equal names the last one stays. */
 export function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {
@@ -21,6 +21,16 @@ export function withoutThose(
   those: ReadonlyMap<string, ObjectName>,
 ): readonly ObjectName[] {
   return [...names].flatMap(([key, name]) => (those.has(key) ? [] : [name]));
+}
+
+/** True while there is no Profile and no Group. */
+export function isEmpty(view: Pick<SourceView, "all">): boolean {
+  return ownKinds.every((kind) => view.all(kind)[Symbol.iterator]().next().done === true);
+}
+
+/** True for the name of a Profile or a Group. */
+export function isOwn({ kind }: ObjectName): boolean {
+  return isOwnKind(kind);
 }
 
 /** True for the name of a Group. */

@@ -13,16 +13,20 @@ import type {
   Templates,
 } from "../../model/profile.ts";
 import { bootTexts, fieldOf, isLocation, partsOf } from "../../model/profile.ts";
-import type { ConfigMapObject, ObjectName, ProfileObject, SecretObject } from "../../model/source.ts";
+import {
+  allowTemplateLabel,
+  type ConfigMapObject,
+  type ObjectName,
+  type ProfileObject,
+  type SecretObject,
+} from "../../model/source.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import { rulesOf } from "../../render/config/check-config.ts";
 import { mayBeButane, renderIgnition } from "../../render/config/ignition.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
 import { type RenderError, type RenderReason, renderErrorOf } from "../../render/core/render-error.ts";
+import { maxTemplateBytes } from "../../render/template/limits.ts";
 import type { Finding, RefReason } from "../status/conditions.ts";
-
-// Parsing takes about 1 s per MiB in the worst case; a config of that size is a mistake.
-const maxTemplateBytes = 1024 * 1024;
 
 // The store keeps all texts of a Profile in one document, which is copied, hashed and sent as a whole.
 const maxProfileBytes = 4 * 1024 * 1024;
@@ -103,7 +107,7 @@ export function readSecret(
     return refFault(
       "RefNotPermitted",
       "secret-not-allowed",
-      `Secret "${name}" needs the label davit.dev/allow-template: "true"`,
+      `Secret "${name}" needs the label ${allowTemplateLabel}: "true"`,
     );
   }
   return ownKey(secret, key);

@@ -9,7 +9,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
-import { type ObjectName, type ObjectStatus, objectKey, type StatusSink } from "../../model/source.ts";
+import { type ObjectName, type ObjectStatus, objectKey, ownKinds, type StatusSink } from "../../model/source.ts";
 import { WorkQueue, type WorkQueueMetrics } from "../core/work-queue.ts";
 import { heldReason } from "./conditions.ts";
 
@@ -45,7 +45,7 @@ export class StatusBook {
     this.#options = options;
     const { clock, metrics } = options;
     this.#queue = new WorkQueue({ clock, keyOf: objectKey, name: "statuses", metrics });
-    for (const kind of ["Profile", "Group"]) {
+    for (const kind of ownKinds) {
       for (const ready of readinesses) metrics.resources.set({ kind, ready }, 0);
     }
   }

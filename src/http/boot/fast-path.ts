@@ -13,6 +13,7 @@ import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import { after } from "../../lib/soon.ts";
 import { genericPart, isPartName } from "../../model/profile.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
+import { isGrub } from "../../render/grub/grub.ts";
 import { Clients, type Holder } from "../client-shares.ts";
 import { LargeBodies } from "../large-bodies.ts";
 import type { WireResponse } from "../response-headers.ts";
@@ -151,7 +152,7 @@ function plainTarget(
   if (method !== "GET" || url.length > longestTarget) return undefined;
   if (headers.host === undefined && httpVersionMinor !== 0) return undefined;
   const userAgent = headers["user-agent"] ?? "";
-  if (userAgent.startsWith("GRUB ")) return undefined;
+  if (isGrub(userAgent)) return undefined;
   const end = pathEnd(url);
   const path = url.slice(0, end);
   const asked = askedBy(path);

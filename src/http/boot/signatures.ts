@@ -6,6 +6,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { after, type Soon } from "../../lib/soon.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
+import { isGrub } from "../../render/grub/grub.ts";
 import type { Signer } from "../../sign/signer.ts";
 import type { Clients, Holder } from "../client-shares.ts";
 import { rawQueryOf } from "../server.ts";
@@ -87,7 +88,7 @@ const grubEnding = ".sig";
  * appends `.sig` to the whole name of each file, and counts the query as part of the name.
  */
 export function queryGrubWantsSigned({ headers }: FastifyRequest, rawQuery: string): string | undefined {
-  if (!rawQuery.endsWith(grubEnding) || headers["user-agent"]?.startsWith("GRUB ") !== true) return undefined;
+  if (!rawQuery.endsWith(grubEnding) || !isGrub(headers["user-agent"])) return undefined;
   return rawQuery.slice(0, -grubEnding.length);
 }
 

@@ -28,7 +28,6 @@ export interface BegunListing {
 export type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
 export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
 
-const presetMaxValueBytes = 1024 * 1024;
 // The stated limit of the API; the reference limits only its request line.
 const maxKeyBytes = 32 * 1024;
 // Each level of a listing repeats its whole path, so one deep key makes a long answer. The reference limits a request
@@ -39,8 +38,8 @@ export class KeyAnswers {
   readonly #store: Store;
   readonly #maxValueBytes: number;
 
-  /** @param maxValueBytes longest value that a client may write; 1 MiB unless given. */
-  constructor(store: Store, maxValueBytes = presetMaxValueBytes) {
+  /** @param maxValueBytes longest value that a client may write. */
+  constructor(store: Store, maxValueBytes: number) {
     this.#store = store;
     this.#maxValueBytes = maxValueBytes;
   }

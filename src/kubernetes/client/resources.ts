@@ -1,6 +1,7 @@
 /** The resources that davit reads, and their paths on the API server. */
 
-import { apiVersion, type ObjectKind } from "../../model/source.ts";
+import { toRfc3339 } from "../../lib/clock.ts";
+import { apiGroup, apiVersion, type ObjectKind } from "../../model/source.ts";
 
 export interface Resource {
   readonly kind: ObjectKind;
@@ -30,7 +31,17 @@ export function objectPath(resource: Resource, namespace: string, name: string):
   return `${collectionPath(resource, namespace)}/${name}`;
 }
 
+const eventsVersion = "events.k8s.io/v1";
+
 /** Where events of objects in a namespace are written. */
 export function eventsPath(namespace: string): string {
-  return `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+  return `/apis/${eventsVersion}/namespaces/${namespace}/events`;
+}
+
+/** An event of davit at this time. */
+export function eventObject(nowMs: number, fields: Readonly<Record<string, unknown>>): object {
+  // MicroTime.
+  const eventTime = toRfc3339(nowMs).replace("Z", "000Z");
+  const reportingController = `${apiGroup}/controller`;
+  return { apiVersion: eventsVersion, kind: "Event", eventTime, reportingController, ...fields };
 }

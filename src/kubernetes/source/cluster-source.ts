@@ -13,7 +13,16 @@ import { type Clock, earliest } from "../../lib/clock.ts";
 import { assert } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
-import type { ObjectName, OwnName, Reference, Source, SourceListener, SourceView } from "../../model/source.ts";
+import {
+  isOwnKind,
+  type ObjectName,
+  type OwnName,
+  ownKinds,
+  type Reference,
+  type Source,
+  type SourceListener,
+  type SourceView,
+} from "../../model/source.ts";
 import type { ApiClient } from "../client/client.ts";
 import { resources } from "../client/resources.ts";
 import { HeldChanges } from "../watch/held-changes.ts";
@@ -25,7 +34,7 @@ import { WatchHealth } from "../watch/watch-health.ts";
 import { ClusterView } from "./cluster-view.ts";
 import { ConfigMaps } from "./config-maps.ts";
 import { type Judgement, judge } from "./judge.ts";
-import { OwnWatches, ownKinds, watchKey } from "./own-watches.ts";
+import { OwnWatches, watchKey } from "./own-watches.ts";
 import { ScopeNamespaces } from "./scope-namespaces.ts";
 import { Secrets } from "./secrets.ts";
 import { ShownReferences } from "./shown-references.ts";
@@ -39,17 +48,15 @@ export interface ClusterSourceOptions {
   readonly random: () => number;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "watchConnected" | "watchRestarts" | "relists" | "cacheAgeSeconds">;
-  readonly limits?: WatchLimits;
+  readonly limits: WatchLimits;
   /** How long a watch of Profiles or Groups may be silent before davit asks the API server for a sign of life. */
-  readonly proveMs?: number;
+  readonly proveMs: number;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
 }
 
 /** A Profile or Group as the API server has it, for the writer of its status. */
 export type SeenObject = MirroredObject<Judgement>;
-
-const presetProveMs = 15_000;
 
 // The delay before the second look at an empty cluster: a person who has just installed davit should not wait long.
 const confirmEmptyMs = 5_000;
@@ -159,7 +166,7 @@ export class ClusterSource implements Source {
 
   /** Asks for a sign of life where none comes unasked: bookmarks come at most every minute. */
   async #prove(watches: OwnWatches): Promise<void> {
-    const { clock, proveMs = presetProveMs } = this.#options;
+    const { clock, proveMs } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.sleep(proveMs, signal);
@@ -316,7 +323,7 @@ function ownChange(kind: OwnName["kind"], { namespace, name, kind: change }: Mir
 }
 
 function isOwnName(name: ObjectName): name is OwnName {
-  return name.kind === "Profile" || name.kind === "Group";
+  return isOwnKind(name.kind);
 }
 
 function isReference(name: ObjectName): name is Reference {

@@ -13,6 +13,7 @@ import { isDeepStrictEqual } from "node:util";
 import { countingAtOnce } from "../../model/at-once.ts";
 import {
   type GroupObject,
+  isOwnKind,
   type ObjectKind,
   type ObjectMeta,
   type ObjectName,
@@ -70,7 +71,7 @@ export class ClusterView implements SourceView {
 
   isGone({ kind, namespace, name }: ObjectName): boolean {
     if (this.get(kind, namespace, name) !== undefined) return false;
-    if (kind === "ConfigMap" || kind === "Secret") return this.#isReferenceGone({ kind, namespace, name });
+    if (!isOwnKind(kind)) return this.#isReferenceGone({ kind, namespace, name });
     const isThere = this.#pending.has(`${namespace}/${name}`) && kind === "Profile";
     if (isThere || this.refusalOf({ kind, namespace, name }) !== undefined) return false;
     return this.#watches.hasList(kind, namespace) && this.#namespaces.isBelieved(namespace);
@@ -128,7 +129,7 @@ export class ClusterView implements SourceView {
   }
 
   isForbidden({ kind, namespace, name }: ObjectName): boolean {
-    if (kind === "Profile" || kind === "Group") return false;
+    if (isOwnKind(kind)) return false;
     return this.#shown.isForbidden({ kind, namespace, name });
   }
 

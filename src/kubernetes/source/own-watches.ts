@@ -4,8 +4,6 @@ import type { ObjectName, OwnName } from "../../model/source.ts";
 import type { RunningWatch } from "../watch/watch-context.ts";
 import type { Judgement } from "./judge.ts";
 
-export const ownKinds = ["Profile", "Group"] as const;
-
 type OwnWatch = RunningWatch<Judgement>["watch"];
 
 export class OwnWatches {

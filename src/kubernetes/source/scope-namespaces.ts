@@ -8,12 +8,12 @@
  * in a missing namespace, and davit may create events wherever it reads, while it has no right on namespaces.
  */
 
-import { type Clock, toRfc3339 } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { SourceProblem } from "../../model/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
-import { eventsPath } from "../client/resources.ts";
+import { eventObject, eventsPath } from "../client/resources.ts";
 
 export interface ScopeNamespacesOptions {
   readonly client: Pick<ApiClient, "json">;
@@ -105,7 +105,7 @@ export class ScopeNamespaces {
         method: "POST",
         path: eventsPath(namespace),
         query: { dryRun: "All" },
-        body: { contentType: "application/json", value: question(namespace, toRfc3339(clock.nowMs())) },
+        body: { contentType: "application/json", value: question(namespace, clock.nowMs()) },
         signal,
         retries: 0,
       });
@@ -126,17 +126,13 @@ const mayNotExist = `it has no Profile and no Group, and whether it exists is no
 const mayNotAsk = "davit may not create events in it (403), see the Role of docs/internals/controller.md";
 
 /** It is never written. */
-function question(namespace: string, now: string): object {
-  return {
-    apiVersion: "events.k8s.io/v1",
-    kind: "Event",
+function question(namespace: string, nowMs: number): object {
+  return eventObject(nowMs, {
     metadata: { namespace, name: "davit-is-this-namespace-there" },
-    eventTime: now.replace("Z", "000Z"),
-    reportingController: "davit.dev/controller",
     reportingInstance: "davit",
     action: "Look",
     reason: "Look",
     regarding: { apiVersion: "v1", kind: "Namespace", namespace, name: namespace },
     type: "Normal",
-  };
+  });
 }

@@ -4,14 +4,14 @@
  * cannot be written.
  */
 
-import { type Clock, toRfc3339 } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import { TokenBucket } from "../../lib/token-bucket.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { Condition, ObjectName } from "../../model/source.ts";
 import { ApiError } from "../client/api-error.ts";
 import type { ApiClient } from "../client/client.ts";
-import { eventsPath, resources } from "../client/resources.ts";
+import { eventObject, eventsPath, resources } from "../client/resources.ts";
 
 export interface EventRecorderOptions {
   readonly client: Pick<ApiClient, "json">;
@@ -130,14 +130,9 @@ export class EventRecorder {
     const { clock, random, instance } = this.#options;
     const { kind, namespace, name } = object;
     const suffix = `${clock.nowMs().toString(16)}${Math.floor(random() * 2 ** 32).toString(16)}`;
-    return {
-      apiVersion: "events.k8s.io/v1",
-      kind: "Event",
+    return eventObject(clock.nowMs(), {
       // An object's name may be as long as an event's: the suffix needs room.
       metadata: { namespace, name: `${name.slice(0, 220)}.${suffix}` },
-      // MicroTime.
-      eventTime: toRfc3339(clock.nowMs()).replace("Z", "000Z"),
-      reportingController: "davit.dev/controller",
       reportingInstance: instance.slice(0, 128),
       action: "Reconcile",
       reason: after.reason,
@@ -145,7 +140,7 @@ export class EventRecorder {
       // A held Group is intended.
       type: after.status === "True" || after.reason === "Held" ? "Normal" : "Warning",
       note: after.message.slice(0, maxNoteLength),
-    };
+    });
   }
 }
 

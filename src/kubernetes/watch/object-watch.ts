@@ -32,12 +32,12 @@ export interface ObjectWatchOptions<Value> {
   readonly random: () => number;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
-  readonly limits?: WatchLimits;
+  readonly limits: WatchLimits;
 }
 
 export interface WatchLimits {
   /** Longer silence ends a watch. Bookmarks come once a minute at most, so below a minute it also shortens watches. */
-  readonly silenceMs?: number | undefined;
+  readonly silenceMs: number;
   readonly pageSize?: number;
   readonly maxLineBytes?: number;
 }
@@ -71,7 +71,6 @@ export interface ObjectWatchListener {
   readonly opened?: () => void;
 }
 
-const presetSilenceMs = 150_000;
 const presetPageSize = 500;
 /** An object is at most 3 MiB when the API server receives it, and its JSON grows only by escapes. */
 const presetMaxLineBytes = 16 * 1024 * 1024;
@@ -213,7 +212,7 @@ export class ObjectWatch<Value> {
 
   async #list(signal: AbortSignal): Promise<void> {
     this.#verb = "list";
-    const { client, clock, random, metrics, limits = {}, listener } = this.#options;
+    const { client, clock, random, metrics, limits, listener } = this.#options;
     const askedAtMs = clock.monotonicMs();
     const list = await pagedList({
       client,
@@ -252,8 +251,8 @@ export class ObjectWatch<Value> {
 
   async #watch(version: string, signal: AbortSignal): Promise<void> {
     this.#verb = "watch";
-    const { client, clock, limits = {} } = this.#options;
-    const { silenceMs = presetSilenceMs } = limits;
+    const { client, clock, limits } = this.#options;
+    const { silenceMs } = limits;
     const seconds = this.#watchSeconds(silenceMs);
     const query = {
       watch: "1",

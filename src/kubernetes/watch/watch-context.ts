@@ -4,6 +4,7 @@ import type { Admission } from "../../admission/admission.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
+import { isOwnKind } from "../../model/source.ts";
 import type { ApiClient } from "../client/client.ts";
 import { collectionPath, type Resource } from "../client/resources.ts";
 import type { HeldChanges } from "./held-changes.ts";
@@ -23,7 +24,7 @@ export interface WatchContext {
   readonly metrics: Pick<Metrics, "watchRestarts" | "relists">;
   readonly health: WatchHealth;
   readonly held: Pick<HeldChanges, "track" | "sinceMs">;
-  readonly limits?: WatchLimits | undefined;
+  readonly limits: WatchLimits;
 }
 
 export interface WatchWish<Value> {
@@ -49,7 +50,6 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
   const where = namespace === undefined ? "in all namespaces" : `in ${namespace}`;
   const watch = new ObjectWatch({
     ...context,
-    limits: context.limits ?? {},
     target: {
       what: `${resource.plural} ${where}`,
       path: collectionPath(resource, namespace),
@@ -75,7 +75,7 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       opened: () => waiting.opened(),
     },
   });
-  const isOwn = resource.kind === "Profile" || resource.kind === "Group";
+  const isOwn = isOwnKind(resource.kind);
   const tracked = context.health.track(resource, watch, namespace);
   const waiting = context.held.track({ namespace, what: isOwn ? "own" : "reference" });
   const stop = async () => {

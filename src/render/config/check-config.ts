@@ -4,7 +4,7 @@ import { type GenericFormat, isGenericPart, type TemplateField, type TemplatePar
 import type { Rendered } from "../core/rendered.ts";
 import { renderCloudConfig } from "./cloud-config.ts";
 import { renderGeneric } from "./generic.ts";
-import { renderIgnition } from "./ignition.ts";
+import { isMeantAsJson, renderIgnition } from "./ignition.ts";
 
 /** How a text becomes a config. */
 interface Making {
@@ -31,8 +31,7 @@ const anyText: ConfigCheck = (text) => renderGeneric(text, undefined);
 const json: ConfigCheck = (text) => renderGeneric(text, "json");
 
 const rules: Readonly<Record<TemplateField, ConfigRules>> = {
-  // A text that begins like JSON is not read as YAML.
-  ignition: { check: ({ raw }) => (raw ? rawIgnition : ignition), isYaml: (text) => !/^\s*\{/.test(text) },
+  ignition: { check: ({ raw }) => (raw ? rawIgnition : ignition), isYaml: (text) => !isMeantAsJson(text) },
   cloudConfig: { check: () => renderCloudConfig, isYaml: (text) => !text.startsWith("#!") },
   generic: { check: ({ format }) => (format === "json" ? json : anyText), isYaml: () => false },
 };

@@ -28,13 +28,17 @@ export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   const json = parseJsonObject(text);
   if (json !== undefined) return rendered(text, json);
   const reason = raw ? "notRawJson" : "notJson";
-  // A text that begins like JSON is meant as JSON: YAML would accept a value with forgotten quotes.
-  const fault = /^\s*\{/.test(text) ? findJsonFault(text) : undefined;
+  const fault = isMeantAsJson(text) ? findJsonFault(text) : undefined;
   const value = readYaml(text, reason, fault);
   if (fault !== undefined) throw new RenderError(reason, fault);
   const converted = rendered(`${JSON.stringify(value)}\n`, value);
   if (raw) throw new RenderError(reason);
   return converted;
+}
+
+/** True for a text that begins like JSON: YAML would accept a value with forgotten quotes. */
+export function isMeantAsJson(text: string): boolean {
+  return /^\s*\{/.test(text);
 }
 
 /** The value of a result, if `renderIgnition` accepts it. */

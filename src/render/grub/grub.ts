@@ -22,6 +22,11 @@ export type GrubSeparator = "auto" | "semicolon" | "comma";
 /** The command pair: `linuxefi` and `initrdefi`, or `linux` and `initrd`. */
 export type GrubCommands = "auto" | "efi" | "plain";
 
+/** True for GRUB's own User-Agent. */
+export function isGrub(userAgent = ""): boolean {
+  return userAgent.startsWith("GRUB ");
+}
+
 export interface GrubInput {
   readonly title: string;
   /** A boot section that `renderBoot` has filled in. */
@@ -31,7 +36,6 @@ export interface GrubInput {
   readonly authority: string;
   readonly separator: GrubSeparator;
   readonly commands: GrubCommands;
-  /** The User-Agent begins with `GRUB `. */
   readonly isGrubClient: boolean;
   /** The machine that may boot it; undefined for every machine. */
   readonly guard?: GrubGuard | undefined;

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonValue } from "../../model/json.ts";
 import { RenderError } from "../core/render-error.ts";
 import { isList, sortedEntries } from "../core/values.ts";
 
-/** Longer ones are a mistake, and parsing them would delay others. */
+/** Longer ones are a mistake, and parsing them would delay others: about 1 s per MiB in the worst case. */
 export const maxTemplateBytes = 1024 * 1024;
 /** Parsing takes about 10 µs for each. */
 const maxExpressions = 10_000;

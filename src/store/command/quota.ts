@@ -7,8 +7,6 @@ import { StoreError } from "../core/refusal.ts";
 import type { Tree } from "../tree/tree.ts";
 import type { SingleCommand } from "./command.ts";
 
-// A value lives outside Node's heap limit, so that limit is no guard.
-const presetQuotaBytes = 1024 * 1024 * 1024;
 // A slash and the 20 digits of a name in order.
 const inOrderNameBytes = 21;
 
@@ -17,7 +15,7 @@ export class Quota {
   readonly #quotaBytes: number;
   #reservedBytes = 0;
 
-  constructor(tree: Tree, quotaBytes = presetQuotaBytes) {
+  constructor(tree: Tree, quotaBytes = Number.POSITIVE_INFINITY) {
     this.#tree = tree;
     this.#quotaBytes = quotaBytes;
   }

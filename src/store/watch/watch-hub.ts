@@ -76,9 +76,6 @@ interface Watcher {
 /** Defers work to a later turn. */
 export type Defer = (work: () => void) => void;
 
-// Each costs about 10 KiB, most of it for its connection.
-const presetMaxWatchers = 10_000;
-
 /** Each takes about 15 µs, most of it for writing to its connection. */
 const sliceSize = 64;
 
@@ -104,7 +101,7 @@ export class WatchHub {
    * @param maxWatchers how many may watch at a time; more are refused.
    * @param later undefined: all is brought at once.
    */
-  constructor(ring: EventRing = new EventRing(), maxWatchers = presetMaxWatchers, later?: Defer) {
+  constructor(ring: EventRing = new EventRing(), maxWatchers = Number.POSITIVE_INFINITY, later?: Defer) {
     this.#ring = ring;
     this.#maxWatchers = maxWatchers;
     this.#later = later;
