@@ -53,36 +53,55 @@ interface Moved {
 
 const waits = "waits for a folder in real time";
 const starts = "starts davit again and again";
+const threads = "starts a thread for each test";
+const cases = "tries thousands of cases";
 
 /** Files that belong to another project than their folder. */
 export const moved: readonly Moved[] = [
   { file: "behaviour/errors.test.ts", to: "integration", because: "needs grub-script-check" },
   { file: "behaviour/limits.test.ts", to: "integration", because: "waits for the limits of slow requests" },
   { file: "behaviour/signatures.test.ts", to: "integration", because: "needs gpg" },
+  { file: "boot/render-thread.test.ts", to: "integration", because: threads },
+  { file: "controller/crowded-steps.test.ts", to: "integration", because: "renders many large templates" },
+  { file: "controller/mass-removal.test.ts", to: "integration", because: "asks for hundreds of machines at each step" },
+  { file: "controller/nobody-falls.test.ts", to: "integration", because: cases },
+  { file: "controller/trial-thread.test.ts", to: "integration", because: threads },
   { file: "crds/bounds.test.ts", to: "unit", because: "reads the CRDs as files" },
   { file: "crds/crds.test.ts", to: "unit", because: "reads the CRDs as files" },
   { file: "directory/directory-files.test.ts", to: "integration", because: waits },
   { file: "directory/directory.test.ts", to: "integration", because: waits },
+  { file: "directory/freshness.test.ts", to: "integration", because: waits },
   { file: "directory/half-written.test.ts", to: "integration", because: waits },
   { file: "directory/no-files.test.ts", to: "integration", because: waits },
   { file: "directory/no-manifests.test.ts", to: "integration", because: waits },
+  { file: "directory/parser.test.ts", to: "integration", because: threads },
   { file: "directory/readers.test.ts", to: "integration", because: waits },
   { file: "docs/install-page.test.ts", to: "chart", because: "needs helm" },
   { file: "docs/links.test.ts", to: "unit", because: "reads the pages as files" },
+  { file: "follow/copy-file.test.ts", to: "integration", because: cases },
   { file: "follow/follow.test.ts", to: "integration", because: "needs openssl" },
+  { file: "http/asset-downloads.test.ts", to: "integration", because: "serves 100,000 files" },
   { file: "http/asset-versions.test.ts", to: "integration", because: "changes files for ten seconds" },
   { file: "http/connection-limit.test.ts", to: "integration", because: "needs openssl" },
+  { file: "http/history-lost.test.ts", to: "integration", because: "sends a flood" },
+  { file: "http/keys-listing.test.ts", to: "integration", because: "waits for slow readers" },
+  { file: "http/preview.test.ts", to: "integration", because: cases },
   { file: "http/store-door.test.ts", to: "integration", because: "needs openssl" },
   { file: "kubernetes/attention.test.ts", to: "integration", because: "needs openssl" },
   { file: "kubernetes/client-tls.test.ts", to: "integration", because: "needs openssl" },
   { file: "lint/bad-input.test.ts", to: "integration", because: starts },
   { file: "lint/lint.test.ts", to: "integration", because: starts },
   { file: "matchbox/kubectl.test.ts", to: "system", because: "needs kube-apiserver" },
+  { file: "offline/load-manifests.test.ts", to: "integration", because: threads },
   { file: "render/grub.test.ts", to: "integration", because: "needs grub-script-check" },
   { file: "render/ignition-check.test.ts", to: "integration", because: "needs ignition-validate" },
+  { file: "sign/key-thread.test.ts", to: "integration", because: threads },
   { file: "sign/signer.test.ts", to: "integration", because: "needs gpg" },
   { file: "sign/signing-key.test.ts", to: "integration", because: "needs gpg" },
+  { file: "store/replay.test.ts", to: "integration", because: cases },
+  { file: "store/restore.test.ts", to: "integration", because: "fails at each call to the disk" },
   { file: "store/wal/crash.test.ts", to: "integration", because: "kills its writer again and again" },
+  { file: "store/wal/lock.test.ts", to: "integration", because: "starts processes" },
   { file: "store/wal/start.test.ts", to: "integration", because: "needs a tmpfs" },
 ];
 
