@@ -74,8 +74,8 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
 }
 
 /**
- * The rule by which an API server refuses an undeclared field. The API server would drop such a field before all
- * checks, so the schema makes it keep them. Rules cannot see an undeclared field, but its size counts.
+ * The rule by which an API server refuses an undeclared field. By default it drops such fields before all checks, so
+ * the schema makes it keep them. The rule cannot name the field, but `size` counts it.
  * @param names the declared fields.
  */
 export function namesRule(names: readonly string[]): Rule {

@@ -41,11 +41,11 @@ export interface StoreServiceOptions {
   readonly metrics: Metrics;
   /** True once followers may have the store's content. */
   readonly isReady: () => boolean;
-  /** Monotonic: the store has everything that the source said by then; undefined before it was heard. */
+  /** Monotonic: the store matches its source as of this time; undefined before the source was heard. */
   readonly provenAtMs: () => number | undefined;
 }
 
-/** A client that takes nothing of its answer for this long is cut; as with listings. */
+/** davit cuts a client that reads nothing for this long, as with listings. */
 const unreadLimitMs = 30_000;
 
 export class StoreService {

@@ -42,7 +42,7 @@ export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "
 
 export interface BootIndexOptions {
   readonly log: Pick<Log, "error">;
-  /** None if all documents are there at once, and nothing comes later. */
+  /** Absent if all documents are there from the start. */
   readonly clock?: Pick<Clock, "monotonicMs">;
   /** Checked before a Profile that installs is given; without it nothing is too old. */
   readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
@@ -235,7 +235,7 @@ export class BootIndex implements FeedListener {
     return [...unreadable].some((label) => this.#selectors.speaksOf(label) || this.#known.hasTombstones(label));
   }
 
-  /** True for a Group that is being deleted without a lasting copy: a rename by create-then-delete never waits. */
+  /** True for a Group that is being deleted, unless a copy stays: a Group renamed by create-then-delete has one. */
   #mayBeGone(group: BootGroup, labels: Labels): boolean {
     if (!group.isLeaving) return false;
     const stays = (other: BootGroup) => !other.isLeaving && isAlike(group, other) && isSameOutcome(group, other);

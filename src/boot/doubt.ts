@@ -9,16 +9,16 @@ export type CommonDoubt = Staleness | "half" | "unreadable";
 /** For people: our own words, which quote nothing. */
 export const doubtTexts = {
   outdatedGroup:
-    "the newest version of the Group is refused, it may be deleted, or one that cannot be read may select this machine",
-  flawedGroup: "with the newest version of the Group a config of its Profile fails",
-  outdatedProfile: "the newest version of the Profile is refused or not valid, or it or a text of it may be deleted",
+    "the Group's newest version is refused, it may be deleted, or an unreadable Group may select this machine",
+  flawedGroup: "with the Group's newest version, a config of its Profile fails",
+  outdatedProfile: "the Profile's newest version is refused or invalid, or it or one of its texts may be deleted",
   identity: "a label that names the machine cannot be read, and Groups select by it",
   namesakes: "another Group of this priority names the machine by another label, and gives something else",
   settling: "the first complete list came a moment ago, and Groups that name machines may still be on their way",
   half: "part of the source cannot be read, and may hold an object of this machine",
   unreadable: "a document of the store is of a later davit: upgrade this one",
-  unconfirmed: "no source has confirmed since the start what is served",
-  stale: "the source last confirmed what is served longer ago than --max-staleness",
+  unconfirmed: "no source has confirmed the served objects since the start",
+  stale: "the last confirmation by the source is older than --max-staleness",
 } as const;
 
 interface DoubtDetails {

@@ -1,6 +1,6 @@
 /**
  * Decides whether more objects may still arrive. A cluster or directory that is being filled may have the catch-all
- * before the Groups that name machines: until then no machine gets an Install by `matchAll`.
+ * before the Groups that name machines. So no machine gets an Install by `matchAll` until the objects have settled.
  */
 
 import type { Clock } from "../lib/clock.ts";

@@ -32,9 +32,7 @@ export interface TakenRequest {
 
 export interface Seen extends TakenRequest {
   readonly profile: BootProfile | undefined;
-  /**
-   * Paths of configs that read the request, so that the same machine's other requests may differ, such as `/generic`.
-   */
+  /** Paths of configs that depend on the request, such as `/generic`. */
   readonly usesRequest: readonly string[];
 }
 

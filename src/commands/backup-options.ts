@@ -40,7 +40,7 @@ const backupOptions = {
 const restoreOptions = {
   input: { ...fileOption("input", "the backup"), required: "No backup: give --input FILE" },
   dataDir: {
-    ...newDirectoryOption("data-dir", "the data directory to make of it: an empty one, or one that does not exist"),
+    ...newDirectoryOption("data-dir", "the new data directory: an empty one, or one that does not exist"),
     required: "No data directory: give --data-dir DIR",
   },
 };
@@ -96,13 +96,11 @@ export function backupHelp(): string {
 
 /** The help text of `davit restore`. */
 export function restoreHelp(): string {
-  const purpose = "Makes a data directory of a backup; what machines boot from comes from the source then.";
+  const purpose = "Makes a data directory from a backup. What machines boot is then read from the source again.";
   return helpOf("restore --input FILE --data-dir DIR", purpose, restoreOptions);
 }
 
-/**
- * A source that a flag names overrides one that a variable names, such as that of a davit serve in the same container.
- */
+/** A flag overrides a variable for the other source, such as that of a davit serve in the same container. */
 function withoutOtherSources(args: readonly string[], environment: Environment): Environment {
   const flags = readTable({ store: backupOptions.store, dataDir: backupOptions.dataDir }, args, {}).values;
   if (flags.dataDir !== undefined) return { ...environment, DAVIT_STORE: undefined };
@@ -115,7 +113,7 @@ function sourceOf({ store, dataDir }: BackupValues): BackupSource | undefined {
 }
 
 function outputProblems({ output, force }: BackupValues, { isFile, isDirectory }: Paths): readonly string[] {
-  // What is refused is missing here.
+  // Refused options are undefined here.
   if (output === undefined) return [];
   if (isDirectory(output)) return [`"${output}" is a directory: --output needs the name of a file`];
   if (!isDirectory(dirname(output))) return [`No directory "${dirname(output)}": --output needs one that exists`];

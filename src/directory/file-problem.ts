@@ -1,4 +1,4 @@
-/** A problem of a file or directory: for the log, a sentence with its place; for `davit lint`, in parts. */
+/** A problem of a file or directory. The log shows it as a sentence with its place, `davit lint` shows its parts. */
 
 import type { Position } from "../lib/position.ts";
 import type { FindingCode } from "../model/findings.ts";

@@ -68,8 +68,8 @@ export class CopyFile {
   }
 
   /**
-   * Saves this copy soon, unless a later one replaces it first. The copy may change meanwhile: the file has one state
-   * of it.
+   * Saves this copy soon, unless a later one replaces it first. The copy may change meanwhile; the file holds a single
+   * state.
    * @param isUrgent saves it right after the present write: a restart must not serve the state before.
    */
   keep(copy: Copy, isUrgent = false): void {

@@ -68,9 +68,9 @@ describe("a Profile's effect", () => {
   );
 
   it.each<[doubt: string, documents: Documents]>([
-    ["the newest version of the Group is refused", [install, outdated(zoneA)]],
+    ["the Group's newest version is refused", [install, outdated(zoneA)]],
     ["a config of its Profile fails: spec.generic: x", [install, outdated(zoneA, { flaw: "spec.generic: x" })]],
-    ["the newest version of the Profile is refused", [outdated(install), zoneA]],
+    ["the Profile's newest version is refused", [outdated(install), zoneA]],
     ["part of the source cannot be read", [install, zoneA, syncedDocument({ half: true })]],
     [
       "another Group of this priority names the machine",
@@ -94,7 +94,7 @@ describe("a Profile's effect", () => {
     const labels = labelsFromQuery("zone=a");
     const none = { matching: [], matchingCount: 1, nearest: [], otherCount: 0, selectorLabels: new Set<string>() };
     const { refused } = explain(new BootSnapshot(index, labels), labels, none);
-    expect(refused?.doubt).toBe("the source last confirmed what is served longer ago than --max-staleness: 93 s ago");
+    expect(refused?.doubt).toBe("the last confirmation by the source is older than --max-staleness: 93 s ago");
   });
 
   it("is told of a Group that is held, too", async () => {

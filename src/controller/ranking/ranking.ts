@@ -1,7 +1,7 @@
 /**
- * Which Groups win over which, for every machine: a Group that can never win, and Groups that differ only in name. It
- * holds every Group as the boot service has it or is about to have it, and finds these facts by index. So a change
- * costs as much among 10,000 Groups as among ten. It reads no store and no source.
+ * Finds Groups that never win, because others win all of their machines, and Groups that tie. It holds every Group as
+ * the boot service has it or is about to have it, and uses an index. So a change costs as much among 10,000 Groups as
+ * among ten. It reads no store and no source.
  *
  * Where no index helps, as among thousands of patterns for one label, it compares a bounded number of Groups. So "free"
  * may mean that the search ended early. A Group reported as losing always loses, and it is looked at again as soon as
@@ -38,16 +38,16 @@ export interface Affected {
 }
 
 /**
- * How many Groups are compared: for the standing of one Group at least and at most; in a step for all standings; and
- * again for all Groups that the step's changes may affect. A step of 256 names has enough for each name. The resync,
- * with the same budget, looks at what a larger step leaves open.
+ * How many Groups are compared. `least` and `most` are for the standing of one Group. `ofStep` is for all standings of
+ * a step, and again for all Groups that its changes may affect: enough for 256 names. The resync has the same budget,
+ * and looks at what a larger step leaves open.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 
 export class Ranking {
   readonly #groups = new Map<string, Group>();
   readonly #copies = new Copies();
-  /** By label and value, for each value that a selector names, and by the label alone. */
+  /** Keys are a label with a value that a selector names, and the label alone. */
   readonly #byLabel = new Map<string, Set<Group>>();
   readonly #index = new SelectorIndex<Group>();
   /** Groups that were added, removed or changed, one for each selector and priority. */
@@ -96,7 +96,7 @@ export class Ranking {
   /** How a known Group stands among the others. */
   standingOf({ id }: Group): Standing {
     const group = this.#groups.get(id);
-    assert(group !== undefined, "A Group's standing is asked for once it was taken in");
+    assert(group !== undefined, "A Group has a standing after it was taken in");
     const winner = this.#winnerOver(group);
     const rivalry = isSameRank(winner, group) ? this.#standingAmongRivals(group) : undefined;
     const standing = rivalry ?? (winner === group ? free : { kind: "shadowed" as const, by: winner });
@@ -131,7 +131,7 @@ export class Ranking {
     return this.#rivalled.has(other.id) || isRival(other, group);
   }
 
-  /** How a Group stands to others with an equal right to some machine; undefined where there are none. */
+  /** Ties, or claims of others, that keep a Group from a machine; undefined without any. */
   #standingAmongRivals(group: Group): Standing | undefined {
     const most = this.#budget();
     const { winner = group, rivals } = this.#copies.contestOf(group);
@@ -174,7 +174,7 @@ export class Ranking {
     return new Set([group, other, ...others]);
   }
 
-  /** The first non-rival Group in order that selects all of this Group's machines, as far as few comparisons show. */
+  /** The first non-rival Group in order that selects all of this Group's machines, if few comparisons find it. */
   #winnerOver(group: Group): Group {
     // A Group that selects all of its machines also selects this sample. Without a sample, nothing is known.
     const machine = sampleLabels(group);

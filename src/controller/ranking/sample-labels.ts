@@ -1,4 +1,4 @@
-/** The labels of a sample machine that a selector matches, as far as they are easily made up. Pure. */
+/** Makes up labels that a selector matches, where that is easy. Pure. */
 
 import { type Expression, isPositive } from "../../model/expression.ts";
 import type { Selection } from "../../model/group.ts";

@@ -44,7 +44,7 @@ const stopLimitMs = 2_000;
 /** The newest backup that is known. */
 interface Newest {
   readonly name: string;
-  /** Monotonic; before the start of the process for one of an earlier run. */
+  /** Monotonic. A backup of an earlier run has a time before the start of the process. */
   readonly takenMs: number;
   readonly bytes: number;
 }
@@ -186,7 +186,7 @@ export class BackupSchedule {
 /**
  * A scheduled backup, by its name: `davit-CLUSTER-NUMBER-TIME.backup`, such as
  * `davit-5f0c…-00000042-20260102T030405Z.backup`. The number orders them, since a clock may be set back. The cluster is
- * that of the store: a store that was lost and began anew never counts or removes the backups of the lost one.
+ * the id of the store: a new store never counts or removes the backups of a lost one.
  */
 interface NamedBackup {
   readonly name: string;

@@ -1,4 +1,4 @@
-/** Paths, and the records in answers, events and history: copies, which the tree never changes. */
+/** Paths, and the records in answers, events and history, which are copies of nodes. */
 
 import { assert } from "../../lib/errors.ts";
 

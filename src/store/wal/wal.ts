@@ -5,7 +5,7 @@
  * unanswered ones, in order. Damage is never mistaken for an end. Proposals that arrive while the disk is busy are
  * written together: one write and one fdatasync for all that wait.
  *
- * While the disk is full or fails, reads continue, and the log checks whether it can write again: `docs/internals/store.md`.
+ * While the disk is full or fails, reads continue, and the log checks whether it can write again.
  *
  * It never looks into a command, and never repairs what it cannot explain: `recover.ts` says what a crash may leave,
  * `record.ts` has the format.
@@ -256,7 +256,7 @@ export class FileLog implements LogPort {
   }
 
   #settle({ proposals, termRecords }: WriteBatch, result: number | WalError): void {
-    assert(this.#opened !== undefined, "A batch is of a log that was read");
+    assert(this.#opened !== undefined, "Batches follow the reading of the log");
     const { listener, identity } = this.#opened;
     if (result instanceof WalError) {
       this.#refuse(proposals, result, this.#opened.writer);
@@ -364,7 +364,7 @@ export class FileLog implements LogPort {
 
   /** Cleans up after a failure, and writes a record as a test. */
   async #recover(): Promise<void> {
-    assert(this.#opened !== undefined, "What failed was opened");
+    assert(this.#opened !== undefined, "Only an open log can fail");
     const { writer } = this.#opened;
     try {
       await writer.repair();

@@ -7,7 +7,7 @@ import type { NodeRecord, StoreEvent } from "../core/node.ts";
 export const maxEvents = 1_000;
 // Large values would make 1,000 events a gigabyte: then fewer are kept, and a late watcher gets error 401.
 const presetMaxBytes = 64 * 1024 * 1024;
-// What an event costs beside its texts.
+// The cost of an event besides its texts.
 const eventOverheadBytes = 200;
 
 export class EventRing {
@@ -21,7 +21,7 @@ export class EventRing {
     this.#maxBytes = maxBytes;
   }
 
-  /** Index of the oldest kept event; of the next one when none is kept. */
+  /** Index of the oldest kept event; without any, that of the next one. */
   get oldestIndex(): number {
     return this.#oldest;
   }
@@ -55,7 +55,7 @@ export class EventRing {
 
   /** Begins the history of an empty ring at an index. */
   beginAt(index: number): void {
-    assert(this.#oldest === this.#next, "A history that has begun goes on");
+    assert(this.#oldest === this.#next, "Only an empty history can begin");
     this.#oldest = index;
     this.#next = index;
   }
