@@ -90,7 +90,7 @@ function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
   return value === "exit" || value === "sanboot" || value === "notFound" ? value : undefined;
 }
 
-/** The readable cautions of a Profile's spec that may break any rule. */
+/** The cautions that can be read from a Profile's spec, even from a refused one. */
 export function toCaution(spec: JsonValue | undefined): ProfileCaution {
   const { boot, effect } = objectOf(spec);
   const local = readLocalBoot(objectOf(boot).local);

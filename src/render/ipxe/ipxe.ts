@@ -18,7 +18,7 @@ chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostna
 
 /**
  * Writes the script of a boot section that `renderBoot` has filled in.
- * @returns undefined for local boot by `notFound`: that means to answer no script.
+ * @returns undefined for local boot by `notFound`: the client then gets no script.
  * @throws {RenderError} for a value in an argument that iPXE cannot hand to the kernel unchanged.
  */
 export function renderIpxe(boot: FilledBoot): Rendered | undefined {
