@@ -7,7 +7,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { homedir, hostname } from "node:os";
 import { join } from "node:path";
 import { drawRecording, type Frame } from "./recording-svg.ts";
@@ -33,8 +33,6 @@ interface Recorded {
   readonly pieces: Piece[];
 }
 
-// A directory that an earlier run left would change what davit says of its store.
-await rm(join(root, "data"), { recursive: true, force: true });
 const davit = record("make run");
 try {
   await written(davit, "Try:");
@@ -65,6 +63,8 @@ function record(command: string): Recorded {
   const inside = `stty cols ${columns} rows 24; exec ${command}`;
   const child = spawn("script", ["--quiet", "--flush", "--command", inside, "/dev/null"], {
     cwd: root,
+    // A make below another one names its directory.
+    env: { ...process.env, MAKEFLAGS: undefined, MAKELEVEL: undefined },
     stdio: ["pipe", "pipe", "inherit"],
   });
   child.stdout?.setEncoding("utf8").on("data", (text: string) => pieces.push({ atMs: Date.now(), text }));
