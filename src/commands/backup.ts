@@ -10,31 +10,28 @@ import { saveBackup } from "../store/backup/file.ts";
 import { readDirectory } from "../store/inspect/read-directory.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { type BackupConfig, backupHelp, readBackupConfig } from "./backup-options.ts";
-import { readCommandLine } from "./command-line.ts";
-import { diskFailure, sentenceOf } from "./failure.ts";
-import type { CliCommand, Host } from "./host.ts";
+import { workCommand } from "./command-line.ts";
+import { diskFailure } from "./failure.ts";
+import type { Host } from "./host.ts";
 import { Progress, sizeText } from "./progress.ts";
 
 /** Copies a store into one file, from a running davit or from a data directory that nobody uses. */
-export const backup: CliCommand = {
+export const backup = workCommand({
   name: "backup",
   summary: "copy a store into one file, while it runs",
-  run: async (args, host) => {
-    const read = readCommandLine({ name: "backup", help: backupHelp, readConfig: readBackupConfig }, args, host);
-    if (read.kind === "over") return read.exitCode;
+  help: backupHelp,
+  readConfig: readBackupConfig,
+  work: async (config, host) => {
     const progress = new Progress(host, systemClock, "backup is being written");
     try {
-      await takeBackup(read.config, host, progress);
+      await takeBackup(config, host, progress);
       return 0;
     } catch (error) {
-      const sentence = sentenceOf(error);
-      if (sentence === undefined) throw error;
       progress.endLine();
-      host.writeError(`${sentence}\n`);
-      return 1;
+      throw error;
     }
   },
-};
+});
 
 async function takeBackup(config: BackupConfig, host: Host, progress: Progress): Promise<void> {
   const { source, output: path, force: mayReplace } = config;

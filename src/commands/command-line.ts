@@ -1,9 +1,10 @@
-/** Reads a command's options, and reports mistakes in them. */
+/** Reads a command's options, runs the command, and reports mistakes and failures. */
 
 import { statSync } from "node:fs";
 import { ConfigError, type Environment } from "../options/parsing.ts";
 import type { Paths } from "../options/rules.ts";
-import type { Host } from "./host.ts";
+import { sentenceOf } from "./failure.ts";
+import type { CliCommand, Host } from "./host.ts";
 
 export interface CommandLine<Config> {
   /** The command's name, for advice. */
@@ -11,6 +12,30 @@ export interface CommandLine<Config> {
   readonly help: () => string;
   /** @throws {ConfigError} */
   readonly readConfig: (args: readonly string[], environment: Environment, paths: Paths) => Config;
+}
+
+interface WorkCommand<Config> extends CommandLine<Config>, Omit<CliCommand, "run"> {
+  /** Returns the exit code. */
+  readonly work: (config: Config, host: Host) => Promise<number>;
+  /** The exit code if the work fails; 1 unless given. */
+  readonly failureCode?: number;
+}
+
+/** A command that does its work and ends. */
+export function workCommand<Config>({ work, failureCode = 1, ...command }: WorkCommand<Config>): CliCommand {
+  const run: CliCommand["run"] = async (args, host) => {
+    const read = readCommandLine(command, args, host);
+    if (read.kind === "over") return read.exitCode;
+    try {
+      return await work(read.config, host);
+    } catch (error) {
+      const sentence = sentenceOf(error);
+      if (sentence === undefined) throw error;
+      host.writeError(`${sentence}\n`);
+      return failureCode;
+    }
+  };
+  return { ...command, run };
 }
 
 /** The options; or the exit code, after help or mistakes were printed. */

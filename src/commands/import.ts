@@ -11,27 +11,18 @@ import { openDirectory } from "../matchbox/open-directory.ts";
 import { ConfigError, type Environment, helpOf, type Option } from "../options/parsing.ts";
 import { newDirectoryOption, one, readServerUrl, switchOption } from "../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../options/rules.ts";
-import { readCommandLine } from "./command-line.ts";
-import { diskFailure, sentenceOf } from "./failure.ts";
-import type { CliCommand, Host } from "./host.ts";
+import { workCommand } from "./command-line.ts";
+import { diskFailure } from "./failure.ts";
+import type { Host } from "./host.ts";
 
 /** Writes manifests from the files of another netboot service. */
-export const importCommand: CliCommand = {
+export const importCommand = workCommand({
   name: "import",
   summary: "make Profiles and Groups of a matchbox data directory",
-  run: async (args, host) => {
-    const read = readCommandLine({ name: "import", help: importHelp, readConfig: readImportConfig }, args, host);
-    if (read.kind === "over") return read.exitCode;
-    try {
-      return await importInto(read.config, host);
-    } catch (error) {
-      const sentence = sentenceOf(error);
-      if (sentence === undefined) throw error;
-      host.writeError(`${sentence}\n`);
-      return 1;
-    }
-  },
-};
+  help: importHelp,
+  readConfig: readImportConfig,
+  work: importInto,
+});
 
 async function importInto(config: ImportConfig, host: Host): Promise<number> {
   if (!config.force) await refuseUnlessEmpty(config.out);

@@ -8,9 +8,8 @@ import type { Manifests } from "../offline/load-manifests.ts";
 import { type Environment, helpOf, type Option, type Values } from "../options/parsing.ts";
 import { directoryOption, one, readChoice, switchOption } from "../options/readers.ts";
 import { configWithout, type Paths, readOptions } from "../options/rules.ts";
-import { readCommandLine } from "./command-line.ts";
-import { sentenceOf } from "./failure.ts";
-import type { CliCommand, Host } from "./host.ts";
+import { workCommand } from "./command-line.ts";
+import type { Host } from "./host.ts";
 import { loadInput, readsInput } from "./load-input.ts";
 import { inputMark, offlineOptions } from "./offline-options.ts";
 import { ProgressLine } from "./progress.ts";
@@ -20,27 +19,21 @@ const badCode = 1;
 const unreadCode = 2;
 
 /** Checks manifests without a server. */
-export const lint: CliCommand = {
+export const lint = workCommand({
   name: "lint",
   endsAtOnce: true,
   summary: "report mistakes in Profiles and Groups",
-  run: async (args, host) => {
-    const read = readCommandLine({ name: "lint", help: lintHelp, readConfig: readLintConfig }, args, host);
-    if (read.kind === "over") return read.exitCode;
-    try {
-      const { findings, failures } = await findAll(read.config, host);
-      for (const piece of reportOf(findings, read.config.format)) host.write(piece);
-      host.writeError(`davit lint: ${countsText(countsOf(findings))}\n`);
-      if (failures > 0) host.writeError(`davit lint: davit failed on ${failures} objects, so more may be wrong\n`);
-      return failures > 0 ? unreadCode : exitCodeOf(findings, read.config);
-    } catch (error) {
-      const sentence = sentenceOf(error);
-      if (sentence === undefined) throw error;
-      host.writeError(`${sentence}\n`);
-      return unreadCode;
-    }
+  help: lintHelp,
+  readConfig: readLintConfig,
+  failureCode: unreadCode,
+  work: async (config, host) => {
+    const { findings, failures } = await findAll(config, host);
+    for (const piece of reportOf(findings, config.format)) host.write(piece);
+    host.writeError(`davit lint: ${countsText(countsOf(findings))}\n`);
+    if (failures > 0) host.writeError(`davit lint: davit failed on ${failures} objects, so more may be wrong\n`);
+    return failures > 0 ? unreadCode : exitCodeOf(findings, config);
   },
-};
+});
 
 async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, host: Host) {
   const log = createLog({ level: "error", format: "json", destination: { write: (line) => host.writeError(line) } });

@@ -1,31 +1,22 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createLog } from "../lib/create-log.ts";
-import { readCommandLine } from "./command-line.ts";
-import { diskFailure, sentenceOf } from "./failure.ts";
-import type { CliCommand, Host } from "./host.ts";
+import { workCommand } from "./command-line.ts";
+import { diskFailure } from "./failure.ts";
+import type { Host } from "./host.ts";
 import { loadInput } from "./load-input.ts";
 import { type Asker, machineOf, type RenderedAnswer } from "./render-answer.ts";
 import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
 
 /** Shows what a server would answer a machine, from manifests alone. */
-export const render: CliCommand = {
+export const render = workCommand({
   name: "render",
   endsAtOnce: true,
   summary: "print what a machine would be answered, from manifests alone",
-  run: async (args, host) => {
-    const read = readCommandLine({ name: "render", help: renderHelp, readConfig: readRenderConfig }, args, host);
-    if (read.kind === "over") return read.exitCode;
-    try {
-      return await renderAll(read.config, host);
-    } catch (error) {
-      const sentence = sentenceOf(error);
-      if (sentence === undefined) throw error;
-      host.writeError(`${sentence}\n`);
-      return 1;
-    }
-  },
-};
+  help: renderHelp,
+  readConfig: readRenderConfig,
+  work: renderAll,
+});
 
 async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   const { manifests: places, adminNamespace, endpoint: asked, output } = config;

@@ -7,32 +7,25 @@ import { refuseUnlessEmpty, restore as restoreBackup } from "../store/backup/res
 import { storePath } from "../store/core/node.ts";
 import { lockDirectory } from "../store/wal/lock.ts";
 import { type RestoreConfig, readRestoreConfig, restoreHelp } from "./backup-options.ts";
-import { readCommandLine } from "./command-line.ts";
-import { diskFailure, sentenceOf } from "./failure.ts";
-import type { CliCommand, Host } from "./host.ts";
+import { workCommand } from "./command-line.ts";
+import { diskFailure } from "./failure.ts";
+import type { Host } from "./host.ts";
 import { Progress } from "./progress.ts";
 
 /**
  * Makes a data directory from a backup. davit's own documents stay out: machines are answered from what the source says
  * now (docs/internals/decisions/0005-what-a-restore-brings-back.md).
  */
-export const restore: CliCommand = {
+export const restore = workCommand({
   name: "restore",
   summary: "make a data directory of a backup",
-  run: async (args, host) => {
-    const read = readCommandLine({ name: "restore", help: restoreHelp, readConfig: readRestoreConfig }, args, host);
-    if (read.kind === "over") return read.exitCode;
-    try {
-      await bringBack(read.config, host);
-      return 0;
-    } catch (error) {
-      const sentence = sentenceOf(error);
-      if (sentence === undefined) throw error;
-      host.writeError(`${sentence}\n`);
-      return 1;
-    }
+  help: restoreHelp,
+  readConfig: readRestoreConfig,
+  work: async (config, host) => {
+    await bringBack(config, host);
+    return 0;
   },
-};
+});
 
 async function bringBack({ input, dataDir: directory }: RestoreConfig, host: Host): Promise<void> {
   await refuseUnlessEmpty(diskFiles, directory);
