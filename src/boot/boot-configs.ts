@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 import { assert } from "../lib/errors.ts";
 import { after, type Soon } from "../lib/soon.ts";
 import type { Labels } from "../model/labels.ts";
-import { fieldOf, type GenericPart, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
+import { fieldOf, type GenericPart, isOfSecret, partAt, partEndpoints, type TemplatePart } from "../model/profile.ts";
 import { RenderError } from "../render/core/render-error.ts";
 import type { Rendered } from "../render/core/rendered.ts";
 import { renderMetadata } from "../render/metadata/metadata.ts";
@@ -17,9 +17,8 @@ import { BootError } from "./boot-error.ts";
 import type { BootView, Machine } from "./boot-index.ts";
 import { type BootJob, BootMaker } from "./boot-maker.ts";
 import { type BootFiles, BootScripts, type BootScriptsOptions } from "./boot-scripts.ts";
-import { type AskedConfig, brokenConfig } from "./broken-config.ts";
 import { KeptConfigs } from "./kept-configs.ts";
-import type { BootGroup } from "./known-documents.ts";
+import type { BootGroup, BootProfile } from "./known-documents.ts";
 import type { MadeFor, SlowWork, Subject } from "./slow-work.ts";
 
 /** Every config of a machine, named like its endpoint, besides the Profile's named parts. */
@@ -222,4 +221,34 @@ function asBrokenSoon<Result>(asked: AskedConfig, render: () => Soon<Result>): S
       throw error;
     }),
   );
+}
+
+/** The config that a machine asked for, with its Group and Profile. */
+interface AskedConfig {
+  readonly group: BootGroup;
+  /** Undefined if the config does not use it. */
+  readonly profile: BootProfile | undefined;
+  /** The endpoint, such as `cloud`. */
+  readonly name: string;
+}
+
+/** The refusal for a renderer's error: it names the field and the variable that break the config. */
+function brokenConfig(error: RenderError, asked: AskedConfig): BootError {
+  const { group, profile, name } = asked;
+  const part = partAt(name);
+  const isSecret = part !== undefined && isOfSecret(profile?.content.templates[part]);
+  const field = profile && (part === undefined ? bootField(error, asked, profile) : `spec.${fieldOf(part)}`);
+  const problem = `${field === undefined ? "" : `${field}: `}${error.problem(isSecret)}`;
+  return new BootError("broken", { group: group.id, ...(profile && { profile: profile.id }), problem, cause: error });
+}
+
+function bootField({ field }: RenderError, { name, group }: AskedConfig, { content }: BootProfile): string {
+  const { boot, grubScript } = content;
+  if (name === "grub" && grubScript !== undefined) return "spec.boot.grubScript";
+  if (boot?.kind === "script") return "spec.boot.script";
+  if (field === undefined) return "spec.boot";
+  // The Group's arguments follow those of its Profile.
+  const own = boot?.kind === "kernel" ? boot.args.length : 0;
+  const ofGroup = new Map(group.args.map((_, at) => [`args[${own + at}]`, `spec.args[${at}] of the Group`]));
+  return ofGroup.get(field) ?? `spec.boot.${field}`;
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { renderCloudConfig } from "../../src/render/config/cloud-config.ts";
-import { renderGeneric } from "../../src/render/config/generic.ts";
+import { renderCloudConfig, renderGeneric } from "../../src/render/config/check-config.ts";
 import { renderIgnition } from "../../src/render/config/ignition.ts";
 import { renderErrorOf } from "./fixtures.ts";
 

@@ -1,7 +1,7 @@
 import { expect, it, vi } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import { renderBoot } from "../../src/render/boot/boot.ts";
-import { renderCloudConfig } from "../../src/render/config/cloud-config.ts";
+import { renderCloudConfig } from "../../src/render/config/check-config.ts";
 import { renderIgnition } from "../../src/render/config/ignition.ts";
 import { parseTemplate } from "../../src/render/template/template.ts";
 import { compile, render, renderErrorOf } from "./fixtures.ts";

@@ -1,10 +1,11 @@
 /** How the text of each config part is checked and served. A new part has a row here, and one in `model/profile.ts`. */
 
 import { type GenericFormat, isGenericPart, type TemplateField, type TemplatePart } from "../../model/profile.ts";
-import type { Rendered } from "../core/rendered.ts";
-import { renderCloudConfig } from "./cloud-config.ts";
-import { renderGeneric } from "./generic.ts";
+import { RenderError } from "../core/render-error.ts";
+import { jsonText, plainText, type Rendered } from "../core/rendered.ts";
 import { isMeantAsJson, renderIgnition } from "./ignition.ts";
+import { findJsonFault } from "./json-fault.ts";
+import { parseYaml } from "./yaml.ts";
 
 /** How a text becomes a config. */
 interface Making {
@@ -38,4 +39,39 @@ const rules: Readonly<Record<TemplateField, ConfigRules>> = {
 
 export function rulesOf(part: TemplatePart): ConfigRules {
   return rules[isGenericPart(part) ? "generic" : part];
+}
+
+/**
+ * Checks a cloud-config, rendered or raw: the user data of cloud-init, deprecated in the contract. A script (`#!`) is
+ * served unread.
+ * @throws {RenderError} for another first line, and for a cloud-config that is not YAML.
+ */
+export function renderCloudConfig(text: string): Rendered {
+  if (!text.startsWith("#!")) {
+    if (!/^#cloud-config[ \t]*(?:\r?\n|$)/.test(text)) throw new RenderError("noCloudConfigLine");
+    // cloud-init itself uses the last value of a repeated key.
+    parseYaml(text, "notYaml", false);
+  }
+  return { body: text, contentType: plainText };
+}
+
+/**
+ * Gives a text its type: JSON when the whole of it parses as JSON, plain text otherwise. An empty text is fine.
+ * @param format what the Profile promises; undefined for any text.
+ * @throws {RenderError} for a text that is not of the promised format.
+ */
+export function renderGeneric(text: string, format: GenericFormat | undefined): Rendered {
+  const isWhole = isJson(text);
+  if (format === "json" && !isWhole) throw new RenderError("notGenericJson", findJsonFault(text));
+  return { body: text, contentType: isWhole ? jsonText : plainText };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // Nothing more is needed: it is not JSON.
+    return false;
+  }
 }
