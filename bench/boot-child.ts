@@ -6,8 +6,7 @@ import { BootConfigs } from "../src/boot/boot-configs.ts";
 import { BootIndex } from "../src/boot/boot-index.ts";
 import { History } from "../src/history/history.ts";
 import { accessLog } from "../src/http/boot/access-log.ts";
-import { bootFastPath } from "../src/http/boot/fast-path.ts";
-import { bootRoutes } from "../src/http/boot/routes.ts";
+import { bootHandler } from "../src/http/boot/routes.ts";
 import { answerError } from "../src/http/errors.ts";
 import { createServer } from "../src/http/server.ts";
 import { systemClock } from "../src/lib/clock.ts";
@@ -51,16 +50,8 @@ async function start({ groups, shape, signingKey }: Start): Promise<object> {
   const metrics = createMetrics("bench");
   const access = accessLog({ log, clock: systemClock, metrics, history: new History({ clock: systemClock, metrics }) });
   const signer = typeof signingKey === "string" ? await openSigner(signingKey) : undefined;
-  const fastPath = bootFastPath({ configs, signer, accessLog: access });
-  const server = createServer({
-    log,
-    clock: systemClock,
-    answerError,
-    isReadOnly: true,
-    observe: access.observe,
-    fastPath,
-  });
-  await server.app.register(bootRoutes, { configs, signer });
+  const handler = bootHandler({ configs, signer, accessLog: access });
+  const server = createServer({ log, clock: systemClock, answerError, handler });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return { port, loadMs, bytesPerGroup: (loadedBytes - emptyBytes) / groups };
 }

@@ -4,8 +4,7 @@ import { randomBytes } from "node:crypto";
 import { BootConfigs } from "../src/boot/boot-configs.ts";
 import { BootIndex } from "../src/boot/boot-index.ts";
 import { accessLog } from "../src/http/boot/access-log.ts";
-import { bootFastPath } from "../src/http/boot/fast-path.ts";
-import { bootRoutes } from "../src/http/boot/routes.ts";
+import { bootHandler } from "../src/http/boot/routes.ts";
 import { answerError } from "../src/http/errors.ts";
 import { createServer } from "../src/http/server.ts";
 import { systemClock } from "../src/lib/clock.ts";
@@ -65,16 +64,8 @@ async function serve(from: Store): Promise<object> {
   const grub = { separator: "auto", commands: "auto" } as const;
   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
   const access = accessLog({ log, clock: systemClock, metrics: createMetrics("bench") });
-  const fastPath = bootFastPath({ configs, accessLog: access });
-  const server = createServer({
-    log,
-    clock: systemClock,
-    answerError,
-    isReadOnly: true,
-    observe: access.observe,
-    fastPath,
-  });
-  await server.app.register(bootRoutes, { configs });
+  const handler = bootHandler({ configs, accessLog: access });
+  const server = createServer({ log, clock: systemClock, answerError, handler });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return { port };
 }

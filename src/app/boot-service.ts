@@ -12,10 +12,9 @@ import { NearMisses } from "../boot/near-misses.ts";
 import { RenderThread } from "../boot/render-thread.ts";
 import { SlowWork } from "../boot/slow-work.ts";
 import { History } from "../history/history.ts";
-import { assets } from "../http/assets/assets.ts";
+import { assetRoute } from "../http/assets/assets.ts";
 import { accessLog } from "../http/boot/access-log.ts";
-import { bootFastPath } from "../http/boot/fast-path.ts";
-import { bootRoutes } from "../http/boot/routes.ts";
+import { bootHandler } from "../http/boot/routes.ts";
 import { watchedConfigs } from "../http/boot/watched-configs.ts";
 import { Clients } from "../http/client-shares.ts";
 import { answerError } from "../http/errors.ts";
@@ -24,6 +23,7 @@ import { OpsDoor } from "../http/ops/door.ts";
 import { guardedRoutes } from "../http/ops/guarded-routes.ts";
 import { Previews } from "../http/ops/preview.ts";
 import { opsRoutes } from "../http/ops/routes.ts";
+import { createOpsServer, type OpsServer } from "../http/ops/server.ts";
 import { createServer, type HttpServer } from "../http/server.ts";
 import { UnsentAnswers } from "../http/unsent-answers.ts";
 import { type Address, isLoopback } from "../lib/address.ts";
@@ -107,8 +107,8 @@ export class BootService {
   async listenForOperators(behind: Backend): Promise<Address> {
     const { config, log, clock, metrics, version } = this.#options;
     const connections = connectionLimitOf("ops", this.#clients, () => metrics.opsConnectionsRefused.inc());
-    const shared = { log: log.child({ part: "ops" }), clock, answerError, isReadOnly: true };
-    const server = createServer({ ...shared, connections, limits: opsLimits, unsent: this.#unsent.ops });
+    const shared = { log: log.child({ part: "ops" }), clock, answerError };
+    const server = createOpsServer({ ...shared, connections, limits: opsLimits, unsent: this.#unsent.ops });
     this.#freshness.provenBy(behind.provenAtMs);
     const text = async () => {
       behind.measure();
@@ -138,7 +138,7 @@ export class BootService {
   }
 
   /** The routes that show machines and their configs, behind a door. */
-  async #addGuardedRoutes({ app }: HttpServer): Promise<void> {
+  async #addGuardedRoutes({ app }: OpsServer): Promise<void> {
     const { config, log, clock, metrics } = this.#options;
     const door = await OpsDoor.open({
       tokenFile: config.opsTokenFile,
@@ -174,14 +174,11 @@ export class BootService {
     const clients = this.#clients;
     const unsent = this.#unsent.boot;
     const large = new LargeBodies(unsent.shares);
-    const fastPath = bootFastPath({ configs, ...this.#signers, accessLog: access, clients, large });
-    const { observe } = access;
-    const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
-    const shared = { log, clock, answerError, isReadOnly: true };
-    const server = createServer({ ...shared, observe, fastPath, connections, unsent });
-    await server.app.register(bootRoutes, { configs, ...this.#signers, clients, large });
     const { assetsDir: root, assetsCacheBytes: cacheBytes } = config;
-    await server.app.register(assets, { root, cacheBytes, clock, log, metrics, clients });
+    const routes = [assetRoute({ root, cacheBytes, clock, log, metrics, clients })];
+    const handler = bootHandler({ configs, ...this.#signers, accessLog: access, clients, large, routes });
+    const connections = connectionLimitOf("boot", clients, () => metrics.bootConnectionsRefused.inc());
+    const server = createServer({ log, clock, answerError, connections, unsent, handler });
     const bootAddress = await this.#listen(server, config.bootAddress, "--boot-address");
     const advertised = advertisedAuthority(config.advertiseAddress, bootAddress);
     this.#advertised = advertised;

@@ -3,15 +3,14 @@
 import { Clients } from "../http/client-shares.ts";
 import { KeyAnswers } from "../http/keys/answers.ts";
 import { keysErrors } from "../http/keys/errors.ts";
-import { keysFastPath } from "../http/keys/fast-path.ts";
-import { keysLimits, keysRoutes } from "../http/keys/routes.ts";
-import { keysRewriteUrl } from "../http/keys/target.ts";
+import { keysHandler, keysLimits } from "../http/keys/routes.ts";
 import { createServer, type HttpServer } from "../http/server.ts";
-import { backupRoutes } from "../http/store/backup-routes.ts";
+import { backupAnswer } from "../http/store/backup-routes.ts";
 import { BackupStreams } from "../http/store/backup-streams.ts";
-import { addStoreDoor, StoreDoor } from "../http/store/door.ts";
-import { followRoutes } from "../http/store/follow-routes.ts";
+import { StoreDoor } from "../http/store/door.ts";
+import { followAnswer } from "../http/store/follow-routes.ts";
 import { FollowStreams } from "../http/store/follow-streams.ts";
+import { storeHandler } from "../http/store/routes.ts";
 import { secretsGuard } from "../http/store/secrets-guard.ts";
 import { UnsentAnswers } from "../http/unsent-answers.ts";
 import { type Address, isLoopback } from "../lib/address.ts";
@@ -81,33 +80,27 @@ export class StoreService {
     const clients = new Clients({ exempt: config.clientLimitExempt, trustedProxies: config.trustedProxies });
     const unsent = new UnsentAnswers({ clients, stallMs: unreadLimitMs });
     this.#unsent = unsent;
-    const server = createServer({
-      log,
-      clock,
-      answerError: keysErrors(store),
-      unsent,
-      isReadOnly: false,
-      connections: connectionLimitOf("store", clients, () => metrics.storeConnectionsRefused.inc()),
-      rewriteUrl: keysRewriteUrl,
-      limits: keysLimits,
-      tls: door.tls,
-      fastPath: keysFastPath({ answers, admits: (request) => door.admits(request) }),
-    });
-    addStoreDoor(server.app, { door, store, metrics });
     const guard = secretsGuard({
       doorAsks: door.asksForCredentials,
       isLoopback: isLoopback(config.storeAddress.host),
       localToken: await this.#localToken(),
     });
-    await server.app.register(followRoutes, { store, streams: this.#streams, log, guard, isReady });
-    await server.app.register(backupRoutes, { store, streams: this.#backups, guard });
-    await server.app.register(keysRoutes, {
+    const handler = storeHandler({
       store,
-      answers,
-      clients,
-      unsent,
+      door,
+      keys: keysHandler({ store, answers, clients, unsent, clock, advertiseUrl: () => this.#url }),
+      follow: followAnswer({ store, streams: this.#streams, log, guard, isReady }),
+      backup: backupAnswer({ store, streams: this.#backups, guard }),
+    });
+    const server = createServer({
+      log,
       clock,
-      advertiseUrl: () => this.#url,
+      answerError: keysErrors(store),
+      unsent,
+      connections: connectionLimitOf("store", clients, () => metrics.storeConnectionsRefused.inc()),
+      limits: keysLimits,
+      tls: door.tls,
+      handler,
     });
     const { address: host, port } = await server.listen({ ...config.storeAddress, option: "--store-address" });
     this.#server = server;

@@ -1,9 +1,9 @@
 /** Starts and stops listening: errors say what to do, and stopping cuts no answer short. */
 
+import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
-import type { FastifyInstance } from "fastify";
 import type { Clock } from "../lib/clock.ts";
 import { assert, codeOf } from "../lib/errors.ts";
 import { StartError } from "../lib/start-error.ts";
@@ -35,15 +35,16 @@ const backlog = 16_384;
  * Listens. Where IPv6 is off, `::` means every IPv4 address.
  * @throws {StartError} with one sentence for the operator.
  */
-export async function listen(app: FastifyInstance, options: ListenOptions): Promise<AddressInfo> {
+export async function listen(server: Server, options: ListenOptions): Promise<AddressInfo> {
   const { host, port } = options;
   try {
-    await app.listen({ host, port, backlog });
+    server.listen({ host, port, backlog });
+    await once(server, "listening");
   } catch (error) {
-    if (host === "::" && codeOf(error) === "EAFNOSUPPORT") return await listen(app, { ...options, host: "0.0.0.0" });
+    if (host === "::" && codeOf(error) === "EAFNOSUPPORT") return await listen(server, { ...options, host: "0.0.0.0" });
     throw listenError(options, error);
   }
-  const address = app.server.address();
+  const address = server.address();
   assert(address !== null && typeof address !== "string", "a server that listens on a port has an address");
   return address;
 }
@@ -61,20 +62,23 @@ const closeStepMs = 100;
 
 /** Follows a server's connections, to end each after its answer is out. */
 export class OpenConnections {
+  readonly #server: Server;
   /** The sockets that requests use: above TLS, if there is TLS. */
   readonly #sockets = new Set<Socket>();
   /** The sockets below: with TLS, a connection in its handshake is only here. */
   readonly #wires = new Set<Socket>();
 
   constructor(server: Server) {
+    this.#server = server;
     follow(server, "connection", this.#wires);
     follow(server, server instanceof TlsServer ? "secureConnection" : "connection", this.#sockets);
   }
 
-  /** Closes `app`; requests in flight finish within 5 s or are cut. */
-  async close(app: FastifyInstance, clock: Clock): Promise<void> {
+  /** Closes the server; requests in flight finish within 5 s or are cut. */
+  async close(clock: Clock): Promise<void> {
     const ended = new AbortController();
-    const closed = app.close().finally(() => ended.abort());
+    // Of a server that does not listen there is nothing to close.
+    const closed = new Promise((resolve) => this.#server.close(resolve)).finally(() => ended.abort());
     for (let waitedMs = 0; waitedMs < closeGraceMs && !ended.signal.aborted; waitedMs += closeStepMs) {
       await clock.sleep(closeStepMs, ended.signal);
       this.#endIdle();

@@ -2,10 +2,9 @@
 
 import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { assets } from "../../src/http/assets/assets.ts";
+import { assetRoute } from "../../src/http/assets/assets.ts";
 import { accessLog } from "../../src/http/boot/access-log.ts";
-import { bootFastPath } from "../../src/http/boot/fast-path.ts";
-import { bootRoutes } from "../../src/http/boot/routes.ts";
+import { bootHandler } from "../../src/http/boot/routes.ts";
 import type { BootSigner } from "../../src/http/boot/signatures.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
@@ -46,11 +45,9 @@ export async function startBootServer(
   const grub = { separator: "auto", commands: "auto" } as const;
   const configs = new BootConfigs({ index, authority: "192.0.2.1:8080", grub });
   const access = accessLog({ log, clock: systemClock, metrics });
-  const { observe } = access;
-  const fastPath = bootFastPath({ configs, signer, accessLog: access });
-  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe, fastPath });
-  await server.app.register(bootRoutes, { configs, signer });
-  await server.app.register(assets, { root: assetsRoot, cacheBytes: 0, clock: systemClock, log, metrics });
+  const routes = [assetRoute({ root: assetsRoot, cacheBytes: 0, clock: systemClock, log, metrics })];
+  const handler = bootHandler({ configs, signer, accessLog: access, routes });
+  const server = createServer({ log, clock: systemClock, answerError, handler });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   const get = (target: string, options?: AskOptions) => ask(port, target, options);
   return {

@@ -16,7 +16,6 @@ const stories = readdirSync(folder)
 
 const servers = [
   { name: "davit", server: "davit", start: () => startDavitKeys(), isMissing: false },
-  { name: "davit's routes", server: "davit", start: () => startDavitKeys({ hasFastPath: false }), isMissing: false },
   { name: "etcd", server: "etcd", start: () => startEtcd(), isMissing: missing("etcd") },
 ];
 

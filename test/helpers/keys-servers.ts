@@ -7,13 +7,10 @@ import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
-import type { FastifyInstance } from "fastify";
 import { KeyAnswers } from "../../src/http/keys/answers.ts";
 import { keysErrors } from "../../src/http/keys/errors.ts";
-import { keysFastPath } from "../../src/http/keys/fast-path.ts";
-import { keysLimits, keysRoutes } from "../../src/http/keys/routes.ts";
-import { keysRewriteUrl } from "../../src/http/keys/target.ts";
-import { createServer, type FastPath } from "../../src/http/server.ts";
+import { keysHandler, keysLimits } from "../../src/http/keys/routes.ts";
+import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import type { Store, StoreOptions } from "../../src/store/store.ts";
 import { openStore, silentLog } from "./test-store.ts";
@@ -29,49 +26,34 @@ export interface EtcdServer extends TestServer {
 
 export interface DavitKeys extends TestServer {
   readonly store: Store;
-  readonly app: FastifyInstance;
-  /** Method and target of what the router never saw. */
-  readonly fastAnswers: readonly string[];
+  readonly http: HttpServer;
 }
 
 export interface DavitKeysOptions extends Pick<StoreOptions, "quotaBytes" | "maxWatchers"> {
   readonly maxValueBytes?: number;
   /** The machine's own unless given. */
   readonly clock?: Clock;
-  /** False leaves every request to the routes. */
-  readonly hasFastPath?: boolean;
   /** Of whoever calls, who stops it; one of its own unless given. */
   readonly store?: Store;
 }
 
 /** The key API as `davit serve` has it, without a door, over a store in memory. */
 export async function startDavitKeys(keysOptions: DavitKeysOptions = {}): Promise<DavitKeys> {
-  const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes = 1024 * 1024, hasFastPath = true } = keysOptions;
+  const { clock = systemClock, quotaBytes, maxWatchers, maxValueBytes = 1024 * 1024 } = keysOptions;
   const store = keysOptions.store ?? (await openStore(undefined, { clock, quotaBytes, maxWatchers }));
   const answers = new KeyAnswers(store, maxValueBytes);
-  const fastAnswers: string[] = [];
-  const fastPath = keysFastPath({ answers, admits: () => true });
-  const notedFastPath: FastPath = (request, response, fail) => {
-    const isTaken = fastPath(request, response, fail);
-    if (isTaken) fastAnswers.push(`${request.method} ${request.url}`);
-    return isTaken;
-  };
   const server = createServer({
     log: silentLog,
     clock: systemClock,
     answerError: keysErrors(store),
-    isReadOnly: false,
-    rewriteUrl: keysRewriteUrl,
     limits: keysLimits,
-    ...(hasFastPath && { fastPath: notedFastPath }),
+    handler: keysHandler({ store, answers, clock, advertiseUrl: () => "http://keys.example:2379" }),
   });
-  await server.app.register(keysRoutes, { store, answers, clock, advertiseUrl: () => "http://keys.example:2379" });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
   return {
     port,
     store,
-    app: server.app,
-    fastAnswers,
+    http: server,
     stop: async () => {
       await server.close();
       if (keysOptions.store === undefined) await store.stop();

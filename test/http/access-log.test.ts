@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { afterEach, expect, it } from "vitest";
 import { accessLog } from "../../src/http/boot/access-log.ts";
+import { type BootRoute, bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -26,28 +28,31 @@ async function start() {
     format: "json",
     destination: { write: (line) => void lines.push(JSON.parse(line)) },
   });
-  const { observe } = accessLog({ log, clock, metrics });
-  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true, observe });
-  running.push(server);
-  server.app.get("/", async () => "davit\n");
-  server.app.get("/ipxe", async (request) => {
-    request.machine = {
-      labels: new Map([
-        ["mac", "m"],
-        ["uuid", "u".repeat(2000)],
-        ["serial", "s"],
-      ]),
-      rawQuery: "",
-      group: "lab/node",
-      profile: "lab/web",
-    };
+  const machine = { rendered: { body: "text", contentType: "text/plain" }, group: "lab/node", profile: "lab/web" };
+  const render = async () => {
     await clock.advance(12.34);
-    return "text";
-  });
-  server.app.get("/assets/*", (_request, reply) => reply.send(Readable.from([Buffer.from("a"), Buffer.from("b")])));
-  server.app.get("/endless", (_request, reply) => reply.send(Readable.from(endless())));
+    return machine;
+  };
+  const routes = [
+    streamRoute("/assets/*", [Buffer.from("a"), Buffer.from("b")]),
+    streamRoute("/endless", { [Symbol.asyncIterator]: endless }),
+  ];
+  const handler = bootHandler({ configs: { render }, accessLog: accessLog({ log, clock, metrics }), routes });
+  const server = createServer({ log, clock: systemClock, answerError, handler });
+  running.push(server);
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return { port, lines, metrics };
+}
+
+function streamRoute(url: string, chunks: Iterable<Buffer> | AsyncIterable<Buffer>): BootRoute {
+  return {
+    url,
+    answer: ({ response }) => {
+      response.on("error", () => undefined);
+      void pipeline(Readable.from(chunks), response).catch(() => undefined);
+      return undefined;
+    },
+  };
 }
 
 async function* endless(): AsyncGenerator<Buffer> {
@@ -56,7 +61,7 @@ async function* endless(): AsyncGenerator<Buffer> {
 
 it("has one line for a request: who asked, what was found, how long it took, and no query", async () => {
   const { port, lines } = await start();
-  await ask(port, "/ipxe?serial=secret");
+  await ask(port, `/ipxe?serial=secret&mac=52-54-00-00-00-01&uuid=${"u".repeat(2000)}`);
   await expect
     .poll(() => lines)
     .toEqual([
@@ -68,7 +73,7 @@ it("has one line for a request: who asked, what was found, how long it took, and
         status: 200,
         group: "lab/node",
         profile: "lab/web",
-        mac: "m",
+        mac: "52:54:00:00:00:01",
         durationMs: 12.3,
         msg: "request",
       },

@@ -1,11 +1,12 @@
 /** A listener with assets alone, in this process. */
 
-import { type AssetsOptions, assets } from "../../src/http/assets/assets.ts";
+import { type AssetsOptions, assetRoute } from "../../src/http/assets/assets.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer } from "../../src/http/server.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
+import { handlerOf } from "./handler-of.ts";
 
 export interface AssetServer {
   readonly port: number;
@@ -24,15 +25,9 @@ export async function startAssets(
 ): Promise<AssetServer> {
   const log = createLog({ level: "silent", format: "json" });
   const metrics = createMetrics("test");
-  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true });
-  await server.app.register(assets, {
-    root,
-    cacheBytes: 64 * 1024 * 1024,
-    clock: laterClock,
-    log,
-    metrics,
-    ...options,
-  });
+  const assets = { root, cacheBytes: 64 * 1024 * 1024, clock: laterClock, log, metrics, ...options };
+  const handler = handlerOf([assetRoute(assets)]);
+  const server = createServer({ log, clock: systemClock, answerError, handler });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return {
     port,

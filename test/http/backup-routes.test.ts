@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
-import { backupRoutes } from "../../src/http/store/backup-routes.ts";
+import { backupAnswer } from "../../src/http/store/backup-routes.ts";
 import { BackupStreams, type BackupStreamsOptions } from "../../src/http/store/backup-streams.ts";
 import { type SecretsGuard, secretsGuard } from "../../src/http/store/secrets-guard.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -47,8 +47,8 @@ async function start(
   const say = (_data: object, message: string) => said.push(message);
   const log = { ...silentLog, info: say, warn: say, error: say, child: () => log };
   streams = new BackupStreams({ store, clock, log, ...options });
-  server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: false });
-  await server.app.register(backupRoutes, { store, streams, guard });
+  const handler = { begin: () => undefined, handle: backupAnswer({ store, streams, guard }) };
+  server = createServer({ log: silentLog, clock: systemClock, answerError, handler });
   port = (await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" })).port;
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { BootConfigs, configNames } from "../../src/boot/boot-configs.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
-import { bootRoutes } from "../../src/http/boot/routes.ts";
+import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -68,14 +68,13 @@ async function start(isFilled: boolean): Promise<number> {
   const index = new BootIndex({ log });
   index.replaced(isFilled ? documents : []);
   index.open();
-  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: true });
-  servers.push(server);
   const configs = new BootConfigs({
     index,
     authority: "192.0.2.1:8080",
     grub: { separator: "auto", commands: "auto" },
   });
-  await server.app.register(bootRoutes, { configs });
+  const server = createServer({ log, clock: systemClock, answerError, handler: bootHandler({ configs }) });
+  servers.push(server);
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
   return port;
 }

@@ -17,6 +17,7 @@ import { type Authority, makeAuthority } from "../helpers/certificates.ts";
 import { FakeClock } from "../helpers/fake-clock.ts";
 import { missing } from "../helpers/requirements.ts";
 import { silentLog } from "../helpers/test-store.ts";
+import { handlerOf } from "./handler-of.ts";
 
 const running: HttpServer[] = [];
 const sockets: Socket[] = [];
@@ -37,12 +38,12 @@ async function start(maxConnections: number, makesRoom = false) {
   let refused = 0;
   const connections = { maxConnections, makesRoom, clients: new Clients(), onRefused: () => void refused++ };
   // A server ends by a clock that goes.
-  const shared = { log, answerError, isReadOnly: true, connections };
+  const handler = handlerOf([]);
+  const shared = { log, answerError, connections, handler };
   const server = createServer({ ...shared, clock: { ...systemClock, monotonicMs: () => clock.monotonicMs() } });
   running.push(server);
-  server.app.get("/", async () => "davit\n");
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
-  const connectionCount = () => promisify(server.app.server.getConnections.bind(server.app.server))();
+  const connectionCount = () => promisify(server.node.getConnections.bind(server.node))();
   return { port, lines, clock, refused: () => refused, connectionCount };
 }
 
@@ -178,7 +179,7 @@ describe.skipIf(missing("openssl"))("a connection by TLS", () => {
       log: silentLog,
       clock: systemClock,
       answerError,
-      isReadOnly: false,
+      handler: handlerOf([]),
       connections,
       tls,
     });

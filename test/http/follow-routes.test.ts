@@ -4,9 +4,12 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
+import { KeyAnswers } from "../../src/http/keys/answers.ts";
+import { keysHandler } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
-import { followRoutes } from "../../src/http/store/follow-routes.ts";
+import { followAnswer } from "../../src/http/store/follow-routes.ts";
 import { FollowStreams, type FollowStreamsOptions } from "../../src/http/store/follow-streams.ts";
+import { storeHandler } from "../../src/http/store/routes.ts";
 import { type SecretsGuard, secretsGuard } from "../../src/http/store/secrets-guard.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { encodeFollowLine, type FollowLine } from "../../src/model/follow-line.ts";
@@ -49,8 +52,17 @@ async function start(
   guard: SecretsGuard = () => undefined,
 ): Promise<void> {
   streams = new FollowStreams({ store, clock, provenAtMs: () => provenAtMs, ...options });
-  server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: false });
-  await server.app.register(followRoutes, { store, streams, log: silentLog, guard, isReady: () => isReady });
+  const follow = followAnswer({ store, streams, log: silentLog, guard, isReady: () => isReady });
+  const door = { refusalOf: () => undefined, follow: () => undefined };
+  const keys = keysHandler({
+    store,
+    answers: new KeyAnswers(store, 1024 * 1024),
+    clock,
+    advertiseUrl: () => "http://x:1",
+  });
+  const answers = storeHandler({ store, door, keys, follow, backup: () => undefined });
+  const handler = { ...answers, end: () => streams.stop() };
+  server = createServer({ log: silentLog, clock: systemClock, answerError, handler });
   port = (await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" })).port;
 }
 

@@ -9,12 +9,12 @@ import { BootConfigs } from "../../src/boot/boot-configs.ts";
 import { type BootRefusal, bootRefusals } from "../../src/boot/boot-error.ts";
 import { BootIndex } from "../../src/boot/boot-index.ts";
 import { History } from "../../src/history/history.ts";
-import { assets } from "../../src/http/assets/assets.ts";
+import { assetRoute } from "../../src/http/assets/assets.ts";
 import { accessLog } from "../../src/http/boot/access-log.ts";
-import { bootFastPath } from "../../src/http/boot/fast-path.ts";
-import { bootRoutes } from "../../src/http/boot/routes.ts";
+import { bootHandler } from "../../src/http/boot/routes.ts";
 import { answerError } from "../../src/http/errors.ts";
 import { historyRoutes } from "../../src/http/ops/history-routes.ts";
+import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
 import { refusalNumber, refusalOf } from "../../src/http/refusal-numbers.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
@@ -29,7 +29,7 @@ const machine = "mac=52-54-00-00-00-01";
 
 let folder: string;
 let boot: HttpServer;
-let ops: HttpServer;
+let ops: OpsServer;
 let port: number;
 
 beforeEach(async () => {
@@ -56,13 +56,12 @@ beforeEach(async () => {
     authority: "192.0.2.1:8080",
     grub: { separator: "auto", commands: "auto" },
   });
-  const shared = { log: silentLog, clock: systemClock, answerError, isReadOnly: true };
+  const shared = { log: silentLog, clock: systemClock, answerError };
   const access = accessLog({ ...shared, metrics, history });
-  boot = createServer({ ...shared, observe: access.observe, fastPath: bootFastPath({ configs, accessLog: access }) });
-  await boot.app.register(bootRoutes, { configs });
-  await boot.app.register(assets, { root: folder, cacheBytes: 0, clock: systemClock, log: silentLog, metrics });
+  const routes = [assetRoute({ root: folder, cacheBytes: 0, clock: systemClock, log: silentLog, metrics })];
+  boot = createServer({ ...shared, handler: bootHandler({ configs, accessLog: access, routes }) });
   ({ port } = await boot.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" }));
-  ops = createServer(shared);
+  ops = createOpsServer(shared);
   const bootFilesOf = (group: string) => {
     const machine = index.machineOf(group);
     return machine && configs.bootFilesOf(machine);
@@ -204,7 +203,7 @@ it.each<[accept: string, expected: RegExp]>([
   const limits = { maxWaiting: 2, maxWaitingBytes: 1_024 };
   const history = new History({ clock: systemClock, metrics: createMetrics("1"), limits });
   for (let at = 0; at < 5; at++) history.record(seen("ipxe", { query: machine }));
-  const server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: true });
+  const server = createOpsServer({ log: silentLog, clock: systemClock, answerError });
   await server.app.register(historyRoutes, { history, bootFilesOf: () => undefined });
   const { body } = await server.app.inject({ url: "/history", headers: { host: "davit", accept } });
   history.stop();

@@ -3,8 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { KeyAnswers } from "../../src/http/keys/answers.ts";
 import { keysErrors } from "../../src/http/keys/errors.ts";
-import { keysFastPath } from "../../src/http/keys/fast-path.ts";
-import { keysRoutes } from "../../src/http/keys/routes.ts";
+import { keysHandler } from "../../src/http/keys/routes.ts";
 import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type DavitKeys, startDavitKeys } from "../helpers/keys-servers.ts";
@@ -184,17 +183,9 @@ describe("with short limits for a request", () => {
   beforeEach(async () => {
     const { store } = listener;
     const answers = new KeyAnswers(store, 1024 * 1024);
-    const fastPath = keysFastPath({ answers, admits: () => true });
+    const handler = keysHandler({ store, answers, clock: systemClock, advertiseUrl: () => "http://x:1" });
     const answerError = keysErrors(store);
-    server = createServer({
-      log: silentLog,
-      clock: systemClock,
-      answerError,
-      isReadOnly: false,
-      limits: hasty,
-      fastPath,
-    });
-    await server.app.register(keysRoutes, { store, answers, clock: systemClock, advertiseUrl: () => "http://x:1" });
+    server = createServer({ log: silentLog, clock: systemClock, answerError, limits: hasty, handler });
     ({ port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--store-address" }));
   });
   afterEach(async () => server.close());

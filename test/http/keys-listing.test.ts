@@ -127,7 +127,7 @@ describe("a slow reader", () => {
   it("does not keep others waiting, and no more is made for it than it takes", async () => {
     await fill("/l", 24);
     let waiting: ServerResponse | undefined;
-    keys.app.server.once("request", (_request, response) => {
+    keys.http.node.once("request", (_request, response) => {
       waiting = response;
     });
     const socket = await askedSlowly("/l");
@@ -186,7 +186,7 @@ describe("a listing that was asked for before", () => {
     first.write(request);
     const expectedChunks = chunksOf(await text(first));
     let served: Socket | undefined;
-    keys.app.server.once("connection", (socket) => {
+    keys.http.node.once("connection", (socket) => {
       // As if the client took nothing.
       socket.cork();
       served = socket;

@@ -32,8 +32,8 @@ async function counted(): Promise<Record<string, number>> {
 
 describe("`GET /v2/stats/store` counts", () => {
   beforeEach(async () => {
-    await keys.app.inject({ method: "PUT", url: "/v2/keys/dir?dir=true" });
-    await keys.app.inject({ method: "PUT", url: "/v2/keys/key?value=x" });
+    await ask("PUT /v2/keys/dir?dir=true");
+    await ask("PUT /v2/keys/key?value=x");
   });
 
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { keyOf, keysRewriteUrl, parseTarget } from "../../src/http/keys/target.ts";
+import { keyOf, parseTarget } from "../../src/http/keys/target.ts";
 
 describe("`parseTarget`", () => {
   it.each([
@@ -36,14 +36,4 @@ it.each([
   { path: "/v2", key: undefined },
 ])("the key of $path is $key", ({ path, key }) => {
   expect(keyOf(path)).toBe(key);
-});
-
-it.each([
-  { url: "/v2/keys/%FF", route: "/v2/keys" },
-  { url: "/%zz", route: "/v2/keys" },
-  { url: "//version", route: "/v2/keys" },
-  { url: "/version", route: "/version" },
-  { url: undefined, route: "/" },
-])("the router looks for $url at $route", ({ url, route }) => {
-  expect(keysRewriteUrl({ url })).toBe(route);
 });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { OpsDoor } from "../../src/http/ops/door.ts";
-import { createServer, type HttpServer } from "../../src/http/server.ts";
+import { createOpsServer, type OpsServer } from "../../src/http/ops/server.ts";
 import { isLoopback } from "../../src/lib/address.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
@@ -18,7 +18,7 @@ const soon = { timeout: 10_000 };
 
 let folder: string;
 let door: OpsDoor | undefined;
-let server: HttpServer | undefined;
+let server: OpsServer | undefined;
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "davit-ops-door-"));
@@ -49,7 +49,7 @@ async function start({ tokenFile, boundTo = "127.0.0.1" }: Given) {
     metrics,
   });
   door = openDoor;
-  server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: true });
+  server = createOpsServer({ log: silentLog, clock: systemClock, answerError });
   const { app } = server;
   app.get("/open", (_request, reply) => reply.send("open\n"));
   await app.register((guarded, _options, done) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
 import { opsRoutes, type ReadyCheck } from "../../src/http/ops/routes.ts";
-import { createServer } from "../../src/http/server.ts";
+import { createOpsServer } from "../../src/http/ops/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { createMetrics } from "../../src/lib/metrics.ts";
@@ -11,7 +11,7 @@ const bad: ReadyCheck = { name: "source", check: () => "no full list yet" };
 
 async function get(url: string, checks: readonly ReadyCheck[] = [good]) {
   const log = createLog({ level: "silent", format: "json" });
-  const { app } = createServer({ log, clock: systemClock, answerError, isReadOnly: true });
+  const { app } = createOpsServer({ log, clock: systemClock, answerError });
   await app.register(opsRoutes, { version: "1.2.3", checks, metrics: createMetrics("1.2.3") });
   const answer = await app.inject({ url, headers: { host: "davit" } });
   await app.close();
@@ -57,7 +57,7 @@ it("`GET /metrics` answers what a scrape reads", async () => {
 
 it("other methods are refused", async () => {
   const log = createLog({ level: "silent", format: "json" });
-  const { app } = createServer({ log, clock: systemClock, answerError, isReadOnly: true });
+  const { app } = createOpsServer({ log, clock: systemClock, answerError });
   await app.register(opsRoutes, { version: "1", checks: [], metrics: createMetrics("1") });
   const answer = await app.inject({ method: "POST", url: "/livez", headers: { host: "davit" } });
   expect([answer.statusCode, answer.headers.allow]).toEqual([405, "GET, HEAD"]);

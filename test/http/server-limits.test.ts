@@ -2,9 +2,11 @@
 
 import { connect, type Socket } from "node:net";
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { answerError } from "../../src/http/errors.ts";
-import { createServer, type HttpServer, pathOf, type ServerLimits } from "../../src/http/server.ts";
+import type { Exchange } from "../../src/http/exchange.ts";
+import { createServer, type HttpServer, type ServerLimits } from "../../src/http/server.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { createLog } from "../../src/lib/create-log.ts";
 import { ask, headerOf, parseAnswer, readToEnd, sendRaw, statusOf } from "./wire.ts";
@@ -19,12 +21,21 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((server) => server.close()));
 });
 
-async function start(limits: Partial<ServerLimits>, routes: (app: HttpServer["app"]) => void = () => undefined) {
-  const server = createServer({ log, clock: systemClock, answerError, isReadOnly: false, limits });
+/** Answers at any path, once the whole body has come, what `more` leaves: the path. */
+async function start(limits: Partial<ServerLimits>, more: (exchange: Exchange) => boolean = () => false) {
+  const handle = async (exchange: Exchange) => {
+    if (more(exchange)) return undefined;
+    await buffer(exchange.request);
+    return { status: 200, headers: ["Content-Type", "text/plain"], body: exchange.path };
+  };
+  const server = createServer({
+    log,
+    clock: systemClock,
+    answerError,
+    limits,
+    handler: { begin: () => undefined, handle },
+  });
   running.push(server);
-  const everyMethod = server.app.supportedMethods;
-  server.app.route({ method: everyMethod, url: "/hello", handler: (request, reply) => reply.send(pathOf(request)) });
-  routes(server.app);
   return (await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" })).port;
 }
 
@@ -70,11 +81,9 @@ describe("a client that is slow on purpose", () => {
 
   it("is cut when it does not read its answer", async () => {
     const closed = Promise.withResolvers<void>();
-    const port = await start({ stallTimeoutMs: 100 }, (app) => {
-      app.get("/endless", (_request, reply) => {
-        reply.raw.once("close", closed.resolve);
-        return reply.send(Readable.from(endless()));
-      });
+    const port = await start({ stallTimeoutMs: 100 }, ({ response }) => {
+      Readable.from(endless()).pipe(response.once("close", closed.resolve));
+      return true;
     });
     const deaf = connect(port, "127.0.0.1").pause();
     deaf.write("GET /endless HTTP/1.1\r\nHost: davit\r\n\r\n");
@@ -91,6 +100,7 @@ describe("a target", () => {
   it("in the form that clients of proxies send is read as its path", async () => {
     const answer = await ask(await start({}), "http://davit.test:8080/hello?x=http://other/");
     expect([statusOf(answer), answer.body.toString()]).toEqual([200, "/hello"]);
+    expect((await ask(await start({}), "http://davit.test:8080?x=1")).body.toString()).toBe("/");
   });
 
   it.each(["davit.test:80", "/hello"])("of CONNECT, %s, is 404 with a length", async (target) => {

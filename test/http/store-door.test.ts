@@ -21,6 +21,7 @@ import type { Store } from "../../src/store/store.ts";
 import { type Authority, type Certificate, makeAuthority } from "../helpers/certificates.ts";
 import { missing } from "../helpers/requirements.ts";
 import { openStore, silentLog } from "../helpers/test-store.ts";
+import { handlerOf } from "./handler-of.ts";
 import { listenForKeys } from "./listen-for-keys.ts";
 import { readToEnd } from "./wire.ts";
 
@@ -387,7 +388,7 @@ describe.skipIf(missing("openssl"))("a store with TLS", () => {
   it("ends with a handshake under way", async () => {
     const tls = new ServerTls(readTlsMaterial([server.cert, server.key]));
     const clock = { ...systemClock, sleep: async () => {} };
-    const plain = createServer({ log: silentLog, clock, answerError, isReadOnly: true, tls });
+    const plain = createServer({ log: silentLog, clock, answerError, tls, handler: handlerOf([]) });
     const { port } = await plain.listen({ host: "127.0.0.1", port: 0, option: "--store-address" });
     const socket = connect(port, "127.0.0.1");
     await once(socket, "connect");

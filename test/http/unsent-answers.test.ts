@@ -10,6 +10,7 @@ import { createServer, type HttpServer } from "../../src/http/server.ts";
 import { UnsentAnswers } from "../../src/http/unsent-answers.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { silentLog } from "../helpers/test-store.ts";
+import { handlerOf } from "./handler-of.ts";
 
 const mebibyte = 1024 * 1024;
 /** More than the buffers between a server and a client that does not read can hold. */
@@ -27,18 +28,18 @@ afterEach(async () => {
 async function start(options: { readonly stallMs?: number } = {}) {
   const unsent = new UnsentAnswers({ clients: new Clients(), limitBytes, ...options });
   let answered = 0;
-  const server = createServer({ log: silentLog, clock: systemClock, answerError, isReadOnly: true, unsent });
+  const route = (url: string, body: string | Buffer) => ({
+    url,
+    answer: () => {
+      answered += 1;
+      return { status: 200, headers: ["Content-Type", "text/plain"], body };
+    },
+  });
+  const handler = handlerOf([route("/large", large), route("/small", "small")]);
+  const server = createServer({ log: silentLog, clock: systemClock, answerError, unsent, handler });
   running.push(server);
-  server.app.get("/large", (_request, reply) => {
-    answered += 1;
-    return reply.send(large);
-  });
-  server.app.get("/small", (_request, reply) => {
-    answered += 1;
-    return reply.send("small");
-  });
   const { port } = await server.listen({ host: "127.0.0.1", port: 0, option: "--boot-address" });
-  const connectionCount = () => promisify(server.app.server.getConnections.bind(server.app.server))();
+  const connectionCount = () => promisify(server.node.getConnections.bind(server.node))();
   return { port, unsent, answered: () => answered, connectionCount };
 }
 

@@ -3,21 +3,23 @@
  * A watch, which the page ends in `&`, is read while the example behind it is run.
  */
 
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Clients } from "../../src/http/client-shares.ts";
+import { BodyReader } from "../../src/http/keys/body.ts";
+import { endpointsOf } from "../../src/http/keys/endpoints.ts";
 import { membersMethods } from "../../src/http/keys/members.ts";
 import { keysMethods } from "../../src/http/keys/request.ts";
-import { isJsonObject } from "../../src/model/json.ts";
+import { backupPath } from "../../src/model/backup-path.ts";
+import { followPath } from "../../src/model/follow-line.ts";
 import { refusals } from "../../src/store/core/refusal.ts";
 import { type DavitProcess, localAuthorization, startDavit } from "../../tools/davit-process.ts";
 import { isBody } from "../conformance/exchange.ts";
-import { startDavitStore } from "../helpers/davit-store.ts";
 import { type CurlCommand, examplesOf, parseCurl, readPage } from "../helpers/page-examples.ts";
+import { openStore } from "../helpers/test-store.ts";
 
 const page = readPage("reference/api-kv.md");
 const examples = examplesOf(page).map((example) => ({ ...example, curl: parseCurl(example.command) }));
@@ -108,23 +110,15 @@ interface Route {
   readonly methods: readonly string[];
 }
 
-/** What the listener's router knows, without the way to 404. */
+/** What the listener answers, without the way to 404. */
 async function routesOfListener(): Promise<readonly Route[]> {
-  const urls = new Set<string>();
-  const made = "fastify.initialization";
-  const onMade = (message: unknown) => {
-    const app = isJsonObject(message) ? message.fastify : undefined;
-    if (hasHooks(app)) app.addHook("onRoute", ({ url }) => void urls.add(url));
-  };
-  subscribe(made, onMade);
-  const listener = await startDavitStore();
-  unsubscribe(made, onMade);
-  await listener.stop();
-  return [...urls].filter((url) => url !== "*").map((url) => ({ url, methods: methodsOf(url) }));
-}
-
-function hasHooks(value: unknown): value is Pick<FastifyInstance, "addHook"> {
-  return typeof value === "object" && value !== null && "addHook" in value;
+  const store = await openStore();
+  const unused = () => expect.fail("only the paths are asked for");
+  const bodies = new BodyReader(new Clients());
+  const endpoints = endpointsOf({ store, bodies, member: unused, uptime: unused });
+  await store.stop();
+  const urls = ["/v2/keys", "/v2/keys/*", followPath, backupPath, ...endpoints.map(({ url }) => url)];
+  return urls.map((url) => ({ url, methods: methodsOf(url) }));
 }
 
 function methodsOf(url: string): readonly string[] {

@@ -7,16 +7,16 @@
  * sends chunks and never compresses, because no firmware asks for that.
  */
 
-import type { OutgoingHttpHeaders } from "node:http";
+import type { IncomingMessage } from "node:http";
 import { extname } from "node:path";
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import { codeOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { Clients } from "../client-shares.ts";
 import { RequestError } from "../errors.ts";
-import { pathOf } from "../server.ts";
+import type { Answer, Exchange } from "../exchange.ts";
+import type { Route } from "../route-table.ts";
 import { AssetCache } from "./cache.ts";
 import { type Asset, AssetChanged, openAsset } from "./file.ts";
 import { AssetPieces } from "./pieces.ts";
@@ -32,10 +32,14 @@ export interface AssetsOptions {
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
-  /** The most downloads at one time; further ones are refused with a request to retry. */
   /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
+  /** The most downloads at one time; further ones are refused with a request to retry. */
   readonly maxStreams?: number;
+}
+
+export interface AssetRoute extends Route {
+  readonly answer: (exchange: Exchange) => Promise<Answer | undefined>;
 }
 
 /**
@@ -54,7 +58,8 @@ const textTypes: ReadonlyMap<string, string> = new Map([
   ...[".txt", ".ipxe", ".cfg", ".yaml", ".asc"].map((ending) => [ending, "text/plain; charset=utf-8"] as const),
 ]);
 
-export const assets: FastifyPluginAsync<AssetsOptions> = async (app, options) => {
+/** The route of assets. */
+export function assetRoute(options: AssetsOptions): AssetRoute {
   const {
     root,
     cacheBytes: limitBytes,
@@ -71,16 +76,14 @@ export const assets: FastifyPluginAsync<AssetsOptions> = async (app, options) =>
     clients,
     log,
   };
-  app.route({
-    method: ["GET", "HEAD"],
+  return {
     url: `${prefix}*`,
-    handler: async (request, reply) => {
+    answer: async (exchange) => {
       if (root === undefined) throw new RequestError("notFound");
-      await turnOf(reply);
-      return await answer(root, sending, request, reply);
+      return await answer(root, sending, exchange);
     },
-  });
-};
+  };
+}
 
 /** What all downloads share. */
 interface DownloadContext {
@@ -91,19 +94,11 @@ interface DownloadContext {
   readonly log: AssetsOptions["log"];
 }
 
-/**
- * Resolves when the answers to the client's earlier requests are out. If the client disconnects first, this never
- * settles: nothing is held for the request until then.
- */
-async function turnOf({ raw }: FastifyReply): Promise<void> {
-  if (raw.socket === null) await new Promise((resolve) => raw.once("socket", resolve));
-}
-
-async function answer(root: string, sending: DownloadContext, request: FastifyRequest, reply: FastifyReply) {
+async function answer(root: string, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
   for (let look = 0; look < maxLooks; look++) {
-    const asset = await openOrRefuse(root, pathOf(request).slice(prefix.length));
+    const asset = await openOrRefuse(root, exchange.path.slice(prefix.length));
     try {
-      return await answerWith(asset, sending, request, reply);
+      return await answerWith(asset, sending, exchange);
     } catch (error) {
       // This is thrown only while nothing was sent.
       if (!(error instanceof AssetChanged)) throw error;
@@ -127,75 +122,65 @@ async function openOrRefuse(root: string, path: string): Promise<Asset> {
 }
 
 /** @throws {AssetChanged} when the file was written before anything was sent. */
-async function answerWith(asset: Asset, sending: DownloadContext, request: FastifyRequest, reply: FastifyReply) {
-  const validators = { "cache-control": "no-cache", etag: asset.etag, "last-modified": asset.modified };
-  if (isUnchanged(request.headers, asset)) return reply.code(304).headers(validators).send();
+async function answerWith(asset: Asset, sending: DownloadContext, exchange: Exchange): Promise<Answer | undefined> {
+  const { request, path } = exchange;
+  const validators = ["Cache-Control", "no-cache", "Etag", asset.etag, "Last-Modified", asset.modified];
+  if (isUnchanged(request.headers, asset)) return { status: 304, headers: validators };
   const { status, range, headers } = chooseRange(asset, request);
-  const lengthBytes = range.end - range.start + 1;
+  const type = textTypes.get(extname(path).toLowerCase()) ?? "application/octet-stream";
+  const byteLength = range.end - range.start + 1;
   const head = {
     status,
-    headers: {
-      "content-type": textTypes.get(extname(pathOf(request)).toLowerCase()) ?? "application/octet-stream",
-      ...validators,
-      ...headers,
-      "accept-ranges": "bytes",
-      "content-length": lengthBytes,
-    },
+    headers: ["Content-Type", type, ...validators, ...headers, "Accept-Ranges", "bytes"],
+    byteLength,
   };
-  if (request.method === "HEAD" || lengthBytes === 0) return reply.code(status).headers(head.headers).send();
-  const client = sending.clients.ofRequest(request.raw);
+  if (request.method === "HEAD" || byteLength === 0) return { ...head, body: "" };
+  const client = sending.clients.ofRequest(request);
   if (!sending.streams.enter(client)) throw new RequestError("overloaded");
   const pieces = new AssetPieces(asset, range, sending);
   try {
-    return await sendBody(head, pieces, sending, reply);
+    await sendBody(head, pieces, sending, exchange);
   } finally {
     pieces.close();
     sending.streams.leave(client);
   }
 }
 
-interface AssetHead {
-  readonly status: number;
-  readonly headers: OutgoingHttpHeaders;
-}
+type AssetHead = Pick<Answer, "status" | "headers">;
 
 /**
  * The requested bytes and the matching status. An empty file has the range 0 to -1.
  * @throws {RequestError} when the request asks for bytes beyond the file.
  */
-function chooseRange(asset: Asset, request: FastifyRequest): AssetHead & { readonly range: ByteRange } {
+function chooseRange(asset: Asset, request: IncomingMessage): AssetHead & { readonly range: ByteRange } {
   const { sizeBytes } = asset.version;
   const selection = selectRange(request.headers, sizeBytes, asset);
   switch (selection.kind) {
     case "whole":
-      return { status: 200, headers: {}, range: { start: 0, end: sizeBytes - 1 } };
+      return { status: 200, headers: [], range: { start: 0, end: sizeBytes - 1 } };
     case "none":
       throw new RequestError("rangeNotSatisfiable", { "content-range": `bytes */${sizeBytes}` });
     case "part": {
       const { range } = selection;
-      return { status: 206, headers: { "content-range": `bytes ${range.start}-${range.end}/${sizeBytes}` }, range };
+      return { status: 206, headers: ["Content-Range", `bytes ${range.start}-${range.end}/${sizeBytes}`], range };
     }
   }
 }
 
-/** Bypasses Fastify's reply, whose streams cost more than the bytes. */
+/** @param byteLength of the whole body, which is sent as it is read. */
 async function sendBody(
-  { status, headers }: AssetHead,
+  { status, headers, byteLength }: AssetHead & { readonly byteLength: number },
   pieces: AssetPieces,
   { log }: DownloadContext,
-  reply: FastifyReply,
-) {
+  { response, path }: Exchange,
+): Promise<void> {
   const first = await pieces.next();
   if (first === undefined) throw new RangeError("An answer with a body has a piece");
-  reply.hijack();
-  const { raw } = reply;
   try {
-    raw.writeHead(status, headers);
-    await sendPieces(raw, first, pieces);
+    response.writeOrdered(status, [...headers, "Content-Length", String(byteLength)]);
+    await sendPieces(response, first, pieces);
   } catch (error) {
-    const path = pathOf(reply.request);
     if (error instanceof AssetChanged) log.warn({ path }, "asset changed while it was sent, download cut");
     else log.warn({ path, code: codeOf(error) }, "asset cannot be read, download cut");
   }
-  return reply;
 }

@@ -4,24 +4,13 @@
  * A machine's own words are logged only in part and never when they are long. Rendered text is never logged.
  */
 
-import type { ServerResponse } from "node:http";
-import type { FastifyReply, FastifyRequest } from "fastify";
 import type { BootRefusal } from "../../boot/boot-error.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
 import { type Labels, sentLabels } from "../../model/labels.ts";
-import { pathOf } from "../server.ts";
+import type { Exchange } from "../exchange.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";
-
-declare module "fastify" {
-  interface FastifyRequest {
-    /** The asking machine and the result, as far as known; only on routes for machines. */
-    machine?: RequestedMachine;
-    /** True when the answer is the signature of the path's content. */
-    asksForSignature?: boolean;
-  }
-}
 
 /** The part of an answer that its log line records. */
 export interface RequestedMachine {
@@ -47,34 +36,29 @@ export interface AccessLogOptions {
 /** Longer label values and paths are not logged: strangers may send anything. */
 const maxLoggedLength = 1024;
 
-/** What is known of a request when its answer is out. */
-export interface FinishedRequest {
-  readonly method: string;
-  readonly path: string;
-  /** The route that answered; undefined when there was none. */
+/** What becomes known of a request until its answer is out. */
+export interface LoggedRequest {
+  /** The route that answers; undefined when there is none. */
   readonly route: string | undefined;
-  readonly machine: RequestedMachine | undefined;
+  /** The asking machine and the result, as far as known. */
+  machine: RequestedMachine | undefined;
   /** True when a signature was asked for. */
-  readonly isSignature?: boolean | undefined;
+  isSignature: boolean;
 }
 
-export interface AccessLog {
-  /** The `observe` option of `createServer`. */
-  readonly observe: (request: FastifyRequest, reply: FastifyReply) => void;
-  /** The same for a request that bypasses Fastify; `describe` is called at the end. */
-  readonly follow: (response: ServerResponse, describe: () => FinishedRequest) => void;
-}
+/** Records a request once its answer is out. */
+export type AccessLog = (exchange: Exchange, request: LoggedRequest) => void;
 
 export function accessLog({ log, clock, metrics, history }: AccessLogOptions): AccessLog {
   const count = requestCounter(metrics);
-  const follow: AccessLog["follow"] = (response, describe) => {
+  return ({ request: { method = "", socket }, response, path }, request) => {
     const startedAtMs = clock.monotonicMs();
     // Read at once: a closed socket no longer knows it.
-    const address = history && response.req.socket.remoteAddress;
+    const address = history && socket.remoteAddress;
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
       const { statusCode } = response;
-      const { method, path, route, machine, isSignature } = describe();
+      const { route, machine, isSignature } = request;
       const endpoint = count(countedAs(route, isSignature), statusCode, durationMs / 1000);
       if (history !== undefined && address !== undefined) {
         recordRequest(history, response, {
@@ -96,19 +80,13 @@ export function accessLog({ log, clock, metrics, history }: AccessLogOptions): A
         profile: machine?.profile,
         mac: brief(machine?.labels.get("mac")),
         uuid: brief(machine && sentLabels(machine.labels).get("uuid")),
-        signature: isSignature === true ? true : undefined,
+        signature: isSignature ? true : undefined,
         durationMs: Math.round(durationMs * 10) / 10,
         aborted: response.writableFinished ? undefined : true,
       };
       log.info(entry, "request");
     });
   };
-  const observe: AccessLog["observe"] = (request, reply) =>
-    follow(reply.raw, () => {
-      const { method, machine, routeOptions, asksForSignature: isSignature } = request;
-      return { method, path: pathOf(request), route: routeOptions?.url, machine, isSignature };
-    });
-  return { observe, follow };
 }
 
 interface LogEntry {
@@ -160,8 +138,8 @@ function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["
 }
 
 /** The route. If GRUB asks for a signature at the signed path, the route that other clients use for that signature. */
-function countedAs(route: string | undefined, isSignature: boolean | undefined): string | undefined {
-  if (route === undefined || isSignature !== true) return route;
+function countedAs(route: string | undefined, isSignature: boolean): string | undefined {
+  if (route === undefined || !isSignature) return route;
   return /\.(sig|asc)$/.test(route) ? route : `${route}.sig`;
 }
 

@@ -1,95 +1,162 @@
 /**
- * The routes for machines: boot scripts and every rendered config, for GET and HEAD, and their signatures.
+ * The boot listener: boot scripts and every rendered config, for GET and HEAD, and their signatures.
  * Nothing here changes state. Only signatures and slow configs wait. Answers contain only what the renderers made.
  */
 
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
 import { after, type Soon } from "../../lib/soon.ts";
-import { isJsonObject } from "../../model/json.ts";
-import { type GenericPart, genericPart, isPartName } from "../../model/profile.ts";
+import { genericPart, isPartName } from "../../model/profile.ts";
 import { plainText, type Rendered } from "../../render/core/rendered.ts";
 import { bootScript } from "../../render/ipxe/ipxe.ts";
 import { Clients } from "../client-shares.ts";
 import { RequestError } from "../errors.ts";
+import type { Answer, Exchange, Handled } from "../exchange.ts";
 import { LargeBodies } from "../large-bodies.ts";
-import { rawQueryOf } from "../server.ts";
+import { type Route, type RouteMatch, RouteTable, unescapedPath } from "../route-table.ts";
+import type { Handler } from "../server.ts";
+import type { AccessLog, LoggedRequest } from "./access-log.ts";
 import { answerMachine, type Configs, partRoute } from "./answer.ts";
 import {
-  addSignatureRoutes,
-  type BootEndpoint,
+  type BootSigner,
   type BootSigners,
+  publicKeys,
   queryGrubWantsSigned,
-  sendSignature,
+  type SignatureForm,
+  signatureForms,
+  signatureOf,
   signerAt,
 } from "./signatures.ts";
 
-export interface BootRoutesOptions extends BootSigners {
+export interface BootHandlerOptions extends BootSigners {
   /** Finds a machine's config or throws BootError, which errors.ts turns into an answer. */
   readonly configs: Configs;
+  readonly accessLog?: AccessLog;
   /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly large?: LargeBodies;
+  /** Beside those of configs. */
+  readonly routes?: readonly BootRoute[];
 }
 
-export const bootRoutes: FastifyPluginAsync<BootRoutesOptions> = async (app, options) => {
-  const { configs, clients = new Clients(), large = new LargeBodies(), ...signers } = options;
-  const sendTo = (reply: FastifyReply, rendered: Rendered) => {
-    const client = () => clients.ofRequest(reply.request.raw);
-    const isHead = reply.request.method === "HEAD";
-    return send(reply, rendered.contentType, isHead ? rendered.body : large.take(rendered, reply.raw, client));
-  };
-  const answer = (name: ConfigName, request: FastifyRequest, rawQuery: string): Soon<Rendered> => {
-    const userAgent = request.headers["user-agent"] ?? "";
-    const client = () => clients.ofRequest(request.raw);
-    return answerMachine(configs, { name, rawQuery, userAgent, client }, (machine) => {
-      request.machine = machine;
-    });
-  };
-  // Declared here, so that every request object has the same shape.
-  app.decorateRequest("machine", undefined);
-  app.decorateRequest("asksForSignature", false);
-  const method = ["GET", "HEAD"];
-  app.route({ method, url: "/", handler: (_request, reply) => sendTo(reply, plain("davit\n")) });
-  const endpoints: readonly BootEndpoint[] = [
-    ...["/boot.ipxe", "/boot.ipxe.0"].map((url) => ({ url, render: () => plain(bootScript) })),
-    ...configNames.map((name) => ({
-      url: `/${name}`,
-      render: (request: FastifyRequest, rawQuery: string) => answer(name, request, rawQuery),
-    })),
-    { url: partRoute, render: (request, rawQuery) => answer(askedPart(request), request, rawQuery) },
-  ];
-  for (const { url, render } of endpoints) {
-    const signer = signerAt(signers, url);
-    const handler = (request: FastifyRequest, reply: FastifyReply) => {
-      const rawQuery = rawQueryOf(request);
-      const signed = signer === undefined ? undefined : queryGrubWantsSigned(request, rawQuery);
-      if (signer === undefined || signed === undefined) {
-        return after(render(request, rawQuery), (rendered) => sendTo(reply, rendered));
-      }
-      request.asksForSignature = true;
-      const client = () => clients.ofRequest(request.raw);
-      return sendSignature(reply, render(request, signed), { signer, form: "sig", client });
+/** Answers GET and HEAD at a path. */
+export interface BootRoute extends Route {
+  readonly answer: (exchange: Exchange, visit: BootVisit) => Handled;
+}
+
+/** A request on its way through the listener. */
+export interface BootVisit extends LoggedRequest {
+  readonly found: RouteMatch<BootRoute> | undefined;
+  /** Why no route was looked for. */
+  readonly problem: unknown;
+}
+
+/** A path and its text. */
+interface Endpoint {
+  readonly url: string;
+  /** @param rawQuery replaces that of the request. @throws what `errors.ts` knows. */
+  readonly render: (exchange: Exchange, visit: BootVisit, rawQuery: string) => Soon<Rendered>;
+}
+
+type Limits = Required<Pick<BootHandlerOptions, "clients" | "large">>;
+
+/** Makes the handler of the boot listener. */
+export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
+  const { configs, accessLog, clients = new Clients(), large = new LargeBodies(), routes = [], ...signers } = options;
+  const machinesOwn = (nameIn: (visit: BootVisit) => ConfigName): Endpoint["render"] => {
+    return ({ request }, visit, rawQuery) => {
+      const userAgent = request.headers["user-agent"] ?? "";
+      // Called only for large or slow configs: reading an address takes time.
+      const client = () => clients.ofRequest(request);
+      return answerMachine(configs, { name: nameIn(visit), rawQuery, userAgent, client }, (machine) => {
+        visit.machine = machine;
+      });
     };
-    app.route({ method, url, handler });
+  };
+  const endpoints: readonly Endpoint[] = [
+    ...["/boot.ipxe", "/boot.ipxe.0"].map((url) => ({ url, render: () => plain(bootScript) })),
+    ...configNames.map((name) => ({ url: `/${name}`, render: machinesOwn(() => name) })),
+    { url: partRoute, render: machinesOwn(askedPart) },
+  ];
+  const table = new RouteTable<BootRoute>([
+    { url: "/", answer: () => textAnswer(plain("davit\n")) },
+    ...endpoints.flatMap((endpoint) => routesOf(endpoint, signerAt(signers, endpoint.url), { clients, large })),
+    ...publicKeys(signers).map(([url, key]) => ({ url, answer: () => key })),
+    ...routes,
+  ]);
+  return {
+    begin: (exchange) => {
+      const visit = visitOf(table, exchange);
+      accessLog?.(exchange, visit);
+      return visit;
+    },
+    handle: (exchange, visit) => {
+      if (visit.problem !== undefined) throw visit.problem;
+      if (visit.found === undefined) throw new RequestError("notFound");
+      if (!isRead(exchange)) throw new RequestError("methodNotAllowed", { allow: "GET, HEAD" });
+      return visit.found.route.answer(exchange, visit);
+    },
+  };
+}
+
+function isRead({ request: { method } }: Exchange): boolean {
+  return method === "GET" || method === "HEAD";
+}
+
+function visitOf(table: RouteTable<BootRoute>, exchange: Exchange): BootVisit {
+  try {
+    const found = table.find(unescapedPath(exchange.path));
+    const route = isRead(exchange) ? found?.route.url : undefined;
+    return { found, problem: undefined, route, machine: undefined, isSignature: false };
+  } catch (problem) {
+    return { found: undefined, problem, route: undefined, machine: undefined, isSignature: false };
   }
-  addSignatureRoutes(app, endpoints, { ...signers, clients });
-};
+}
+
+/** The routes of a path and of its signatures, which go first: a part's name could have their endings. */
+function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, limits: Limits): readonly BootRoute[] {
+  const answer: BootRoute["answer"] = (exchange, visit) =>
+    after(render(exchange, visit, exchange.rawQuery), (rendered) => textAnswer(rendered, exchange, limits));
+  if (signer === undefined) return [{ url, answer }];
+  const answerSigned = (form: SignatureForm, rawQuery: string, ...[exchange, visit]: Parameters<typeof answer>) => {
+    visit.isSignature = true;
+    const client = () => limits.clients.ofRequest(exchange.request);
+    const rendered = render(exchange, visit, rawQuery);
+    return after(rendered, (known) => signatureOf(known, { signer, form, client }));
+  };
+  return [
+    ...signatureForms.map((form): BootRoute => {
+      const signed: BootRoute["answer"] = (exchange, visit) => answerSigned(form, exchange.rawQuery, exchange, visit);
+      return { url: `${url}.${form}`, answer: signed };
+    }),
+    {
+      url,
+      answer: (exchange, visit) => {
+        const signedQuery = queryGrubWantsSigned(exchange);
+        if (signedQuery !== undefined) return answerSigned("sig", signedQuery, exchange, visit);
+        return answer(exchange, visit);
+      },
+    },
+  ];
+}
+
+/** @throws {RequestError} for a name that no part may have, such as a signature's where nothing is signed. */
+function askedPart({ found }: BootVisit): ConfigName {
+  const name = found?.rest ?? "";
+  if (!isPartName(name)) throw new RequestError("notFound");
+  return genericPart(name);
+}
 
 function plain(body: string): Rendered {
   return { body, contentType: plainText, isShared: true };
 }
 
-/** @throws {RequestError} for a name that no part may have, such as a signature's where nothing is signed. */
-function askedPart({ params }: FastifyRequest): GenericPart {
-  const name = isJsonObject(params) ? String(params.name) : "";
-  if (!isPartName(name)) throw new RequestError("notFound");
-  return genericPart(name);
-}
-
-const identity = (body: string) => body;
-
-function send(reply: FastifyReply, contentType: string, body: string | Buffer): FastifyReply {
-  // This serializer keeps Fastify from completing the content type of JSON text.
-  return reply.headers({ "content-type": contentType, "cache-control": "no-store" }).serializer(identity).send(body);
+/** A long text shares its bytes with other answers. */
+function textAnswer(rendered: Rendered, exchange?: Exchange, limits?: Limits): Answer {
+  const headers = ["Content-Type", rendered.contentType, "Cache-Control", "no-store"];
+  const { body, byteLength } = rendered;
+  if (exchange === undefined || limits === undefined || exchange.request.method === "HEAD")
+    return { status: 200, headers, body, byteLength };
+  const client = () => limits.clients.ofRequest(exchange.request);
+  const sent = limits.large.take(rendered, exchange.response, client);
+  return { status: 200, headers, body: sent, byteLength: typeof sent === "string" ? byteLength : sent.length };
 }

@@ -1,21 +1,12 @@
-/**
- * Answers to reads and writes of a key, before they are sent: status, headers in wire spelling and order, and body.
- * Both ways to the key API send exactly these: `routes.ts` through Fastify, `fast-path.ts` past it.
- */
+/** Answers to reads and writes of a key. */
 
 import { refusals, StoreError, type StoreRefusal } from "../../store/core/refusal.ts";
 import type { Store, StoreIndexes } from "../../store/store.ts";
 import type { Listing } from "../../store/tree/listing.ts";
+import type { Answer } from "../exchange.ts";
 import { isSecret, refuseReserved, refuseSecret } from "./guard.ts";
 import { actionBody, errorBody, eventBody, readBody } from "./json.ts";
 import type { KeysRequest } from "./request.ts";
-
-export interface KeyAnswer {
-  readonly status: number;
-  /** Name, value, name, value; without the length and the headers that every answer of the listener carries. */
-  readonly headers: readonly string[];
-  readonly body: string;
-}
 
 /** The answer to any read, which may be large: a success whose body is not written yet. */
 export interface BegunListing {
@@ -54,7 +45,7 @@ export class KeyAnswers {
   }
 
   /** The answer to a read of a file; undefined for everything else, which `read` answers. */
-  readFile(path: ReadRequest["path"]): KeyAnswer | undefined {
+  readFile(path: ReadRequest["path"]): Answer | undefined {
     const { indexes } = this.#store;
     if (isSecret(path)) return undefined;
     const node = this.#store.getFile(path);
@@ -63,7 +54,7 @@ export class KeyAnswers {
   }
 
   /** Resolves once the write is on disk. @throws {StoreError} */
-  async write({ command, hidesNode }: WriteRequest): Promise<KeyAnswer> {
+  async write({ command, hidesNode }: WriteRequest): Promise<Answer> {
     if ("value" in command && Buffer.byteLength(command.value) > this.#maxValueBytes) {
       throw new StoreError("invalidForm", `value is longer than ${this.#maxValueBytes} bytes`, 0);
     }
@@ -77,23 +68,39 @@ export class KeyAnswers {
     };
   }
 
-  refusal(error: StoreError): KeyAnswer {
+  refusal(error: StoreError): Answer {
     return refusalAnswer(this.#store, error);
   }
 }
 
-const jsonType = ["Content-Type", "application/json"];
+/** On every answer of the API, so that web pages of other origins can read it. */
+export const corsHeaders: readonly string[] = [
+  ...["Access-Control-Allow-Origin", "*"],
+  ...["Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE"],
+  ...["Access-Control-Allow-Headers", "accept, content-type, authorization"],
+];
+
+export const jsonHead: readonly string[] = ["Content-Type", "application/json", ...corsHeaders];
 
 /** Headers of a success; the `X-Etcd-*` twins are what existing clients read. */
 export function successHeaders(store: Store, { storeIndex, raftIndex, raftTerm }: StoreIndexes): readonly string[] {
   const raft = ["X-Raft-Index", String(raftIndex), "X-Raft-Term", String(raftTerm)];
-  return [...jsonType, ...storeHeaders(store, storeIndex), ...raft];
+  return [...jsonHead, ...storeHeaders(store, storeIndex), ...raft];
 }
 
-export function refusalAnswer(store: Store, error: StoreError): KeyAnswer {
+/** @param challenge goes before the store's headers. */
+export function refusalAnswer(
+  store: Store,
+  error: StoreError,
+  challenge: readonly string[] = [],
+): Answer & { readonly body: string } {
   const { status, retryAfterSeconds }: StoreRefusal = refusals[error.refusal];
   const retryAfter = retryAfterSeconds === undefined ? [] : ["Retry-After", String(retryAfterSeconds)];
-  return { status, headers: [...jsonType, ...storeHeaders(store, error.index), ...retryAfter], body: errorBody(error) };
+  return {
+    status,
+    headers: [...jsonHead, ...challenge, ...storeHeaders(store, error.index), ...retryAfter],
+    body: errorBody(error),
+  };
 }
 
 function storeHeaders(store: Store, index: number): readonly string[] {

@@ -6,8 +6,7 @@
 import { refusals, StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { type AnswerError, type ErrorAnswer, RequestError, type RequestRefusal, requestRefusals } from "../errors.ts";
-import { refusalAnswer } from "./answers.ts";
-import { corsHeaders } from "./reply.ts";
+import { corsHeaders, refusalAnswer } from "./answers.ts";
 
 /** Refusals for which the reference has its own words. */
 const causes: Partial<Record<RequestRefusal, string>> = {
@@ -30,10 +29,14 @@ export function keysErrors(store: Store): AnswerError {
   };
 }
 
-const plainHeaders = { ...corsHeaders, "content-type": "text/plain; charset=utf-8" };
+const plainHeaders = recordOf([...corsHeaders, "Content-Type", "text/plain; charset=utf-8"]);
 
 function errorAnswer(store: Store, status: number, error: StoreError): ErrorAnswer {
   const { headers, body } = refusalAnswer(store, error);
+  return { status, headers: recordOf(headers), body };
+}
+
+function recordOf(headers: readonly string[]): Readonly<Record<string, string>> {
   const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [[name.toLowerCase(), headers[at + 1] ?? ""]] : []));
-  return { status, headers: { ...corsHeaders, ...Object.fromEntries(pairs) }, body };
+  return Object.fromEntries(pairs);
 }

@@ -62,17 +62,21 @@ const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const mediaType = new RegExp(`^(${token})(?:(/)(${token})?)?(.*)$`, "s");
 const parameter = new RegExp(`^\\s*;\\s*(${token})\\s*=\\s*(?:${token}|"(?:[^"\\\\\\r\\n]|\\\\.)*")`);
 
+const formType = "application/x-www-form-urlencoded";
+
 /**
  * True for a form. Any other media type is fine, and its body is not read.
  * @throws {StoreError} invalidForm for a content type that Go's mime.ParseMediaType does not read.
  */
 export function isForm(contentType: string | undefined): boolean {
   if (contentType === undefined || contentType === "") return false;
+  // Nearly every one.
+  if (contentType === formType) return true;
   const semicolon = contentType.indexOf(";");
   const base = (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();
   checkMediaType(base);
   if (semicolon >= 0) checkParameters(contentType.slice(semicolon));
-  return base === "application/x-www-form-urlencoded";
+  return base === formType;
 }
 
 function checkMediaType(base: string): void {

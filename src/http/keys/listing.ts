@@ -9,15 +9,14 @@
  */
 
 import type { ServerResponse } from "node:http";
-import type { FastifyReply } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import { FairQueue } from "../../lib/fair-queue.ts";
 import { Turns } from "../../lib/slices.ts";
 import { Clients } from "../client-shares.ts";
+import { type Answer, begin as beginAnswer, type Exchange } from "../exchange.ts";
 import type { BegunListing } from "./answers.ts";
 import { readPieces } from "./json.ts";
 import { KeptTexts, type ListingPieces } from "./kept-texts.ts";
-import { beginSuccess, sendSuccess } from "./reply.ts";
 
 export interface OpenListingsOptions {
   readonly clock: Clock;
@@ -72,27 +71,27 @@ export class OpenListings {
    * Answers with the listing of `begin`, which is called again if the listing had to wait.
    * @throws what `begin` throws, before anything is answered.
    */
-  async answer(reply: FastifyReply, begin: () => BegunListing): Promise<FastifyReply> {
+  async answer(exchange: Exchange, begin: () => BegunListing): Promise<Answer | undefined> {
     const stream = this.#started(begin());
-    if (stream.first.done === true) return sendSuccess(reply, stream.headers, stream.first.value);
-    if (reply.request.method === "HEAD") return sendHead(reply, stream);
+    if (stream.first.done === true) return wholeAnswer(stream.headers, stream.first.value);
+    if (exchange.request.method === "HEAD") return headAnswer(stream);
     if (this.#openCount < this.#maxOpen) {
       this.#openCount += 1;
-      return this.#send(reply, stream);
+      return this.#send(exchange, stream);
     }
     stream.pieces.end();
-    const client = this.#clients.ofRequest(reply.request.raw) ?? "";
+    const client = this.#clients.ofRequest(exchange.request) ?? "";
     await new Promise<void>((resolve) => this.#waiting.push([client], resolve));
-    return this.#sendLate(reply, begin);
+    return this.#sendLate(exchange, begin);
   }
 
   /** Continues in the place of another listing. */
-  #sendLate(reply: FastifyReply, begin: () => BegunListing): FastifyReply {
+  #sendLate(exchange: Exchange, begin: () => BegunListing): Answer | undefined {
     try {
       const stream = this.#started(begin());
-      if (stream.first.done !== true) return this.#send(reply, stream);
+      if (stream.first.done !== true) return this.#send(exchange, stream);
       this.#leave();
-      return sendSuccess(reply, stream.headers, stream.first.value);
+      return wholeAnswer(stream.headers, stream.first.value);
     } catch (error) {
       this.#leave();
       throw error;
@@ -104,9 +103,8 @@ export class OpenListings {
     return { ...begun, pieces, first: pieces.next() };
   }
 
-  #send(reply: FastifyReply, stream: ListingStream): FastifyReply {
-    void this.#pump(beginSuccess(reply, stream.headers), stream);
-    return reply;
+  #send({ response }: Exchange, stream: ListingStream): undefined {
+    void this.#pump(beginAnswer(response, 200, stream.headers), stream);
   }
 
   async #pump(response: ServerResponse, { listing, pieces, first }: ListingStream): Promise<void> {
@@ -163,9 +161,12 @@ export class OpenListings {
   }
 }
 
+function wholeAnswer(headers: readonly string[], body: Buffer): Answer {
+  return { status: 200, headers, body };
+}
+
 /** The head that a GET would get, without the length: only the whole listing gives it. */
-function sendHead(reply: FastifyReply, { pieces, headers }: ListingStream): FastifyReply {
+function headAnswer({ pieces, headers }: ListingStream): Answer {
   pieces.end();
-  beginSuccess(reply, headers).end();
-  return reply;
+  return { status: 200, headers };
 }

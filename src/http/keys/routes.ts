@@ -1,31 +1,29 @@
 /**
- * The store's key API, `/v2/keys`, and the other endpoints: a plugin for a listener of its own, where it also
- * answers unknown paths. It reads targets and bodies by the protocol's rules, not by Fastify's. It keeps no state: the
- * store and the waiting answers have everything.
- *
- * The listener must use `rewriteUrl: keysRewriteUrl`, see there.
+ * The store's key API, `/v2/keys`, and the endpoints beside it. It also answers unknown paths. It reads targets and
+ * bodies by the protocol's rules. It keeps no state: the store and the waiting answers have everything.
  */
 
-import { type IncomingMessage, METHODS } from "node:http";
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import { unreachable } from "../../lib/errors.ts";
 import type { StorePath } from "../../store/core/node.ts";
 import { StoreError } from "../../store/core/refusal.ts";
 import type { Store } from "../../store/store.ts";
 import { Clients } from "../client-shares.ts";
+import type { Answer, Exchange, Handled } from "../exchange.ts";
+import { RouteTable } from "../route-table.ts";
+import type { Handler } from "../server.ts";
 import { UnsentAnswers } from "../unsent-answers.ts";
-import { type KeyAnswers, refuseLongKey } from "./answers.ts";
-import { type BodyReader, createBodyReader } from "./body.ts";
-import { type EndpointContext, endpointsOf, type KeysEndpoint, membersPrefix } from "./endpoints.ts";
+import { corsHeaders, type KeyAnswers, refusalAnswer, refuseLongKey } from "./answers.ts";
+import { BodyReader } from "./body.ts";
+import { type EndpointContext, endpointsOf, type KeysEndpoint } from "./endpoints.ts";
 import { isSecret } from "./guard.ts";
 import { OpenListings } from "./listing.ts";
-import { corsHeaders, sendAnswer, sendNotAllowed, sendOutside, sendPlain, sendRefusal } from "./reply.ts";
+import { notAllowedAnswer, outsideAnswer, plainAnswer } from "./reply.ts";
 import { type KeysMethod, keysMethods, parseKeysRequest } from "./request.ts";
-import { keyOf, keysPrefix, parseTarget } from "./target.ts";
+import { keyOf, parseTarget } from "./target.ts";
 import { OpenWatches } from "./watches.ts";
 
-export interface KeysRoutesOptions {
+export interface KeysHandlerOptions {
   readonly store: Store;
   readonly clock: Clock;
   /** Of the same store. */
@@ -54,32 +52,28 @@ interface Context {
   readonly answers: KeyAnswers;
 }
 
-export const keysRoutes: FastifyPluginAsync<KeysRoutesOptions> = async (app, options) => {
+/** Makes the handler of a listener for keys. */
+export function keysHandler(options: KeysHandlerOptions): Handler<undefined> {
   const { store, answers, clients = new Clients(), unsent = new UnsentAnswers({ clients }) } = options;
-  const readsAny = ({ routeOptions }: FastifyRequest) => routeOptions.url?.startsWith(membersPrefix) === true;
-  const bodies = createBodyReader(readsAny, clients);
+  const bodies = new BodyReader(clients);
   const listings = new OpenListings({ clock: options.clock, clients });
   const context: Context = { store, answers, watches: new OpenWatches(store, unsent), listings, bodies };
-  app.addHook("onRequest", async (request, reply) => {
-    reply.headers(corsHeaders);
-    bodies.take(request);
-    // Node decodes chunks, and would hand on any other coding's bytes unchanged.
-    const coding = request.raw.headers["transfer-encoding"] ?? "chunked";
-    if (coding.toLowerCase() !== "chunked") await sendPlain(reply, 501, "Unsupported transfer encoding");
-  });
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser("*", (request: FastifyRequest, payload: IncomingMessage) => bodies.read(request, payload));
-  app.addHook("preClose", async () => context.watches.endAll());
+  const table = new RouteTable(endpointsOf(endpointContext(options, bodies)));
+  return {
+    begin: () => undefined,
+    handle: (exchange) => {
+      const { method, headers } = exchange.request;
+      // Node decodes chunks, and would hand on any other coding's bytes unchanged.
+      const coding = headers["transfer-encoding"] ?? "chunked";
+      if (coding.toLowerCase() !== "chunked") return plainAnswer(501, "Unsupported transfer encoding");
+      if (method === "OPTIONS") return outsideAnswer(method);
+      return answerTarget(context, table, exchange);
+    },
+    end: () => context.watches.endAll(),
+  };
+}
 
-  const method = everyMethod(app);
-  const keys = (request: FastifyRequest, reply: FastifyReply) => answerKeys(context, request, reply);
-  app.route({ method, url: keysPrefix, handler: keys });
-  app.route({ method, url: `${keysPrefix}/*`, handler: keys });
-  for (const endpoint of endpointsOf(endpointContext(options, bodies))) addEndpoint(app, method, endpoint);
-  app.route({ method, url: "*", handler: async (request, reply) => sendOutside(request, reply) });
-};
-
-function endpointContext({ store, clock, advertiseUrl }: KeysRoutesOptions, bodies: BodyReader): EndpointContext {
+function endpointContext({ store, clock, advertiseUrl }: KeysHandlerOptions, bodies: BodyReader): EndpointContext {
   const startedAtMs = clock.nowMs();
   const startMs = clock.monotonicMs();
   const id = store.identity.memberId;
@@ -91,37 +85,27 @@ function endpointContext({ store, clock, advertiseUrl }: KeysRoutesOptions, bodi
   };
 }
 
-/** Every method that Node reads: a known path answers 405 to an unknown method. */
-function everyMethod(app: FastifyInstance): string[] {
-  // CONNECT asks for a tunnel and never becomes a request.
-  const unknown = METHODS.filter((method) => method !== "CONNECT" && !app.supportedMethods.includes(method));
-  for (const method of unknown) app.addHttpMethod(method);
-  return app.supportedMethods;
-}
-
-function addEndpoint(app: FastifyInstance, method: string[], { urls, methods, answer }: KeysEndpoint): void {
-  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
-    if (request.method === "OPTIONS") return sendOutside(request, reply);
-    return methods.includes(request.method) ? answer(request, reply) : sendNotAllowed(reply, methods);
-  };
-  for (const url of urls) app.route({ method, url, handler });
-}
-
-/** Handles a target: a redirect, an unknown path, or a key. */
-async function answerKeys(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const target = parseTarget(request.originalUrl);
-  if (request.method === "OPTIONS") return sendOutside(request, reply);
-  if (target.kind === "malformed") return sendPlain(reply, 400, "400 Bad Request");
-  if (target.kind === "redirect") return sendRedirect(request, reply, target.location);
+/** Answers a redirect, a key, an endpoint, or an unknown path. */
+function answerTarget(context: Context, table: RouteTable<KeysEndpoint>, exchange: Exchange): Handled {
+  const { request } = exchange;
+  const target = parseTarget(request.url ?? "");
+  if (target.kind === "malformed") return plainAnswer(400, "400 Bad Request");
+  if (target.kind === "redirect") return redirectAnswer(request.method, target.location);
   const path = keyOf(target.path);
-  if (path === undefined) return sendOutside(request, reply);
-  const method = keysMethods.find((each) => each === request.method);
-  if (method === undefined) return sendNotAllowed(reply, keysMethods);
+  if (path !== undefined) return answerMethod(context, exchange, path, target.query);
+  const found = table.find(target.path);
+  if (found === undefined) return outsideAnswer(request.method);
+  const { methods, answer } = found.route;
+  return methods.includes(request.method ?? "") ? answer(exchange, found.rest) : notAllowedAnswer(methods);
+}
+
+async function answerMethod(context: Context, exchange: Exchange, path: StorePath, query: string) {
+  const method = keysMethods.find((each) => each === exchange.request.method);
+  if (method === undefined) return notAllowedAnswer(keysMethods);
   try {
-    const form = context.bodies.formOf(request);
-    return await answerKey(context, { method, path, query: target.query, ...(form !== undefined && { form }) }, reply);
+    return await answerKey(context, exchange, { method, path, query });
   } catch (error) {
-    if (error instanceof StoreError) return sendRefusal(reply, context.store, error);
+    if (error instanceof StoreError) return refusalAnswer(context.store, error);
     throw error;
   }
 }
@@ -130,31 +114,35 @@ interface KeyRequest {
   readonly method: KeysMethod;
   readonly path: StorePath;
   readonly query: string;
-  readonly form?: string;
 }
 
-async function answerKey(context: Context, request: KeyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  refuseLongKey(request.path);
-  const parsed = parseKeysRequest(request);
+async function answerKey(context: Context, exchange: Exchange, asked: KeyRequest): Promise<Answer | undefined> {
+  const hasForm = asked.method === "PUT" || asked.method === "POST";
+  const form = hasForm ? await context.bodies.form(exchange.request) : undefined;
+  refuseLongKey(asked.path);
+  const parsed = parseKeysRequest({ ...asked, ...(form !== undefined && { form }) });
   switch (parsed.kind) {
     case "read":
-      return context.listings.answer(reply, () => context.answers.read(parsed));
+      return (
+        context.answers.readFile(parsed.path) ?? context.listings.answer(exchange, () => context.answers.read(parsed))
+      );
     case "watch":
-      context.watches.answer(reply, { ...parsed, accepts: ({ node }) => !isSecret(node.path) });
-      return reply;
+      context.watches.answer(exchange, { ...parsed, accepts: ({ node }) => !isSecret(node.path) });
+      return undefined;
     case "write":
-      return sendAnswer(reply, await context.answers.write(parsed));
+      return await context.answers.write(parsed);
     default:
       return unreachable(parsed);
   }
 }
 
 // A link for people, on GET only, as Go's http.Redirect writes it.
-function sendRedirect(request: FastifyRequest, reply: FastifyReply, location: string): FastifyReply {
-  reply.code(301).header("location", location);
-  if (request.method !== "GET" && request.method !== "HEAD") return reply.send();
+function redirectAnswer(method: string | undefined, location: string): Answer {
+  const headers = [...corsHeaders, "Location", location];
+  if (method !== "GET" && method !== "HEAD") return { status: 301, headers, body: "" };
   const link = location.replaceAll(/[&<>"']/g, (mark) => markup[mark] ?? mark);
-  return reply.type("text/html; charset=utf-8").send(`<a href="${link}">Moved Permanently</a>.\n\n`);
+  const body = `<a href="${link}">Moved Permanently</a>.\n\n`;
+  return { status: 301, headers: ["Content-Type", "text/html; charset=utf-8", ...headers], body };
 }
 
 // The query is copied from the target, so none of it may become a tag. The escapes are those of Go's net/http.

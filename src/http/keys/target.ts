@@ -13,10 +13,17 @@ export type Target =
   | { readonly kind: "redirect"; readonly location: string }
   | { readonly kind: "malformed" };
 
-export const keysPrefix = "/v2/keys";
+const keysPrefix = "/v2/keys";
+
+// Nearly every target: names without escapes, none of them of dots alone, and no empty one.
+const plainTarget = /^(?:\/(?!\.{1,2}(?:[/?]|$))[\w.~!$'()*,:@+=&-]+)+(?:\?[\x21-\x7e]*)?$/;
 
 /** Reads a target in origin or absolute form. Bytes above ASCII must be escaped. */
 export function parseTarget(raw: string): Target {
+  if (plainTarget.test(raw)) {
+    const end = pathEnd(raw);
+    return { kind: "path", path: raw.slice(0, end), query: raw.slice(end + 1) };
+  }
   const target = raw.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?]*/i, "");
   const end = pathEnd(target);
   const rawPath = target.slice(0, end);
@@ -33,16 +40,6 @@ export function keyOf(path: string): StorePath | undefined {
   if (path !== keysPrefix && !path.startsWith(`${keysPrefix}/`)) return undefined;
   const key = path.slice(keysPrefix.length);
   return storePath(key.replace(/\/$/, "") || "/");
-}
-
-/**
- * The path that Fastify's router sees for a raw target: give it to `fastify({ rewriteUrl })` of the listener. The
- * router refuses escapes that are not UTF-8 and knows no redirects; `keysRoutes` reads the original target.
- */
-export function keysRewriteUrl({ url = "/" }: { readonly url?: string | undefined }): string {
-  const target = parseTarget(url);
-  if (target.kind !== "path" || keyOf(target.path) !== undefined) return keysPrefix;
-  return url;
 }
 
 // As Go's net/http cleans a path (cleanPath of ServeMux): dots and doubled slashes go, one trailing slash stays.

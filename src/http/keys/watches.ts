@@ -7,15 +7,14 @@
  */
 
 import type { ServerResponse } from "node:http";
-import type { FastifyReply } from "fastify";
 import type { StoreEvent } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
 import type { WatchHandle, WatchOptions } from "../../store/watch/watch-hub.ts";
+import { begin, type Exchange } from "../exchange.ts";
 import { isLarge, LargeBodies } from "../large-bodies.ts";
 import type { UnsentAnswers } from "../unsent-answers.ts";
 import { successHeaders } from "./answers.ts";
 import { watchedEventBody } from "./json.ts";
-import { beginSuccess } from "./reply.ts";
 
 export class OpenWatches {
   readonly #store: Store;
@@ -34,8 +33,7 @@ export class OpenWatches {
    * Answers with the events of a watch.
    * @throws {StoreError} historyCleared, before anything is answered.
    */
-  answer(reply: FastifyReply, options: WatchOptions): void {
-    const response = reply.raw;
+  answer({ response }: Exchange, options: WatchOptions): void {
     const handle = this.#store.watch(options, {
       event: (event) => this.#send(response, event, options.stream === true),
       closed: (end) => {
@@ -43,7 +41,7 @@ export class OpenWatches {
         else response.end();
       },
     });
-    beginSuccess(reply, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
+    begin(response, 200, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
     response.on("drain", () => {
       this.#unsent.settled(response);
       // From now on silence is allowed, for as long as nothing happens.

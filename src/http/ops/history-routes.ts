@@ -13,9 +13,9 @@ import { labelsFromQuery, sentLabels } from "../../model/labels.ts";
 import { parseInitrd } from "../../render/boot/initrd.ts";
 import { jsonText, plainText } from "../../render/core/rendered.ts";
 import { RequestError } from "../errors.ts";
-import { rawQueryOf } from "../server.ts";
 import { prefersJson } from "./accept.ts";
 import { listJson, listText, machinesJson, machinesText, unrecordedJson, unrecordedText } from "./history-report.ts";
+import { rawQueryOf } from "./server.ts";
 
 export interface HistoryRoutesOptions {
   readonly history: Pick<History, "current">;

@@ -3,7 +3,7 @@
 import type { FastifyPluginAsync } from "fastify";
 import type { Metrics } from "../../lib/metrics.ts";
 import { notReadyStatus } from "../errors.ts";
-import { rawQueryOf } from "../server.ts";
+import { rawQueryOf } from "./server.ts";
 
 /** One thing that must hold before machines are answered. */
 export interface ReadyCheck {

@@ -3,14 +3,14 @@
  * Secrets, in the format of `store/backup/format.ts`. The guard decides who may ask.
  */
 
-import type { FastifyPluginAsync } from "fastify";
-import { backupPath } from "../../model/backup-path.ts";
 import type { Store } from "../../store/store.ts";
-import { sendPlain, sendUnauthorized } from "../keys/reply.ts";
+import { type Answer, begin, type Exchange } from "../exchange.ts";
+import { unauthorizedAnswer } from "../keys/reply.ts";
 import type { BackupStreams } from "./backup-streams.ts";
+import { busyAnswer, streamHeaders } from "./follow-routes.ts";
 import type { SecretsGuard } from "./secrets-guard.ts";
 
-export interface BackupRoutesOptions {
+export interface BackupOptions {
   readonly store: Store;
   /** Cut when the listener closes. */
   readonly streams: BackupStreams;
@@ -19,15 +19,13 @@ export interface BackupRoutesOptions {
 
 const fullRetrySeconds = 60;
 
-export const backupRoutes: FastifyPluginAsync<BackupRoutesOptions> = async (app, options) => {
-  const { store, streams, guard } = options;
-  app.addHook("preClose", async () => streams.endAll());
-  app.get(backupPath, (request, reply) => {
-    const refusal = guard(request.raw);
-    if (refusal !== undefined) return sendUnauthorized(reply, store, refusal);
-    if (streams.isFull) return sendPlain(reply.header("retry-after", fullRetrySeconds), 503, "Too many backups\n");
-    reply.hijack();
-    reply.raw.writeHead(200, { "content-type": "application/x-ndjson", "cache-control": "no-store" });
-    return streams.answer(reply.raw, request.ip);
-  });
-};
+/** Makes the answer of `backupPath`. */
+export function backupAnswer({ store, streams, guard }: BackupOptions): (exchange: Exchange) => Answer | undefined {
+  return ({ request, response }) => {
+    const refusal = guard(request);
+    if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
+    if (streams.isFull) return busyAnswer(fullRetrySeconds, "Too many backups\n");
+    void streams.answer(begin(response, 200, streamHeaders), request.socket.remoteAddress ?? "");
+    return undefined;
+  };
+}

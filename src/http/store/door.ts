@@ -8,16 +8,14 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Metrics } from "../../lib/metrics.ts";
+import type { Soon } from "../../lib/soon.ts";
 import { WatchedFiles } from "../../lib/watched-files.ts";
 import { StoreError } from "../../store/core/refusal.ts";
-import type { Store } from "../../store/store.ts";
 import { AllowedHosts } from "../allowed-hosts.ts";
 import { TokenFile, tokenOf } from "../bearer-tokens.ts";
-import { sendUnauthorized } from "../keys/reply.ts";
 import { isForHost, namesOf, readTlsMaterial, ServerTls, type ServerTlsMaterial } from "../server-tls.ts";
 import { pathEnd } from "../target.ts";
 import type { Access, ServiceAccountTokens } from "./service-account-tokens.ts";
@@ -94,10 +92,21 @@ export class StoreDoor {
   }
 
   /**
-   * True for a request that may continue, as far as that is known at once; see `judge`. TLS has already checked
-   * certificates: without one there is no connection.
+   * Why a request must not continue; undefined for one that may. Most are known at once, and do not wait. TLS has
+   * already checked certificates: without one there is no connection.
    */
-  admits({ method, url = "", headers }: IncomingMessage): boolean {
+  refusalOf(request: IncomingMessage): Soon<StoreError | undefined> {
+    if (this.#admits(request)) return undefined;
+    return this.#judge(request).then((verdict) => {
+      if (verdict === "admitted") return undefined;
+      this.#options.metrics.storeUnauthorized.inc();
+      const [refusal, cause] = refusals[verdict];
+      return new StoreError(refusal, cause, 0);
+    });
+  }
+
+  /** True for a request that may continue, as far as that is known at once. */
+  #admits({ method, url = "", headers }: IncomingMessage): boolean {
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
     // A browser sends this request before it sends credentials.
     if (method === "OPTIONS" || openPaths.has(url.slice(0, pathEnd(url)))) return true;
@@ -107,7 +116,7 @@ export class StoreDoor {
   }
 
   /** Decides on a request that was not admitted at once. */
-  async judge({ method, headers }: IncomingMessage): Promise<DoorVerdict> {
+  async #judge({ method, headers }: IncomingMessage): Promise<DoorVerdict> {
     if (!this.#asksForToken) return "wrongHost";
     const token = tokenOf(headers.authorization);
     const access = token === undefined ? undefined : await this.#options.serviceAccounts?.accessOf(token);
@@ -115,10 +124,11 @@ export class StoreDoor {
     return isEnough(access, method) ? "admitted" : "forbidden";
   }
 
-  /** Cuts this answer when its request's token is removed or expires. */
+  /** Cuts an answer that lasts when its request's token is removed or expires. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
     const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
     if (token === undefined) return;
+    if (!this.#isKnown(token)) return void response.destroy();
     const open = this.#open.get(token) ?? new Set();
     this.#open.set(token, open.add(response));
     response.once("close", () => {
@@ -136,11 +146,14 @@ export class StoreDoor {
 
   /** Checks each token once, however many answers it admitted. */
   #cutRevoked(): void {
-    const { serviceAccounts } = this.#options;
     for (const [token, open] of this.#open) {
-      if (this.#tokens?.holds(token) || serviceAccounts?.known(token) !== undefined) continue;
+      if (this.#isKnown(token)) continue;
       for (const response of open) response.destroy();
     }
+  }
+
+  #isKnown(token: string): boolean {
+    return this.#tokens?.holds(token) === true || this.#options.serviceAccounts?.known(token) !== undefined;
   }
 
   /** Tokens of ServiceAccounts expire without an event. */
@@ -187,32 +200,13 @@ export class StoreDoor {
   }
 }
 
-/** Guards every route of a listener; call it before any of them is registered. */
-export function addStoreDoor(
-  app: FastifyInstance,
-  { door, store, metrics }: { readonly door: StoreDoor; readonly store: Store } & Pick<StoreDoorOptions, "metrics">,
-): void {
-  const refuse = (reply: FastifyReply, verdict: Exclude<DoorVerdict, "admitted">) => {
-    metrics.storeUnauthorized.inc();
-    const reason = verdict === "unauthorized" ? "unauthorized" : "forbidden";
-    sendUnauthorized(reply, store, new StoreError(reason, causes[verdict], 0));
-  };
-  app.addHook("onRequest", (request, reply, done) => {
-    const admit = () => {
-      // What lasts is a watch or a stream.
-      if (request.method === "GET") door.follow(request.raw, reply.raw);
-      done();
-    };
-    // Most are known at once, and do not wait.
-    if (door.admits(request.raw)) return admit();
-    void door.judge(request.raw).then((verdict) => (verdict === "admitted" ? admit() : refuse(reply, verdict)));
-  });
-}
-
-const causes = {
-  unauthorized: "Insufficient credentials",
-  forbidden: "this ServiceAccount may only read (--store-read-service-account)",
-  wrongHost: "the request names a host that is not davit's: ask by an IP address, or give --allowed-host",
+const refusals = {
+  unauthorized: ["unauthorized", "Insufficient credentials"],
+  forbidden: ["forbidden", "this ServiceAccount may only read (--store-read-service-account)"],
+  wrongHost: [
+    "forbidden",
+    "the request names a host that is not davit's: ask by an IP address, or give --allowed-host",
+  ],
 } as const;
 
 /** True when this access permits the method; any method that does more than read is a write. */

@@ -3,16 +3,14 @@
  * including the texts of Secrets. `model/follow-line.ts` describes the lines. The guard decides who may ask.
  */
 
-import type { FastifyPluginAsync, FastifyReply } from "fastify";
 import type { Log } from "../../lib/log.ts";
-import { followPath } from "../../model/follow-line.ts";
 import type { Store } from "../../store/store.ts";
-import { sendPlain, sendUnauthorized } from "../keys/reply.ts";
-import { rawQueryOf } from "../server.ts";
+import { type Answer, begin, type Exchange } from "../exchange.ts";
+import { plainAnswer, unauthorizedAnswer } from "../keys/reply.ts";
 import type { FollowRequest, FollowStreams } from "./follow-streams.ts";
 import type { SecretsGuard } from "./secrets-guard.ts";
 
-export interface FollowRoutesOptions {
+export interface FollowOptions {
   readonly store: Store;
   /** Stopped with the listener. */
   readonly streams: FollowStreams;
@@ -28,25 +26,28 @@ export interface FollowRoutesOptions {
 const fullRetrySeconds = 30;
 const notReadyRetrySeconds = 5;
 
-export const followRoutes: FastifyPluginAsync<FollowRoutesOptions> = async (app, options) => {
+/** Makes the answer of `followPath`. */
+export function followAnswer(options: FollowOptions): (exchange: Exchange) => Answer | undefined {
   const { store, streams, log, guard, isReady } = options;
-  app.addHook("preClose", async () => streams.stop());
-  app.get(followPath, (request, reply) => {
-    const refusal = guard(request.raw);
-    if (refusal !== undefined) return sendUnauthorized(reply, store, refusal);
-    if (!isReady()) return sendBusy(reply, notReadyRetrySeconds, "Not ready\n");
-    if (streams.isFull) return sendBusy(reply, fullRetrySeconds, "Too many followers\n");
-    const asked = readFollowRequest(rawQueryOf(request));
-    log.info({ client: request.ip, after: asked.after?.index }, "follower came");
-    reply.hijack();
-    reply.raw.writeHead(200, { "content-type": "application/x-ndjson", "cache-control": "no-store" });
-    reply.raw.flushHeaders();
-    streams.answer(reply.raw, asked);
-  });
-};
+  return ({ request, response, rawQuery }) => {
+    const refusal = guard(request);
+    if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
+    if (!isReady()) return busyAnswer(notReadyRetrySeconds, "Not ready\n");
+    if (streams.isFull) return busyAnswer(fullRetrySeconds, "Too many followers\n");
+    const asked = readFollowRequest(rawQuery);
+    log.info({ client: request.socket.remoteAddress, after: asked.after?.index }, "follower came");
+    begin(response, 200, streamHeaders).flushHeaders();
+    streams.answer(response, asked);
+    return undefined;
+  };
+}
 
-function sendBusy(reply: FastifyReply, retryAfterSeconds: number, text: string): FastifyReply {
-  return sendPlain(reply.header("retry-after", String(retryAfterSeconds)), 503, text);
+/** Of an answer in lines. */
+export const streamHeaders = ["Content-Type", "application/x-ndjson", "Cache-Control", "no-store"];
+
+/** Refuses a client that may come again. */
+export function busyAnswer(retryAfterSeconds: number, text: string): Answer {
+  return plainAnswer(503, text, ["Retry-After", String(retryAfterSeconds)]);
 }
 
 /** Unreadable parameters count as absent: the answer is then everything. */

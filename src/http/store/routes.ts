@@ -1,0 +1,44 @@
+/** The store's listener: behind one door, the key API, and the answers to other boot services and to backups. */
+
+import { after } from "../../lib/soon.ts";
+import { backupPath } from "../../model/backup-path.ts";
+import { followPath } from "../../model/follow-line.ts";
+import type { Store } from "../../store/store.ts";
+import type { Exchange, Handled } from "../exchange.ts";
+import { unauthorizedAnswer } from "../keys/reply.ts";
+import type { Handler } from "../server.ts";
+import type { StoreDoor } from "./door.ts";
+
+export interface StoreHandlerOptions {
+  readonly store: Store;
+  readonly door: Pick<StoreDoor, "refusalOf" | "follow">;
+  readonly keys: Handler<undefined>;
+  /** Answers `followPath`. */
+  readonly follow: (exchange: Exchange) => Handled;
+  /** Answers `backupPath`. */
+  readonly backup: (exchange: Exchange) => Handled;
+}
+
+/** Makes the handler of the store's listener. */
+export function storeHandler({ store, door, keys, follow, backup }: StoreHandlerOptions): Handler<undefined> {
+  const others = new Map([
+    [`GET ${followPath}`, follow],
+    [`GET ${backupPath}`, backup],
+  ]);
+  const answer = (exchange: Exchange): Handled => {
+    const other = others.get(`${exchange.request.method} ${exchange.path}`);
+    return other === undefined ? keys.handle(exchange, undefined) : other(exchange);
+  };
+  return {
+    ...keys,
+    handle: (exchange) =>
+      after(door.refusalOf(exchange.request), (refusal) => {
+        if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
+        return after(answer(exchange), (made) => {
+          // What the handler sends itself may last: a watch, a stream.
+          if (made === undefined) door.follow(exchange.request, exchange.response);
+          return made;
+        });
+      }),
+  };
+}
