@@ -15,8 +15,6 @@ const maxReceivedBytes = 64 * 1024 * 1024;
 /** Shorter bodies are not counted: they come in one piece or few, and the limit on connections holds them. */
 const smallBytes = 16 * 1024;
 
-type Body = Buffer | "tooLarge" | "tooMany";
-
 export class BodyReader {
   readonly #clients: Clients;
   readonly #received = new Shares({ limit: maxReceivedBytes });
@@ -30,39 +28,38 @@ export class BodyReader {
    * The form, decoded as latin1; undefined when there is none.
    * @throws {StoreError} invalidForm for a content type or a length that the protocol refuses; crowded.
    */
-  async form(request: IncomingMessage): Promise<string | undefined> {
-    if (!isForm(request.headers["content-type"])) return undefined;
-    const body = await this.#read(request);
-    if (body === "tooMany") throw new StoreError("crowded", "too many bodies are being received", 0);
-    if (body === "tooLarge") throw new StoreError("invalidForm", "http: POST too large", 0);
-    return body.toString("latin1");
+  form(request: IncomingMessage): Promise<string> | undefined {
+    return isForm(request.headers["content-type"]) ? this.#read(request) : undefined;
   }
 
   /** The body, whatever its type, decoded as UTF-8; empty when too much was sent. */
   async text(request: IncomingMessage): Promise<string> {
-    const body = await this.#read(request);
-    return Buffer.isBuffer(body) ? body.toString() : "";
+    const text = await this.#read(request).catch(() => "");
+    return Buffer.from(text, "latin1").toString();
   }
 
   /**
    * Never settles when the connection ends first: nobody is left to get an answer.
    * By events: an iterator over the body would take a tenth of the time of a small PUT.
    */
-  #read(request: IncomingMessage): Promise<Body> {
-    const chunks: Buffer[] = [];
+  #read(request: IncomingMessage): Promise<string> {
+    let text = "";
     const takes = this.#counted(request);
     let bytes = 0;
-    let refusal: "tooLarge" | "tooMany" | undefined;
-    return new Promise((resolve) => {
+    let refusal: StoreError | undefined;
+    return new Promise((resolve, reject) => {
       request.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes > maxBodyBytes) refusal ??= "tooLarge";
-        if (refusal === undefined && !takes(chunk.length)) refusal = "tooMany";
+        if (bytes > maxBodyBytes) refusal ??= new StoreError("invalidForm", "http: POST too large", 0);
+        else if (refusal === undefined && !takes(chunk.length))
+          refusal = new StoreError("crowded", "too many bodies are being received", 0);
         // The rest is read and dropped, so that the client can read the answer.
-        if (refusal === undefined) chunks.push(chunk);
-        else chunks.length = 0;
+        text = refusal === undefined ? text + chunk.toString("latin1") : "";
       });
-      request.once("end", () => resolve(refusal ?? Buffer.concat(chunks)));
+      request.on("end", () => {
+        if (refusal === undefined) resolve(text);
+        else reject(refusal);
+      });
     });
   }
 

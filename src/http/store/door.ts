@@ -127,7 +127,8 @@ export class StoreDoor {
   /** Cuts an answer that lasts when its request's token is removed or expires. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
     const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
-    if (token === undefined) return;
+    // The client of an answer that had to wait may have gone.
+    if (token === undefined || response.destroyed) return;
     if (!this.#isKnown(token)) return void response.destroy();
     const open = this.#open.get(token) ?? new Set();
     this.#open.set(token, open.add(response));

@@ -22,23 +22,24 @@ export interface StoreHandlerOptions {
 /** Makes the handler of the store's listener. */
 export function storeHandler({ store, door, keys, follow, backup }: StoreHandlerOptions): Handler<undefined> {
   const others = new Map([
-    [`GET ${followPath}`, follow],
-    [`GET ${backupPath}`, backup],
+    [followPath, follow],
+    [backupPath, backup],
   ]);
   const answer = (exchange: Exchange): Handled => {
-    const other = others.get(`${exchange.request.method} ${exchange.path}`);
-    return other === undefined ? keys.handle(exchange, undefined) : other(exchange);
+    const other = exchange.request.method === "GET" ? others.get(exchange.path) : undefined;
+    const handled = other === undefined ? keys.handle(exchange, undefined) : other(exchange);
+    return after(handled, (made) => {
+      // What the handler sends itself may last: a watch, a stream.
+      if (made === undefined) door.follow(exchange.request, exchange.response);
+      return made;
+    });
   };
   return {
     ...keys,
-    handle: (exchange) =>
-      after(door.refusalOf(exchange.request), (refusal) => {
-        if (refusal !== undefined) return unauthorizedAnswer(store, refusal);
-        return after(answer(exchange), (made) => {
-          // What the handler sends itself may last: a watch, a stream.
-          if (made === undefined) door.follow(exchange.request, exchange.response);
-          return made;
-        });
-      }),
+    handle: (exchange) => {
+      const refused = door.refusalOf(exchange.request);
+      if (refused === undefined) return answer(exchange);
+      return after(refused, (refusal) => (refusal ? unauthorizedAnswer(store, refusal) : answer(exchange)));
+    },
   };
 }

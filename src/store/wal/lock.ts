@@ -1,6 +1,6 @@
 /** One process for each data directory, by a lock that the kernel releases when its holder dies. */
 
-import { statSync, truncateSync } from "node:fs";
+import { type Stats, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WalError } from "../core/log-port.ts";
@@ -50,9 +50,12 @@ export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) =
   } catch (error) {
     throw refusalOf(error, directory, path);
   }
-  const inode = inodeOf(path);
+  const file = fileAt(path);
   return {
-    isHeld: () => inode !== undefined && inodeOf(path) === inode,
+    isHeld: () => {
+      const found = fileAt(path);
+      return found !== undefined && found.ino === file?.ino && found.dev === file.dev;
+    },
     release: () => {
       if (database.isOpen) database.close();
     },
@@ -71,11 +74,10 @@ function lockFile(path: string): DatabaseSync {
   }
 }
 
-/** Device and inode of a file; undefined when there is none. */
-function inodeOf(path: string): string | undefined {
+/** Undefined when there is no file. */
+function fileAt(path: string): Stats | undefined {
   try {
-    const found = statSync(path, { throwIfNoEntry: false });
-    return found === undefined ? undefined : `${found.dev}:${found.ino}`;
+    return statSync(path, { throwIfNoEntry: false });
   } catch {
     // If the path cannot be read, another process would not find this lock.
     return undefined;
