@@ -11,10 +11,13 @@ export interface SignsOfLife {
   readonly beatMs: number;
 }
 
-/** The defaults: a scan reads the status of every file, the others cost next to nothing. */
+/** The defaults. A scan reads the status of every file; the other two cost almost nothing. */
 const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: heartbeatMs };
 
-/** @param maxStalenessMs the value of `--max-staleness`, 0 for no limit. The sum of all three stays well below it. */
+/**
+ * @param maxStalenessMs the value of `--max-staleness`, 0 for no limit. A directory uses `rescanMs`, a cluster
+ * `proveMs`: each of the two, together with `beatMs`, takes at most two thirds of the limit.
+ */
 export function signsOfLife(maxStalenessMs: number): SignsOfLife {
   if (maxStalenessMs === 0) return preset;
   return {

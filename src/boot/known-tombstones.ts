@@ -1,17 +1,15 @@
 /**
- * What the boot service knows of recently removed Groups: their selectors and ranks. It decides which machines wait for
- * them:
+ * Recently removed Groups, with their selectors and ranks. They decide which machines wait:
  *
- * - A removed Group keeps its rank until its tombstone ends. A machine that it selected waits rather than get a Group
- *   that ranks below it. The machine never waits for a Group that outranks the removed one: that one won before, and
- *   wins now.
- * - If the removed Group named its machines, a Group that asks for as much of the same labels takes them at once, such
- *   as a renamed one. It does not if it has a lower priority or installs.
- * - If it named none, only an Install waits.
- * - Two Groups that tie, or that name one machine by different labels, keep an Install from it. So an Install also
- *   waits for the other one, which may return. It does not wait for a copy of itself.
+ * - A removed Group keeps its rank until its tombstone ends. A machine that it selected waits instead of getting a
+ *   Group that ranks lower. If it gets a Group that ranks higher, it does not wait: that Group won before, too.
+ * - If the removed Group named its machines, a Group that is as specific on the same labels, such as a renamed one,
+ *   takes them at once. It does not if it has a lower priority or installs.
+ * - If the removed Group named no machine, only an Install waits.
+ * - Two Groups that tie, or that name one machine by different labels, keep an Install from that machine. If one of
+ *   them is removed, it may return, so the Install still waits. It does not wait for a Group with the same outcome.
  *
- * Each check costs the same however many machines were named.
+ * The cost of a check does not grow with the number of named machines.
  */
 
 import { hash } from "node:crypto";
@@ -47,15 +45,15 @@ export class KnownTombstones {
   /** Tombstones of Groups that named no machine, by the value of their place. */
   readonly #broad: GoneByValue = new Map();
   readonly #broadIndex = new SelectorIndex<GoneGroup>();
-  /** Hashes of what Groups give. Each is made once, and only for Groups that may have to wait for a similar one. */
+  /** Hashes of outcomes. Each is computed once, and only for Groups that may have to wait for a similar one. */
   readonly #outcomes = new WeakMap<Group, string>();
   #count = 0;
   /** Every request reads this, and it is nearly always true. */
   isEmpty = true;
 
   /**
-   * An unreadable tombstone counts, too, if its place names machines: a Group of theirs was removed.
-   * @returns false if the place names none; then the older one stays.
+   * Adds a tombstone. If it is unreadable, but its place names a machine, that machine waits, too.
+   * @returns false if it is unreadable and its place names no machine; then the older tombstone stays.
    */
   learn(place: TombstonePlace, text: string): boolean {
     const { label, value, tenant } = place;
@@ -63,7 +61,7 @@ export class KnownTombstones {
     if (label === selectorPlace && stone?.labels === undefined) return false;
     this.forget(place);
     const selectors = tombstoneSelectors(stone ?? {}, label, value);
-    // The index needs a unique name for each.
+    // The index needs unique names.
     const gone = selectors.map((each) => toGone(each, `${this.#count++}`, tenant));
     const stones = this.#stonesAt(label);
     stones?.set(value, [...(stones.get(value) ?? []), ...gone]);
@@ -93,8 +91,8 @@ export class KnownTombstones {
 
   /**
    * True when a machine has to wait for a recently removed Group that selected it.
-   * @param group that the machine would get, undefined for none; `isInstall` returns true if its Profile overwrites
-   * disks.
+   * @param group the Group that the machine would get, undefined for none.
+   * @param isInstall true for a Group whose Profile overwrites disks.
    */
   waitsForRemovedGroup(labels: Labels, group: Group | undefined, isInstall: (group: Group) => boolean): boolean {
     for (const [label, tombstones] of this.#named) {
@@ -109,7 +107,7 @@ export class KnownTombstones {
       .some((list) => list.some((each) => this.#keepsInstall(each, group, labels) && matches(each, labels)));
   }
 
-  /** True when a removed Group that named a machine keeps it from another Group. */
+  /** True when a removed Group that named the machine makes it wait instead of getting the other Group. */
   #holdsBack(
     gone: GoneGroup,
     group: Group | undefined,
@@ -123,7 +121,7 @@ export class KnownTombstones {
 
   #keepsInstall(gone: GoneGroup, group: Group, labels: Labels): boolean {
     if (outranks(gone, group, labels)) return true;
-    // A merged one, or one of an older davit, does not record how much its Groups asked for.
+    // A merged tombstone, or one of an older davit, does not record how much its Groups asked for.
     if (gone.outcome === undefined && group.priority <= gone.priority && areRankedAlike(gone, group)) return true;
     return mayHaveBarred(gone, group, labels) && gone.outcome !== this.#outcomeOf(group);
   }
@@ -137,7 +135,7 @@ export class KnownTombstones {
   }
 }
 
-/** True when everything counts that the two Groups ask for. */
+/** True when every label and expression of the two Groups counts. */
 function areRankedAlike(gone: Group, group: Group): boolean {
   return isSameNamespace(gone, group) || (!gone.isTenant && !group.isTenant);
 }

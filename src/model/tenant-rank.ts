@@ -1,8 +1,8 @@
 /**
- * How much a Group says of its machines, as far as that counts between namespaces. Outside the admin namespace only that
- * counts that distinguishes machines: a value of a label, by `=` or `In`, once for each label, and one for all patterns
- * together that fix enough characters. What any machine can meet (`Exists`, `NotIn`, `DoesNotExist`, a short pattern) does
- * not: by such expressions anybody could come before the Groups of others. Pure.
+ * The rank of a Group when Groups of different namespaces compete. For the admin's Group, every label and expression
+ * counts. A tenant's Group gets 1 for each label with a value (by `=` or `In`), and 1 for all long enough patterns
+ * together. `Exists`, `NotIn`, `DoesNotExist` and short patterns do not count: any machine can meet them, so any tenant
+ * could use them to outrank the Groups of others. Pure.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -13,22 +13,22 @@ interface RankedSelection {
   readonly expressions: readonly Expression[];
 }
 
-/** What counts of a selector. */
+/** The parts of a selector that count. */
 export interface Traits {
-  /** The labels that need a value, and whether it has patterns. Selectors that ask for the same have equal keys. */
+  /** The labels that must have a value, and whether there are patterns. Values are not part of it. */
   readonly keys: string;
   /** How many expressions count. */
   readonly expressions: number;
-  /** How many of those name no values. */
+  /** 1 if the selector has patterns that count, else 0. */
   readonly patterns: number;
 }
 
-/** How many labels, lists and patterns count of a tenant's Group. */
+/** The rank of a tenant's Group: how many of its labels, lists and patterns count. */
 export function tenantRank(selection: RankedSelection): number {
   return Object.keys(selection.selector).length + listsOf(selection).length + (hasPattern(selection) ? 1 : 0);
 }
 
-/** Everything counts of the admin's Group; `tenantRank` decides for others. */
+/** All expressions of the admin's Group count; of a tenant's Group, only those that `tenantRank` counts. */
 export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }): Traits {
   const { selector, expressions, isTenant } = group;
   const lists = listsOf(group);
@@ -38,7 +38,7 @@ export function traitsOf(group: RankedSelection & { readonly isTenant: boolean }
   return { keys: JSON.stringify([values, patterns]), expressions: counted, patterns };
 }
 
-/** Labels whose values only a list names. */
+/** Labels that have their values only from a list (`In`). */
 function listsOf({ selector, expressions }: RankedSelection): readonly string[] {
   const keys = expressions.flatMap(({ key, operator }) => (operator === "In" ? [key] : []));
   return [...new Set(keys)].filter((key) => !Object.hasOwn(selector, key));

@@ -1,4 +1,4 @@
-/** Completes a Profile's spec: it replaces every reference by its text, and parses every template once. Pure. */
+/** Completes a Profile's spec: replaces each reference with its content, and parses each template once. Pure. */
 
 import { unreachable } from "../../lib/errors.ts";
 import type { ProfileDocument } from "../../model/documents.ts";
@@ -28,22 +28,22 @@ import { type RenderError, type RenderReason, renderErrorOf } from "../../render
 import { maxTemplateBytes } from "../../render/template/limits.ts";
 import type { Finding, RefReason } from "../status/conditions.ts";
 
-// The store keeps all texts of a Profile in one document, which is copied, hashed and sent as a whole.
+// One document holds all templates of a Profile. It is copied, hashed and sent as a whole.
 const maxProfileBytes = 4 * 1024 * 1024;
 
-/** What resolving may ask. */
+/** What davit looks up to resolve a Profile. */
 export interface ProfileWorld {
   readonly configMap: (namespace: string, name: string) => ConfigMapObject | undefined;
   readonly secret: (namespace: string, name: string) => SecretObject | undefined;
-  /** True for a ConfigMap or Secret that is missing here because davit may not read it. */
+  /** True for a ConfigMap or Secret that is missing here because davit has no right to read it. */
   readonly isForbidden: (name: ObjectName) => boolean;
   /** True for a ConfigMap or Secret that is known not to exist. */
   readonly isGone: (name: ObjectName) => boolean;
-  /** Parses a template; the problem is in davit's own words, with its place. */
+  /** Parses a template; undefined if it is valid. */
   readonly checkTemplate: (text: string) => TemplateFault | undefined;
   /** Lower-case hex. */
   readonly sha256: (text: string) => string;
-  /** Why valid content does not replace the last good content: a Group would lose a config by it. */
+  /** Findings if a Group would lose a config: then valid content does not replace the last good content. */
   readonly losses?: (profile: ObjectName, next: ResolvedProfile, lastGood: ProfileDocument) => readonly Finding[];
 }
 
@@ -54,11 +54,11 @@ interface TemplateFault {
   readonly column: number;
 }
 
-/** A Profile's content; parts with a finding are broken in it. */
+/** A Profile's content. Each part with a finding is broken. */
 export interface ResolvedProfile {
   readonly content: ProfileContent;
   readonly findings: readonly Finding[];
-  /** Texts of its secret templates by their hash. */
+  /** The contents of its secret templates, by their SHA-256. */
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
@@ -95,7 +95,7 @@ function resolveTemplates({ spec, namespace }: ProfileObject, world: ProfileWorl
   return { templates, findings, secretTexts };
 }
 
-/** Reads one key of a Secret that allows it; the fault says why it cannot. */
+/** Reads one key of a Secret that allows it. Returns a fault if the Secret or the key is missing or not allowed. */
 export function readSecret(
   { name, key }: { readonly name: string; readonly key: string },
   namespace: string,
@@ -118,7 +118,7 @@ type FoundText = { readonly text: string } | { readonly fault: Finding };
 interface TemplatePlace {
   readonly namespace: string;
   readonly world: ProfileWorld;
-  /** How many bytes the parts before it leave below the limit on all. */
+  /** How many bytes remain of the limit on all templates together. */
   readonly roomBytes: number;
 }
 
@@ -142,7 +142,7 @@ function tooLarge(message: string): FoundText {
   return { fault: { type: "Accepted", reason: "TooLarge", message, code: "template-too-large" } };
 }
 
-/** A finished document is the answer itself, so the reason to refuse its machines is known already. */
+/** A raw template is served as it is, so an error in it shows now, without any machine's labels. */
 function checkRaw(part: TemplatePart, text: string, format: GenericFormat | undefined): FoundText {
   const refused = renderErrorOf(() => rulesOf(part).check({ raw: true, format })(text));
   return refused === undefined ? { text } : invalid(refused);
@@ -176,7 +176,7 @@ function findText(source: TemplateSource, namespace: string, world: ProfileWorld
   }
 }
 
-/** A reader without the right gets the same answer for an object that exists and one that does not. */
+/** Without the right to read, the API server answers the same for objects that exist and objects that do not. */
 function notFound(name: ObjectName, world: Pick<ProfileWorld, "isForbidden">): FoundText {
   const orForbidden = world.isForbidden(name) ? ", or davit may not read it" : "";
   const code = name.kind === "ConfigMap" ? "missing-config-map" : "missing-secret";
@@ -209,8 +209,8 @@ function checkBoot(spec: ProfileSpec, world: ProfileWorld): Finding[] {
 }
 
 /**
- * What is wrong with a kernel's or an initrd's location, as far as the spec alone shows: an HTTP URL that no client can
- * follow. Values from templates and the client's own tokens are unknown here; other schemes are left to the client.
+ * Reports a kernel's or an initrd's location that is an HTTP URL, but one that no client can follow. It does not check
+ * locations with templates or with the client's own tokens (`${`), and no other schemes.
  */
 export function locationFinding(text: string): Finding | undefined {
   if (/\{\{|\$\{/.test(text)) return undefined;
@@ -229,7 +229,7 @@ export function templateFinding({ reason, message, line, column }: TemplateFault
   return { type: "Accepted", reason: "InvalidTemplate", message: text, code: reasonCodes[reason], place };
 }
 
-/** The same, of a template in this field. */
+/** The finding, with this field as its place. */
 export function inField(field: string, finding: Finding): Finding {
   return { ...finding, message: `${field}: ${finding.message}`, place: { ...finding.place, field } };
 }

@@ -1,41 +1,41 @@
 /**
- * Which tombstones must not end yet, although their time is over soon. More changes may follow:
+ * Decides which tombstones to renew before they expire, because more changes may follow:
  *
- * - While the source is not followed: other Groups may have gone unseen.
- * - While Groups of machines go by the dozen: kubectl and others remove them one by one. That takes minutes for
- *   thousands, and the catch-all may be the last of them.
- * - While Groups return by the dozen: that takes as long, and the catch-all may have been the first of them.
+ * - While davit does not follow the source: it may have missed the removal of other Groups.
+ * - During a mass removal: kubectl and other tools remove Groups one by one. Thousands take minutes, and the catch-all
+ *   may be the last one removed.
+ * - During a mass return: it takes as long, and the catch-all may be the first one to return.
  *
- * It decides, and changes nothing: the controller renews the tombstones that it names.
+ * The controller renews them; this file changes nothing.
  */
 
 import type { Clock } from "../../lib/clock.ts";
 
 export interface TombstoneVigilOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** How long an unrenewed tombstone stays. */
+  /** How long a tombstone lasts without renewal. */
   readonly ttlMs: number;
-  /** The namespace whose changes count for all; undefined where every namespace's changes do. */
+  /** The namespace whose changes count for every tombstone; undefined if those of all namespaces do. */
   readonly adminNamespace?: string | undefined;
-  /** The namespaces of the objects that left the tombstone at a path. */
+  /** The namespaces of the removed objects that the tombstone at a path records. */
   readonly namespacesAt: (path: string) => readonly string[];
 }
 
-/** So many changes within a tombstone's time are a mass change, not machines changed one at a time. */
+/** This many changes within a tombstone's lifetime are a mass change. Fewer are changes to single machines. */
 const massCount = 10;
 
-// Changes in one namespace must not keep the machines of another one waiting.
+// At most this many changes of each other namespace count: it must not keep this one's machines waiting.
 const mostOfAnother = 4;
 
-// The slowest removal seen, kubectl's prune at 5 a second, takes 10,000 Groups in half an hour. Without this limit, a
-// fleet whose Groups change all the time would keep its machines waiting for ever.
+// The slowest removal seen, kubectl's prune at 5 a second, takes 10,000 Groups in half an hour. Without this limit, the
+// machines of a fleet whose Groups change all the time would wait for ever.
 const massLimitMs = 60 * 60_000;
 
 export class TombstoneVigil {
   readonly #options: TombstoneVigilOptions;
   /** When each tombstone was first seen, monotonic. */
   readonly #seenAtMs = new Map<string, number>();
-  /** Steps within one tombstone's time: when, and the namespaces of the tombstones that each left or removed. */
+  /** The steps of the last `ttlMs`, and for each the namespaces of the tombstones that it wrote or removed. */
   #moves: { readonly atMs: number; readonly namespaces: readonly string[] }[] = [];
   #isMoving = false;
 
@@ -43,14 +43,14 @@ export class TombstoneVigil {
     this.#options = options;
   }
 
-  /** Records that a step left or removed tombstones: for each, the namespace of its object. */
+  /** Records that a step wrote or removed tombstones. @param namespaces for each tombstone, that of its object. */
   moved(namespaces: readonly string[]): void {
     if (namespaces.length === 0) return;
     this.#moves.push({ atMs: this.#options.clock.monotonicMs(), namespaces });
     this.#isMoving = true;
   }
 
-  /** The due tombstones were renewed: they stay a whole time from now, unless more changes come. */
+  /** Records that the due tombstones were renewed. Unless more changes come, they expire after `ttlMs`. */
   renewed(): void {
     this.#isMoving = false;
   }
@@ -73,7 +73,7 @@ export class TombstoneVigil {
     for (const path of paths) if (!this.#seenAtMs.has(path)) this.#seenAtMs.set(path, nowMs);
   }
 
-  /** How many tombstones of each namespace were left or removed within the time of one tombstone. */
+  /** How many tombstones of each namespace were written or removed in the last `ttlMs`. */
   #countsSince(nowMs: number): ReadonlyMap<string, number> {
     this.#moves = this.#moves.filter(({ atMs }) => nowMs - atMs < this.#options.ttlMs);
     const counts = new Map<string, number>();
@@ -83,7 +83,7 @@ export class TombstoneVigil {
     return counts;
   }
 
-  /** How many of these changes concern the tombstone at a path. */
+  /** How many of these changes count for the tombstone at a path. */
   #concerning(path: string, counts: ReadonlyMap<string, number>): number {
     const { adminNamespace, namespacesAt } = this.#options;
     const own = adminNamespace === undefined ? [...counts.keys()] : [adminNamespace, ...namespacesAt(path)];
