@@ -48,7 +48,8 @@ export class LargeBodies {
    */
   take(rendered: Rendered, response: ServerResponse, holder: () => Holder): string | Buffer {
     const { body } = rendered;
-    if (!isLarge(body)) return body;
+    // A client that has left gets nothing, and would never release what is held for it.
+    if (!isLarge(body) || response.destroyed) return body;
     const held = this.hold(rendered, body, holder);
     if (held === undefined) throw new RequestError("unsent");
     if (response instanceof WireResponse) response.isCountedElsewhere = true;

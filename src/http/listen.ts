@@ -77,6 +77,8 @@ export class OpenConnections {
   /** Closes the server; requests in flight finish within 5 s or are cut. */
   async close(clock: Clock): Promise<void> {
     const ended = new AbortController();
+    // Node would call this at once, see `#endIdle`.
+    this.#server.closeIdleConnections = () => undefined;
     // Of a server that does not listen there is nothing to close.
     const closed = new Promise((resolve) => this.#server.close(resolve)).finally(() => ended.abort());
     for (let waitedMs = 0; waitedMs < closeGraceMs && !ended.signal.aborted; waitedMs += closeStepMs) {

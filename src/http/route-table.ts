@@ -42,7 +42,7 @@ function patternOf(url: string): RegExp {
   const text = url
     .replaceAll(".", "\\.")
     .replace(/:[a-z]+/, "([^/]+?)")
-    .replace(/\*$/, "(.*)");
+    .replace(/\*$/, "([^]*)");
   return new RegExp(`^${text}$`);
 }
 

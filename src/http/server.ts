@@ -12,7 +12,7 @@ import { answerClientError, refuse } from "./client-errors.ts";
 import { ConnectionLimit, type ConnectionLimitOptions } from "./connection-limit.ts";
 import { type AnswerError, RequestError } from "./errors.ts";
 import { type Exchange, exchangeOf, type Handled, send } from "./exchange.ts";
-import { type ListenOptions, listen, OpenConnections } from "./listen.ts";
+import { answerOf, type ListenOptions, listen, OpenConnections } from "./listen.ts";
 import { inOrder } from "./request-order.ts";
 import { WireResponse } from "./response-headers.ts";
 import type { ServerTls } from "./server-tls.ts";
@@ -110,9 +110,13 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
     if (socket instanceof Socket) answerClientError(error, socket, clientErrors);
   });
   // Node would answer 417 with chunks; an unknown expectation may be ignored (RFC 9110, 10.1.1).
-  server.on("checkExpectation", ordered);
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response));
   // Node passes these as bare sockets, and would close them silently. davit is no proxy: it has nothing to connect to.
-  server.on("connect", (_request, socket) => refuse(socket, "notFound", clientErrors));
+  // A connection that waits for another answer is cut, since its client would take this one for that.
+  server.on("connect", ({ socket }) => {
+    if (answerOf(socket) === undefined) refuse(socket, "notFound", clientErrors);
+    else socket.destroy();
+  });
   limit?.watch(server);
   const connections = new OpenConnections(server);
   return {

@@ -177,6 +177,13 @@ describe("`GET /assets/...` answers", () => {
     expect(statusOf(await ask(await start(join(folder, "gone")), "/assets/index.html"))).toBe(404);
   });
 
+  it("a prefix with escapes with 404, not with a file of another name", async () => {
+    mkdirSync(join(root, "s"));
+    writeFileSync(join(root, "s", "linux"), kernel);
+    expect(statusOf(await ask(port, "/assets/s/linux"))).toBe(200);
+    expect(statusOf(await ask(port, "/%61ssets/linux"))).toBe(404);
+  });
+
   it("other methods with 405", async () => {
     expect(statusOf(await ask(port, "/assets/index.html", { method: "PUT" }))).toBe(405);
   });

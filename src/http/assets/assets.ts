@@ -79,7 +79,8 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   return {
     url: `${prefix}*`,
     answer: async (exchange) => {
-      if (root === undefined) throw new RequestError("notFound");
+      // The table ignores escapes; what follows the prefix is cut from the path as sent.
+      if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
       return await answer(root, sending, exchange);
     },
   };

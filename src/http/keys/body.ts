@@ -12,6 +12,9 @@ const maxBodyBytes = 10 * 1024 * 1024;
 /** Of all bodies that are being received. No client has more of them than are left free: three of the largest forms. */
 const maxReceivedBytes = 64 * 1024 * 1024;
 
+/** What a chunk takes beside its bytes, which may be one. */
+const chunkBytes = 32;
+
 /** Shorter bodies are not counted: they come in one piece or few, and the limit on connections holds them. */
 const smallBytes = 16 * 1024;
 
@@ -51,7 +54,7 @@ export class BodyReader {
       request.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
         if (bytes > maxBodyBytes) refusal ??= new StoreError("invalidForm", "http: POST too large", 0);
-        else if (refusal === undefined && !takes(chunk.length))
+        else if (refusal === undefined && !takes(chunk.length + chunkBytes))
           refusal = new StoreError("crowded", "too many bodies are being received", 0);
         // The rest is read and dropped, so that the client can read the answer.
         text = refusal === undefined ? text + chunk.toString("latin1") : "";

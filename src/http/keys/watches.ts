@@ -34,6 +34,7 @@ export class OpenWatches {
    * @throws {StoreError} historyCleared, before anything is answered.
    */
   answer({ response }: Exchange, options: WatchOptions): void {
+    if (response.destroyed) return;
     const handle = this.#store.watch(options, {
       event: (event) => this.#send(response, event, options.stream === true),
       closed: (end) => {

@@ -4,7 +4,8 @@
  * connections get the new certificate, the next request is checked against the new tokens, and a broken file replaces
  * nothing.
  *
- * It never says which part of the credentials was wrong, and compares in constant time.
+ * A request that was admitted is carried out even if its token is removed before its body has come; watches and streams
+ * are cut. The door never says which part of the credentials was wrong, and compares in constant time.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";

@@ -86,6 +86,7 @@ export class FollowStreams {
 
   /** Answers with a stream that ends when the follower disconnects, or at `endAll`. The head must be out. */
   answer(response: ServerResponse, { cluster, after }: FollowRequest): void {
+    if (response.destroyed) return;
     const { clusterId } = this.#store.identity;
     const now = this.#place;
     const isKnown = cluster === clusterId && after !== undefined;

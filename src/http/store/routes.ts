@@ -39,7 +39,11 @@ export function storeHandler({ store, door, keys, follow, backup }: StoreHandler
     handle: (exchange) => {
       const refused = door.refusalOf(exchange.request);
       if (refused === undefined) return answer(exchange);
-      return after(refused, (refusal) => (refusal ? unauthorizedAnswer(store, refusal) : answer(exchange)));
+      return after(refused, (refusal) => {
+        // The client left while its token was checked: a watch or a stream would wait for its end for ever.
+        if (exchange.response.destroyed) return undefined;
+        return refusal === undefined ? answer(exchange) : unauthorizedAnswer(store, refusal);
+      });
     },
   };
 }
