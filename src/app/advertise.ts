@@ -4,8 +4,8 @@ import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /**
- * The authority for absolute addresses: the configured one, else the listening address. For a wildcard it is this
- * machine's first global address, IPv4 before IPv6 because more firmware speaks it; loopback on a machine without any.
+ * The authority for absolute URLs: the configured one, else the listening address. A wildcard becomes this machine's
+ * first global IPv4 address, else IPv6, else loopback. IPv4 comes first because more firmware supports it.
  */
 export function advertisedAuthority(
   given: Address | undefined,

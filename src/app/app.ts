@@ -40,9 +40,9 @@ export interface AppOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly version: string;
-  /** Of the process: it may say how to reach the cluster. */
+  /** The process's environment, which may configure access to the cluster. */
   readonly environment: Environment;
-  /** Sizes at which the store begins another segment and takes a snapshot, if sooner than by default. */
+  /** Overrides when the store begins a new segment and takes a snapshot. */
   readonly storeSizes?: Pick<OpenStoreOptions, "maxSegmentBytes" | "snapshotInterval">;
 }
 
@@ -55,7 +55,7 @@ export interface Served {
   readonly problems: number;
   /** Where the objects come from. */
   readonly source: string;
-  /** The command that adds the first ones there; undefined where Groups are present. */
+  /** The command that adds the first objects; undefined if there are Groups. */
   readonly firstCommand: string | undefined;
   readonly bootAddress: Address;
   readonly storeAddress: Address;
@@ -79,7 +79,7 @@ export class App {
   readonly #environment: Environment;
   readonly #statuses: StatusLog;
   #controller: Controller | undefined;
-  /** Stop functions of what was started, the last one first. */
+  /** Stop functions of the started parts, the last started first. */
   readonly #stops: (() => void | Promise<void>)[] = [];
 
   constructor({ config, log, clock, version, environment, storeSizes }: AppOptions) {
@@ -105,7 +105,7 @@ export class App {
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
     const backups = this.#scheduleBackups(store);
     const keys = this.#storeService(store, objects);
-    // Before anything else may fail: it has timers from its beginning.
+    // Registered before anything can fail, because it runs timers from its construction.
     this.#stops.unshift(() => keys.stop());
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
@@ -131,13 +131,13 @@ export class App {
     return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
   }
 
-  /** Not ready at once; then running work finishes, and the log is closed. Idempotent. */
+  /** Reports not ready at once, then finishes running work and closes the log. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
   }
 
-  /** @throws {StartError} if other users could read texts of Secrets, or write what machines boot. */
+  /** @throws {StartError} if other users could read the content of Secrets, or change what machines boot. */
   async #refusePublicData(): Promise<void> {
     const { dataDir } = this.#config;
     const problem = await publicProblem(dataDir);
@@ -256,7 +256,7 @@ export class App {
     };
   }
 
-  /** Problems for a person, a line each. */
+  /** Problems for the operator, one per line. */
   #attention(store: Store, { view }: Source): readonly string[] {
     const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
     // The problems already say why an object is refused, with its place.
@@ -270,8 +270,8 @@ export class App {
 }
 
 /**
- * What `/readyz?verbose` says of a store that cannot be written. Machines still get answers: what davit reads is on
- * disk.
+ * Lines of `/readyz?verbose` for a store that cannot be written. Machines still get answers: davit reads only what is
+ * already on disk.
  */
 const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
   writable: undefined,
@@ -291,7 +291,7 @@ async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> 
   return await openCluster(options);
 }
 
-/** From 0 to below 1, as fine as waits can use. */
+/** A random number from 0 to below 1, precise enough for waits. */
 function random(): number {
   return randomInt(2 ** 32) / 2 ** 32;
 }

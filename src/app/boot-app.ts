@@ -62,7 +62,7 @@ export class BootApp {
       credentials: () => readCredentials(this.#credentialFiles),
       copyFile: path === undefined ? undefined : new CopyFile({ path, files: diskFiles, clock, log: followLog }),
       clock,
-      // As fine as a wait of seconds can use.
+      // Precise enough for waits of seconds.
       random: () => randomInt(2 ** 32) / 2 ** 32,
       log: followLog,
     });
@@ -94,14 +94,14 @@ export class BootApp {
     return { ready };
   }
 
-  /** Not ready at once; then running work finishes, and the copy on disk is brought up to date. Idempotent. */
+  /** Reports not ready at once, then finishes running work and updates the copy on disk. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     await this.#follower.stop();
     await this.#boot.stop();
   }
 
-  /** At the start a person reads the error. Later mistakes in these files are logged, and fixed without a restart. */
+  /** A mistake ends the start, where a person reads it. Later mistakes are only logged: a fix needs no restart. */
   async #checkCredentials(): Promise<void> {
     try {
       await readCredentials(this.#credentialFiles);

@@ -43,15 +43,13 @@ export interface BootServiceOptions {
   readonly version: string;
 }
 
-/** What the operations listener shows of the parts behind the boot service. */
+/** The state of the parts behind the boot service, for the operations listener. */
 export interface Backend {
   /** Why machines are not answered yet, in a few words. */
   readonly waitingFor: string;
-  /** Problems for a person, a line each. */
+  /** Problems for the operator, one per line. */
   readonly attention: () => readonly string[];
-  /**
-   * Monotonic: everything that the objects said by then is served; undefined before the source was heard in this run.
-   */
+  /** Monotonic: the served data matches its source as of this time; undefined before this run heard the source. */
   readonly provenAtMs: () => number | undefined;
   /** Called before each scrape: sets the metrics that are computed then. */
   readonly measure: () => void;
@@ -64,7 +62,7 @@ interface OpenedSigners {
   grubSigner?: Signer;
 }
 
-/** Probes connect anew each time, and scrapers can. */
+/** Short, because probes open a new connection each time, and scrapers can reconnect. */
 const opsLimits = { keepAliveTimeoutMs: 10_000 };
 
 const never = new Promise<never>(() => {});
@@ -188,7 +186,7 @@ export class BootService {
 
   /**
    * Opens the service for machines once `heard` resolves, or from the copy on disk after the grace time.
-   * Resolves when it is open. It never resolves if a stop comes first: a stop must not make an old copy served.
+   * Resolves when it is open. It never resolves if a stop comes first, so that a stop never serves an old copy.
    */
   async openWhenHeard(heard: Promise<void>): Promise<void> {
     const { clock, config, log } = this.#options;
@@ -201,7 +199,7 @@ export class BootService {
     log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
   }
 
-  /** From now on operators read that davit stops, and a load balancer sends no more requests. Idempotent. */
+  /** Reports to operators that davit stops, so that a load balancer sends no more requests. Idempotent. */
   beginStop(): void {
     this.#stopping.abort();
   }
@@ -246,7 +244,7 @@ export class BootService {
     return { host: address, port: actualPort };
   }
 
-  /** Ready, but not for all machines (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
+  /** Says if davit answers only some machines (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
   #withheld(): readonly string[] {
     const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];
@@ -274,7 +272,7 @@ export class BootService {
   }
 
   #bootConfigs(): BootConfigs {
-    // The port is known only after listening: a request may come in between.
+    // The port is known only after listening, and a request may arrive first.
     if (this.#configs === undefined) throw new BootError("notReady");
     return this.#configs;
   }

@@ -62,7 +62,7 @@ function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): 
   return namespaces.length > 0 ? [...new Set(namespaces)] : [own];
 }
 
-/** Without it, an author of Groups in one namespace could claim the machines of all others. */
+/** Without an admin namespace, an author of Groups in one namespace could claim the machines of all others. */
 function adminNamespaceOf(
   { adminNamespace }: ServeConfig,
   namespaces: ChosenNamespaces,

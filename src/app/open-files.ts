@@ -22,7 +22,7 @@ export function maxOpenFiles(): number | undefined {
   }
 }
 
-/** Reads the text of `/proc/PID/limits`: the first number is the one that counts. */
+/** Reads the text of `/proc/PID/limits`: the first number is the soft limit, which applies. */
 export function openFilesIn(limits: string): number | undefined {
   const [, soft] = /^Max open files\s+(\d+)\s/m.exec(limits) ?? [];
   return soft === undefined ? undefined : Number(soft);

@@ -44,7 +44,7 @@ export interface StoreServiceOptions {
   readonly provenAtMs: () => number | undefined;
 }
 
-/** davit cuts a client that reads nothing for this long, as with listings. */
+/** davit disconnects a client that reads nothing for this long, as it does for listings. */
 const unreadLimitMs = 30_000;
 
 export class StoreService {
@@ -55,7 +55,7 @@ export class StoreService {
   #door: StoreDoor | undefined;
   #unsent: UnsentAnswers | undefined;
   #server: HttpServer | undefined;
-  /** Known once it listens. */
+  /** Set once it listens. */
   #url = "";
 
   constructor(options: StoreServiceOptions) {

@@ -56,7 +56,7 @@ function listProblems(list: string, error: unknown): readonly string[] {
   return [sentence];
 }
 
-/** A failed one does not stop the others, so that a person sees all mistakes of the list. */
+/** Fetches one asset. A failure does not stop the others, so that a person sees all mistakes of the list. */
 async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, host: Host): Promise<boolean> {
   const log = host.outputIsTerminal ? undefined : createHostLog(host);
   const progress = new Progress(host, systemClock, `asset "${asset.path}" is being fetched`);

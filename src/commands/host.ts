@@ -17,7 +17,7 @@ export interface Host {
 
 /** Standard input. */
 interface Input {
-  /** Nothing is piped in: a person would have to type it. */
+  /** True if nothing is piped in: a person would have to type it. */
   readonly isTerminal: boolean;
   /** Its pieces in their order; read it once. */
   readonly pieces: () => AsyncIterable<Uint8Array>;

@@ -67,8 +67,8 @@ async function writeFiles({ files }: Imported, { out }: ImportConfig): Promise<v
 }
 
 /**
- * A leftover file of an earlier import would still be served.
- * @throws {StartError} when there is one.
+ * Checks that the directory is empty: davit would still serve the files of an earlier import.
+ * @throws {StartError} if it is not empty.
  */
 async function refuseUnlessEmpty(out: string): Promise<void> {
   for (const folder of folders) {
@@ -124,7 +124,7 @@ interface ImportConfig {
 }
 
 /**
- * Reads them: the words `matchbox DIR` first.
+ * Reads the options and the words `matchbox DIR` before them.
  * @throws {ConfigError} with every problem.
  */
 function readImportConfig(args: readonly string[], environment: Environment, paths: Paths): ImportConfig {

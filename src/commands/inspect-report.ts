@@ -33,7 +33,7 @@ export function directoryReport(path: string, { segments, snapshots, found }: Di
   ]);
 }
 
-/** Its last lines. @param damage a sentence for each place. */
+/** The report's last lines. @param damage a sentence for each place. */
 export function verdict(damage: readonly string[]): string {
   return damage.length === 0 ? "sound\n" : ["damaged", ...damage.map((each) => `  ${each}`), ""].join("\n");
 }

@@ -45,7 +45,7 @@ export interface Asker {
   readonly warnings: readonly Warning[];
 }
 
-/** Makes one. */
+/** Reads the request and finds its Group. */
 export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const { rawQuery, userAgent = "", advertiseAddress, signed: isSigned } = config;
   const authority = advertisedAuthority(advertiseAddress, defaultListening);

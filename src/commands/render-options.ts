@@ -8,11 +8,11 @@ import { configWithout, type Paths, readOptions } from "../options/rules.ts";
 import { serveOptions } from "../options/table.ts";
 import { offlineOptions } from "./offline-options.ts";
 
-/** Everything that can be rendered, named like its endpoint. */
+/** The endpoints that `--endpoint` accepts, besides generic parts. */
 export const renderedEndpoints = ["boot.ipxe", ...configNames] as const;
 export type RenderedEndpoint = (typeof renderedEndpoints)[number] | GenericPart;
 
-/** How help and problems name the endpoints of `genericParts`. */
+/** The placeholder for endpoints of generic parts in help and messages. */
 const namedPart = "generic/NAME";
 
 const renderOptions = {

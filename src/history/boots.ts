@@ -6,7 +6,7 @@ import type { PastRequest } from "./history-view.ts";
 
 /** One boot of a machine. */
 export interface PastBoot {
-  /** Sorted by when they began; never empty. */
+  /** Sorted by start time; never empty. */
   readonly requests: readonly PastRequest[];
   /** The Group of the last answer that had one. */
   readonly group: string | undefined;
@@ -23,10 +23,10 @@ export type BootEnd =
       readonly kind: "refused";
       readonly stage: string;
       readonly status: number;
-      /** As the request has it. */
+      /** The request's `refusal`. */
       readonly refusal: number;
     }
-  /** The client was gone before it had everything. */
+  /** The client disconnected before it had the whole answer. */
   | {
       readonly kind: "cut";
       readonly stage: string;
@@ -35,7 +35,7 @@ export type BootEnd =
     };
 
 /**
- * What a request was for; `kernel` and `initrd` if an asset is known as such.
+ * Names the stage of a request; `kernel` or `initrd` for an asset that is known as one.
  * @param group of the boot, `namespace/name`.
  */
 export type StageOf = (request: PastRequest, group: string | undefined) => string;
@@ -45,10 +45,10 @@ const firstStages: ReadonlySet<string> = new Set(["boot.ipxe", "boot.ipxe.0"]);
 /** The scripts that boot a machine: the first requests that name it. */
 const scripts: ReadonlySet<string> = new Set(["ipxe", "grub"]);
 
-/** From this status on a request is refused. */
+/** Statuses from here up are refusals. */
 const firstRefusal = 400;
 
-/** Splits requests, sorted by when they began, into boots, the latest one last. */
+/** Splits requests, sorted by start time, into boots, the latest one last. */
 export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): readonly PastBoot[] {
   const boots: PastRequest[][] = [];
   for (const request of requests) {
@@ -70,8 +70,8 @@ function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
   if (request.startedAtMs - last.lastStartedAtMs - last.durationMs > bootGapMs) return true;
   if (firstStages.has(request.endpoint)) return true;
   if (!scripts.has(request.endpoint)) return false;
-  // A refused client asks again, UEFI asks for the head first, and GRUB may come from the assets: a boot continues
-  // until it has its script.
+  // A boot continues until it has its script: a refused client retries, UEFI sends HEAD first, and GRUB may come from
+  // the assets.
   return boot.some(({ endpoint, isHead, status }) => scripts.has(endpoint) && !isHead && status < firstRefusal);
 }
 
@@ -96,7 +96,7 @@ function lineOf(requests: readonly StagedRequest[]): string {
   return stages.map(({ text, times }) => (times > 1 ? `${text} x${times}` : text)).join(" -> ");
 }
 
-/** A stage's text names its end only if something went wrong. */
+/** The stage's text. It adds how the request ended only if something went wrong. */
 function stageText({ stage, isHead, status, isCut }: StagedRequest): string {
   const name = isHead ? `HEAD ${stage}` : stage;
   if (status >= firstRefusal) return `${name} ${status}`;

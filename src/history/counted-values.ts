@@ -1,4 +1,4 @@
-/** Values that many rows share: each is kept once, by a number, while something uses it. */
+/** Values that many rows share: each is stored once, under a number, while something uses it. */
 
 export class CountedValues<Value> {
   /** By number; 0 means no value, and is never assigned. */
@@ -6,7 +6,7 @@ export class CountedValues<Value> {
   readonly #uses: number[] = [0];
   readonly #free: number[] = [];
 
-  /** Takes a value in, used once. */
+  /** Adds a value, with one use. @returns its number. */
   add(value: Value): number {
     const id = this.#free.pop() ?? this.#values.length;
     this.#values[id] = value;

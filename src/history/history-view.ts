@@ -1,5 +1,5 @@
 /**
- * Answers questions about the records: whose requests they are, and when they came.
+ * Answers queries over the records: which machine sent which requests, and when.
  *
  * A request belongs to the machine that its labels name. `/boot.ipxe` and assets carry no labels: they are recorded by
  * address. Such a request belongs to a machine if no other machine named itself at that address shortly before or
@@ -15,21 +15,21 @@ import type { KeptRequest } from "./request-rows.ts";
 /** A request, with times by the wall clock, Unix milliseconds. */
 export interface PastRequest extends Omit<KeptRequest, "startedMs" | "lastStartedMs"> {
   readonly startedAtMs: number;
-  /** Of the last one, if the same request was refused several times in a row. */
+  /** Start of the last repetition, if the same request was refused several times in a row. */
   readonly lastStartedAtMs: number;
-  /** It named no machine, and is assigned to this one by its address. */
+  /** True if it named no machine and was assigned to this one by its address. */
   readonly isByAddress: boolean;
 }
 
-/** One machine; or, without labels, an address where none has named itself. */
+/** One machine; without labels, an address with requests that belong to no single machine. */
 export interface MachineHistory {
   /** The reserved labels, each with its latest value. */
   readonly labels: Labels;
   readonly addresses: readonly string[];
   readonly lastSeenAtMs: number;
-  /** Sorted by when they began. */
+  /** Sorted by start time. */
   readonly requests: readonly PastRequest[];
-  /** Requests of its addresses that may be its own, or another machine's. */
+  /** Requests from its addresses that could be its own or another machine's. */
   readonly unclaimed: readonly UnclaimedRequests[];
 }
 
@@ -41,15 +41,15 @@ export interface UnclaimedRequests {
 /** Requests that came faster than they could be recorded. */
 export interface UnrecordedRequests {
   readonly count: number;
-  /** When the first and the last of them began, Unix milliseconds. */
+  /** Start times of the first and the last one, Unix milliseconds. */
   readonly firstAtMs: number;
   readonly lastAtMs: number;
 }
 
-/** The most addresses that are searched for a list: most have only machines' requests. */
+/** Limits how many addresses one list searches: most addresses have only requests of known machines. */
 const maxLooks = 500;
 
-/** How a listener that takes IPv4 and IPv6 writes the address of an IPv4 client. */
+/** A listener for both IPv4 and IPv6 puts this prefix before an IPv4 client's address. */
 const mappedPrefix = "::ffff:";
 
 export interface HistoryViewOptions {
@@ -58,7 +58,7 @@ export interface HistoryViewOptions {
   readonly intake: Pick<Intake, "lost">;
 }
 
-/** Use it at once: later records may or may not show. */
+/** A view of the records. Use it at once: it is undefined whether it shows later records. */
 export class HistoryView {
   readonly #clock: HistoryViewOptions["clock"];
   readonly #records: Records;
@@ -70,7 +70,7 @@ export class HistoryView {
     this.#intake = intake;
   }
 
-  /** Undefined when everything was recorded since the start. */
+  /** Undefined if every request since the start was recorded. */
   get unrecorded(): UnrecordedRequests | undefined {
     const { lost } = this.#intake;
     if (lost === undefined) return undefined;
@@ -78,7 +78,7 @@ export class HistoryView {
     return { count: lost.count, firstAtMs: offsetMs + lost.firstMs, lastAtMs: offsetMs + lost.lastMs };
   }
 
-  /** The machines that were seen last, and addresses with requests of unknown machines. */
+  /** The machines and the addresses with requests of unknown machines, the last seen first. */
   recent(limit: number): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
     const nobodys = first(addresses.newestFirst(), maxLooks).filter((track) => this.#hasUnknown(track));
@@ -91,7 +91,7 @@ export class HistoryView {
   }
 
   /**
-   * Machines that sent all these labels, those seen last first.
+   * Machines that sent all these labels, the last seen first.
    * @param asked values of reserved labels, in normalised form.
    */
   find(asked: Labels, limit: number): readonly MachineHistory[] {
@@ -100,9 +100,7 @@ export class HistoryView {
     return found.map((track) => this.#ofMachine(track));
   }
 
-  /**
-   * The requests from an address: the machines that named themselves there, and requests that belong to no single one.
-   */
+  /** The machines that named themselves at an address, then its requests that belong to no single machine. */
   at(address: string): readonly MachineHistory[] {
     const { machines, addresses } = this.#records;
     const track = addresses.get(address) ?? addresses.get(`${mappedPrefix}${address}`);
@@ -113,8 +111,8 @@ export class HistoryView {
   }
 
   /**
-   * Machines that include all with these labels. A machine that sends a MAC is recorded under it, and most questions
-   * have one.
+   * Candidates for these labels: all machines with them, and others. A machine that sends a MAC is recorded under it,
+   * and most queries have one.
    */
   #mayHaveSaid(asked: Labels): Iterable<MachineTrack> {
     const { machines } = this.#records;
@@ -126,7 +124,7 @@ export class HistoryView {
 
   #hasSaid({ own: { recent, earlier } }: MachineTrack, said: readonly (readonly [string, string])[]): boolean {
     const { labelSets } = this.#records.rows;
-    // Tens of thousands are checked in a row: no garbage is made for each.
+    // One query checks tens of thousands of machines, so this allocates nothing.
     return said.every(([name, value]) => labelSets.has(recent, name, value) || labelSets.has(earlier, name, value));
   }
 
@@ -160,7 +158,7 @@ export class HistoryView {
     };
   }
 
-  /** @param isShown decides on a request by the machines that it may belong to; undefined for too many. */
+  /** @param isShown selects a request by the machines that it could belong to; undefined means too many. */
   #ofAddress(
     { key, ring, own }: AddressTrack,
     isShown: (keys: readonly string[] | undefined) => boolean,
@@ -176,7 +174,7 @@ export class HistoryView {
     };
   }
 
-  /** From the monotonic to the present wall clock: if the clock was corrected meanwhile, it was wrong before. */
+  /** Converts monotonic to wall-clock time, by the present wall clock: a corrected clock is right now. */
   get #offsetMs(): number {
     return this.#clock.nowMs() - this.#clock.monotonicMs();
   }

@@ -1,11 +1,10 @@
 /**
  * Records machines' latest requests and their results: in memory only, within limits of machines and bytes.
  *
- * Recording is part of every answer, so it only appends to a queue (`intake.ts`). From time to time the queue is moved
- * into the records (`records.ts`), for half a per cent of the time at most, and all of it before a question is answered
- * (`history-view.ts`). When the queue is full, its oldest requests are lost and counted: a flood costs machines
- * nothing. A record has the time, path, machine and size of a request; never a body, a query or a label that is not
- * reserved.
+ * Recording is part of every answer, so it only appends to a queue (`intake.ts`). A background task moves the queue
+ * into the records (`records.ts`), and takes at most 0.5% of the time. A query (`history-view.ts`) moves all of it
+ * first. A full queue drops and counts its oldest requests, so that a flood delays no machine. A record has a request's
+ * time, path, machine and size; never a body, a query or a label that is not reserved.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -17,32 +16,32 @@ import { type AnsweredRequest, Intake, type IntakeLimits } from "./intake.ts";
 import { type RecordLimits, Records } from "./records.ts";
 
 /**
- * A boot continues while requests follow each other within this time: a server tests its memory for minutes, and a
- * large initrd takes some on a slow link.
+ * A boot continues while requests follow each other within this time: some servers test memory for minutes, and a
+ * large initrd takes minutes on a slow link.
  */
 export const bootGapMs = 10 * 60_000;
 
 const limits: RecordLimits & IntakeLimits = {
   maxMachines: 65_536,
-  // With the queue 32 MiB.
+  // 32 MiB together with the queue.
   maxBytes: 24 * 1024 * 1024,
   // A boot has five to ten requests, and a repeated refusal counts once.
   maxRequests: 64,
   gapMs: bootGapMs,
-  // The whole boots of four or five thousand machines that are switched on at once.
+  // Enough for the whole boots of 4,000 to 5,000 machines that are switched on at once.
   maxWaiting: 32_768,
-  // That many requests with 140 bytes of query each, as iPXE sends.
+  // Enough for `maxWaiting` requests with a query of 140 bytes each, as iPXE sends it.
   maxWaitingBytes: 8 * 1024 * 1024,
 };
 
 /**
- * The queue is moved for this long after each rest: half a per cent of the time, one to three thousand requests a
- * second. Shorter turns would move fewer, since each begins with cold caches.
+ * After each rest, the background task works for this long: 0.5% of the time, 1,000 to 3,000 requests a second. Shorter
+ * turns would move fewer, because each begins with cold caches.
  */
 const workMs = 1;
 const restMs = 200;
 
-/** Requests that are moved in one slice before a question is answered: a millisecond's work. */
+/** How many requests a query moves in one slice: a millisecond's work. */
 const sliceSize = 256;
 
 export interface HistoryOptions {
@@ -70,24 +69,24 @@ export class History {
     this.#view = new HistoryView({ clock: options.clock, records: this.#records, intake: this.#intake });
   }
 
-  /** Memory in use, estimated; beyond the limits by one machine at most. */
+  /** Memory in use, estimated. It exceeds the limits by one machine at most. */
   get sizeBytes(): number {
     return this.#intake.sizeBytes + this.#records.sizeBytes;
   }
 
-  /** Adds a request whose answer is out; never waits. */
+  /** Adds an answered request; never waits. */
   record(request: AnsweredRequest): void {
     this.#intake.add(request);
     if (!this.#isWorking) void this.#work();
   }
 
-  /** Everything that was recorded before this call. */
+  /** A view that includes everything recorded before this call. */
   async current(): Promise<HistoryView> {
     await inSlices(this.#takeOverUntil(this.#intake.addedCount));
     return this.#view;
   }
 
-  /** Called before each scrape: lost requests and stuck machines are not counted one by one. */
+  /** Updates the metrics of lost requests and stuck machines; called before each scrape. */
   async measure(): Promise<void> {
     const lost = this.#intake.lost?.count ?? 0;
     this.#metrics.historyLost.inc(lost - this.#countedLost);
@@ -97,7 +96,7 @@ export class History {
     this.#metrics.stuckMachines.set({ state: "waiting" }, waiting);
   }
 
-  /** From now on records are only moved when somebody asks. Idempotent. */
+  /** Ends the background task; queries still move the queue. Idempotent. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -109,7 +108,7 @@ export class History {
       await this.#clock.sleep(restMs, signal);
       this.#takeOverForAWhile();
     }
-    // Nothing is left to do after a stop.
+    // It stays true after a stop, so that no request starts this task again.
     this.#isWorking = signal.aborted;
   }
 
@@ -118,7 +117,7 @@ export class History {
     while (this.#intake.count > 0 && this.#clock.monotonicMs() < endMs) this.#takeOver();
   }
 
-  /** @param position number of requests ever recorded; none of them must wait any more. */
+  /** Moves requests until the first `position` of all that were ever queued are recorded. */
   *#takeOverUntil(position: number): Generator<undefined, void> {
     const slices = new Slices(sliceSize);
     while (this.#intake.addedCount - this.#intake.count < position) {

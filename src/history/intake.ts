@@ -1,32 +1,32 @@
 /**
  * Queues requests until there is time to record them. Queueing is part of every answer, so it only copies a few numbers
- * and texts into allocated memory: it reads nothing, looks nothing up and makes no garbage.
+ * and strings into preallocated memory: it parses nothing, looks nothing up and creates no garbage.
  *
- * Requests leave in the same order. When there are too many, or their texts are too long, the oldest are lost and
- * counted.
+ * Requests leave in the order of their arrival. When there are too many, or their strings are too long, the oldest are
+ * dropped and counted.
  */
 
 import { assert } from "../lib/errors.ts";
 import type { SeenRequest } from "./request-rows.ts";
 import { TextRing } from "./text-ring.ts";
 
-/** A request whose answer is out. */
+/** An answered request. */
 export interface AnsweredRequest extends SeenRequest {
-  /** The machine's query, as it was sent, without the `?`; undefined if the history does not want it. */
+  /** The machine's query as sent, without the `?`; undefined if the history does not use it. */
   readonly query: string | undefined;
 }
 
-/** Requests that were lost from the queue. */
+/** Requests that the queue dropped. */
 export interface LostRequests {
   readonly count: number;
-  /** When the first and the last of them began, by the monotonic clock. */
+  /** Start times of the first and the last one, by the monotonic clock. */
   readonly firstMs: number;
   readonly lastMs: number;
 }
 
 export interface IntakeLimits {
   readonly maxWaiting: number;
-  /** Of memory for waiting requests; the rows take their part, and texts get the rest. */
+  /** Memory for waiting requests: first for their rows, the rest for their strings. */
   readonly maxWaitingBytes: number;
 }
 
@@ -34,9 +34,9 @@ export interface IntakeLimits {
 const rowFloats = 4;
 const rowWords = 4;
 const float = { started: 0, duration: 1, sent: 2, of: 3 } as const;
-/** Texts are a query and then a path, or one of them, or none. */
+/** The text of a row is its query followed by its path; either can be missing. */
 const word = { marks: 0, textStart: 1, queryLength: 2, pathLength: 3 } as const;
-/** Includes three references to texts elsewhere, and the letters of the address, which only this row has. */
+/** Includes three references to strings, and the characters of the address, which no other row shares. */
 const rowBytes = rowFloats * 8 + rowWords * 4 + 3 * 8 + 40;
 
 const headMark = 1 << 16;
@@ -74,22 +74,22 @@ export class Intake {
     this.#groups = Array.from({ length: maxWaiting }, () => undefined);
   }
 
-  /** Allocated memory, used or not: all of it from the start. */
+  /** Allocated memory, used or not. It is constant. */
   get sizeBytes(): number {
     return this.#limits.maxWaitingBytes;
   }
 
-  /** Requests that wait. */
+  /** The number of waiting requests. */
   get count(): number {
     return this.#count;
   }
 
-  /** Requests that were ever queued. */
+  /** The number of requests ever queued. */
   get addedCount(): number {
     return this.#addedCount;
   }
 
-  /** Undefined when none was ever lost. */
+  /** Undefined if the queue never dropped a request. */
   get lost(): LostRequests | undefined {
     if (this.#lostCount === 0) return undefined;
     return { count: this.#lostCount, firstMs: this.#firstLostMs, lastMs: this.#lastLostMs };
@@ -122,7 +122,7 @@ export class Intake {
     this.#groups[at] = request.group;
   }
 
-  /** Takes the oldest request out; one must wait. */
+  /** Removes and returns the oldest request; there must be one. */
   take(): AnsweredRequest {
     assert(this.#count > 0, "a request waits");
     const at = this.#oldest;
@@ -150,7 +150,7 @@ export class Intake {
     return request;
   }
 
-  /** @returns false when the texts are longer than all memory for texts. */
+  /** @returns false if the strings are longer than all memory for strings. */
   #makeRoom(textLength: number): boolean {
     while (this.#count > 0 && (this.#count >= this.#limits.maxWaiting || !this.#texts.hasRoom(textLength))) {
       this.#lose(this.#float(this.#oldest, float.started));

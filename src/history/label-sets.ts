@@ -1,6 +1,6 @@
 /**
- * The labels of machines as the history keeps them: the reserved ones. A machine sends the same set with each request,
- * or one of two (its firmware sends more than its system), so a set is kept once for all its requests.
+ * The reserved labels of machines. A machine sends one or two different sets, because its firmware sends more labels
+ * than its system. So each set is stored once for all requests.
  */
 
 import { type Labels, reservedLabels } from "../model/labels.ts";
@@ -15,7 +15,7 @@ const maxValueLength = 253;
 /** Values in the order of `names`. */
 type LabelSet = readonly (string | undefined)[];
 
-/** What a set takes beside its letters: its array, and a head for each text. */
+/** Memory of a set besides its characters: its array, and a head for each string. */
 const setBytes = 200;
 
 export class LabelSets {
@@ -27,7 +27,7 @@ export class LabelSets {
     return this.#sizeBytes;
   }
 
-  /** Takes a machine's labels in, used once. */
+  /** Adds a machine's labels, with one use. @returns the set's number. */
   add(labels: Labels): number {
     const set = names.map((name) => {
       const value = keptValue(labels, name);
@@ -46,11 +46,11 @@ export class LabelSets {
     if (set !== undefined) this.#sizeBytes -= sizeOf(set);
   }
 
-  /** True when a set is what would be kept of these labels. */
+  /** True if a set equals the recorded part of these labels. */
   is(id: number, labels: Labels): boolean {
     const set = this.#sets.get(id);
     if (set === undefined) return false;
-    // A loop, since every request runs this.
+    // A plain loop, because every request runs this.
     for (let at = 0; at < names.length; at++) if (set[at] !== keptValue(labels, names[at] ?? "")) return false;
     return true;
   }
@@ -73,7 +73,7 @@ export class LabelSets {
   }
 }
 
-/** A label's value if the history keeps it; an empty one is not kept. */
+/** A label's value if the history records it; empty and overlong values are not recorded. */
 export function keptValue(labels: Labels, name: string): string | undefined {
   const value = labels.get(name);
   return value === undefined || value === "" || value.length > maxValueLength ? undefined : value;

@@ -14,11 +14,11 @@ import { Tenancies } from "./tenancies.ts";
 import { Track, Tracks } from "./tracks.ts";
 
 export interface RecordLimits {
-  /** Machines, and as many addresses; the one not seen for longest goes first. */
+  /** Limits machines, and addresses as well; the one not seen for longest is dropped first. */
   readonly maxMachines: number;
-  /** Memory of everything, estimated. */
+  /** Limits the memory of everything, estimated. */
   readonly maxBytes: number;
-  /** Requests of one machine, and of one address. */
+  /** Limits the requests of one machine, and those of one address. */
   readonly maxRequests: number;
   /** See `Tenancies`. */
   readonly gapMs: number;
@@ -29,10 +29,10 @@ export type MachineTrack = Track<MachineTraits>;
 
 interface MachineTraits {
   readonly progress: BootProgress;
-  /** Numbers of its latest label sets: its firmware sends more than its system. 0 for none. */
+  /** Numbers of its two latest label sets, 0 for none: firmware sends more labels than the system. */
   recent: number;
   earlier: number;
-  /** Its latest address: following this is quicker than a lookup. */
+  /** Its latest address. A reference is quicker than a lookup. */
   address: AddressTrack;
 }
 
@@ -42,7 +42,7 @@ export interface StuckMachines {
   readonly waiting: number;
 }
 
-/** Machines that are counted in one slice, with cold caches: less than a millisecond. */
+/** How many machines one slice counts: less than a millisecond, even with cold caches. */
 const sliceSize = 1_024;
 
 /** The cost of a track beside its rows: itself, its key, its place in a map, and its members. */
@@ -59,12 +59,12 @@ export class Records {
     this.rows = new RequestRows({ maxBytes: limits.maxBytes, maxRowsOfRing: limits.maxRequests });
   }
 
-  /** Memory in use, estimated; beyond the limit by one machine at most. */
+  /** Memory in use, estimated. It exceeds the limit by one machine at most. */
   get sizeBytes(): number {
     return this.rows.sizeBytes + (this.machines.count + this.addresses.count) * trackBytes;
   }
 
-  /** Adds a request. @param labels of the machine; undefined if the history does not want them. */
+  /** Adds a request. @param labels of the machine; undefined if the history does not use them. */
   add(seen: SeenRequest, labels: Labels | undefined): void {
     this.#makeRoom();
     const seenMs = seen.startedMs + seen.durationMs;

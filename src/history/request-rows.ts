@@ -1,7 +1,7 @@
 /**
- * The recorded requests: rows of 72 bytes in one block of memory, and texts that they share. The rows of one machine,
- * or address, form a ring: each names the next newer one, and the newest names the oldest. So the oldest row is found,
- * and reused as the newest, without a search, and a request leaves no object behind.
+ * The recorded requests: rows of 72 bytes in one block of memory, and strings that they share. The rows of one machine
+ * or address form a ring: each row links to the next newer one, and the newest links to the oldest. So the oldest row
+ * is found and reused without a search, and a recorded request allocates no object.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -11,32 +11,32 @@ import { SharedTexts } from "./shared-texts.ts";
 
 /** A finished request, for the history. */
 export interface SeenRequest {
-  /** When its head had arrived, by the monotonic clock. */
+  /** When its head arrived, by the monotonic clock. */
   readonly startedMs: number;
   readonly durationMs: number;
-  /** Where it came from, as the socket has it. */
+  /** The client's address, as the socket reports it. */
   readonly address: string;
-  /** As metrics name it: `ipxe`, `ignition.sig`, `assets`. */
+  /** Its name in metrics: `ipxe`, `ignition.sig`, `assets`. */
   readonly endpoint: string;
-  /** Only if the endpoint does not identify the content; without a query. */
+  /** The path without its query; undefined if the endpoint alone identifies the content. */
   readonly path: string | undefined;
   readonly isHead: boolean;
   readonly status: number;
   /** `namespace/name`. */
   readonly group: string | undefined;
-  /** How much of the body the network has taken. */
+  /** Bytes of the body that the network has accepted. */
   readonly sentBytes: number;
   /** The announced length of the body; undefined without one. */
   readonly ofBytes: number | undefined;
-  /** The client was gone before it had the whole answer. */
+  /** True if the client disconnected before it had the whole answer. */
   readonly isCut: boolean;
-  /** The reason of the refusal, as a number of the recorder's; 0 to 31, 0 for none. */
+  /** The recorder's number for the reason of the refusal: 1 to 31; 0 for none. */
   readonly refusal: number;
 }
 
 /** A recorded request. */
 export interface KeptRequest extends SeenRequest {
-  /** Of the last one, if the same request was refused several times in a row. */
+  /** Start of the last repetition, if the same request was refused several times in a row. */
   readonly lastStartedMs: number;
   readonly times: number;
   /** The reserved labels of the machine. */
@@ -51,9 +51,9 @@ export interface Ring {
 }
 
 export interface RequestRowsOptions {
-  /** Of all rows; texts come on top. */
+  /** Limits the memory of all rows; strings are extra. */
   readonly maxBytes: number;
-  /** Of one ring; beyond this its oldest row is dropped. */
+  /** Limits the rows of one ring; beyond it, the oldest row is dropped. */
   readonly maxRowsOfRing: number;
 }
 
@@ -76,7 +76,7 @@ export class RequestRows {
   readonly #words: Uint32Array;
   readonly texts = new SharedTexts();
   readonly labelSets = new LabelSets();
-  /** Rows from here on were never used: the system allocates memory for them on use. */
+  /** Rows from this one on were never used: the system allocates their memory on first use. */
   #unused = 1;
   /** Free rows, each naming the next; 0 for none. */
   #free = 0;
@@ -91,7 +91,7 @@ export class RequestRows {
     this.#words = new Uint32Array(memory);
   }
 
-  /** Memory of what is kept, estimated. */
+  /** Memory of the recorded requests, estimated. */
   get sizeBytes(): number {
     return this.#count * rowBytes + this.texts.sizeBytes + this.labelSets.sizeBytes;
   }
@@ -103,7 +103,7 @@ export class RequestRows {
 
   /**
    * Adds a request as a ring's newest.
-   * @param labels number of its set, whose use this does not count; 0 for none.
+   * @param labels number of its label set, 0 for none; the caller counts its use.
    */
   append(ring: Ring, seen: SeenRequest, labels: number): void {
     const before = ring.newest;
@@ -128,7 +128,7 @@ export class RequestRows {
     return [...this.#rowsOf(ring)].map((row) => this.#read(row));
   }
 
-  /** When a ring's requests began, the oldest first. */
+  /** Start times of a ring's requests, the oldest first. */
   startTimes(ring: Ring): readonly number[] {
     return [...this.#rowsOf(ring)].map((row) => this.#float(row, float.started));
   }
@@ -141,7 +141,7 @@ export class RequestRows {
     }
   }
 
-  /** A row that becomes the ring's newest; the former newest names it as the next. */
+  /** Finds a row for the ring's newest request, and links the former newest to it. */
   #nextRow(ring: Ring): number {
     const { newest, count } = ring;
     if (count >= this.#maxRowsOfRing) {
@@ -167,7 +167,7 @@ export class RequestRows {
     return row;
   }
 
-  /** @param besides.before the row of the machine's previous request, which has much in common with this one. */
+  /** @param besides.before the row of the machine's previous request, which usually has the same strings. */
   #write(
     row: number,
     seen: SeenRequest,
@@ -190,7 +190,7 @@ export class RequestRows {
     this.#words[words + word.times] = 1;
   }
 
-  /** A refused machine repeats its request: these share one row, or they would drive out the rest. */
+  /** True for a repeated refusal. Repeats share one row, so that they do not displace other requests. */
   #repeats(row: number, seen: SeenRequest, labels: number): boolean {
     if (row === 0 || seen.status < firstRefusal) return false;
     return (
@@ -253,7 +253,7 @@ export class RequestRows {
   }
 }
 
-/** From this status on the client was refused. */
+/** Statuses from here up are refusals. */
 const firstRefusal = 400;
 
 function marksOf({ status, isHead, isCut, refusal }: SeenRequest): number {

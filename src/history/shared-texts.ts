@@ -1,8 +1,8 @@
-/** Texts that many requests have in common: endpoints, Groups, paths. Each is kept once, while something uses it. */
+/** Strings that many requests share: endpoints, Groups, paths. Each is stored once, while something uses it. */
 
 import { CountedValues } from "./counted-values.ts";
 
-/** What an entry takes beside its letters: two arrays, a map, the text's own head. */
+/** Memory of an entry besides its characters: two arrays, a map, the string's own head. */
 const entryBytes = 120;
 
 export class SharedTexts {
@@ -16,7 +16,7 @@ export class SharedTexts {
   }
 
   /**
-   * The number of a text, used once more; 0 for undefined.
+   * Counts one more use of a string and returns its number; 0 for undefined.
    * @param likely a first guess of the number: comparing is quicker than a lookup.
    */
   take(text: string | undefined, likely: number): number {

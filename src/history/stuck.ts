@@ -1,6 +1,6 @@
 /**
- * Machines that do not finish booting: those that boot repeatedly, and those that wait for long. Each has three
- * numbers, updated by its requests, so that counting is quick.
+ * Machines that do not finish booting: they boot repeatedly, or wait for long. A machine's requests update three
+ * numbers, so that counting is quick.
  */
 
 /** Times are by the monotonic clock. */
@@ -8,7 +8,7 @@ export interface BootProgress {
   /** Recent boots: plus one for each, minus one for each half an hour. */
   boots: number;
   lastBootMs: number;
-  /** Since when it gets only 5xx; undefined while it gets other answers. */
+  /** The time since which it gets only 5xx; undefined while it gets other answers. */
   refusedSinceMs: number | undefined;
   lastRefusedMs: number;
 }

@@ -1,6 +1,6 @@
 /**
  * Which machines named themselves at one network address, and when. This assigns requests that name no machine.
- * Bounded: of an address with many machines it only knows that they are many.
+ * Bounded: if an address has too many machines, it only records that fact.
  */
 
 interface Tenancy {
@@ -10,19 +10,19 @@ interface Tenancy {
   untilMs: number;
 }
 
-/** An address of a boot network has one machine at a time; more than these is a gateway's. */
+/** In a boot network, an address has one machine at a time. An address with more machines than this is a gateway. */
 const maxTenancies = 8;
 
 export class Tenancies {
   readonly #gapMs: number;
   readonly #tenancies: Tenancy[] = [];
   /**
-   * Nothing is known of times before this. It lies ahead while there are too many machines: nothing is counted until
-   * then, and counting begins anew.
+   * Nothing is known of times before this. Too many machines set it to a future time: nothing is recorded until then,
+   * and recording begins anew.
    */
   #unknownUntilMs = Number.NEGATIVE_INFINITY;
 
-  /** @param gapMs a machine that names itself twice within this time was there all the time between. */
+  /** @param gapMs a machine that names itself twice within this time counts as present in between. */
   constructor(gapMs: number) {
     this.#gapMs = gapMs;
   }
@@ -30,7 +30,7 @@ export class Tenancies {
   /** A machine names itself. */
   note(key: string, atMs: number): void {
     if (atMs < this.#unknownUntilMs) return;
-    // A loop, since every request runs this; mostly there is one.
+    // A plain loop, because every request runs this; usually there is one tenancy.
     for (const known of this.#tenancies) {
       if (known.key !== key || atMs - known.untilMs > this.#gapMs) continue;
       known.untilMs = Math.max(known.untilMs, atMs);
@@ -40,8 +40,8 @@ export class Tenancies {
   }
 
   /**
-   * Machines that named themselves so shortly before or after a time that a request of then may be theirs; undefined
-   * for too many.
+   * Machines that named themselves shortly before or after a time, so that a request at that time could be theirs;
+   * undefined for too many.
    */
   at(timeMs: number): readonly string[] | undefined {
     if (this.#unknownUntilMs >= timeMs - this.#gapMs) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Texts of a few hundred bytes in one block of memory, for a short time, first in, first out. The garbage collector
- * would move each single text twice, which costs more than copying them here.
+ * Short-lived strings of a few hundred bytes in one block of memory, first in, first out. The garbage collector would
+ * move each string twice, which costs more than copying it here.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -54,7 +54,7 @@ export class TextRing {
     const size = this.#bytes.length;
     if (this.#count === 0) return length <= size ? 0 : -1;
     const end = this.#end;
-    // Never up to the start: an end at that place means a text that ends just before the ring wraps.
+    // The new end must not equal the start: that would mean a text that ends just before the ring wraps.
     if (end < this.#start) return end + length < this.#start ? end : -1;
     if (end + length <= size) return end;
     return length < this.#start ? 0 : -1;

@@ -1,11 +1,11 @@
 /**
- * The tracks of machines, or of addresses, in the order in which they were last seen: the one not seen for longest is
- * dropped first.
+ * The tracks of machines or of addresses, ordered by when each was last seen. The one not seen for longest is dropped
+ * first.
  */
 
 import type { Ring } from "./request-rows.ts";
 
-/** A machine that boots asks several times within this. */
+/** A booting machine sends several requests within this time. */
 const placeMs = 20_000;
 
 export class Track<Own> {
@@ -13,11 +13,11 @@ export class Track<Own> {
   readonly own: Own;
   readonly ring: Ring = { newest: 0, count: 0 };
   lastSeenMs = 0;
-  /** When it got its place in the order of being seen. */
+  /** When it was last moved in the order. */
   placedMs = 0;
-  /** False after it made room for another one. */
+  /** False after it was dropped. */
   isKept = true;
-  /** Its neighbours in the order of being seen. */
+  /** Its neighbours in the order. */
   older: Track<Own> | undefined;
   newer: Track<Own> | undefined;
 
@@ -53,10 +53,10 @@ export class Tracks<Own> {
     return track;
   }
 
-  /** Moves a track to those seen last; within the last seconds it keeps its place. */
+  /** Moves a track to the newest end, unless it was placed within the last seconds. */
   touch(track: Track<Own>, seenMs: number): void {
     track.lastSeenMs = seenMs;
-    // Each move waits for the memory of three other tracks.
+    // A move loads three other tracks from memory, which is slow.
     if (seenMs - track.placedMs < placeMs) return;
     track.placedMs = seenMs;
     if (track === this.#newest) return;
@@ -70,12 +70,12 @@ export class Tracks<Own> {
     this.#unlink(track);
   }
 
-  /** In no order; others may be added, moved and deleted meanwhile. */
+  /** All tracks, in no order. Tracks may be added, moved and deleted meanwhile. */
   all(): Iterable<Track<Own>> {
     return this.#tracks.values();
   }
 
-  /** From the one seen last on. */
+  /** All tracks, the last seen first. */
   *newestFirst(): Generator<Track<Own>> {
     for (let track = this.#newest; track !== undefined; track = track.older) yield track;
   }

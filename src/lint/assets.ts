@@ -126,7 +126,7 @@ function assetTexts(boot: KernelBoot): readonly BootText[] {
   return kernelTexts(boot).filter(([field]) => field === "kernel" || field.startsWith("initrd"));
 }
 
-/** The text; empty for a text that cannot be rendered, which the trial reports. */
+/** The rendered text; empty if rendering fails, which the trial reports. */
 function rendered(render: () => string): string {
   try {
     return render();

@@ -18,7 +18,7 @@ export function findingAt(place: FilePlace, code: FindingCode, message: string):
   return { file, line, column, severity: findingRules[code].severity, code, message };
 }
 
-/** By place, then by code and words. The order is total, so that equal manifests give equal output. */
+/** Sorts by place, then code, then message. The order is total, so that equal manifests give equal output. */
 export function compareFindings(a: LintFinding, b: LintFinding): number {
   return (
     compareBytes(a.file, b.file) ||

@@ -35,7 +35,7 @@ export async function lint(manifests: Manifests, options: LintOptions): Promise<
   const missing: ReadonlySet<FindingCode> = readsInput ? kindsOutOfInput(manifests) : new Set();
   const ofStatuses = manifests.planned.flatMap((planned) => statusFindings(manifests, planned, { missing }));
   const tried = await trialFindings(manifests, { davitUrl, progress });
-  // A trial meets faults that a status already reports: an argument of a Group that cannot be parsed.
+  // Trials also find faults that a status already reports, such as a Group's argument that cannot be parsed.
   const known = new Set(ofStatuses.map(placeText));
   const found = [
     ...[...manifests.view.problems, ...manifests.advice].map(problemFinding),
@@ -89,7 +89,7 @@ function catchAlls(manifests: Manifests): readonly LintFinding[] {
   });
 }
 
-/** While an object is refused, it may be the Group that names a Profile. */
+/** Finds unused Profiles. A refused object may be the Group that names a Profile. */
 function unusedProfiles(manifests: Manifests): readonly LintFinding[] {
   if (!manifests.view.complete) return [];
   return manifests.planned.filter(isUnused).map(({ name }) => {

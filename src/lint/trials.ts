@@ -1,6 +1,6 @@
 /**
- * Renders what each Group's machines would get, with the labels of a sample machine, by the controller's own trials. A
- * mistake in a template shows in every Group that names its Profile: it is reported once, at the template.
+ * Renders the answers of each Group for a sample machine's labels, with the controller's own trials. A mistake in a
+ * template affects every Group that names its Profile, but is reported once, at the template.
  */
 
 import { createHash } from "node:crypto";

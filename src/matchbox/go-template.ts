@@ -1,6 +1,6 @@
 /**
- * Parses the text of a Go template into a syntax tree. What davit's templates lack becomes a problem with its place,
- * and parsing continues, so that all of a file's problems are reported at once.
+ * Parses the text of a Go template into a syntax tree. A construct that davit's templates lack becomes a problem with
+ * its place. Parsing continues, so that all of a file's problems are reported at once.
  */
 
 import { type TextPosition, textStart } from "../render/core/text-position.ts";
@@ -70,7 +70,7 @@ function syntaxProblem(message: string, at: TextPosition): GoTemplateProblem {
 /** A problem while an action is read; its place is the action's. */
 class Untranslated extends Error {}
 
-// davit's own limit is 100 levels, sub-expressions among them.
+// davit's own limit is 100 levels, including sub-expressions.
 const maxNesting = 90;
 const maxTokens = 200;
 const templateWords: readonly string[] = ["define", "block"];
@@ -115,7 +115,7 @@ class GoParser {
     return { nodes, stop: "over", at, rest: [] };
   }
 
-  /** The node of an action; none when it cannot be translated. */
+  /** The node of an action; empty if it cannot be translated. */
   #action(tokens: readonly GoToken[], at: TextPosition): readonly GoNode[] {
     const [first, ...rest] = tokens;
     const word = first?.kind === "word" ? first.name : "";

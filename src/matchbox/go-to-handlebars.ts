@@ -1,7 +1,7 @@
 /**
- * Translates a Go template into one of davit's, so that it yields the same bytes from the same variables. Everything
- * else is a problem with its place. Where Go and davit differ depending on the values, `uses` lists the variables, for
- * a caller that knows the values.
+ * Translates a Go template into a davit template that yields the same bytes from the same variables. Anything that
+ * cannot be translated becomes a problem with its place. Where only some values give different results, `uses` lists
+ * the variables, for a caller that knows the values.
  */
 
 import { unreachable } from "../lib/errors.ts";

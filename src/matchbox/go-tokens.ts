@@ -66,7 +66,7 @@ function trimmed(text: string, atStart: boolean, atEnd: boolean): string {
   return atEnd ? withoutSpaceAtEnd(begun) : begun;
 }
 
-/** A regular expression tries the end at every blank: with a hundred thousand blanks, that takes a minute. */
+/** Avoids a regular expression, which would try the end at every blank: 100,000 blanks would take a minute. */
 function withoutSpaceAtEnd(text: string): string {
   let end = text.length;
   while (end > 0 && " \t\r\n".includes(text.charAt(end - 1))) end--;
@@ -79,7 +79,7 @@ interface Tag {
   readonly trimsNext: boolean;
 }
 
-/** @param from behind its braces, which are at `at`. */
+/** @param from the offset after the opening braces, whose place is `at`. */
 function readTag(source: string, from: number, at: TextPosition): Tag {
   comment.lastIndex = from;
   const found = comment.exec(source);

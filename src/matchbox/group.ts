@@ -1,6 +1,6 @@
 /**
- * A matchbox group as a Group. Labels and metadata that davit does not accept are left out. Then the Group holds its
- * machines, perhaps more than before: they wait instead of booting something else.
+ * Converts a matchbox group to a Group. If davit does not accept a label or metadata, the Group lacks it and has
+ * `hold`. Its machines, perhaps more than before, then wait instead of booting something else.
  */
 
 import { normalizeMac } from "../model/hardware-ids.ts";
@@ -99,7 +99,7 @@ function selecting({ file, fields, selector }: ReadGroup, { findings, admit }: P
   if (good.length > maxLabels) {
     findings.error(file.path, `the selector is not taken: it has more than ${maxLabels} labels`, fields.at("selector"));
   }
-  // Without any acceptable label the selector stays as it is, and davit refuses it, as it does with too many labels.
+  // If no label is acceptable, the selector stays unchanged, and davit refuses it. It also refuses too many labels.
   if (good.length === 0) return { selector: { matchLabels: selector } };
   const matchLabels = Object.fromEntries(good);
   return { selector: { matchLabels }, ...(good.length < labels.length && { hold: true }) };
@@ -113,7 +113,7 @@ function labelProblem(label: string, value: string, admit: Admit): string | unde
   return admit(groupOf("sample", { profileRef: { name: "sample" }, selector }))[0]?.text;
 }
 
-// Within davit's own limit, which counts from the object.
+// Below davit's own limit, which counts levels from the object.
 const maxDepth = 90;
 
 function metadataProblem(metadata: JsonObject, admit: Admit): string | undefined {

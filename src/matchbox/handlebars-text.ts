@@ -40,7 +40,7 @@ export class HandlebarsText {
     const begin = at > 0 && text.startsWith("}") ? emptyComment : "";
     const escaped = begin + escapeBraces(text);
     if (at === this.#pieces.length - 1) return escaped;
-    // One backslash in front of a tag would escape it; of two, the second would vanish.
+    // One backslash before a tag would escape the tag. With two, the second would vanish.
     if (escaped.endsWith("\\")) return `${escaped}\\`;
     return touches(text) ? `${escaped} ` : escaped;
   }
@@ -109,7 +109,7 @@ function touches(text: string): boolean {
 }
 
 function escapeBraces(text: string): string {
-  // Of an odd number of braces the first one stays alone. A backslash before them is separated from the escaping one.
+  // With an odd number of braces, the first stays alone. A backslash before them is separated from the escaping one.
   return text.replaceAll(/(\\*)(\{?)((?:\{\{)+)/g, (_, backslashes: string, odd: string, pairs: string) => {
     const kept = backslashes === "" || odd !== "" ? backslashes : `${backslashes}\\${emptyComment}`;
     return kept + odd + "\\{{".repeat(pairs.length / 2);

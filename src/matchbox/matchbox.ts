@@ -1,9 +1,8 @@
 /**
  * Makes Profiles and Groups from a matchbox (https://matchbox.psdn.io) data directory.
  *
- * It promises: machines that boot from the result get the same as from matchbox, or nothing; never something else. It
- * reports everything that it cannot import, with the place. The same directory yields the same bytes. It never writes,
- * and reads only through its port.
+ * Machines that boot from the result get the same as from matchbox, or nothing. It reports everything that it cannot
+ * import, with the place. The same directory yields the same bytes. It never writes, and reads only through its port.
  */
 
 import { assert } from "../lib/errors.ts";
@@ -29,7 +28,7 @@ export interface ImportOptions {
 }
 
 export interface Imported {
-  /** Empty when no import avoids mixing up objects. */
+  /** Empty if any import would mix up objects. */
   readonly files: readonly ImportedFile[];
   readonly profiles: number;
   readonly groups: number;
@@ -153,7 +152,7 @@ class Import {
       return importProfile(file, name, this.#context);
     } catch (error) {
       if (!(error instanceof UnusableFile)) throw error;
-      // The finding reports it. Its groups still name it, so that their machines are answered 404, as by matchbox.
+      // The finding reports it. Its groups still name it, so that their machines get 404, as from matchbox.
       return undefined;
     }
   }
@@ -202,7 +201,7 @@ function keyOf({ path }: JsonFile): string {
   return path.slice(path.indexOf("/") + 1).replace(/\.json$/, "");
 }
 
-// The profile name for a group without one, so that the group takes its machines as before.
+// The profile name for a group without one, so that the group still selects its machines.
 const noProfile = "no-profile";
 
 function profileKey(profile: string): string {

@@ -1,15 +1,15 @@
 /**
- * Makes names of objects from names of files. Kubernetes allows fewer characters than a disk, so two files could get
- * one name. Then nothing is imported, because one file's machines would boot what belongs to the other.
+ * Makes object names from file names. Kubernetes allows fewer characters than a file system, so two files could get
+ * the same name. Nothing is imported then, because machines of one file would boot the other file's profile.
  */
 
 import { compareBytes } from "../lib/order.ts";
 import { type ImportFindings, shown } from "./findings.ts";
 
-// With an ending it is also a file's name, and some names get a suffix.
+// Leaves room for a file name's ending and for the suffix that some names get.
 const longestName = 200;
 
-/** The name nearest to a file's; undefined when the result is empty or too long. */
+/** The object name closest to a file's name; undefined if it is empty or too long. */
 export function toObjectName(text: string): string | undefined {
   const parts = text
     .toLowerCase()
@@ -21,7 +21,7 @@ export function toObjectName(text: string): string | undefined {
   return name === "" || name.length > longestName ? undefined : name;
 }
 
-/** Gives each key its own name; where it cannot, it reports why and gives undefined. */
+/** Gives each key its own name. Reports every key that cannot have one, and then returns undefined. */
 export function giveNames(
   keys: ReadonlySet<string>,
   folder: string,

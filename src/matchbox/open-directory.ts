@@ -29,7 +29,7 @@ function listFolder(path: string): readonly InputEntry[] {
   }
 }
 
-/** False for an entry that cannot be looked at, such as a link to itself: reading it reports why. */
+/** False for an entry that cannot be inspected, such as a link to itself: reading it reports why. */
 function isDirectory(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

@@ -1,6 +1,6 @@
 /**
- * A matchbox profile as a Profile. A config that cannot be imported becomes a reference to a missing ConfigMap:
- * machines are answered 500 and ask again, until a person writes it.
+ * Converts a matchbox profile to a Profile. A config that cannot be imported becomes a reference to a missing
+ * ConfigMap: machines get 500 and retry until a person writes it.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -30,7 +30,7 @@ export interface ProfileContext {
 export interface ImportedProfile {
   /** The Profile, and a ConfigMap for each config that is too long for it; empty when there is nothing to serve. */
   readonly objects: readonly JsonObject[];
-  /** The files that it was made from. */
+  /** Its source files. */
   readonly sources: readonly string[];
   /** How its templates use variables, with the file. */
   readonly uses: readonly { readonly file: string; readonly use: VariableUse }[];
@@ -41,7 +41,7 @@ const bootNames = ["kernel", "initrd", "args"];
 
 // The CRD's limit for inline text.
 const maxInlineLength = 131_072;
-// A template with a variable that never exists: the machine is answered 500, and boots nothing else instead.
+// A template with a variable that never exists: the machine gets 500, and boots nothing else instead.
 const failingBoot = { kernel: "{{notImported}}" };
 
 /**

@@ -26,7 +26,7 @@ export function compareValues(use: VariableUse, file: string, group: ReadGroup, 
     findings.warn(file, `${shown(use.path.join("."))} of ${group.file.path} ${problem}`, use.at);
 }
 
-/** As matchbox makes them, without the request. */
+/** The variables as matchbox makes them, without those of the request. */
 function variablesOf({ metadata, selector }: ReadGroup): JsonValue {
   const labels = Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value] as const);
   return { ...metadata, ...Object.fromEntries(labels) };

@@ -2,9 +2,9 @@
  * Splits a text of many objects into pieces that can be read one by one: `kubectl get -o yaml` writes tens of megabytes
  * for 10,000 objects, too much for a parser at once. Pure; a text that it cannot split stays whole.
  *
- * kubectl writes one List whose items begin with `- ` in the first column, and nothing else in it does: go-yaml indents
- * values of several lines, and uses no anchors. An item can be read alone once a blank replaces that dash, and its
- * columns stay the same.
+ * kubectl writes one List whose items begin with `- ` in the first column. No other line does: go-yaml indents values
+ * of several lines, and uses no anchors. Once a blank replaces that dash, an item can be parsed alone, and its columns
+ * stay the same.
  */
 
 import type { TextStart } from "../directory/yaml-documents.ts";
@@ -61,7 +61,7 @@ function isOfItem(line: string, at: number): boolean {
   return line.startsWith("- ") || (at > 0 && (line.startsWith("  ") || line.trim() === ""));
 }
 
-/** An item without the status that davit wrote: it is half of the text, and not read. Lines stay where they were. */
+/** Blanks out an item's status: davit wrote it and does not read it, and it is half of the text. Line numbers stay. */
 function withoutStatus(lines: readonly string[]): readonly string[] {
   const from = lines.findIndex((line) => isLine(line, "  status:"));
   if (from === -1) return lines;

@@ -1,6 +1,6 @@
 /**
- * The places of objects and their fields. A text is read again when a message needs a place in it: what a parser knows
- * of 10,000 objects takes more memory than the objects themselves, and few of them get a message.
+ * The places of objects and their fields. A text is parsed again when a message needs a place in it. Storing the places
+ * in 10,000 objects would take more memory than the objects themselves, and few objects get a message.
  */
 
 import type { Definition, FileContent, ItemPlace } from "../directory/read-file.ts";
@@ -32,7 +32,7 @@ export class ObjectPlaces {
   readonly #objects = new Map<string, WrittenField>();
   #last: { readonly text: WrittenText; readonly documents: readonly TextDocument[] } | undefined;
 
-  /** Takes in a text's definitions; of an object that is defined twice the first one counts. */
+  /** Adds a text's definitions. If an object is defined twice, the first definition wins. */
   add(text: WrittenText, { definitions }: FileContent): void {
     for (const definition of definitions) {
       const key = objectKey(nameOf(definition));
@@ -71,7 +71,7 @@ export class ObjectPlaces {
   }
 }
 
-/** A text may have been changed or removed since it was read: then nothing is known of its fields. */
+/** Parses a text again. If it was changed or removed since, the places of its fields are unknown. */
 function readAgain({ file, start, read }: WrittenText): readonly TextDocument[] {
   try {
     const documents = readDocuments(read(), file.endsWith(".json") ? "json" : "yaml", start);

@@ -29,17 +29,17 @@ export interface Option<Value> {
   readonly mustExist?: { readonly kind: "file" | "directory"; readonly stdin?: string };
   /** The options without which this one is useless. */
   readonly needs?: readonly Need[];
-  /** The option that contradicts this one, and what there would be two of. */
+  /** The option that excludes this one, and the message's words for both, such as `Two queries`. */
   readonly excludes?: { readonly name: string; readonly excess: string };
   readonly help: string;
-  /** Turns all given texts (none only if repeatable) into the value, or says what they must be. */
+  /** Converts all given strings (none only if repeatable) to the value, or reports the expected form. */
   readonly read: (texts: readonly string[]) => Value | OptionRefusal;
 }
 
 export interface Need {
-  /** Of an option in the same table. */
+  /** The name of an option in the same table. */
   readonly name: string;
-  /** What is missing then, as `No cluster`. */
+  /** What is missing without it, such as `No cluster`. */
   readonly lack?: string;
   readonly example?: string;
 }
@@ -59,7 +59,7 @@ type ValueOf<Entry> = Entry extends { read: (texts: readonly string[]) => infer 
   ? Exclude<Value, OptionRefusal>
   : never;
 
-/** What a table reads: options without a default are undefined when nobody gave them, lists are empty. */
+/** A table's values. An option that is not given is its default, undefined without one, or an empty list. */
 export type Values<Options> = {
   readonly [Name in keyof Options]: Options[Name] extends
     | { preset: string }
@@ -72,11 +72,11 @@ export type Values<Options> = {
 export interface ReadOptions<Options> {
   readonly values: Values<Options>;
   readonly problems: string[];
-  /** Flags with a problem of their own, also mistyped ones: their options only seem to be missing. */
+  /** Flags that are refused or mistyped: their options must not be reported as missing, too. */
   readonly faulty: ReadonlySet<string>;
 }
 
-/** Reads a command line and its environment; a refused value is left out, and its problem is reported. */
+/** Reads a command line and its environment. Omits refused values and reports their problems. */
 export function readTable<Options extends OptionTable>(
   table: Options,
   args: readonly string[],
@@ -135,7 +135,7 @@ function readFlags(table: OptionTable, args: readonly string[]) {
   const given = new Map<string, string[]>();
   const problems: string[] = [];
   const faulty = new Set<string>();
-  // The word behind an option that does not exist was meant as its value.
+  // The word after an unknown option is probably its value.
   const isNamed = (token: (typeof tokens)[number] | undefined) => token?.kind !== "option" || known.has(token.name);
   const meant = tokens.filter(({ kind }, at) => kind !== "positional" || isNamed(tokens[at - 1]));
   for (const token of meant) {
@@ -152,7 +152,7 @@ function readFlags(table: OptionTable, args: readonly string[]) {
   return { given, problems, faulty };
 }
 
-/** The flag of a token, or the one that it begins like. */
+/** The flag of a token, or a flag that begins like it. */
 function meantFlag(
   { name, rawName }: { readonly name: string; readonly rawName: string },
   flags: readonly string[],
@@ -189,7 +189,7 @@ function findTexts(
   return option.repeatable ? { texts: [], where: "the default" } : undefined;
 }
 
-/** Given texts as a message may quote them: what stands before the host of a URL may be a password. */
+/** Given strings, for a message. It hides the part before a URL's host, which may be a password. */
 function shown(texts: readonly string[]): string {
   return texts.join(",").replaceAll(/\/\/[^/]*@/g, "//…@");
 }

@@ -1,4 +1,4 @@
-/** Reads the texts of options as values, or says what they must be; and makes the options that many tables have. */
+/** Converts options' strings to values, or reports the expected form. Makes options that many tables share. */
 
 import { BlockList, isIP } from "node:net";
 import type { Address } from "../lib/address.ts";
@@ -50,13 +50,13 @@ export function directoryOption(flag: string, help: string) {
   return { ...newDirectoryOption(flag, help), mustExist: { kind: "directory" } } satisfies Option<string>;
 }
 
-/** A name as Kubernetes gives to namespaces: RFC 1123, 2.1, in lower case. */
+/** The name of a Kubernetes namespace: RFC 1123, 2.1, in lower case. */
 export function readNamespace(text: string): string | OptionRefusal {
   const rule = "must be a namespace: 1 to 63 lower-case letters, digits and hyphens";
   return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text) ? text : new OptionRefusal(rule);
 }
 
-/** A name as Kubernetes gives to most objects: RFC 1123, 2.1, in lower case, with dots. */
+/** The name of most Kubernetes objects: RFC 1123, 2.1, in lower case, with dots. */
 export function readObjectName(text: string): string | OptionRefusal {
   const rule = "must be the name of an object: lower-case letters, digits, hyphens and dots, 253 at most";
   return /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(text) ? text : new OptionRefusal(rule);
@@ -96,7 +96,7 @@ export function readHost(text: string): string | OptionRefusal {
   return isName || isIP(text) !== 0 ? text : new OptionRefusal("must be a DNS name or an IP address, without a port");
 }
 
-/** @param others further choices of the option, which are read elsewhere; help and problems name them, too. */
+/** @param others further choices, which the caller reads itself; help and messages list them, too. */
 export function readChoice<Choice extends string>(
   choices: readonly Choice[],
   others: readonly string[] = [],
@@ -166,7 +166,7 @@ export function readAddress(text: string): Address | OptionRefusal {
   return { host, port: Number(port) };
 }
 
-/** A server's URL: a scheme, a host, perhaps a port, and nothing else, least of all a password. */
+/** A server's URL: a scheme, a host and an optional port. Anything else is refused, such as a password. */
 export function readServerUrl(text: string): URL | OptionRefusal {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isServer =

@@ -28,13 +28,13 @@ export function readOptions<Options extends OptionTable>(
   return read;
 }
 
-/** The config of a command, if nothing is wrong. @throws {ConfigError} with every problem. */
+/** Returns a command's config if there are no problems. @throws {ConfigError} with every problem. */
 export function configWithout<Config extends object>(problems: readonly string[], config: Config): Readonly<Config> {
   if (problems.length > 0) throw new ConfigError(problems);
   return Object.freeze(config);
 }
 
-/** What is wrong with values that are well-formed, in the order of the table. */
+/** The problems of values that are well-formed, in the order of the table. */
 export function ruleProblems(
   table: OptionTable,
   { values, faulty }: { readonly values: Readonly<Record<string, unknown>>; readonly faulty: ReadonlySet<string> },

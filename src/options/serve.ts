@@ -10,7 +10,7 @@ import { bootOptions, serveOptions, type serviceOptions, type storeClientOptions
 /** The options of the boot service, wherever it runs. */
 export type ServiceConfig = Values<typeof serviceOptions> & SigningPassphrase;
 
-/** Never by a flag: those can be seen by everybody on the machine. */
+/** Never from a flag: every user of the machine can see flags. */
 interface SigningPassphrase {
   readonly signingPassphrase: string | undefined;
   readonly grubSigningPassphrase: string | undefined;
@@ -37,7 +37,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
   const kubernetes = values.kubernetes ?? (isInPod && !hasManifests);
   const config: ServeConfig = { ...values, kubernetes, ...signingPassphrase(environment) };
   const isMeant = hasManifests || kubernetes || faulty.has("manifests") || faulty.has("kubernetes");
-  // Without a source of objects, no option is refused for the lack of a cluster, too.
+  // If no source of objects is given, no option is also refused because it needs a cluster.
   const ruled = { ...config, kubernetes: kubernetes || !hasManifests };
   problems.push(
     ...(isMeant ? [] : ["No source of objects: give --manifests DIR, or --kubernetes"]),
@@ -54,7 +54,7 @@ export function readServeConfig(args: readonly string[], environment: Environmen
  * @throws {ConfigError} with every problem.
  */
 export function readBootConfig(args: readonly string[], environment: Environment, paths: Paths): BootConfig {
-  // Of the variable a container's davit serve may be meant: only the flag names another one's directory.
+  // The variable may belong to a davit serve in the same container, so only the flag counts.
   const { values, problems } = readOptions(bootOptions, args, { ...environment, DAVIT_DATA_DIR: undefined }, paths);
   const config = { ...values, ...signingPassphrase(environment) };
   problems.push(...signingProblems(config), ...storeTlsProblems(values), ...storeTokenProblems(values, paths));
@@ -99,7 +99,7 @@ function signingProblems(config: SigningConfig): string[] {
   ];
 }
 
-/** @param name what the options of the key begin with. */
+/** @param name the prefix of the key's options. */
 function keyProblems(
   name: string,
   key: string | undefined,
@@ -114,13 +114,13 @@ function keyProblems(
   return [`No key for the ${name.replace("grub-", "GRUB ")} passphrase: give --${name}-key`];
 }
 
-/** Certificates for a store without TLS. */
+/** Refuses certificates for a store without TLS. */
 export function storeTlsProblems({ store, storeCaFile, storeCertFile }: GivenStore): string[] {
   if (store?.protocol !== "http:" || (storeCaFile ?? storeCertFile) === undefined) return [];
   return [`No TLS with "${store.origin}": certificates need a URL that begins with https://`];
 }
 
-/** Two tokens for a store, one that is nowhere, or one that others on the network could read. */
+/** Refuses two tokens for a store, a missing local token, and a token that others on the network could read. */
 export function storeTokenProblems(
   { store, storeTokenFile, dataDir }: GivenStore,
   { isFile, isDirectory }: Paths,
@@ -136,7 +136,7 @@ export function storeTokenProblems(
   return [`No local token in "${dataDir}": start davit serve with it first, of this version or later`];
 }
 
-/** Backups that would be lost with the store. */
+/** Refuses a place for backups where they would be lost with the store. */
 function placeProblems({ backupDir, dataDir }: ServeConfig): string[] {
   const isInside = backupDir !== undefined && !relative(dataDir, backupDir).startsWith("..");
   return isInside ? [`Bad place "${backupDir}" for --backup-dir: it is in --data-dir, and would be lost with it`] : [];
@@ -147,7 +147,7 @@ type GivenStore = Pick<Values<typeof storeClientOptions>, "storeTokenFile" | "st
   readonly dataDir: string | undefined;
 };
 
-/** The file whose token is shown to a store; undefined for none. */
+/** The file with the token for a store; undefined without one. */
 export function shownTokenFile({
   storeTokenFile,
   dataDir,
@@ -162,7 +162,7 @@ function storeDoorProblems(config: ServeConfig): string[] {
   if (storeClientCaFile !== undefined && !hasTls) {
     problems.push("No TLS for --store-client-ca-file: give --store-cert-file and --store-key-file");
   }
-  // An address that is refused is missing here.
+  // A refused address is undefined here.
   if (storeAddress === undefined || isLoopback(storeAddress.host) || storeInsecure === true) return problems;
   const lacks = [
     ...(hasTls ? [] : ["TLS (--store-cert-file and --store-key-file, or --store-own-certificate)"]),

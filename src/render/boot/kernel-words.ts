@@ -11,7 +11,7 @@ import { type Filled, hasValue, own, type Pieces, piecesOf, valueMatches } from 
 export interface Word {
   /** As it is written, with its author's double quotes. */
   readonly source: Pieces;
-  /** Without them. */
+  /** Without those quotes. */
   readonly bare: Pieces;
 }
 
@@ -38,7 +38,7 @@ export function hasOpenQuote(argument: Filled): boolean {
   return marksOf(argument).filter(({ text, isValue }) => !isValue && text === '"').length % 2 === 1;
 }
 
-/** True when no value can mean anything but itself, at any place, as in nearly all arguments. */
+/** True if all values are plain data at any place, as in nearly all arguments. */
 export function isHarmless(argument: Filled): boolean {
   return typeof argument === "string" || !valueMatches(argument, /[^\w%+,./:=@~-]/);
 }
@@ -60,14 +60,13 @@ export function isOneWord(text: Pieces): boolean {
   return !(isQuoted || dropped.some((at) => at?.letter === '"' && at.isValue));
 }
 
-/** The bare word in double quotes, as one can be written. */
+/** The bare word in double quotes. */
 export function quoted({ bare }: Word): Pieces {
   return [own('"'), ...bare, own('"')];
 }
 
 /**
- * True for a value with an invisible end of a word: Linux takes the byte A0 for white space, and in UTF-8 it is part of
- * letters such as `à`.
+ * True if a value contains the byte A0: Linux reads it as white space, but in UTF-8 it is part of letters such as `à`.
  */
 export function hasBlankByte(word: Pieces): boolean {
   return word.some(({ text, isValue }) => isValue && [...text].some((letter) => letter !== " " && endsWord(letter)));

@@ -6,7 +6,7 @@ import type { Piece } from "../template/trace.ts";
 
 export type Pieces = readonly Piece[];
 
-/** A text; one without a value is a plain string, which its Profile already has. */
+/** A text. Without values it is a plain string, which its Profile already has in memory. */
 export type Filled = string | Pieces;
 
 /** The whole text. */
@@ -14,7 +14,7 @@ export function textOf(filled: Filled): string {
   return typeof filled === "string" ? filled : filled.map(({ text }) => text).join("");
 }
 
-/** The same as a list. */
+/** The text as a list of pieces. */
 export function piecesOf(filled: Filled): Pieces {
   return typeof filled === "string" ? [own(filled)] : filled;
 }

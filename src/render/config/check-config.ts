@@ -20,7 +20,7 @@ interface Making {
 export type ConfigCheck = (text: string) => Rendered;
 
 interface ConfigRules {
-  /** The same function for the same rules, so that results may be kept by function and text. */
+  /** Returns the same function for the same rules, so that results can be cached by function and text. */
   readonly check: (making: Making) => ConfigCheck;
   /** True for a text whose check parses YAML, which takes long. */
   readonly isYaml: (text: string) => boolean;
@@ -43,7 +43,7 @@ export function rulesOf(part: TemplatePart): ConfigRules {
 
 /**
  * Checks a cloud-config, rendered or raw: the user data of cloud-init, deprecated in the contract. A script (`#!`) is
- * served unread.
+ * served unchecked.
  * @throws {RenderError} for another first line, and for a cloud-config that is not YAML.
  */
 export function renderCloudConfig(text: string): Rendered {

@@ -1,7 +1,7 @@
 /**
  * Predicts Ignition's errors from a config's structure: advice for the config's author, never a reason not to serve it.
- * davit may know fewer versions of the specification than the machine's Ignition does. Texts name only fields of the
- * specification: anything else in a config may be secret.
+ * davit may know fewer versions of the specification than the machine's Ignition does. Messages name only fields of
+ * the specification: anything else in a config may be secret.
  */
 
 import { unreachable } from "../../lib/errors.ts";
@@ -18,19 +18,19 @@ import {
 
 /** A fault in a config. */
 export interface IgnitionFinding {
-  /** True if Ignition stops at it; else it ignores it, or some releases do. */
+  /** True if Ignition refuses the config. False if it ignores the fault, or only some releases refuse it. */
   readonly isRefused: boolean;
   readonly text: string;
-  /** Names and positions of lists on the path to the place. */
+  /** The path to the fault: field names and list positions. */
   readonly path: readonly string[];
-  /** A member at that place, by its name. The name is the user's own and not in the text. */
+  /** The name of a member at that place. The user chose it, so `text` does not contain it. */
   readonly member?: string;
 }
 
-// More would only repeat the first ones.
+// Further findings usually repeat the first ones.
 const maxFindings = 5;
 
-/** Checks a config that has a text at `ignition.version`. At most five findings, in the order of the config. */
+/** Checks a config that has a string at `ignition.version`. Returns at most five findings, in the config's order. */
 export function checkIgnition(config: JsonObject): readonly IgnitionFinding[] {
   const version = isJsonObject(config.ignition) ? config.ignition.version : undefined;
   const { finding, minor } = readVersion(typeof version === "string" ? version : "");
@@ -40,7 +40,7 @@ export function checkIgnition(config: JsonObject): readonly IgnitionFinding[] {
   return check.findings;
 }
 
-/** `minor` is of the specification 3; undefined for any other, whose fields are not checked. */
+/** `minor` is undefined unless the version is of specification 3: fields of other versions are not checked. */
 function readVersion(version: string): { readonly finding?: IgnitionFinding; readonly minor?: number } {
   const [, major = "", minorText = "", experimental] = /^([23])\.(\d|[1-9]\d)\.0(-experimental)?$/.exec(version) ?? [];
   const minor = Number(minorText);
@@ -74,7 +74,7 @@ class IgnitionCheck {
     if (this.#findings.length < maxFindings) this.#findings.push(finding);
   }
 
-  /** Null counts as absent, for Ignition as well. */
+  /** Checks a value. Null counts as absent, as in Ignition. */
   value(value: JsonValue, shape: Shape, path: readonly string[]): void {
     if (value === null || this.#findings.length === maxFindings) return;
     const mistake = mistakeOf(value, shape);
@@ -122,7 +122,7 @@ class IgnitionCheck {
   }
 }
 
-/** What is wrong with a value itself. */
+/** The mistake in a value itself; undefined if there is none. */
 function mistakeOf(value: JsonValue, shape: Shape): string | undefined {
   switch (shape) {
     case "text":
@@ -150,7 +150,7 @@ function mistakeOfMany(value: JsonValue, shape: Exclude<Shape, string>): string 
   }
 }
 
-/** As in `storage.files[0].path`; every name is one of the specification. */
+/** Writes a path as `storage.files[0].path`. Every name comes from the specification. */
 function nameOf(path: readonly string[]): string {
   return path.map((step, at) => (/^\d/.test(step) ? `[${step}]` : `${at === 0 ? "" : "."}${step}`)).join("");
 }

@@ -29,7 +29,7 @@ export interface Field {
 /** The newest stable minor version of the specification 3 that this table knows. */
 export const newestMinor = 6;
 
-/** Of the specification 2, which only old releases read. */
+/** The same for specification 2, which only old releases of Ignition read. */
 export const newestMinorOf2 = 4;
 
 const neededLater = (shape: Shape, needed: number): Field => ({ shape, since: 0, needed });

@@ -49,7 +49,7 @@ export function ignitionValue(text: string): JsonObject {
 
 /** @param fault the place of the mistake in the text as JSON, which is more precise than its place as YAML. */
 function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
-  // A long text is not read twice for a better reason.
+  // A long text is not parsed twice for a better message.
   if (fault !== undefined && text.length > maxTwice) throw new RenderError(reason, fault);
   try {
     return yamlToJson(text, reason);

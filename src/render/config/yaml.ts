@@ -1,4 +1,4 @@
-/** YAML for configs: version 1.2, one document, only JSON's types. The package's messages go no further. */
+/** YAML for configs: version 1.2, one document, only JSON's types. It never shows the package's messages. */
 
 import { type Document, isMap, isNode, isScalar, visit } from "yaml";
 import { isAmbiguous, repeatedKey } from "../../lib/yaml-rules.ts";
@@ -27,13 +27,13 @@ export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolea
   } catch (error) {
     if (error instanceof FirstMistake) throw new RenderError(reason, positionAt(text, error.offset));
     if (error instanceof RenderError) throw error;
-    // Nesting beyond the stack.
+    // The nesting is too deep for the stack.
     throw new RenderError(reason);
   }
 }
 
 /**
- * The value of a YAML text as JSON has it.
+ * Converts a YAML text to a JSON value.
  * @throws {RenderError} `reason` for anything but YAML without custom tags; ambiguousYaml for a plain value that YAML
  * 1.1 and 1.2 read differently, such as the file mode `0644`: author and reader would understand different values.
  */
@@ -46,7 +46,7 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
     // Through JSON text: values that JSON lacks, such as .inf, become null as everywhere else.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null));
   } catch {
-    // Unknown aliases, and those that multiply: the package's message quotes them.
+    // The text has unknown or multiplying aliases. The package's message would quote them.
     throw new RenderError(reason);
   }
 }

@@ -63,7 +63,7 @@ interface RenderErrorDetails {
 export class RenderError extends Error {
   override readonly name = "RenderError";
   readonly reason: RenderReason;
-  /** In the template, or in the result if `isOfResult`; undefined without a single place. */
+  /** The place in the template, or in the result if `isOfResult`; undefined without a single place. */
   readonly position: TextPosition | undefined;
   /** Private, so that logs do not show it: it is part of the template, which may be secret. */
   readonly #variable: string | undefined;
@@ -80,8 +80,8 @@ export class RenderError extends Error {
   }
 
   /**
-   * Of undefinedVariable: the undefined name, such as `disk.path`. Only for callers that know the template is not
-   * secret.
+   * The name that is undefined, such as `disk.path`, for the reason undefinedVariable. Only for callers that know the
+   * template is not secret.
    */
   get variable(): string | undefined {
     return this.#variable;
@@ -92,18 +92,18 @@ export class RenderError extends Error {
     return isOfResult(this.reason);
   }
 
-  /** The same, in a field of a boot section. */
+  /** The same error, in a field of a boot section. */
   within(field: string): RenderError {
     return new RenderError(this.reason, this.position, { variable: this.#variable, field });
   }
 
-  /** Without its place. @param isSecret the template is secret: nothing of it is shown, not even a variable's name. */
+  /** The message without its place. @param isSecret true hides everything of the template, even variable names. */
   sentence(isSecret: boolean): string {
     const name = this.#variable === undefined || isSecret ? "" : `: "${shown(this.#variable)}"`;
     return `${renderReasons[this.reason]}${name}`;
   }
 
-  /** As `sentence`, with its place. */
+  /** The message with its place; see `sentence`. */
   problem(isSecret: boolean): string {
     return `${this.sentence(isSecret)}${placeText(this.reason, this.position)}`;
   }

@@ -4,9 +4,9 @@ export interface Rendered {
   readonly contentType: string;
   /** Of the body as UTF-8, if known: counting costs as much as finding the machine's Group. */
   readonly byteLength?: number | undefined;
-  /** Some of it comes from the request, and GRUB might run it: a signature would allow that. */
+  /** True if it has text from the request that GRUB might run: a signature would allow that. */
   readonly isUnsigned?: true;
-  /** Nothing comes from the request: every request gets the same. Absent: unknown. */
+  /** True if nothing comes from the request, so that every request gets the same bytes. Absent: unknown. */
   readonly isShared?: true;
 }
 

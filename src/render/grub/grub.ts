@@ -119,14 +119,14 @@ function usesEfiCommands({ commands, labels }: GrubInput): boolean {
   }
 }
 
-/** A location as GRUB spells it. One that begins with a device, or is no path or HTTP URL, stays unchanged. */
+/** A location in GRUB's spelling. It stays unchanged if it has a device, or is neither a path nor an HTTP URL. */
 function locationOf(text: string, input: GrubInput): string {
   if (text.startsWith("/")) return isPlain(input) ? text : `${deviceOf(input.authority, input)}${text}`;
   const [, host, path = ""] = /^http:\/\/([^/]+)(.*)$/is.exec(text) ?? [];
   return host === undefined ? text : `${deviceOf(host, input)}${path === "" ? "/" : path}`;
 }
 
-/** Real GRUB finds plain paths on the requested server, by the recipe's last line, so no address can be wrong. */
+/** True for plain paths: the recipe's last line resolves them on the requested server, so no address is wrong. */
 function isPlain({ separator, isGrubClient }: GrubInput): boolean {
   return separator === "auto" && isGrubClient;
 }

@@ -12,7 +12,7 @@ import { quote } from "./words.ts";
 export interface GrubGuard {
   /** From the request; undefined without one, and then no machine passes. */
   readonly mac: string | undefined;
-  /** What the firmware must report, too, by label. */
+  /** Values that the firmware must also report, by label. */
   readonly firmware: Readonly<Partial<Record<FirmwareLabel, string>>>;
 }
 
@@ -45,7 +45,7 @@ export function guardedLines(lines: readonly string[], guard: GrubGuard): readon
 }
 
 /**
- * A whole script, for the right machine. Functions may not be inside an `if`, so other machines enter a loop instead.
+ * A whole script, for the right machine. GRUB allows no function inside an `if`, so other machines enter a loop.
  */
 export function guardedScript(script: string, guard: GrubGuard): string {
   if (guard.mac === undefined) return textOf(nameless);

@@ -25,14 +25,14 @@ export interface IpxeArguments {
  */
 export function ipxeArguments(args: readonly Filled[]): IpxeArguments {
   if (args.every(isHarmless)) return { settings: [], texts: args.map(textOf) };
-  // It would change what the quotes around a value mean.
+  // An open quote would change the meaning of the quotes around a value.
   if (args.some(hasOpenQuote)) throw new RenderError("openQuote");
   const texts = args.map((arg) => (typeof arg === "string" ? arg : wordsOf(arg).map(wordText).join(" ")));
   const usesBlank = texts.some((text) => text.includes(blank));
   return { settings: usesBlank ? [`set ${blankName}:hex 20`] : [], texts };
 }
 
-// The name is davit's, so that it replaces no setting of the machine's or the author's.
+// The name is davit's, so that it overwrites no setting of the machine or the author.
 const blankName = "davit-blank";
 const blank = `\${${blankName}:string}`;
 

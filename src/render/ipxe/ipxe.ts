@@ -1,4 +1,4 @@
-/** iPXE scripts. One item a line, and only lines that come from the Profile: every line of a script is a command. */
+/** iPXE scripts. Every line is a command, so each has one item and comes from the Profile. */
 
 import { assert, unreachable } from "../../lib/errors.ts";
 import type { LocalBoot } from "../../model/profile.ts";

@@ -14,14 +14,14 @@ export interface EnvLine {
   readonly text: string;
 }
 
-/** Names the leaves and sorts them by name. Of several with one name, the lowest path in byte order stays. */
+/** Names the leaves and sorts them by name. If several share a name, the lowest path in byte order wins. */
 export function linesOf(leaves: readonly Leaf[]): readonly EnvLine[] {
   const named = leaves.map(({ path, value }) => ({ name: nameOf(path), path, value }));
   const sorted = named.toSorted((a, b) => compareBytes(a.name, b.name) || comparePaths(a.path, b.path));
   return (
     sorted
       .filter(({ name }, at) => name !== sorted[at - 1]?.name)
-      // Joined, not added: V8 keeps sums of texts in pieces, and these texts are kept with their Group.
+      // Joined, not concatenated: V8 stores a concatenation in pieces, and these strings live as long as their Group.
       .map(({ name, value }) => ({ name, text: [name, "=", quote(value), "\n"].join("") }))
   );
 }
@@ -48,7 +48,7 @@ export function nameOf(path: readonly string[]): string {
 // Includes everything that GRUB or a shell would continue on the next line: the request's lines follow.
 const needsQuotes = /[\p{Cc}\\"'`]|\$[({]|<<|^[#\s]|\s$/u;
 
-/** A value of the operator's after the `=`: raw where that is safe, else in double quotes with escapes. */
+/** An operator's value after the `=`: raw where that is safe, else in double quotes with escapes. */
 function quote(value: string): string {
   if (!needsQuotes.test(value)) return value;
   const escaped = value.replaceAll(/[\\"$`]/g, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escapeControl);

@@ -1,7 +1,7 @@
 /**
  * `/metadata`: everything known of a machine as env-file text. One `NAME=value` per line, each name once, and each
- * value in one line. The same input yields the same bytes, so that a signature fetched later verifies. Whatever the
- * request says is only data to GRUB and to a shell.
+ * value in one line. The same input yields the same bytes, so that a signature fetched later verifies. Everything from
+ * the request is only data to GRUB and to a shell.
  *
  * Four blocks, each sorted by name: metadata, selector, query, raw query. A later block overrides a name of an earlier
  * one.
@@ -21,7 +21,7 @@ import { type QueryValue, queryValues } from "./query-values.ts";
 
 // More nesting than this is a mistake, and names would grow without end.
 const maxDepth = 64;
-// In characters of names and values. A name contains all keys on its path, so little metadata can grow large.
+// In characters of names and values. A name contains all keys on its path, so small metadata can yield a large text.
 const maxLength = 8 * 1024 * 1024;
 
 /**
@@ -45,7 +45,7 @@ interface OpenLines {
  * Writes the part of `/metadata` that is the same for every request.
  * @param defaults its Profile's metadata.
  * @param budget for each value, and for sorting them.
- * @throws {RenderError} for metadata nested or grown beyond reason. @throws {TooLongHere}
+ * @throws {RenderError} for metadata that is nested too deeply or becomes too long. @throws {TooLongHere}
  */
 export function groupLines(
   group: Pick<Group, "metadata" | "selector">,
@@ -67,7 +67,7 @@ export function groupLines(
   return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
 }
 
-/** The lines as one text, if no request can override any of their names. */
+/** Merges neighbouring lines whose names no request can override. */
 function folded(lines: readonly EnvLine[]): readonly EnvLine[] {
   const folds: EnvLine[] = [];
   let from = 0;
@@ -99,7 +99,7 @@ export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: stri
 }
 
 /**
- * Names shared by several values of a Group's metadata, sorted; `/metadata` shows one value each.
+ * Names shared by several values of a Group's metadata, sorted; `/metadata` shows one value for each name.
  * @throws {RenderError} as `renderMetadata`.
  */
 export function sharedNames(metadata: JsonObject): readonly string[] {

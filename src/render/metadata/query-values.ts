@@ -1,6 +1,6 @@
 /**
- * The labels of a request in the order and with the names of `/metadata`. Machines send the same few labels again and
- * again: making and sorting their names by the general way took half of an answer.
+ * The labels of a request in the order and with the names of `/metadata`. Machines repeat the same few labels: the
+ * general way to make and sort their names took half of an answer's time.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -19,7 +19,7 @@ export interface QueryValue {
   readonly value: string;
 }
 
-/** The labels of a request, sorted by name. Of several with one name, the lowest label in byte order stays. */
+/** The labels of a request, sorted by name. If several share a name, the lowest label in byte order wins. */
 export function queryValues(labels: ReadonlyMap<string, string>): readonly QueryValue[] {
   const values: QueryValue[] = [];
   // Inserted one by one: for five or ten labels this takes half the time of a sort; for 256, the most, it takes a third
@@ -43,7 +43,7 @@ function isBefore(a: QueryName, b: QueryName | undefined): boolean {
 
 /** A site has some dozens of labels, and a stranger can send any; beyond this limit names are not cached. */
 const maxKnownNames = 1_000;
-/** No site has longer labels, and they would be cached for ever. */
+/** Longer labels are not cached: no site has them, and the cache never drops a name. */
 const maxKnownLength = 64;
 const knownNames = new Map<string, QueryName>();
 

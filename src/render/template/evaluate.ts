@@ -25,14 +25,14 @@ interface Scope {
   readonly locals: ReadonlyMap<string, Value> | undefined;
 }
 
-/** One round of an `each`: the values of `@index` and its kin. */
+/** One round of an `each`: the values of `@index` and the other loop variables. */
 interface Loop extends Readonly<Record<LoopName, JsonValue>> {
   readonly outerLoop: Loop | undefined;
 }
 
 interface EvaluateOptions {
   readonly sha256: Sha256;
-  /** The limits of its work, perhaps shared with others. */
+  /** Limits the work; several renders can share one. */
   readonly budget?: RenderBudget | undefined;
   /** Receives the origin of each piece of the result. */
   readonly trace?: Trace;
@@ -88,7 +88,7 @@ class Evaluation {
 
   #write(text: string, at: TextPosition, isCopy: boolean): void {
     this.#trace?.wrote(text, at, isCopy);
-    // A limit in UTF-16 units is reached no later than the same in bytes; result() checks the bytes.
+    // A text has at least as many bytes as UTF-16 units, so this refuses none too early; result() checks the bytes.
     this.#budget.claim(this.#output.length + text.length, text.length);
     this.#output += text;
   }
@@ -173,8 +173,8 @@ class Evaluation {
 }
 
 /**
- * One member of a value, undefined without it. Names that every JavaScript object inherits are no variables, yet print
- * as nothing.
+ * A member of a value; undefined if it is absent. A name that every JavaScript object inherits gives null: it is no
+ * variable, but prints as nothing.
  */
 export function reach(value: Value, name: string): Value {
   const member = memberOf(value, name);

@@ -1,6 +1,6 @@
 /**
- * Keeps templates from stopping the process: limits on their text, checked before the parser runs (its time grows with
- * the square of the nesting), and a budget for each render.
+ * Prevents a template from blocking the process. Limits on its text are checked before the parser runs, whose time
+ * grows with the square of the nesting. A budget limits each render.
  */
 
 import { isJsonObject, type JsonValue } from "../../model/json.ts";
@@ -11,7 +11,7 @@ import { isList, sortedEntries } from "../core/values.ts";
 export const maxTemplateBytes = 1024 * 1024;
 /** Parsing takes about 10 µs for each. */
 const maxExpressions = 10_000;
-/** Nobody reads deeper; the parser's and our own recursion stay far from the end of the stack. */
+/** People cannot read deeper nesting, and the recursion of parser and evaluator stays far from the stack's limit. */
 const maxDepth = 100;
 
 /**
@@ -33,8 +33,8 @@ export function assertParsable(text: string): void {
 }
 
 /**
- * The change of nesting at a tag. The parser nests each `else` below the one before, so a block has one level for each;
- * `open` holds that count for each open block.
+ * The change of nesting at a tag. The parser nests each `else` one level deeper than the one before; `open` counts the
+ * levels of each open block.
  */
 function nestingOf(tag: string, open: number[]): number {
   const step = blockStep(tag);
@@ -75,7 +75,7 @@ export class RenderBudget {
   #steps = 0;
   #work = 0;
 
-  /** @param granted less than `maxWork` where a render must end sooner; beyond it TooLongHere is thrown. */
+  /** @param granted below `maxWork` if the render must end sooner: more work then throws TooLongHere. */
   constructor(granted = RenderBudget.maxWork) {
     this.#granted = granted;
   }
@@ -115,8 +115,8 @@ export class RenderBudget {
   }
 
   /**
-   * Refuses a text before it is built: nothing longer than a result can be of use.
-   * @param length of the whole text. `added` of its characters are processed now.
+   * Refuses a text before it is built, if it is longer than any result can be.
+   * @param length of the whole text. @param added how many of its characters are processed now.
    */
   claim(length: number, added = length): void {
     if (length > RenderBudget.maxResultBytes) throw new RenderError("resultTooLarge");
@@ -147,7 +147,7 @@ export function countValue(value: JsonValue | undefined, whole: boolean, budget:
 }
 
 /**
- * The rounds of a loop over a value: members in the order of their names, or elements; none over anything else.
+ * The rounds of a loop over a value: members in the order of their names, or elements; none for any other value.
  * @throws {RenderError} budget, before it makes a list that is too long for any loop: `split` can make millions.
  */
 export function roundsOf(

@@ -20,7 +20,7 @@ export interface AbsentVariable {
   readonly at: TextPosition;
 }
 
-/** Variables by name: undefined for an absent one. It is never called for `request` if the template sees that. */
+/** Looks up a variable; undefined if it is absent. Never called for `request` if the template sees `request`. */
 export type VariableLookup = (name: string) => JsonValue | undefined;
 
 interface NeedsOptions {
@@ -29,7 +29,7 @@ interface NeedsOptions {
   readonly seesRequest: boolean;
 }
 
-/** Any value, since it depends on the request. */
+/** A value that is unknown because it depends on the request. */
 const unknown = Symbol("unknown");
 /** The variable `request`, whose two members are always there. */
 const request = Symbol("request");
@@ -57,7 +57,7 @@ export class TemplateNeeds {
 
   /**
    * The first variable that is absent for every request; undefined without one.
-   * @param budget for the walk.
+   * @param budget limits the walk.
    * @throws {TooLongHere} when a short budget is used up.
    */
   absent(variables: VariableLookup, budget: RenderBudget): AbsentVariable | undefined {
@@ -65,7 +65,7 @@ export class TemplateNeeds {
     try {
       return walk.absent(this.#program, { context: root, outer: undefined, isInLoop: false, locals: undefined });
     } catch (error) {
-      // A loop beyond all reason. Rendering reports the same.
+      // A loop exceeds the limits. Rendering reports the same error.
       if (error instanceof RenderError) return undefined;
       throw error;
     }
@@ -143,7 +143,7 @@ class NeedsWalk {
           if (isOpen(value)) return unknown;
           args.push(value ?? null);
         }
-        // A helper that cannot use its arguments is another failure.
+        // If a helper cannot use its arguments, rendering reports that error.
         return runHelper(expression.helper, args, { ...this.#options, budget: this.#budget }) ?? unknown;
       }
       default:
@@ -182,7 +182,7 @@ function startOf({ from }: Path, scope: NeedsScope): KnownValue {
     case "local":
       return localOf(scope, from.name);
     case "loop":
-      // The round decides little, and an outer one is rare.
+      // Few templates depend on loop variables, so their values count as unknown.
       return scope.isInLoop ? unknown : undefined;
     default:
       return unreachable(from);

@@ -9,7 +9,7 @@ import type { TextPosition } from "../core/text-position.ts";
 
 const tokenReasons = new Map<string, RenderReason>([
   ["CLOSE_UNESCAPED", "tripleClose"],
-  // Four of them: `{"a": {"b":{{json x}}}}`.
+  // Four braces in a row: `{"a": {"b":{{json x}}}}`.
   ["CLOSE_RAW_BLOCK", "tripleClose"],
   ["EOF", "notClosed"],
 ]);
@@ -28,7 +28,7 @@ export function toRenderError(error: unknown): RenderError {
 }
 
 function syntaxReason(message: string): RenderReason {
-  // Only a comment or a raw block that never ends leaves the lexer without a rule.
+  // The lexer finds no rule only in a comment or a raw block that never ends.
   if (message.startsWith("Lexical")) return "notClosed";
   const token = /, got '([A-Z_]+)'$/.exec(message)?.[1] ?? "";
   if (token === "CLOSE" && message.includes("\nExpecting 'CLOSE_UNESCAPED'")) return "tripleOpen";

@@ -96,7 +96,7 @@ function toExpression(node: hbs.AST.Expression, locals: Locals): TemplateExpress
   if (isPath(node)) return toPath(node, locals);
   if (isSubExpression(node)) return toCallOrPath(node, locals);
   if (isValueLiteral(node)) return { kind: "literal", value: node.value };
-  // Only the words null and undefined are left.
+  // Only the words null and undefined remain.
   return { kind: "literal", value: null };
 }
 

@@ -8,7 +8,7 @@ import type { JsonValue } from "../../model/json.ts";
 import { canonicalJson, isList, isTruthy, memberOf, textOf } from "../core/values.ts";
 import { countValue, type RenderBudget } from "./limits.ts";
 
-/** SHA-256 of a text's UTF-8 bytes, in lower-case hexadecimal. Handed in, because hashing is not arithmetic of ours. */
+/** SHA-256 of a string's UTF-8 bytes, in lower-case hexadecimal. The caller supplies the implementation. */
 export type Sha256 = (text: string) => string;
 
 export interface HelperTools {
@@ -25,7 +25,7 @@ interface Helper {
   readonly run: (args: Args, tools: HelperTools) => JsonValue | undefined;
 }
 
-// Deeper indentation than this is a mistake, and a way to make a small text very large.
+// Deeper indentation is a mistake, and would let a small text grow very large.
 const maxIndent = 100;
 
 const helpers = {
@@ -76,7 +76,7 @@ export function runHelper(name: HelperName, args: Args, tools: HelperTools): Jso
   return result;
 }
 
-/** A value as a template prints it, counted by all that this walks. */
+/** A value as a template prints it. The budget counts every visited value. */
 function printed(value: JsonValue | undefined, { budget }: HelperTools): string {
   countValue(value, false, budget);
   return textOf(value);
@@ -87,7 +87,7 @@ function json(value: JsonValue, { budget }: HelperTools): string {
   return canonicalJson(value);
 }
 
-/** Equal means the same kind and the same value; lists and objects by their content. A number never equals a text. */
+/** True for the same type and value; lists and objects compare by content. A number never equals a string. */
 function areEqual(a: JsonValue, b: JsonValue, tools: HelperTools): boolean {
   if (typeof a === "object" && typeof b === "object") return json(a, tools) === json(b, tools);
   if (typeof a === "string") tools.budget.work(a.length);
@@ -125,7 +125,7 @@ function split([value, separator]: Args, tools: HelperTools): JsonValue {
   return between === "" ? [text] : cut(text, between, tools);
 }
 
-/** The pieces of a text; as many are counted as there can be. */
+/** Splits a text. The budget counts the most pieces that there can be. */
 function cut(text: string, between: string, { budget }: HelperTools): string[] {
   budget.count(text.length / between.length / 4);
   return text.split(between);

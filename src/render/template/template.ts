@@ -22,7 +22,7 @@ export type Variables = JsonObject;
 export interface Template {
   /**
    * Renders the template.
-   * @param budget for this render; a whole one unless given.
+   * @param budget for this render; a full one by default.
    * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
    * @throws {TooLongHere} when a short budget is used up.
    */
@@ -43,7 +43,7 @@ export interface Template {
 export interface TemplateProblem {
   readonly reason: RenderReason;
   readonly message: string;
-  /** From 1; line 1, column 1 when the mistake is of the template as a whole. */
+  /** Counts from 1. A mistake of the whole template has line 1, column 1. */
   readonly line: number;
   readonly column: number;
 }

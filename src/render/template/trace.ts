@@ -1,6 +1,6 @@
 /**
- * Finds the place in a template for a place in its result. The author mends the template, and loops and conditions have
- * moved everything. It renders once more, on demand.
+ * Finds the place in a template for a place in its result. The author corrects the template, but loops and conditions
+ * move its text. It renders once more, on demand.
  */
 
 import { advance, isBefore, type TextPosition, textStart } from "../core/text-position.ts";

@@ -31,10 +31,10 @@ export interface TemplateScope extends BootScope {
 export class RequestReads {
   readonly #noted: (() => void) | undefined;
   #isAny = false;
-  /** A text that could be more than data to GRUB or a shell. */
+  /** True if it read a text that could be more than data to GRUB or a shell. */
   isHarmful = false;
 
-  /** @param noted called at each read: at once, while the template continues. */
+  /** @param noted called synchronously at each read. */
   constructor(noted?: () => void) {
     this.#noted = noted;
   }
@@ -63,7 +63,7 @@ export function templateVariables(
   let request: JsonObject | undefined;
   const get = () => {
     reads.note();
-    // Made once: a loop may read it a hundred thousand times.
+    // Created once: a loop may read it 100,000 times.
     request ??= watchedRequest(sentLabels(labels), rawQuery, reads);
     return request;
   };
@@ -83,7 +83,7 @@ function watchedRequest(labels: ReadonlyMap<string, string>, rawQuery: string, r
 function watchedLabels(labels: ReadonlyMap<string, string>, reads: RequestReads): JsonObject {
   const query: JsonObject = Object.fromEntries(labels);
   for (const [name, value] of labels) {
-    // A name can be printed, too: by a loop, or as JSON. Both read its value.
+    // Loops and JSON can print names, too, and both read the value.
     if (isHarmless(name) && isHarmless(value)) continue;
     const get = () => {
       reads.isHarmful = true;
