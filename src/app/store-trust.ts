@@ -1,4 +1,4 @@
-/** What the store's door needs besides users' files: a certificate of its own, and a cluster's tokens. */
+/** Parts of the store's authentication besides users' files: its own certificate, and a cluster's tokens. */
 
 import { join } from "node:path";
 import type { OwnCertificate } from "../certificates/own-certificate.ts";

@@ -1,4 +1,4 @@
-/** What a person reads when a command could not do its work. */
+/** Messages for a person when a command fails. */
 
 import { diskSentence } from "../lib/disk-sentence.ts";
 import { StartError } from "../lib/start-error.ts";

@@ -122,7 +122,6 @@ function readFetchAssetsConfig(args: readonly string[], environment: Environment
   return configWithout(problems, values);
 }
 
-/** The help text. */
 function fetchAssetsHelp(): string {
   const purpose = "Downloads missing assets, and checks each against its SHA-256.";
   return helpOf("fetch-assets --list FILE --assets-dir DIR", purpose, fetchAssetsOptions);

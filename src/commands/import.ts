@@ -143,7 +143,6 @@ function firstOption(args: readonly string[]): number {
   return at < 0 ? args.length : at;
 }
 
-/** The help text. */
 function importHelp(): string {
   const purpose = "Makes Profiles and Groups of a matchbox data directory, and reports what they lack.";
   return helpOf("import matchbox DIR --out DIR", purpose, importOptions);

@@ -94,7 +94,6 @@ function readLintConfig(args: readonly string[], environment: Environment, paths
   return configWithout(problems, values);
 }
 
-/** The help text. */
 function lintHelp(): string {
   const purpose = [
     "Reports mistakes in Profiles and Groups, and in what they name, before a machine meets them.",

@@ -6,11 +6,11 @@ import { diskFailure } from "./failure.ts";
 import type { Host } from "./host.ts";
 import { inputMark } from "./offline-options.ts";
 
-// Ten times what kubectl writes of 10,000 objects.
+// Ten times the size of 10,000 objects as kubectl writes them.
 const maxInputBytes = 256 * 1024 * 1024;
 
 export interface InputOptions extends Omit<LoadOptions, "directories" | "input"> {
-  /** As given: directories, and `-` for standard input; with none, piped input is read. */
+  /** Directories, and `-` for standard input. An empty list reads piped input. */
   readonly manifests: readonly string[];
 }
 

@@ -46,7 +46,7 @@ const firstStepsOfBoot = [
   "",
 ];
 
-/** These get an answer with any objects: another machine's MAC shows what that machine gets, and why. */
+/** These lines work with any objects. With another machine's MAC, they show what that machine gets, and why. */
 function linesToTry(boot: string, ops: Address): readonly string[] {
   return ["Try:", `  curl '${boot}/boot.ipxe'`, `  curl '${url(ops)}/preview?mac=52-54-00-a1-9c-ae'`, "", ""];
 }

@@ -1,6 +1,6 @@
 /**
- * The records, and what is removed to make room. A request with labels belongs to its machine, any other one to its
- * address. An address knows which machines named themselves there.
+ * The records. Old ones are dropped to make room. A request with labels belongs to its machine, any other request to
+ * its address. An address knows which machines named themselves there.
  */
 
 import { Slices } from "../lib/slices.ts";
@@ -45,7 +45,7 @@ export interface StuckMachines {
 /** How many machines one slice counts: less than a millisecond, even with cold caches. */
 const sliceSize = 1_024;
 
-/** The cost of a track beside its rows: itself, its key, its place in a map, and its members. */
+/** Memory of a track besides its rows: itself, its key, its map entry, and its members. */
 const trackBytes = 450;
 
 export class Records {

@@ -85,7 +85,7 @@ export class RequestRows {
   constructor({ maxBytes, maxRowsOfRing }: RequestRowsOptions) {
     this.#maxRows = Math.floor(maxBytes / rowBytes);
     this.#maxRowsOfRing = maxRowsOfRing;
-    // Row 0 stands for none.
+    // Row 0 means no row.
     const memory = new ArrayBuffer((this.#maxRows + 1) * rowBytes);
     this.#floats = new Float64Array(memory);
     this.#words = new Uint32Array(memory);

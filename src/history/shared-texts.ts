@@ -43,12 +43,12 @@ export class SharedTexts {
   }
 }
 
-/** A piece of a request's target keeps the whole target in memory (V8, sliced strings); a copy does not. */
+/** A slice of a request's target retains the whole target in memory (V8, sliced strings); a copy does not. */
 export function ownCopy(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** V8 keeps one byte for each unit of Latin-1 text and two otherwise; two is never too little. */
+/** V8 stores one byte for each unit of a Latin-1 string and two otherwise. This always counts two. */
 function sizeOf(text: string): number {
   return text.length * 2 + entryBytes;
 }

@@ -13,7 +13,7 @@ export interface BootProgress {
   lastRefusedMs: number;
 }
 
-/** The part of a request that counts. */
+/** The part of a request that matters for progress. */
 export interface ProgressStep {
   readonly startedMs: number;
   readonly endpoint: string;

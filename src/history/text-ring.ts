@@ -43,13 +43,13 @@ export class TextRing {
     return this.#bytes.toString("latin1", start, end);
   }
 
-  /** Forgets the oldest text. @param next where the following text begins; any number without one. */
+  /** Drops the oldest text. @param next where the following text begins; any number without one. */
   dropFirst(next: number): void {
     this.#count--;
     this.#start = next;
   }
 
-  /** Where a whole text of this length fits: after the newest or at the beginning; -1 for nowhere. */
+  /** The place for a whole text of this length: after the newest or at the beginning; -1 if there is none. */
   #placeOf(length: number): number {
     const size = this.#bytes.length;
     if (this.#count === 0) return length <= size ? 0 : -1;

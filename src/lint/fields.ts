@@ -1,5 +1,5 @@
 /**
- * Finds where a field that a status names is written: in the object, or in the ConfigMap or Secret that it names.
+ * Finds the place of a field that a status names: in the object, or in the ConfigMap or Secret that it references.
  */
 
 import type { FieldPlace } from "../controller/status/conditions.ts";

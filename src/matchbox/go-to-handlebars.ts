@@ -56,7 +56,7 @@ interface GoScope {
   readonly names: readonly string[];
 }
 
-/** True where a bare name is a variable of the outermost value. */
+/** True if a bare name is a variable of the outermost value. */
 function isPlain({ isInner, names }: GoScope): boolean {
   return !isInner && names.length === 0;
 }

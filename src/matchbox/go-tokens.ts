@@ -1,12 +1,12 @@
 /**
- * Cuts a Go template (https://pkg.go.dev/text/template) into text, comments and actions, and actions into tokens. The
- * resulting texts lack the white space that `{{-` and `-}}` remove.
+ * Cuts a Go template (https://pkg.go.dev/text/template) into text, comments and actions, and actions into tokens. Text
+ * comes without the white space that `{{-` and `-}}` remove.
  */
 
 import { advance, type TextPosition, textStart } from "../render/core/text-position.ts";
 
 export type GoToken =
-  /** `.name`; `isChained` when it follows another token directly, so that it is a member of that. */
+  /** `.name`; `isChained` if it directly follows another token and names a member of it. */
   | { readonly kind: "field"; readonly name: string; readonly isChained: boolean }
   | { readonly kind: "dot" }
   /** Without the `$`; empty for `$` itself. */

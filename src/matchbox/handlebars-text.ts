@@ -51,7 +51,7 @@ export class HandlebarsText {
     return before !== undefined && touches(before) ? `{{~${tag}}}` : `${guard}{{${tag}}}`;
   }
 
-  /** Whether the tag could count as alone on its line; true in case of doubt. */
+  /** True if the tag could count as alone on its line, and in case of doubt. */
   #isAlone(at: number): boolean {
     const before = this.#textAt(at - 1);
     const after = this.#textAt(at + 1);

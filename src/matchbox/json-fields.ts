@@ -64,13 +64,13 @@ export class JsonFields {
     return (this.#fields.get(field)?.value ?? null) !== null;
   }
 
-  /** Empty when it is absent. @throws {UnusableFile} when it is not a text. */
+  /** Empty if it is absent. @throws {UnusableFile} if it is not a string. */
   text(field: string): string {
     const value = this.#value(field, "");
     return typeof value === "string" ? value : this.fail(`must be text, matchbox does not load the file`, field);
   }
 
-  /** Empty when it is absent. @throws {UnusableFile} when it is not a list of texts. */
+  /** Empty if it is absent. @throws {UnusableFile} if it is not a list of strings. */
   texts(field: string): readonly string[] {
     const value = this.#value(field, []);
     const texts = Array.isArray(value) ? value.map((each: JsonValue) => each ?? "") : [null];
@@ -84,7 +84,7 @@ export class JsonFields {
     return isJsonObject(value) ? value : this.fail("must be an object, matchbox does not load the file", field);
   }
 
-  /** An object whose values are all texts. @throws {UnusableFile} when it is not. */
+  /** An object whose values are all strings. @throws {UnusableFile} if it is anything else. */
   textObject(field: string): Readonly<Record<string, string>> {
     const entries = Object.entries(this.object(field)).map(([name, value]): [string, string] => {
       const text = value ?? "";

@@ -1,7 +1,7 @@
 /**
- * Manifests without a server: what `davit serve` would hold once its first list is in an empty store, and what it would
- * report of each object. It uses the parts of the directory source and of the controller: listing, parser, admission,
- * holdings, planner. So nothing here decides what an object means.
+ * Manifests without a server: the documents of `davit serve` after its first list into an empty store, and its report
+ * on each object. It uses the parts of the directory source and of the controller: listing, parser, admission,
+ * holdings, planner. So it makes no decision of its own about objects.
  *
  *   const manifests = await loadManifests({ directories: ["manifests"], log });
  *   const index = bootIndexOf(manifests);

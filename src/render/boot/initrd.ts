@@ -4,7 +4,7 @@ import type { KernelBoot } from "../../model/profile.ts";
 
 export interface NamedInitrd {
   readonly location: string;
-  /** The name under which iPXE offers it to the kernel: the given one, else the location's last segment. */
+  /** Its name in iPXE and the kernel: from `--name`, else the location's last segment. */
   readonly name: string;
 }
 

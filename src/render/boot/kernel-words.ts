@@ -77,7 +77,7 @@ export function isFilled({ source }: Word): boolean {
   return hasValue(source);
 }
 
-/** Splits an argument: values whole; the author's text into quotes, runs of white space, and the rest. */
+/** Splits an argument. Values stay whole; the author's text is split into quotes, white space, and the rest. */
 function marksOf(argument: Filled): Pieces {
   return piecesOf(argument).flatMap((piece) =>
     piece.isValue ? [piece] : (piece.text.match(/"|\s+|[^"\s]+/g) ?? []).map(own),

@@ -16,7 +16,7 @@ export type GrubSource = FilledBoot | { readonly kind: "config"; readonly config
 
 /** The required first line of a script for iPXE. */
 const ipxeLine = "#!ipxe";
-// Many times the longest that people write; iPXE keeps it in memory beside kernel and initrds.
+// Far above the longest scripts in use. iPXE holds the script in memory together with kernel and initrds.
 const maxScriptBytes = 1024 * 1024;
 
 /**

@@ -34,8 +34,7 @@ export function valueMatches(pieces: Pieces, pattern: RegExp): boolean {
 }
 
 /**
- * The parts of a text between sorted places in it, in UTF-16 units; one more than there are places. Empty pieces are
- * left out.
+ * Splits a text at sorted offsets, in UTF-16 units: the result has one part more than `places`. Omits empty pieces.
  */
 export function split(pieces: Pieces, places: readonly number[]): readonly Pieces[] {
   const parts: Piece[][] = [[]];

@@ -71,7 +71,7 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // Nothing more is needed: it is not JSON.
+    // The text is not JSON.
     return false;
   }
 }

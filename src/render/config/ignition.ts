@@ -22,7 +22,7 @@ const maxTwice = 8 * 1024;
 
 /**
  * Checks an Ignition config.
- * @throws {RenderError} for anything but an object with a text at `ignition.version`.
+ * @throws {RenderError} for anything but an object with a string at `ignition.version`.
  */
 export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   const json = parseJsonObject(text);
@@ -47,7 +47,7 @@ export function ignitionValue(text: string): JsonObject {
   return isJsonObject(value) ? value : {};
 }
 
-/** @param fault the place of the mistake in the text as JSON, which is more precise than its place as YAML. */
+/** @param fault the mistake's place when the text is read as JSON, which is more precise than its place as YAML. */
 function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
   // A long text is not parsed twice for a better message.
   if (fault !== undefined && text.length > maxTwice) throw new RenderError(reason, fault);

@@ -1,4 +1,4 @@
-/** Finds where a text stops being JSON. The engine's messages quote the text, and do not always name the place. */
+/** Finds the first JSON mistake of a text. The engine's messages quote the text, and do not always name the place. */
 
 import { positionAt, type TextPosition } from "../core/text-position.ts";
 
@@ -89,7 +89,7 @@ class JsonScan {
     return true;
   }
 
-  /** Skips what matches here. @returns false when nothing matched. */
+  /** Skips a match at the present place. @returns false if nothing matched. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.offset;
     const length = pattern.exec(this.#text)?.[0].length ?? 0;

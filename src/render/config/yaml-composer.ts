@@ -6,7 +6,7 @@
 
 import { Composer, type Document, Parser } from "yaml";
 
-/** Where a text stops being YAML, in UTF-16 units. */
+/** The offset of a text's first YAML mistake, in UTF-16 units. */
 export class FirstMistake extends Error {
   override readonly name = "FirstMistake";
   readonly offset: number;
@@ -22,7 +22,7 @@ const options = { logLevel: "error", resolveKnownTags: false, uniqueKeys: false,
 
 /**
  * Parses a text with one document. A repeated key is no mistake here, see `repeatedKey`.
- * @throws {FirstMistake} @throws {RangeError} for nesting beyond the stack.
+ * @throws {FirstMistake} @throws {RangeError} if the nesting is too deep for the stack.
  */
 export function composeDocument(text: string): Document.Parsed {
   const composer = new StrictComposer();
@@ -42,7 +42,7 @@ function theOnly(document: Document.Parsed, before: Document.Parsed | undefined)
   return document;
 }
 
-/** The package's composer, which ends at the first mistake and keeps one warning. */
+/** The package's composer. It stops at the first mistake and stores at most one warning. */
 class StrictComposer extends Composer {
   constructor() {
     super(options);

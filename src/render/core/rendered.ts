@@ -2,7 +2,7 @@
 export interface Rendered {
   readonly body: string;
   readonly contentType: string;
-  /** Of the body as UTF-8, if known: counting costs as much as finding the machine's Group. */
+  /** The body's length in UTF-8, if known: counting takes as long as finding the machine's Group. */
   readonly byteLength?: number | undefined;
   /** True if it has text from the request that GRUB might run: a signature would allow that. */
   readonly isUnsigned?: true;
@@ -10,7 +10,7 @@ export interface Rendered {
   readonly isShared?: true;
 }
 
-/** The same with its length, for texts that are sent again and again. */
+/** Adds the length to an answer that is sent repeatedly. */
 export function counted({ body, contentType }: Rendered): Rendered {
   return { body, contentType, byteLength: Buffer.byteLength(body) };
 }

@@ -20,7 +20,7 @@ export function memberOf(value: JsonValue | undefined, name: string): JsonValue 
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 
-/** False for absent, null, false, 0, the empty text and the empty list, as in Handlebars. */
+/** False for absent, null, false, 0, the empty string and the empty list, as in Handlebars. */
 export function isTruthy(value: JsonValue | undefined): boolean {
   return isList(value) ? value.length > 0 : Boolean(value);
 }
@@ -35,7 +35,7 @@ export function textOf(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "number") return numberText(value);
   if (isList(value)) return value.map(textOf).join(",");
-  // Handlebars' own text of an object: a hint to use the json helper.
+  // Handlebars prints objects the same way. It is a hint to use the json helper.
   return isJsonObject(value) ? "[object Object]" : String(value);
 }
 

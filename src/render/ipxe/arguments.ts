@@ -46,7 +46,7 @@ function wordText(word: Word): string {
   return written;
 }
 
-/** True when a value would become part of what iPXE fills: iPXE has no escape for that. */
+/** True if a value would become part of a `${...}` that iPXE fills: iPXE has no escape for that. */
 function makesToken(word: Pieces): boolean {
   const hasOwnToken = word.some(({ text, isValue }) => !isValue && text.includes("${"));
   if (hasOwnToken) return valueMatches(word, /[${}]/);

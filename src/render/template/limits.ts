@@ -102,14 +102,14 @@ export class RenderBudget {
     this.count(1 + length / 16);
   }
 
-  /** Counts values, or pieces of text, before they are visited one by one. */
+  /** Counts values or pieces of text before a caller visits them one by one. */
   count(values: number): void {
     this.#work += values;
     if (this.#work <= this.#granted) return;
     throw this.isShort ? new TooLongHere() : new RenderError("budget");
   }
 
-  /** Counts the cost of sorting this many texts. */
+  /** Counts the cost of sorting this many strings. */
   sort(length: number): void {
     this.count(length * (2 + Math.log2(length + 1)));
   }
@@ -125,7 +125,7 @@ export class RenderBudget {
 }
 
 /**
- * Counts the values that are visited when a value is written as text: every element of lists in lists.
+ * Counts the values that are visited when a value is written as text, including the elements of nested lists.
  * @param whole true for JSON, which includes the members of objects.
  */
 export function countValue(value: JsonValue | undefined, whole: boolean, budget: RenderBudget): void {

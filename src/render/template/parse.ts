@@ -43,7 +43,7 @@ function toProgram(program: hbs.AST.Program | undefined, locals: Locals): Progra
   });
 }
 
-/** If white space around tags was removed, the rest begins later than the original text. */
+/** If white space at its start was removed, the text begins later than the original. */
 function toText(statement: hbs.AST.ContentStatement): Program {
   // The package's types are wrong here.
   const { value: text, original }: { readonly value: string; readonly original: unknown } = statement;

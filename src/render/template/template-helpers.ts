@@ -98,7 +98,7 @@ function indent([value, width = null]: Args, tools: HelperTools): string | undef
   if (typeof width !== "number" || !Number.isInteger(width) || width < 0 || width > maxIndent) return undefined;
   const lines = cut(printed(value, tools), "\n", tools);
   tools.budget.claim(lines.length * width);
-  // An empty line stays empty: trailing blanks mean something in YAML block texts.
+  // An empty line stays empty, because trailing blanks have a meaning in YAML block scalars.
   return lines.map((line) => (line === "" ? line : " ".repeat(width) + line)).join("\n");
 }
 

@@ -74,7 +74,7 @@ export function compileTemplate(text: string, { sha256 }: TemplateOptions): Temp
     try {
       return evaluate(program, variables, { sha256, budget, ...(trace && { trace }) });
     } catch (error) {
-      // Only absurdly nested values meet the engine's own limits of stack or text.
+      // Only absurdly nested values reach the engine's own limits of stack or string length.
       if (error instanceof RangeError) throw new RenderError("budget");
       throw error;
     }
