@@ -212,7 +212,7 @@ function asBroken<Result>(asked: AskedConfig, render: () => Result): Result {
   }
 }
 
-/** The same for a result that may come later. */
+/** As `asBroken`, for a result that may come later. */
 function asBrokenSoon<Result>(asked: AskedConfig, render: () => Soon<Result>): Soon<Result> {
   const result = asBroken(asked, render);
   if (!(result instanceof Promise)) return result;

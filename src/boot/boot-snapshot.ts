@@ -1,6 +1,6 @@
 /**
- * What the boot index answers for one machine at one time. Explaining and rendering take a while, and use one state of
- * the store, whatever changes meanwhile. Renderings are kept in the snapshot: none gets into the index.
+ * The boot index's answers for one machine at one time. Explaining and rendering take a while: with a snapshot they use
+ * one state of the store, whatever changes meanwhile. Renderings are cached in the snapshot, never in the index.
  */
 
 import type { JsonObject } from "../model/json.ts";

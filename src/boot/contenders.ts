@@ -82,12 +82,12 @@ class Best<Entry> {
   }
 }
 
-/** How near a Group is that does not match; smaller numbers are nearer. */
+/** How nearly a Group matches; smaller numbers are nearer. */
 interface Nearness {
   /** See `kindOf`. */
   readonly kind: number;
   readonly unmet: number;
-  /** Negative. */
+  /** The number of met wants, negated. */
   readonly met: number;
 }
 
@@ -105,8 +105,8 @@ function nearness(wants: readonly Want[], labels: Labels): Nearness {
 }
 
 /**
- * 0 names this machine. 1 wants something that it has. 2 names another machine with a similar address: probably a
- * typing error. 3 wants nothing that it has. 4 names another machine.
+ * 0: the Group names this machine. 1: it wants something that the machine has. 2: it names a machine with a similar
+ * address, probably a typing error. 3: it wants nothing that the machine has. 4: it names another machine.
  */
 function kindOf(wants: readonly Want[], met: readonly Want[], labels: Labels): number {
   if (met.some(namesMachine)) return 0;

@@ -22,7 +22,7 @@ export const doubtTexts = {
 } as const;
 
 interface DoubtDetails {
-  /** Since the last proof; undefined if none is known. */
+  /** The age of the last proof; undefined if none is known. */
   readonly ageSeconds: number | undefined;
   /** What fails for the Group. */
   readonly flaw?: string | undefined;
@@ -34,5 +34,5 @@ export function doubtText(doubt: Doubt, { ageSeconds, flaw }: DoubtDetails): str
   return `${doubtTexts.stale}: ${Math.round(ageSeconds)} s ago`;
 }
 
-/** Those that hold for every Profile that installs, for metrics. */
+/** The doubts that hold for every Profile that installs, for metrics. */
 export const commonDoubts: readonly CommonDoubt[] = ["half", "unreadable", "unconfirmed", "stale"];

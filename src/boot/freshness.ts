@@ -7,7 +7,7 @@ import type { Clock } from "../lib/clock.ts";
 
 export interface FreshnessOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
-  /** An older proof allows no `Install`; 0: any proof does. */
+  /** The age up to which a proof allows an `Install`; 0 for no limit. */
   readonly maxStalenessMs: number;
 }
 
@@ -32,7 +32,7 @@ export class Freshness {
     this.#provenAtMs = provenAtMs;
   }
 
-  /** Since the last proof; since the start without one. */
+  /** The time since the last proof; without a proof, since the start. */
   get ageSeconds(): number {
     return (this.#options.clock.monotonicMs() - (this.#provenAtMs() ?? this.#startMs)) / 1_000;
   }

@@ -1,6 +1,6 @@
 /**
- * Keeps configs that are the same for every request, such as an Ignition config of metadata alone. They are kept in
- * their Group, like its boot script, and counted together. Beyond a number of bytes all are dropped, and made again on
+ * Caches configs that are the same for every request, such as an Ignition config of metadata alone. Each is cached in
+ * its Group, like the boot script. If all of them together exceed a number of bytes, all are dropped, and made again on
  * request.
  */
 
@@ -11,17 +11,17 @@ import type { BootGroup, KeptConfig } from "./known-documents.ts";
 
 export class KeptConfigs {
   readonly #limitBytes: number;
-  /** Groups that keep some. Groups that the index has dropped stay here until everything is dropped. */
+  /** Groups with cached configs. Groups that the index has dropped stay here until all configs are dropped. */
   #groups: BootGroup[] = [];
   #sizeBytes = 0;
 
-  /** @param options.limitBytes of configs, including the overhead of small ones. */
+  /** @param options.limitBytes for all configs, including the overhead of each. */
   constructor({ limitBytes }: { readonly limitBytes: number }) {
     this.#limitBytes = limitBytes;
   }
 
   /**
-   * The kept config of a part; undefined unless it was made of this version of the Profile. A version identifies the
+   * The cached config of a part; undefined unless it was made of this version of the Profile. A version identifies the
    * template, and a Secret's text by its hash.
    */
   get({ group, profile }: Machine, part: TemplatePart): Rendered | undefined {
@@ -29,7 +29,7 @@ export class KeptConfigs {
     return kept !== undefined && kept.profile === profile ? kept : undefined;
   }
 
-  /** @returns what to answer: the object that `get` returns from now on, unless it is too large to keep. */
+  /** @returns what to answer: the object that `get` returns from now on, unless it is too large to cache. */
   keep({ group, profile }: Machine, part: TemplatePart, rendered: Rendered): Rendered {
     const bytes = sizeOf(rendered);
     if (bytes > this.#limitBytes) return rendered;
@@ -52,14 +52,14 @@ export class KeptConfigs {
   }
 }
 
-/** What a Group keeps for a part, from any version. */
+/** The config that a Group caches for a part, from any version. */
 export function keptOf({ configs }: BootGroup, part: TemplatePart): KeptConfig | undefined {
   if (configs === undefined) return undefined;
   if ("part" in configs) return configs.part === part ? configs : undefined;
   return configs.find((kept) => kept.part === part);
 }
 
-/** A single config is kept without a list, which would take as much memory as three members of the Group. */
+/** Stores a single config without a list: a list takes as much memory as three members of the Group. */
 function put(group: BootGroup, kept: KeptConfig): void {
   const { configs = [] } = group;
   const others = ("part" in configs ? [configs] : configs).filter(({ part }) => part !== kept.part);

@@ -53,9 +53,9 @@ export interface ControllerOptions {
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** Where machines reach davit. */
   readonly davitUrl?: string;
-  /** How long a machine waits after its Group was removed; whole seconds from 1 on. */
+  /** How long a machine waits after its Group was removed: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
-  /** The only namespace in which matchAll and priority count; undefined where they count in every one. */
+  /** The only namespace in which matchAll and priority count; undefined if they count in every namespace. */
   readonly adminNamespace?: string | undefined;
   /** Called once, when this run's first full list is in the store. */
   readonly onSynced: () => void;
@@ -66,8 +66,8 @@ export interface ControllerOptions {
 /** What to look at: one name, everything, tombstones to renew, or a view that has become half. */
 type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" };
 
-// The limit for names that are looked at again: enough that a burst costs few disk writes, few enough to finish soon.
-// Names that a source reports together are one step of any size, as its first list is.
+// The limit for names that are looked at again: high enough that a burst costs few disk writes, low enough to finish
+// soon. Names that a source reports together, such as its first list, are one step of any size.
 const maxNamesPerStep = 256;
 
 // People read the count of a Profile's Groups, and 5,000 Groups may arrive one by one.
@@ -78,10 +78,10 @@ const earlyHoldsDelayMs = 2_000;
 
 // Only davit writes below /davit and to statuses, so the resync repairs unforeseen changes.
 const resyncMs = 10 * 60_000;
-/** Keeps many instances from asking one API server at the same time for ever. */
+/** Spreads the resyncs of many instances, so that they do not ask one API server at the same time. */
 const resyncJitter = 0.1;
 
-// Several looks within a tombstone's time, so that one look may be late.
+// Several checks within a tombstone's lifetime, so that one check may be late.
 const vigilsPerTtl = 3;
 
 export class Controller implements SourceListener {
@@ -187,7 +187,7 @@ export class Controller implements SourceListener {
     metrics.sourceProblems.set(source.view.problems.length);
     this.#isListed = true;
     this.#emptyLists = isEmpty(source.view) ? this.#emptyLists + 1 : 0;
-    // Objects that went while the view was half had to stay, and no event names them again.
+    // Objects that were removed while the view was half are still stored, and no event names them again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
     const isHalfOver = this.#documents.synced()?.half === true && !source.view.isHalf;
@@ -216,7 +216,7 @@ export class Controller implements SourceListener {
       const works = await this.#queue.take(maxNamesPerStep);
       if (works.length === 0) return;
       await this.#workOff(works);
-      // A step that writes nothing awaits nothing: many in a row would keep machines without an answer.
+      // A step without writes never yields: many in a row would delay the answers to machines.
       await nextTurn();
     }
   }
@@ -238,7 +238,7 @@ export class Controller implements SourceListener {
     if ((await this.#write(writes)) !== "written") this.#queue.retryLater(names);
   }
 
-  /** Looks at everything now and then, and repairs outside changes. */
+  /** Looks at everything at intervals, and repairs changes that others made to documents and statuses. */
   async #resync(): Promise<void> {
     const { clock, random } = this.#options;
     for (;;) {
@@ -250,7 +250,7 @@ export class Controller implements SourceListener {
     }
   }
 
-  /** Checks now and then whether tombstones would end too soon. */
+  /** Checks at intervals whether tombstones would end too soon. */
   async #keepVigil(): Promise<void> {
     const { clock, tombstoneTtlSeconds } = this.#options;
     for (;;) {

@@ -1,6 +1,6 @@
 /**
- * Plans steps: what the store should hold of some objects, as the source shows them now, and their statuses. It changes
- * neither the source's view nor the stored documents, so a plan that could not be written is simply made anew.
+ * Plans steps: for some objects, the documents that the store should have by the source's current view, and their
+ * statuses. It changes neither the view nor the stored documents, so a plan that could not be written is made again.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -41,9 +41,9 @@ export interface PlannerOptions {
   readonly checkTemplate: ProfileWorld["checkTemplate"];
   /** Where machines reach davit. */
   readonly davitUrl?: string;
-  /** How long a tombstone stays, whole seconds from 1 on. */
+  /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
-  /** The only namespace in which matchAll and priority count; undefined where they count in every one. */
+  /** The only namespace in which matchAll and priority count; undefined if they count in every namespace. */
   readonly adminNamespace?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface Planned {
   readonly status: ObjectStatus | undefined;
   /** True when the step removes the documents of an object that is gone. */
   readonly isRemoved: boolean;
-  /** What the status reports, one by one; undefined where nothing could be looked at. */
+  /** The single findings behind the status; undefined if davit could not look at the object. */
   readonly reported?: Findings | undefined;
 }
 
@@ -62,15 +62,15 @@ export interface Planned {
 export interface Step {
   readonly planned: readonly Planned[];
   readonly writes: readonly DocumentWrite[];
-  /** For each tombstone that is left or removed, the namespace of its object. */
+  /** For each tombstone that is written or removed, the namespace of its object. */
   readonly moved: readonly string[];
   /** Other objects to look at again. */
   readonly alsoLookAt: readonly ObjectName[];
-  /** Profiles whose Groups changed; only their count of Groups changes by it. */
+  /** Profiles whose Groups changed: only their `groupCount` may change. */
   readonly recount: readonly ObjectName[];
 }
 
-/** The facts about a Group before the others are looked at. */
+/** The facts about a Group that do not depend on other Groups. */
 interface GroupPlan {
   readonly id: ObjectName;
   readonly stored: GroupDocument | undefined;
@@ -79,11 +79,11 @@ interface GroupPlan {
   /** The document that the store should have. */
   readonly document: GroupDocument | undefined;
   readonly twin: GroupDocument | undefined;
-  /** The status of a Group on which davit failed. */
+  /** The status if davit failed on the Group. */
   readonly failed?: ObjectStatus;
 }
 
-/** A step in the making. */
+/** A step while it is planned. */
 interface Draft {
   readonly planned: Planned[];
   readonly changes: DocumentChange[];
@@ -233,7 +233,7 @@ export class Planner {
     return groups;
   }
 
-  /** When an Install may no longer come from Groups of many machines, or may again, adds these Groups. */
+  /** Adds all Groups of a namespace that got its first Group with an unreadable selector, or lost its last. */
   #addDoubted(names: Map<string, ObjectName>): void {
     const changed = [...names.values()].filter((name) => isGroup(name) && this.hidden.note(name));
     const namespaces = new Set(changed.map(({ namespace }) => namespace));
@@ -268,8 +268,8 @@ export class Planner {
   }
 
   /**
-   * The plan for a Group on which davit failed. It still takes part in selection, so that its machines fall to no other
-   * Group.
+   * The plan for a Group on which davit failed. It still takes part in selection, so that no other Group gets its
+   * machines.
    */
   #failGroup(id: ObjectName): GroupPlan {
     const known = this.#known(id);
@@ -384,7 +384,7 @@ export class Planner {
     return hasNewVerdict || comesOrGoes ? this.dependentsOf(id) : [];
   }
 
-  /** A refused object, or one that is not known as a whole yet, exists: nothing of it waits for a deletion. */
+  /** A refused or pending object exists, so its deletion does not wait. */
   #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
     const { view } = this.#options.source;
     this.withheld.note(id, isOutOfView && (view.refusalOf(id) ?? view.pendingOf?.(id)) === undefined);

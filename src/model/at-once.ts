@@ -1,7 +1,7 @@
 /**
- * Decides what an object changes while it, or others, may be incomplete: only changes that make machines wait. A Group
- * that is held, or that loses machines, is held; everything else waits. So half of a change never gives a machine
- * anything that the whole would not. Pure.
+ * Decides which changes of an object take effect while it, or others, may be incomplete: only those that make machines
+ * wait. A Group that is newly held, or that loses machines, is held at once; all other changes are delayed. So half
+ * of a change never gives a machine anything that the whole change would not. Pure.
  */
 
 import type { GroupSpec } from "./group.ts";
@@ -12,7 +12,7 @@ import type { SourceObject } from "./source.ts";
  * The object to use meanwhile.
  * @param held the object in use.
  * @param wanted the same object in its newest version; undefined after a removal.
- * @returns `held`, or it as a held Group, or a new held Group; undefined for none.
+ * @returns `held`, or `held` with `spec.hold` set, or a new Group that is held; undefined for no object.
  */
 export function countingAtOnce(
   held: SourceObject | undefined,

@@ -1,13 +1,13 @@
 /**
- * Decides between Groups that tie for a machine: equal priority and counts, the same keys and operators, and another
- * outcome. A name never decides.
+ * Decides between Groups that tie for a machine: equal priority and counts, the same keys and operators, but different
+ * outcomes. A name never decides.
  *
- * - Of one namespace: none of them.
- * - Of several namespaces: the one that claimed the machine first. None, where that is not known.
+ * - In one namespace: no Group wins.
+ * - In several namespaces: the namespace that claimed the machine first wins. If that is unknown, no Group wins.
  *
- * Where there is an admin namespace, the others are tenants, and the order counts within one namespace only. Between two
- * tenants that name the machine, the first claim decides, whatever else they ask for. Otherwise a tenant's Group counts by
- * the values that it asks for (`tenant-rank.ts`), and the admin's Group wins a tie.
+ * With an admin namespace, all other namespaces are tenants, and the order applies only within a namespace. Between two
+ * tenants that name the machine, the first claim decides, whatever else they ask for. In all other cases,
+ * `tenant-rank.ts` ranks a tenant's Group, and the admin's Group wins a tie.
  *
  * Pure.
  */
@@ -22,7 +22,7 @@ import { traitsOf } from "./tenant-rank.ts";
 export interface Contest<Entry extends Group> {
   /** Undefined if no Group matches. */
   readonly winner: Entry | undefined;
-  /** Groups that only their names put after the winner: with any of them, no Group gets the machine. */
+  /** Groups with the same right to the machine as the winner. If there are any, no Group gets the machine. */
   readonly rivals: readonly Entry[];
 }
 
@@ -45,7 +45,7 @@ function settleByOrder<Entry extends Group>(matching: readonly Entry[], labels: 
   }
 }
 
-/** Each namespace by its own order, then between those that win there. */
+/** Decides within each namespace by its order, then between the winners. */
 function settleTenants<Entry extends Group>(matching: readonly Entry[], labels: Labels): Contest<Entry> {
   const sorted = matching.toSorted(compareGroups);
   const own = [...Map.groupBy(sorted, namespaceOf).values()].map((groups) => settleByOrder(groups, labels));
@@ -94,8 +94,8 @@ function isOfNamed(contest: Contest<Group>): boolean {
 }
 
 /**
- * True for another Group that may match the same machines as this one and does not precede it in the order, but still
- * gets them, or has as much right to give them something else.
+ * True for another Group that can take machines from this one, although it does not precede it in the order: it gets
+ * the machines that both match, or has an equal right to them with another outcome.
  */
 export function isRival(group: Group, other: Group): boolean {
   if (group === other) return false;
@@ -133,7 +133,7 @@ export function areNamesakes(group: Group, other: Group): boolean {
 }
 
 /**
- * True if the texts of the selectors decide, and the removed Group's is unknown: its record has one value of a list.
+ * True if the selectors' texts decide, but the removed Group's text is unknown: its tombstone has one value of a list.
  */
 function isEven(gone: Group, group: Group): boolean {
   return gone.expressions.length > 0 && compareCounts(gone, group) === 0;
@@ -148,7 +148,7 @@ function compareAcross(group: Group, other: Group): number {
   return named === 0 ? compareBroad(group, other) : 0;
 }
 
-/** Those of the namespace that claimed the machine first; several, if that is unknown. */
+/** The Groups of the namespace that claimed the machine first; of several namespaces if that is unknown. */
 function holdersOf<Entry extends Group>(alike: ReadonlySet<Entry>, labels: Labels): ReadonlySet<Entry> {
   const claims = new Map<string, number>();
   for (const group of alike) {
@@ -171,8 +171,8 @@ function claimOf({ claimedAt, claimedLater }: Group, labels: Labels): number {
 }
 
 /**
- * Sorts the stronger of two Groups of several namespaces first. The admin's is first if both ask for the same or both
- * name the machine, by any label.
+ * Sorts the stronger of two Groups of different namespaces first. If both use the same labels, or both name the
+ * machine by any label, the admin's Group is first.
  */
 function compareStrength(a: Group, b: Group): number {
   const [own, other] = [traitsOf(a), traitsOf(b)];
@@ -188,7 +188,7 @@ function compareBroad(a: Group, b: Group): number {
   return b.rankCount - a.rankCount || own.patterns - other.patterns || compareBytes(other.keys, own.keys);
 }
 
-/** True for Groups of equal priority and counts that ask for the same keys by the same operators, whatever the values. */
+/** True for Groups of equal priority and counts with the same keys and operators, whatever the values. */
 export function isAlike(group: Group, other: Group): boolean {
   return group.priority === other.priority && isSameShape(group, other);
 }
@@ -209,7 +209,7 @@ export function outcomeText({ profileId, barrier, isOutdated, args, metadata }: 
   return JSON.stringify([profileId, barrier, isOutdated, args, metadata]);
 }
 
-/** As `outcomeText`, for two. */
+/** True for Groups with the same `outcomeText`. */
 export function isSameOutcome(group: Group, other: Group): boolean {
   return (
     group.profileId === other.profileId &&

@@ -61,9 +61,9 @@ export interface GroupDocument extends Provenance, GroupState {
 }
 
 /**
- * The exact fields of a Group with expressions. A davit that does not know expressions would read a selector that takes
- * too many machines. So the other fields are written for such a davit: a refused Group, whose machines wait, with only
- * the labels (or for all machines, without labels), just before all others of its priority.
+ * The exact fields of a Group with expressions. A davit that does not know expressions ignores them, so it would select
+ * too many machines. For such a davit, the other fields describe a refused Group, whose machines wait. It has the
+ * labels alone (without labels, it is for all machines), and ranks just before all others of its priority.
  */
 interface Exact extends Pick<GroupSpec, "priority"> {
   readonly expressions: readonly Expression[];
@@ -75,28 +75,28 @@ const beforeItsPriority = 0.5;
 
 /**
  * A Group that selected by this label and value was just removed. A machine that its selector matches gets no Group
- * that says less of any label of that selector. The tombstone names the Group, which removes the tombstone when it
- * returns. If several Groups left it, it names none, and only time removes it.
+ * that is less specific on any label of that selector. The tombstone names the Group, and is removed when the Group
+ * returns. A tombstone of several Groups names none of them, and only ends by itself.
  */
 export interface TombstoneDocument {
   /** `namespace/name`. */
   readonly group?: string;
   /** The selector that the Group had, as text. */
   readonly selector?: string;
-  /** The selectors of all Groups that left it, label to value. Older versions of davit write none. */
+  /** The selectors of all removed Groups, label to value. Older versions of davit write none. */
   readonly labels?: readonly LabelValues[];
   /** The expressions of each of them, in the same order; absent if none has any. */
   readonly expressions?: readonly (readonly Expression[])[];
-  /** What else ranked each of them, in the same order; null for one that an older version of davit left. */
+  /** The rank of each of them, in the same order; null for one that an older version of davit wrote. */
   readonly ranks?: readonly (GoneRank | null)[];
 }
 
-/** What ranked a removed Group over others, besides its selector. */
+/** The rank of a removed Group, besides its selector. */
 export interface GoneRank {
   readonly namespace: string;
-  /** As it counted. */
+  /** The priority that took effect. */
   readonly priority: number;
-  /** Of these machines: see `GroupState`. */
+  /** The claim to these machines: see `GroupState`. */
   readonly claimedAt?: number;
   readonly tenant?: true;
   /** Hash of its machines' answers, by `outcomeText`. Older versions of davit write none. */
@@ -115,7 +115,7 @@ export interface ProfileTombstone {
 export interface GoneSelector {
   readonly labels: LabelValues;
   readonly expressions: readonly Expression[];
-  /** Absent if an older version of davit left it. */
+  /** Absent if an older version of davit wrote it. */
   readonly rank?: GoneRank;
 }
 
@@ -129,7 +129,7 @@ export interface SyncedDocument {
   /** Hash over all revisions of that sync. */
   readonly revision: string;
   /**
-   * False while the source could never be read as a whole: some file may hold a machine's own group, so only groups
+   * False until the source was once read as a whole: an unread file may hold a machine's own group, so only groups
    * that name a machine are answered (docs/internals/decisions/0001-first-sync-with-a-broken-file.md).
    */
   readonly complete: boolean;
@@ -151,7 +151,7 @@ const twinSuffix = "~refused";
 
 /**
  * The name of a Group's refused version, which is stored beside its last accepted one if its selector differs. Its
- * machines wait, too, also with a davit that does not know twins. No object can have such a name.
+ * machines wait, even with a davit that does not know twins. No object can have such a name.
  */
 export function twinName(name: string): string {
   return `${name}${twinSuffix}`;
@@ -227,7 +227,7 @@ export function decodeProfile(text: string): ProfileDocument | undefined {
   return decode<ProfileDocument>(text, ({ content }) => isJsonObject(content) && isJsonObject(content.templates));
 }
 
-/** As `decodeProfile`. One whose expressions cannot be read, of a newer davit, is a refused Group. */
+/** As `decodeProfile`. A Group of a newer davit, with expressions that this one cannot read, is a refused Group. */
 export function decodeGroup(text: string): GroupDocument | undefined {
   const document = decode<GroupDocument & { readonly exact?: unknown }>(
     text,

@@ -1,10 +1,10 @@
 /**
- * Expressions of a selector: what a machine's label has to be, beyond one value. An absent label and one with an empty
- * value are the same to all of them: iPXE sends `hostname=` where there is none.
+ * Expressions of a selector: conditions on a machine's label beyond one exact value. All of them treat a label with an
+ * empty value as absent: iPXE sends `hostname=` if the machine has no name.
  *
  *   In            has one of the values           NotIn          has none of them, or is absent
  *   Exists        is there                        DoesNotExist   is absent
- *   Prefix        begins with one of the values   Glob           is as one of the patterns says
+ *   Prefix        begins with one of the values   Glob           matches one of the patterns
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -75,7 +75,7 @@ export function isUnmet(expression: Expression): boolean {
 }
 
 /**
- * True for an expression that says too little of a label to distinguish machines: only that it is present, or a pattern
+ * True for an expression that is too weak to distinguish machines: it only asks for the label's presence, or a pattern
  * with too few fixed characters.
  */
 export function isBroadExpression({ key, operator, values }: Expression): boolean {
@@ -141,7 +141,7 @@ export function normalizeExpressions(written: readonly WrittenExpression[]): {
   return { expressions: sorted.map(([, expression]) => expression), badValues };
 }
 
-/** The form in which a value is compared; undefined for one that cannot be of that label. */
+/** The form in which a value is compared; undefined if the label cannot have this value. */
 function normalizeValue(key: string, operator: Operator, value: string): string | undefined {
   const forms = formsOf.get(key);
   if (forms === undefined) return value;
@@ -153,12 +153,12 @@ function normalizeValue(key: string, operator: Operator, value: string): string 
 
 interface Forms {
   readonly isWhole: (value: string) => boolean;
-  /** Of values in lower case. */
+  /** For values in lower case, as is `isPattern`. */
   readonly isPrefix: (value: string) => boolean;
   readonly isPattern: (value: string) => boolean;
 }
 
-/** Of the labels whose values have a form of their own. */
+/** For labels whose values have a fixed form. */
 const formsOf: ReadonlyMap<string, Forms> = new Map([
   [
     "mac",

@@ -12,7 +12,7 @@ export type FindingSeverity = (typeof severities)[number];
 
 interface FindingRule {
   readonly severity: FindingSeverity;
-  /** What it means; a sentence without its full stop, as is the next. */
+  /** What it means. This and `cure` are sentences without a full stop. */
   readonly means: string;
   /** What to do. */
   readonly cure: string;
@@ -178,7 +178,7 @@ const usageFindings = {
   "unused-profile": advice("No Group names a Profile", "Remove it, or add the Group"),
 } as const;
 
-/** By what they are about, in the order of docs/reference/findings.md. */
+/** The codes by subject, in the order of docs/reference/findings.md. */
 export const findingSections = {
   Files: fileFindings,
   Documents: documentFindings,

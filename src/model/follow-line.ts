@@ -6,16 +6,16 @@
  *   {"kind":"resume","cluster":"<id>","nowMs":T}    keep what you have; what follows comes after it
  *   {"kind":"put","path":"…","text":"…"}            a document's new text
  *   {"kind":"delete","path":"…"}                    a document is gone
- *   {"kind":"commit","index":N,"run":"<id>"}        the lines since the last commit, or the dump's, are one step, made at N
+ *   {"kind":"commit","index":N,"run":"<id>"}        the lines since the last commit or dump are one step, made at N
  *   {"kind":"heartbeat","index":N,"run":"<id>","nowMs":T,"provenMs":T}
  *                                                   nothing else has changed up to N
  *
- * `run` is the start of the store that made change N. An older store has none, and neither has a store whose last change
- * was made by one: a follower that then asks without a run gets a dump. A dump ends with a commit, too, so half of one
- * never counts as whole.
+ * `run` identifies the run of the store that made change N. An older store sends none, and neither does a store whose
+ * last change an older store made: a follower that then asks without a run gets a dump. A dump ends with a commit, too,
+ * so half a dump never counts as a whole one.
  *
- * `nowMs` is the store's monotonic clock, and `provenMs` a time of it: what the source's objects said then is up to N. It
- * is absent until the store has heard its source, and both are in a store that is older.
+ * `nowMs` is the time on the store's monotonic clock. `provenMs` is an earlier time on it: the documents up to N match
+ * the source's objects at that time. It is absent until the store has heard its source. An older store sends neither.
  */
 
 import { type JsonObject, parseJsonObject } from "./json.ts";
@@ -33,10 +33,10 @@ export interface FollowPlace {
   readonly run?: string | undefined;
 }
 
-/** The path of the route, on the store's listener; `cluster`, `after` and `run` in its query say what a follower has. */
+/** The route's path, on the store's listener. `cluster`, `after` and `run` in its query are what a follower has. */
 export const followPath = "/davit/v1/follow";
 
-/** How often a follower hears something at least: it gives up after a silence of three heartbeats. */
+/** The store sends a heartbeat at least this often. A follower gives up after a silence of three heartbeats. */
 export const heartbeatMs = 10_000;
 
 /** The line, with its newline. */

@@ -31,14 +31,14 @@ export interface GroupSpec {
   readonly profile: string;
   /** Label to value; all must match. Empty only with `matchAll` or expressions. */
   readonly selector: Selector;
-  /** All must hold, too. Absent where there are none; alone, one of them at least is positive. */
+  /** All must hold, too; absent for none. At least one is positive if there is no label and no `matchAll`. */
   readonly expressions?: readonly Expression[];
   readonly matchAll: boolean;
   /** 0 to 1000. */
   readonly priority: number;
   /** Machines are answered 503 and wait. */
   readonly hold: boolean;
-  /** Kernel arguments after its Profile's, templates like those; absent for none. */
+  /** Kernel arguments to append to those of its Profile; they are templates, too. Absent for none. */
   readonly args?: readonly string[];
   readonly metadata: JsonObject;
 }
@@ -60,11 +60,11 @@ export interface GroupState {
    */
   readonly refused?: boolean;
   /**
-   * davit serves an older version of its Profile, which its machines never had by this Group: they wait. `had` is the
-   * selector with which it had that version, if it did. It comes with `refused`, for older versions of davit.
+   * davit serves an older version of its Profile, which its machines never got from this Group: they wait. `had` is the
+   * Group's selector when it had that version, if ever. `refused` is set, too, for older versions of davit.
    */
   readonly oldProfile?: { readonly had?: SelectorSpec };
-  /** The hold is of the newest version, which is refused; the accepted one has none. */
+  /** The newest version, which is refused, sets `hold`; the accepted version does not. */
   readonly heldByRefused?: true;
   /**
    * Other Groups have this selector and priority, and davit picks none: it answers 503. Only versions of davit that do
@@ -73,19 +73,19 @@ export interface GroupState {
   readonly tied?: boolean;
   /** The object's newest version is refused or not valid, and this is an older one: an `Install` is not served. */
   readonly outdated?: true;
-  /** For a person: the Profile's failure with the Group's newest version, with `outdated` or `refused`. */
+  /** For a person: how the Profile fails with the Group's newest version. `outdated` or `refused` is set, too. */
   readonly flaw?: string;
   /** It names no machine, and an unreadable Group may name one: an Install waits. */
   readonly doubted?: true;
   /** Nothing readable in the source defines it: an `Install` waits. */
   readonly leaving?: true;
-  /** Its namespace has not been heard for a while: its machines wait. */
+  /** The source has had no news of its namespace for a while: its machines wait. */
   readonly unheard?: true;
-  /** Index of the store when this selector was accepted, or a wider one: the first claim wins between namespaces. */
+  /** The store's index when this selector, or a wider one, was accepted. Between namespaces, the first claim wins. */
   readonly claimedAt?: number;
-  /** Of values that were added since. */
+  /** The claims to values that were added since. */
   readonly claimedLater?: readonly LaterClaim[];
-  /** There is an admin namespace, and the Group is of another one. */
+  /** There is an admin namespace, and the Group is in another one. */
   readonly tenant?: true;
 }
 
@@ -126,7 +126,7 @@ export interface Group {
   readonly flaw: string | undefined;
   /** See `GroupState`. Of two Groups that differ only in this, the other one is current. */
   readonly isLeaving: boolean;
-  /** See `GroupState`; 0 for before claims were recorded. */
+  /** See `GroupState`; 0 if the Group is older than the recording of claims. */
   readonly claimedAt: number;
   readonly claimedLater: readonly LaterClaim[];
   /** See `GroupState`. */

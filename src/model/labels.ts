@@ -1,13 +1,13 @@
 /**
- * Labels: a machine's own claims in the query of its request, no proof of identity.
- * Rules: docs/reference/api-boot.md, "Labels". Bad input is dropped here, never an error: firmware cannot mend its query.
+ * Labels: what a machine claims about itself in the query of its request. They are no proof of identity.
+ * Rules: docs/reference/api-boot.md, "Labels". Bad input is dropped, never an error: firmware cannot change its query.
  */
 
 import { isOwnUuid, normalizeMac } from "./hardware-ids.ts";
 
 /**
  * Label name to value: the values by which Groups may select. A Map, so that `constructor` and `__proto__` are names
- * like any other. Further values in `sentLabels` name nobody.
+ * like any other. Further values in `sentLabels` identify no machine.
  */
 export interface Labels extends ReadonlyMap<string, string> {
   /** Absent in nearly every request. */
@@ -42,9 +42,9 @@ export class LabelError extends Error {
 }
 
 /**
- * Reads labels from a raw query (without the `?`). The first value of a name counts, a part with a bad percent escape is
- * dropped, and reserved names match in any case, as in matchbox v0.9.0. Values that name a machine are trimmed; what
- * cannot be read of them, or is said twice, is in `flaws`.
+ * Reads labels from a raw query (without the `?`). The first value of a name counts, a part with a bad percent escape
+ * is dropped, and reserved names match in any case, as in matchbox v0.9.0. Values that name a machine are trimmed;
+ * unreadable and repeated ones are in `flaws`.
  * @throws {LabelError} for more than 256 names.
  */
 export function labelsFromQuery(rawQuery: string): Labels {
@@ -62,7 +62,7 @@ export function labelsFromQuery(rawQuery: string): Labels {
 }
 
 /**
- * The labels as the machine sent them, for display: including a uuid that names no machine, and an unreadable serial.
+ * The labels as the machine sent them, for display. They include a uuid that names no machine and an unreadable serial.
  */
 export function sentLabels(labels: Labels): ReadonlyMap<string, string> {
   return labels.flaws?.sent ?? labels;
@@ -139,7 +139,7 @@ class OddLabels {
     const unreadable = new Set<string>();
     const sent = new Map(labels);
     for (const [name, text] of this.#texts) {
-      // A uuid that is not a board's own names nothing. An empty MAC address counts as absent.
+      // A uuid that is not a board's own identifies nothing. An empty MAC address counts as absent.
       if (name !== "uuid" && text?.trim() !== "") unreadable.add(name);
       // A MAC address is shown in one form, or not at all.
       if (name !== "mac" && text !== undefined) sent.set(name, name === "uuid" ? text.trim().toLowerCase() : text);
@@ -163,7 +163,7 @@ function indexOrEnd(text: string, mark: string, from: number): number {
 }
 
 /**
- * The value of a label that names a machine, as Groups select by it; undefined for what cannot be read, and for a uuid
+ * The value of an identity label in the form that Groups select by; undefined if it cannot be read, or if it is a uuid
  * that is not the board's own.
  */
 function identityValue(name: string, text: string): string | undefined {
@@ -184,7 +184,7 @@ function uuidValue(lower: string): string | undefined {
 
 // U+FFFD stands for bytes that are not UTF-8.
 const unreadableText = /[\p{Cc}\uFFFD]/u;
-/** Has everything that `unreadableText` has, and blanks at its ends. */
+/** Matches what `unreadableText` matches, and blanks at either end. */
 const oddText = /[\p{Cc}\uFFFD]|^\s|\s$/u;
 
 /**
@@ -213,7 +213,7 @@ function asItIs(text: string): string {
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const encoder = new TextEncoder();
 
-/** Percent-decodes; `+` is a space, bytes that are not UTF-8 become U+FFFD, a bad escape gives undefined. */
+/** Percent-decodes; `+` is a space, bytes that are not UTF-8 become U+FFFD; undefined for a bad escape. */
 function decodeText(text: string): string | undefined {
   if (!/[%+]/.test(text)) return text;
   if (/%(?![0-9a-f]{2})/i.test(text)) return undefined;

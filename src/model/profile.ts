@@ -11,7 +11,7 @@ export interface KernelBoot {
   readonly efiInitrd: boolean;
 }
 
-/** A text of a boot section, with the field that it stands in, such as `args[2]`. */
+/** A text of a boot section, with its field, such as `args[2]`. */
 export type BootText = readonly [field: string, text: string];
 
 /** Every text of a boot section that has a kernel. */
@@ -75,7 +75,7 @@ export function genericPart(name: string): GenericPart {
 const longestPartName = 63;
 const endingOfSignature = /\.(?:sig|asc)$/;
 
-/** True for a name that the CRD admits for a generic part. Paths with any other name are not those of parts. */
+/** True for a name that the CRD admits for a generic part. A path with any other name is no part's path. */
 export function isPartName(name: string): boolean {
   const isPlain = name.length <= longestPartName && /^[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/.test(name);
   return isPlain && !endingOfSignature.test(name);
@@ -116,7 +116,7 @@ export type GenericFormat = "json";
 interface Serving {
   /** Byte for byte, not as a template. */
   readonly raw: boolean;
-  /** Of a generic config; absent for any text. */
+  /** The format of a generic config; absent if it may be any text. */
   readonly format?: GenericFormat;
 }
 
@@ -142,7 +142,7 @@ export interface ProfileCaution {
 /** A Profile's spec after admission. */
 export interface ProfileSpec {
   readonly displayName?: string;
-  /** Absent where the object does not say; then it is served as `Boot` is. */
+  /** Absent if the object does not set it; then the Profile is served like `Boot`. */
   readonly effect?: Effect;
   /** Defaults for a Group's metadata, by top-level names. */
   readonly metadata?: JsonObject;
@@ -161,7 +161,7 @@ export type ResolvedTemplate =
   | SecretTemplate
   | BrokenTemplate;
 
-/** `withdrawn`: its Secret was taken away from content that is good otherwise. */
+/** `withdrawn`: its Secret's text was removed or is no longer allowed; the other content is good. */
 export interface BrokenTemplate {
   readonly kind: "broken";
   readonly withdrawn?: true;

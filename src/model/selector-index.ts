@@ -1,14 +1,14 @@
 /**
  * Finds the winning group for a machine's labels, at a cost that does not grow with the number of groups.
  *
- * Each group is filed under one label of its selector, the one that fewest groups share; between equals `uuid`, then
- * `mac`. An expression `In` counts as such a label, and its group is filed under every value. A group can only match a
- * machine that has that very label, so a search looks into one bucket for each label of the machine, plus the groups
- * that match all. Buckets are kept in the order in which groups win, so the first match of a bucket is its best. Where a
- * group is filed never changes an answer, only how fast it is found.
+ * Each group is filed under one label of its selector: the label that the fewest groups share; between equals `uuid`,
+ * then `mac`. An expression `In` counts as such a label, and its group is filed under every value. A group can only
+ * match a machine that has this label, so a search looks into one bucket for each label of the machine, plus the groups
+ * that match all. Each bucket is sorted, the winning group first, so its first match is its best. Where a group is
+ * filed never changes an answer, only the speed of the search.
  *
- * A group that names no value at all, such as one of `serial Prefix`, is filed under the label's name. Those cost: every
- * machine that sends the label is compared with them, the winning ones first, until one matches or a better one is known.
+ * A group that names no value at all, such as with `serial Prefix`, is filed under the label's name. Such groups cost
+ * more: every machine with the label is compared with them in order, until one matches or a better one is known.
  */
 
 import { areNamesakes, type Contest, isRival, isSameNamespace, settle } from "./contest.ts";
@@ -23,7 +23,7 @@ class Bucket<Entry extends object> {
   readonly groups: Entry[] = [];
   /** How many groups have this label in their selector, wherever they are filed. */
   sharers = 0;
-  /** Groups that have no rival here, whatever the machine, until they are gone. A bucket that is looked through at once notes none. */
+  /** Groups that have no rival in this bucket for any machine. Small buckets record none: a search is fast. */
   calm: WeakSet<Entry> | undefined;
 }
 
@@ -42,10 +42,10 @@ type Handle = readonly [label: string, values: readonly string[]];
 export class SelectorIndex<Entry extends Group> {
   /** Label, then value. */
   readonly #places = new Map<string, Map<string, IndexSlot<Entry>>>();
-  /** By label: groups that ask for it but name no value of any label. */
+  /** By label: groups that ask for this label but name no value of any label. */
   readonly #byName = new Map<string, Bucket<Entry>>();
   readonly #everywhere = new Bucket<Entry>();
-  /** How many groups say anything of a label that names a machine. */
+  /** How many groups use an identity label, by label. */
   readonly #speakers = new Map<string, number>();
 
   /** Files all groups at once, which sorts each bucket only once. */
@@ -94,9 +94,9 @@ export class SelectorIndex<Entry extends Group> {
   }
 
   /**
-   * Groups of this one's priority that also name the same machine, by identity labels that this one does not ask for.
-   * None for a group that names no machine, and none of another tenant: their claims have decided, and a tenant must
-   * not make other tenants' machines wait.
+   * Groups of the same priority that name the same machine by other identity labels. None for a group that names no
+   * machine, and none of another tenant: the claims have decided between tenants, and a tenant must not make other
+   * tenants' machines wait.
    */
   namesakesOf(group: Group, labels: Labels): readonly Entry[] {
     const own = identityLabels.filter((label) => namesValueOf(group, label));
@@ -104,7 +104,7 @@ export class SelectorIndex<Entry extends Group> {
     if (own.length === 0 || others.length === 0) return [];
     const isNamesake = (other: Entry) =>
       (!other.isTenant || isSameNamespace(group, other)) && areNamesakes(group, other) && matches(other, labels);
-    // What names a machine is filed under a value: its own, or another that it asks for.
+    // A group that names a machine is filed under a value of one of its labels.
     return [...labels].flatMap(([label, value]) => {
       const place = this.#places.get(label)?.get(value);
       if (place === undefined) return [];
@@ -124,7 +124,7 @@ export class SelectorIndex<Entry extends Group> {
     return this.#bucketsFor(handlesOf(first), labels).some((bucket) => hasRivalIn(bucket, first, labels));
   }
 
-  /** As `hasRival` of a tenant's group, which one of another namespace may beat by other labels. */
+  /** As `hasRival`, for a tenant's group: a group of another namespace may beat it by other labels. */
   #hasRivalAnywhere(first: Entry, labels: Labels): boolean {
     for (const [label, value] of labels) {
       const place = this.#places.get(label)?.get(value);
@@ -136,18 +136,18 @@ export class SelectorIndex<Entry extends Group> {
     return hasRivalIn(this.#everywhere, first, labels);
   }
 
-  /** Decides between a group with rivals and those. */
+  /** Decides between all groups that match these labels. */
   settle(labels: Labels): Contest<Entry> {
     const matching = this.listsFor(labels).flatMap((groups) => groups.filter((group) => matches(group, labels)));
     return settle(matching, labels);
   }
 
-  /** True when a group says anything of this label, one of those that name a machine. */
+  /** True when a group uses this identity label. */
   speaksOf(label: string): boolean {
     return (this.#speakers.get(label) ?? 0) > 0;
   }
 
-  /** Lists that together hold every group that matches these labels, and others. Each is in the order in which groups win. */
+  /** Lists that together hold every group that matches these labels, and others. Each begins with its best group. */
   listsFor(labels: Labels): readonly (readonly Entry[])[] {
     const lists: (readonly Entry[])[] = [this.#everywhere.groups];
     for (const [label, value] of labels) {
@@ -167,7 +167,7 @@ export class SelectorIndex<Entry extends Group> {
     );
   }
 
-  /** Where groups are that match the machine as well as one with these handles, by the same labels. */
+  /** The buckets that may hold groups that match the machine by the same labels as a group with these handles. */
   #bucketsFor(handles: readonly Handle[], labels: Labels): readonly Bucket<Entry>[] {
     if (handles.length === 0)
       return [this.#everywhere, ...[...labels.keys()].flatMap((name) => this.#byName.get(name) ?? [])];
@@ -177,7 +177,7 @@ export class SelectorIndex<Entry extends Group> {
     });
   }
 
-  /** As `find`, of those that are filed by name, where `best` is the winner of all others. */
+  /** As `find`, for the groups that are filed by name. @param best the winner of all others. */
   #bestByName(labels: Labels, best: Entry | undefined): Entry | undefined {
     let winner = best;
     for (const label of labels.keys()) {
@@ -238,7 +238,7 @@ export class SelectorIndex<Entry extends Group> {
     return values.map((value) => this.#bucket(label, value));
   }
 
-  /** The bucket of a label, made of the one group that had the label alone, or of none. */
+  /** The bucket of a label. A new bucket gets the group that had the label alone, if there was one. */
   #bucket(label: string, value: string): Bucket<Entry> {
     const values = this.#places.get(label) ?? new Map<string, IndexSlot<Entry>>();
     const place = values.get(value);

@@ -19,7 +19,7 @@ export interface ObjectName {
 }
 
 export const apiGroup = "davit.dev";
-/** Of Profiles and Groups. */
+/** The `apiVersion` of Profiles and Groups. */
 export const apiVersion = `${apiGroup}/v1alpha1`;
 /** With the value `true`, a Secret may be a template. */
 export const allowTemplateLabel = `${apiGroup}/allow-template`;
@@ -32,7 +32,7 @@ export function objectKey({ kind, namespace, name }: ObjectName): string {
   return [kind, namespace, name].join("/");
 }
 
-/** The uid of an object in a file, which has none: one that is written anew under its name is the same object. */
+/** A uid for an object in a file: an object that is written again under the same name is the same object. */
 export function fileUid(name: ObjectName): string {
   return `directory/${objectKey(name)}`;
 }
@@ -101,7 +101,7 @@ export interface SourceProblem {
   readonly message: string;
 }
 
-/** Of an object that has a status. */
+/** The name of an object that has a status. */
 export interface OwnName extends ObjectName {
   readonly kind: OwnKind;
 }
@@ -118,8 +118,8 @@ export interface Refusal extends ObjectMeta, OwnName {
   /** As `SourceProblem.message`. */
   readonly message: string;
   /**
-   * Of a Group: what can be read of it, or of each definition where it is defined twice; undefined for one whose selector
-   * cannot be read.
+   * Of a Group: its readable part, or that of each definition if it is defined twice; undefined for a definition whose
+   * selector cannot be read.
    */
   readonly standIns?: readonly (GroupSpec | undefined)[];
   /** Of a Profile. */
@@ -133,19 +133,19 @@ export interface SourceView {
   /** False while part of the source cannot be read: unknown objects may exist. */
   readonly complete: boolean;
   /**
-   * True while part of the source with unknown objects cannot be read: any machine may have one there. A refused object
-   * with a name does not count.
+   * True while an unreadable part of the source may hold unknown objects, for any machine. A refused object whose name
+   * is known does not count.
    */
   readonly isHalf: boolean;
   readonly problems: readonly SourceProblem[];
   readonly refusals: Iterable<Refusal>;
   refusalOf(name: ObjectName): Refusal | undefined;
   /**
-   * True for an object that is known not to exist. False for one in view, and for one that may be where the source
-   * cannot be read: in a file that does not parse, in a namespace that was not listed.
+   * True for an object that certainly does not exist. False for an object in view, and for one that an unreadable part
+   * of the source may hold: a file that does not parse, or a namespace that was not listed.
    */
   isGone(name: ObjectName): boolean;
-  /** Namespaces that were not heard of for so long that their machines wait. */
+  /** Namespaces without news for so long that their machines wait. */
   readonly unheard: ReadonlySet<string>;
   /** Objects that stay in view although nothing defines them, since part of the source cannot be read. */
   readonly withheld: readonly ObjectName[];
@@ -165,7 +165,7 @@ export interface SourceView {
    */
   pendingOf?(name: ObjectName): ObjectMeta | undefined;
   /**
-   * True for an object that is not in view because davit may not read it: it may exist. Absent if everything is read.
+   * True for an object out of view because davit has no right to read it: it may exist. Absent if everything is read.
    */
   isForbidden?(name: ObjectName): boolean;
 }
@@ -181,7 +181,7 @@ export interface Source {
   /** `directory` or `cluster`. */
   readonly kind: string;
   readonly view: SourceView;
-  /** False while changes are not heard: more may have gone than the view shows. */
+  /** False while the source receives no changes: more objects may be gone than the view shows. */
   readonly isFollowed: boolean;
   /**
    * Monotonic: `view` shows the state of every readable object at that time, or later. Undefined before the first list.
@@ -194,7 +194,7 @@ export interface Source {
   stop(): Promise<void>;
 }
 
-/** `Unknown` is for what could not be found out. */
+/** `Unknown`: davit could not find out. */
 export type ConditionStatus = "True" | "False" | "Unknown";
 
 /** As metav1.Condition, without the times, which the writer adds. Texts hold no counters, times or indexes. */

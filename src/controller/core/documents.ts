@@ -107,7 +107,7 @@ export class Documents implements FeedListener {
     return [...this.#texts.keys()].filter((path) => path.startsWith(`${tombstonesRoot}/`));
   }
 
-  /** The namespaces of the objects that left the tombstone at a path, as far as the tombstone records them. */
+  /** The namespaces of the removed objects that the tombstone at a path records. */
   namespacesAt(path: string): readonly string[] {
     const address = documentAddress(path);
     if (address?.kind === "goneProfile") return [address.namespace];

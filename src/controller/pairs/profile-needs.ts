@@ -79,7 +79,7 @@ export function isShortTemplate(text: string): boolean {
   return text.length <= maxLength && text.split("{{", maxExpressions + 2).length <= maxExpressions + 1;
 }
 
-/** The text of a Secret by its hash; undefined for a text that is not in view, at which nothing looks. */
+/** The text of a Secret by its hash; undefined for a text that is not in view: davit skips it. */
 type SecretText = (sha256: string) => string | undefined;
 
 /** A config's template and its text. */

@@ -1,6 +1,6 @@
 /**
- * Finds what of a Profile fails for a Group with every request, by rendering it at once within a budget. It leaves long
- * templates, and templates that read `request`, to the trials. So every request meets each failure that it reports.
+ * Finds the parts of a Profile that fail for a Group with every request: it renders them within a budget. It leaves
+ * long templates, and templates that read `request`, to the trials. So every request meets each reported failure.
  */
 
 import { TextCache } from "../../lib/text-cache.ts";

@@ -1,7 +1,7 @@
 /**
  * When a Group's claim to its machines was accepted. If Groups of several namespaces match a machine alike, the first
  * claim wins. The claim stays in the Group's document as long as the selector does not widen. Values added to a list
- * are claimed from then on, and the others keep their claim: adding a machine to a list loses none. Pure.
+ * get a claim of their own, and the others keep theirs: adding a machine to a list loses no claim. Pure.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";
@@ -10,7 +10,7 @@ import { implies, selectionOf } from "../../model/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 
-// Beyond that, the oldest additions count as made together: later, never earlier.
+// Beyond this limit, the oldest additions are merged, with the latest of their claims.
 const mostLaterClaims = 32;
 
 type ClaimPlace = Omit<LaterClaim, "at">;
@@ -55,8 +55,8 @@ function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClai
 }
 
 /**
- * Values that a narrower selector names and the previous one took unnamed: a selector for a whole vendor claims no
- * value.
+ * Values that a narrower selector names, and that the previous selector matched without naming them: a selector for a
+ * whole vendor claims no value.
  */
 function newlyNamed(before: Selection, after: Selection): readonly ClaimPlace[] {
   return labelsOf(after).flatMap((label) => {

@@ -1,6 +1,6 @@
 /**
- * Decides which Group of one selector gets its machines. A question costs the same among ten Groups and among ten
- * thousand, until one of them changes.
+ * Decides which Group of one selector gets its machines. Until a Group changes, an answer costs the same among ten
+ * thousand Groups as among ten.
  */
 
 import { type Contest, outcomeText, settle } from "../../model/contest.ts";
@@ -13,8 +13,8 @@ const fewCopies = 8;
 export class Copies {
   readonly #groups = new Map<string, Set<Group>>();
   /**
-   * Groups removed in this step: a Group that is renamed in one step keeps its claim. By namespace and selector, as the
-   * next.
+   * Groups removed in this step: a Group that is renamed in one step keeps its claim. By namespace and selector, like
+   * `#eldest`.
    */
   readonly #parted = new Map<string, Group>();
   /** The oldest claim of each namespace, where many Groups share a selector. */

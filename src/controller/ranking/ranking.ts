@@ -24,7 +24,7 @@ export type Standing =
   | { readonly kind: "free" }
   /** Every machine that it selects gets another Group. */
   | { readonly kind: "shadowed"; readonly by: Group }
-  /** No Group gets the machines that both select, or some of them. */
+  /** No Group gets the machines that both select, or at least some of those machines. */
   | { readonly kind: "tied"; readonly with: Group }
   /** Machines that it selects get the other Group, whose namespace claimed them first. */
   | { readonly kind: "outclaimed"; readonly by: Group };
@@ -33,7 +33,7 @@ export type Standing =
 export interface Affected {
   /** They have the same selector as a changed Group. */
   readonly siblings: ReadonlySet<string>;
-  /** A changed Group selects all of their machines and others, or some of their machines with an equal right. */
+  /** A changed Group selects all of their machines, or some of them with an equal right. */
   readonly others: ReadonlySet<string>;
 }
 
@@ -104,7 +104,7 @@ export class Ranking {
     return standing;
   }
 
-  /** True when other Groups take and outrank a removed Group for each of its machines. */
+  /** True when another Group selects all machines of a removed Group and outranks it. */
   isTaken(gone: Group): boolean {
     const [winner, machine] = [this.#winnerOver(gone), sampleLabels(gone)];
     return outranks(winner, gone, machine) && !mayHaveBarred(gone, winner, machine);
@@ -131,7 +131,7 @@ export class Ranking {
     return this.#rivalled.has(other.id) || isRival(other, group);
   }
 
-  /** Ties, or claims of others, that keep a Group from a machine; undefined without any. */
+  /** The tie, or the claim of another Group, that keeps a Group from a machine; undefined if there is none. */
   #standingAmongRivals(group: Group): Standing | undefined {
     const most = this.#budget();
     const { winner = group, rivals } = this.#copies.contestOf(group);
@@ -147,7 +147,7 @@ export class Ranking {
     return found.toSorted(compareStandings)[0];
   }
 
-  /** @param most how many of their common machines are looked at, and how many Groups for each. */
+  /** @param most the limit of common machines to look at, and of Groups for each machine. */
   #standingBeside(group: Group, other: Group, most: number): Standing | undefined {
     let outclaimed: Standing | undefined;
     for (const machine of commonMachines(group, other, most)) {
@@ -162,7 +162,7 @@ export class Ranking {
     return outclaimed;
   }
 
-  /** The Groups that match a machine; of very many, these two and the first in the order. */
+  /** The Groups that match a machine; if there are too many, only these two and the first in the order. */
   #contenders(
     group: Group,
     other: Group,
@@ -180,7 +180,7 @@ export class Ranking {
     const machine = sampleLabels(group);
     if (!matches(group, machine)) return group;
     const most = this.#budget();
-    // The most likely winner, a copy under another name, is found among any number of others.
+    // The most likely winner is a copy under another name, so those are compared first.
     const copies = firstOf([this.#copies.of(group.selectorText)], most);
     const copy = [...copies].reduce((best, other) => (isBetter(other, best, group) ? other : best), group);
     const { winner, compared } = firstAbove(group, copy, { lists: this.#index.listsFor(machine), most });
@@ -192,7 +192,7 @@ export class Ranking {
     return Math.max(comparisons.least, Math.min(comparisons.most, this.#left));
   }
 
-  /** Groups that include every Group whose machines this one selects. */
+  /** Sets that together contain every Group whose machines this Group all selects. */
   #candidatesFor(group: Group): readonly ReadonlySet<Group>[] {
     const candidates = placesOf(group).map((texts) => texts.map((text) => this.#byLabel.get(text) ?? new Set<Group>()));
     const [fewest = []] = candidates.toSorted((a, b) => sizeOf(a) - sizeOf(b));

@@ -30,7 +30,7 @@ import { type ProfileWorld, readSecret, resolveProfile } from "./resolve-profile
 
 /**
  * Brings a Profile's documents in line with its object.
- * @param newest what counts of a newest version that is refused or gone; then `object` is the previous version.
+ * @param newest set if the newest version is refused or gone; then `object` is the previous version.
  */
 export function reconcileProfile(
   object: ProfileObject,

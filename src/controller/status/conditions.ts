@@ -56,7 +56,7 @@ export interface Outcome {
   readonly changes: readonly DocumentChange[];
   /** Undefined for an object that is gone. */
   readonly status: ObjectStatus | undefined;
-  /** What the status reports, one by one; undefined where nothing could be looked at. */
+  /** The single findings behind the status; undefined if davit could not look at the object. */
   readonly reported?: Findings;
   /** For a Profile that is looked at: what its machines get. */
   readonly content?: ProfileContent | undefined;

@@ -1,17 +1,17 @@
 /**
- * Tombstones. A Group that is removed, or gets another selector, leaves some in the same step: one for each value of
- * the identity labels that its selector names, else one for the selector. Until a tombstone ends, the boot service
- * answers 503 to a machine that the old selector matches and whose winner ranks behind the removed Group
- * (`boot/known-tombstones.ts`). So however long a removal of thousands takes, no named machine gets a catch-all in
- * between, or a Group that would install it anew.
+ * Tombstones. The step that removes a Group, or changes its selector, also writes tombstones: one for each value of the
+ * identity labels that the selector names, or one for the whole selector if it names none. Until a tombstone ends, the
+ * boot service answers 503 to a machine that the old selector matches and whose winner ranks behind the removed Group
+ * (`boot/known-tombstones.ts`). So while thousands of Groups are removed, no named machine gets a catch-all, or a Group
+ * that would install it anew.
  *
- * A Group leaves none if another Group outranks it for all of its machines: no machine misses it, and a Group without
- * effect must not make machines of others wait.
+ * If another Group outranks the removed one on all of its machines, no tombstone is written: no machine misses the
+ * Group, and a Group without effect must not make machines of others wait.
  *
- * Any changed selector counts as gone. A narrower one may no longer match what the old one did. A wider one may belong
- * to a new Group of the same name, meant for other machines. Of a list, only the values count that it no longer has. A
- * Group that returns unchanged removes its own tombstones. If several Groups left the same tombstone, it records all of
- * their selectors, and only time removes it. Pure.
+ * Any changed selector counts as removed. A narrower one may no longer match the old one's machines. A wider one may
+ * belong to a new Group of the same name, meant for other machines. If only a list of values changed, only the values
+ * that it lost count. A Group that returns unchanged removes its own tombstones. A tombstone of several Groups records
+ * all of their selectors, and it only ends by itself. Pure.
  */
 
 import { outcomeText } from "../../model/contest.ts";
@@ -65,11 +65,11 @@ export interface TombstoneWrite extends DocumentWrite {
 
 export interface TombstoneOptions {
   readonly sha256: (text: string) => string;
-  /** True when other Groups take and outrank a removed Group for each of its machines. */
+  /** True when another Group selects all machines of a removed Group and outranks it. */
   readonly isTaken: (gone: Group) => boolean;
   /** The text of the tombstone that is stored at a path. */
   readonly textAt: (path: string) => string | undefined;
-  /** How long a tombstone stays, whole seconds from 1 on. */
+  /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly ttlSeconds: number;
   /** Undefined if no namespace ranks before the others: then they share their tombstones. */
   readonly adminNamespace?: string | undefined;
@@ -77,7 +77,7 @@ export interface TombstoneOptions {
 
 type Burial = Pick<TombstoneOptions, "sha256" | "adminNamespace">;
 
-/** One value of a label by which a Group selected or selects now; or its selector, where it names no machine. */
+/** A label's value that a Group selected by, or selects by now; or its whole selector if it names no machine. */
 interface Grave {
   /** The Group's id; the spec is the Group's, too. */
   readonly id: string;
@@ -87,12 +87,12 @@ interface Grave {
   readonly value: string;
   readonly path: string;
   readonly gone: GoneSelector;
-  /** What the Group leaves there. */
+  /** The tombstone to write there. */
   readonly stone: TombstoneDocument;
 }
 
-// The limit for each namespace. Each request of the machine compares all of them, and a Group that keeps changing adds
-// more and more.
+// The limit for each namespace. Each request of the machine compares all selectors, and each change of a Group's
+// selector adds one.
 const mostSelectors = 16;
 
 /**
@@ -109,7 +109,7 @@ export function profileTombstoneWrites(
   return [{ path, text: encodeDocument({ goneProfile: `${namespace}/${name}` }), ttlSeconds, namespace }];
 }
 
-/** The tombstones that a step leaves and removes. */
+/** The tombstones that a step writes and removes. */
 export function tombstoneWrites(
   groupChanges: readonly GroupChange[],
   options: TombstoneOptions,
@@ -127,14 +127,14 @@ interface Buried extends Burial {
 
 class Graveyard {
   readonly #textAt: TombstoneOptions["textAt"];
-  /** What a step writes, by path, and the object that last left it. */
+  /** What a step writes, by path, and the namespace of the last object that caused it. */
   readonly #stones = new Map<string, { readonly stone: TombstoneDocument | undefined; readonly namespace: string }>();
 
   constructor(textAt: TombstoneOptions["textAt"]) {
     this.#textAt = textAt;
   }
 
-  /** A stone that another Group or several Groups left has no owner from now on, and records all of them. */
+  /** Adds a Group to a tombstone. A tombstone of several Groups names none of them, and records all selectors. */
   bury(grave: Grave): void {
     const { path, stone, namespace } = grave;
     const found = this.#at(path) ?? stone;
@@ -204,8 +204,8 @@ function gravesIn(
 }
 
 /**
- * The claim that a Group of this namespace had to the same machines until it was removed a moment ago; for a list, the
- * latest claim. Undefined if some of the machines had none.
+ * The claim to the same machines of a Group of this namespace that was just removed; for a list, the latest claim.
+ * Undefined if some of the machines had no such Group.
  */
 export function claimLeft(
   id: string,
@@ -261,8 +261,8 @@ function withSelector(stone: TombstoneDocument, { label, value, gone }: Grave): 
 }
 
 /**
- * Merges too many old selectors into the label alone, with their highest priority and first claim. What they gave is
- * left out.
+ * Merges old selectors into one that has only the label, with their highest priority and first claim, but without an
+ * outcome.
  */
 function merged(old: readonly GoneSelector[], label: string, value: string): GoneSelector {
   const ranks = old.flatMap(({ rank }) => rank ?? []);

@@ -1,9 +1,9 @@
 /**
- * Runs trials of Groups in the background. It decides which are due, and has what they found: the condition `Rendered`;
- * and `Ready` of the Group and of its Profile, where no request could cure a failure. It shows no status itself.
+ * Runs trials of Groups in the background. It decides which are due, and returns their results: the condition
+ * `Rendered`, and, if a failure meets every request, `Ready` of the Group and its Profile. It shows no status itself.
  *
  * It promises:
- * - The store has what is tried before the trial begins.
+ * - A trial begins only when the store has its input.
  * - A Group is tried again only when its document or its Profile's changed.
  * - Trials take at most half of one processor's time.
  */
