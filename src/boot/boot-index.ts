@@ -42,9 +42,9 @@ export type BootView = Pick<BootIndex, "selectGroup" | "select" | "template" | "
 
 export interface BootIndexOptions {
   readonly log: Pick<Log, "error">;
-  /** Absent if all documents are there from the start. */
+  /** Absent if all documents are present from the start. */
   readonly clock?: Pick<Clock, "monotonicMs">;
-  /** Checked before a Profile that installs is given; without it nothing is too old. */
+  /** Checked before the index returns a Profile that installs. Without it, no proof is too old. */
   readonly freshness?: Pick<Freshness, "staleness" | "ageSeconds">;
 }
 
@@ -67,7 +67,7 @@ export class BootIndex implements FeedListener {
     this.#isOpen = true;
   }
 
-  /** This run's first complete list of the source is in, or about to be. */
+  /** Notes that this run's first complete list of the source is stored, or is about to be. */
   listed(): void {
     this.#settling.begin();
   }

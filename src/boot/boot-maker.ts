@@ -64,7 +64,7 @@ export interface MetadataJob extends MakerScope, Asking {
 export type BootJob = PartJob | IpxeJob | GrubJob | MetadataJob;
 
 export interface Made {
-  /** For a part, for an iPXE script, and for metadata whose lines cannot be kept. */
+  /** For a part, for an iPXE script, and for metadata whose lines cannot be cached. */
   readonly rendered?: Rendered | undefined;
   /** For GRUB: the source of its config for each request. */
   readonly source?: GrubSource;
@@ -88,7 +88,7 @@ const shortResult = { yaml: 8 * 1024, json: 256 * 1024 };
 /** The most lines to compare with each request. Larger metadata is rendered for each request, in the other thread. */
 const maxKeptLines = 2_000;
 
-/** The budget for work that nobody notices; more throws TooLongHere. */
+/** The budget for work on the thread that answers machines; more work throws TooLongHere. */
 export function shortBudget(): RenderBudget {
   return new RenderBudget(shortWork);
 }

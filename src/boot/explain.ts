@@ -19,7 +19,7 @@ export interface NamedGroup {
   readonly group: string;
   /** `namespace/name` of its Profile, which need not exist. */
   readonly profile: string;
-  /** What it selects by; `matchAll` for a catch-all. Long ones are cut. */
+  /** The selector as text, cut if it is long; `matchAll` for a catch-all. */
   readonly selector: string;
   readonly priority: number;
 }
@@ -38,7 +38,7 @@ export interface Explanation {
   readonly chosen: NamedGroup | undefined;
   /** What that Group's Profile does to the disks; undefined if it does not say, or is missing. */
   readonly effect?: "Install" | "Boot" | undefined;
-  /** Why the machine is refused for every request; undefined if that depends on the request. */
+  /** Why every request of the machine is refused; undefined if that depends on the request. */
   readonly refused:
     | {
         readonly reason: BootRefusal;

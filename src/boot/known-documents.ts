@@ -27,7 +27,7 @@ export interface BootGroup extends Group, RenderedTexts {}
 export interface RenderedTexts {
   /** For iPXE. */
   script: KeptText | undefined;
-  /** For GRUB, whose config also has words of the request. */
+  /** For GRUB, whose config also contains parts of the request. */
   boot: KeptBoot | undefined;
   lines: GroupLines | undefined;
   /** The Profile's metadata that `lines` were made with. */
@@ -38,7 +38,7 @@ export interface RenderedTexts {
   configs: KeptConfig | readonly KeptConfig[] | undefined;
 }
 
-/** Made of a Group and this version of its Profile. */
+/** A text made from a Group and this version of its Profile. */
 export interface KeptText extends Rendered {
   readonly profile: BootProfile;
 }
@@ -47,7 +47,7 @@ export interface KeptConfig extends KeptText {
   readonly part: TemplatePart;
 }
 
-/** Made of a Group and this version of its Profile. */
+/** A boot config made from a Group and this version of its Profile. */
 export interface KeptBoot {
   readonly profile: BootProfile;
   readonly boot: GrubSource;
@@ -58,9 +58,9 @@ export interface BootProfile {
   /** `namespace/name`. */
   readonly id: string;
   readonly content: ProfileContent;
-  /** It has no content: davit failed on it. */
+  /** davit failed on the Profile: it has no content. */
   readonly hasFailed: boolean;
-  /** It overwrites disks: in doubt its machines wait. */
+  /** The Profile overwrites disks: in doubt, its machines wait. */
   readonly isInstall: boolean;
   /** See `ProfileDocument.outdated`. */
   readonly isOutdated: boolean;
@@ -118,7 +118,7 @@ export class KnownDocuments {
     }
   }
 
-  /** Takes the document at a path from an older view, if that has one. */
+  /** Takes the document at a path from an older view, if the older view has one. */
   inherit(path: string, older: KnownDocuments): void {
     const address = documentAddress(path);
     if (address?.kind === "synced") this.synced = older.synced;

@@ -60,7 +60,7 @@ export class NearMisses {
     this.#stopping.abort();
   }
 
-  /** True for a set of labels that was not logged for a minute; it is then not due for another minute. */
+  /** True for a set of labels that was not logged for a minute. Starts the next minute. */
   #isDue(labels: Labels): boolean {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [key, dueMs] of this.#logged) {
@@ -105,7 +105,7 @@ function missesText(misses: readonly string[]): string {
   return [...misses.slice(0, maxMisses), ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
-/** The machine's identity, as far as it is known: labels with reserved names, cut. */
+/** The machine's labels with reserved names, cut: its identity for the log. */
 function reserved(labels: Labels): Readonly<Record<string, string>> {
   const known = [...sentLabels(labels)].filter(([name, value]) => reservedLabels.has(name) && value !== "");
   return Object.fromEntries(known.map(([name, value]) => [name, shown(value)]));

@@ -12,15 +12,15 @@ const settleMs = 10_000;
 export class Settling {
   readonly #clock: Pick<Clock, "monotonicMs"> | undefined;
   #isComplete = false;
-  /** Monotonic; undefined before the first complete list, and once the time is over. */
+  /** When the settling time began, monotonic; undefined before the first complete list and after that time. */
   #sinceMs: number | undefined;
 
-  /** @param clock undefined if nothing comes later. */
+  /** @param clock undefined if no objects arrive later. */
   constructor(clock: Pick<Clock, "monotonicMs"> | undefined) {
     this.#clock = clock;
   }
 
-  /** The first complete list is in: the time starts, or restarts. */
+  /** Starts, or restarts, the settling time: the first complete list is stored. */
   begin(): void {
     this.#sinceMs = this.#clock?.monotonicMs();
   }

@@ -17,7 +17,7 @@ export interface SlowWorkOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
 }
 
-/** The Group, Profile and config of a job. */
+/** What a job is about: a Group, its Profile and a config. */
 export interface Subject {
   readonly group: BootGroup;
   /** The part of its Profile that it uses: another object after a change. */
@@ -29,7 +29,7 @@ export interface Subject {
 /** What is known of a config that took too long, for as long as its Group and Profile stay the same. */
 interface KnownSlow {
   readonly version: object | undefined;
-  /** It always takes too long, for any request. */
+  /** The config takes too long for every request. */
   isAlwaysSlow: boolean;
   /** The job reads the request. */
   isOfRequest: boolean;

@@ -32,7 +32,7 @@ export interface TakenRequest {
 
 export interface Seen extends TakenRequest {
   readonly profile: BootProfile | undefined;
-  /** Paths of configs that depend on the request, such as `/generic`. */
+  /** The paths of configs that depend on the request, such as `/generic`. */
   readonly usesRequest: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export function warningsOf(seen: Seen): readonly Warning[] {
   return [...requestWarnings(seen), ...initrdWarnings(seen), ...usageWarnings(seen)];
 }
 
-/** Warnings on the request and its Group: they come whatever the machine asks for. */
+/** Warnings on the request and its Group, whatever config the machine asks for. */
 export function requestWarnings(seen: TakenRequest): readonly Warning[] {
   return [...identityWarnings(seen.labels), ...caseWarnings(seen), ...catchAllWarnings(seen)];
 }

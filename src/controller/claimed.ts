@@ -1,5 +1,5 @@
 /**
- * Adds to each Group's document its claim. Reads what is stored of the Group, of its namespace and of removed Groups.
+ * Adds its claim to each Group's document, from the stored claims of the Group, its namespace and removed Groups.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -14,7 +14,7 @@ export interface ClaimsOptions {
   /** The stored documents. */
   readonly documents: Pick<Documents, "claimIndex" | "textAt">;
   readonly sha256: (text: string) => string;
-  /** Undefined where no namespace ranks before the others. */
+  /** Undefined if no namespace ranks before the others. */
   readonly adminNamespace?: string | undefined;
 }
 
@@ -41,7 +41,7 @@ export class Claims {
     return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
   }
 
-  /** The claim of a new Group, where another Group of its namespace has this selector or had it a moment ago. */
+  /** The claim of a new Group if another Group of its namespace has this selector, or had it a moment ago. */
   #inherited({ namespace, name }: ObjectName, spec: GroupSpec): Claim | undefined {
     const { documents, sha256, adminNamespace } = this.#options;
     const known = this.#ranking.claimIn(namespace, selectorText(spec.selector, spec.expressions));

@@ -1,4 +1,4 @@
-/** Which objects to look at again when another one changes: Profiles by what they read, Groups by their Profile. */
+/** Finds the objects to look at again after a change: Profiles that read the object, Groups that name the Profile. */
 
 import { type GroupObject, type ObjectName, objectKey, type ProfileObject, referencesOf } from "../model/source.ts";
 import { ByReference } from "./core/names.ts";

@@ -17,7 +17,7 @@ interface WatchedSource {
 
 export class Withheld {
   readonly #source: WatchedSource;
-  /** Objects that only the store has. */
+  /** Objects that only the store has, and that may still exist. */
   readonly #stored = new Map<string, ObjectName>();
   #wasLogged = false;
 
@@ -37,7 +37,7 @@ export class Withheld {
     return isLeaving ? { ...document, leaving: true } : document;
   }
 
-  /** True when one of them is known to be gone by now. */
+  /** True when one of the stored objects is now known to be gone. */
   get isOver(): boolean {
     const { view } = this.#source;
     return [...this.#stored.values()].some((name) => view.isGone(name));

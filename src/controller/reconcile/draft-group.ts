@@ -16,7 +16,7 @@ export interface GroupDraft {
   readonly id: ObjectName;
   /** The generation of the newest version. */
   readonly generation: number;
-  /** The version that counts: the newest one, or the last accepted one. */
+  /** The version in effect: the newest one, or the last accepted one. */
   readonly spec?: GroupSpec;
   readonly refusal?: Refusal;
   /** Undefined for a Group that answers no machine. */
@@ -99,7 +99,7 @@ function firstRefused(
   return { ...provenanceOf(refusal), spec, refused: true };
 }
 
-/** The twin ranks before everything that the previous version ranked before. */
+/** The twin outranks every Group that the previous version outranked. */
 function asTwin(refusal: Refusal, spec: GroupSpec, accepted: GroupDocument | undefined): GroupDocument {
   const priority = Math.max(spec.priority, accepted?.spec.priority ?? 0);
   return { ...provenanceOf(refusal), spec: { ...spec, priority: spec.matchAll ? 0 : priority }, refused: true };
@@ -212,7 +212,7 @@ function selectionOf({ selector, expressions = [] }: GroupSpec): string {
   return JSON.stringify([Object.entries(selector).toSorted(), expressions.map(expressionText).toSorted()]);
 }
 
-/** The parts of a Group that count. */
+/** The parts of a Group that take effect. */
 interface Permitted {
   /** Undefined for a Group that answers no machine. */
   readonly spec: GroupSpec | undefined;
@@ -220,9 +220,9 @@ interface Permitted {
 }
 
 /**
- * What a Group may do, by its namespace. Where one davit reads several, an author in one of them must not take the
- * machines of all others: `matchAll`, a broad selector and a priority count in the admin namespace alone.
- * @param adminNamespace undefined where every namespace may do everything.
+ * Limits a Group by its namespace. If one davit reads several namespaces, an author in one of them must not take the
+ * machines of all others: `matchAll`, broad selectors and priorities take effect only in the admin namespace.
+ * @param adminNamespace undefined if no namespace is limited.
  */
 function permitted(spec: GroupSpec, namespace: string, adminNamespace: string | undefined): Permitted {
   if (adminNamespace === undefined || namespace === adminNamespace) return { spec, findings: [] };

@@ -1,4 +1,4 @@
-/** The outcome of a Profile, accepted, refused, not read whole, or gone. */
+/** The outcome of a Profile that is accepted, refused, only partly read, or gone. */
 
 import {
   type ObjectName,
@@ -77,7 +77,7 @@ export function profileStanding(
 export class RefusedProfiles {
   readonly #keys = new Set<string>();
 
-  /** True when the newest version of a Profile is refused and was not at the last call, or the other way round. */
+  /** True when the newest version of a Profile became refused, or stopped being refused, since the last call. */
   takeChange(profile: ObjectName, view: Pick<SourceView, "refusalOf">): boolean {
     const key = objectKey(profile);
     const wasRefused = this.#keys.delete(key);

@@ -17,7 +17,7 @@ import { groupAdvice } from "./advice.ts";
 import type { GroupDraft } from "./draft-group.ts";
 import { inField, type ProfileWorld, templateFinding } from "./resolve-profile.ts";
 
-/** The other Groups and the Profiles, as far as they concern a Group. */
+/** What davit looks up about other Groups and about Profiles. */
 export interface GroupWorld {
   /** `refused` was never accepted. */
   readonly profile: (namespace: string, name: string) => "there" | "refused" | "missing";
@@ -58,8 +58,8 @@ export function groupChanges(
 }
 
 /**
- * The writes that count before the first list is complete: they make machines of stored Groups wait. While a namespace
- * cannot be read at a start, a hold of another namespace must not wait for it.
+ * The writes that take effect before the first list is complete: they make machines of stored Groups wait. While a
+ * namespace cannot be read at a start, a hold of another namespace must not wait for it.
  */
 export function earlyHolds(
   names: readonly ObjectName[],

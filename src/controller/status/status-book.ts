@@ -1,7 +1,7 @@
 /**
- * Which status each object should show. It writes what differs, and counts the ready objects. Writes run in the
+ * Holds the status that each object should show, writes it if it changed, and counts ready objects. Writes run in the
  * background, a few at a time, so that a slow sink delays no change of the store. If several statuses of one object
- * wait, the last one is written. A failed write is tried again later.
+ * wait, only the last is written. A failed write is tried again later.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -133,8 +133,8 @@ const passing: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The status with `Stalled` where only a person can make the object ready. It is true or absent: kstatus (Flux, `helm
- * --wait`) reads it as a failure, and an unready object without it as in progress.
+ * The status, with `Stalled` if only a person can make the object ready. `Stalled` is true or absent: kstatus (Flux,
+ * `helm --wait`) reads it as a failure, and an unready object without it as in progress.
  */
 export function withStalled(status: ObjectStatus): ObjectStatus {
   const ready = status.conditions.find(({ type }) => type === "Ready");

@@ -1,9 +1,8 @@
 /**
- * Which machines would miss a Group: those of the identity labels in its selector, else all that the selector matches.
- * Pure.
+ * Which machines would miss a Group: those that its selector names by identity labels, else all that it matches. Pure.
  *
- * A list of 5,000 addresses leaves a tombstone for each address, so no tombstone may hold the whole list. Each holds
- * its one value, and of other long lists only their label.
+ * A Group with a list of 5,000 addresses gets a tombstone for each address, so no tombstone may hold the whole list.
+ * Each holds its one value. Other long lists are replaced by a condition on their label's presence.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -16,11 +15,11 @@ export interface IdentityClaim {
   readonly label: string;
   readonly values: ReadonlySet<string>;
   readonly labels: GroupSpec["selector"];
-  /** The expression that lists the values; absent where a label of the selector has a single value. */
+  /** The expression that lists the values; absent if `labels` has the value. */
   readonly list?: Expression;
   /** The other expressions of the selector. */
   readonly expressions: readonly Expression[];
-  /** A text that is equal only where the rest of the selector is equal. */
+  /** Equal if, and only if, the rest of the selector is equal. */
   readonly restText: string;
 }
 
@@ -61,7 +60,7 @@ function selectorJson(labels: GroupSpec["selector"], expressions: readonly Expre
   return JSON.stringify([Object.entries(labels).toSorted(([a], [b]) => compareBytes(a, b)), expressions]);
 }
 
-/** Widens a long list to its label: it makes more machines wait, but a needless wait of a minute does no harm. */
+/** Widens a long list to the label's presence: more machines wait, but a needless minute of waiting does no harm. */
 function shortened(expression: Expression): Expression {
   const { key, operator, values } = expression;
   if (values.length <= mostValues) return expression;

@@ -1,9 +1,9 @@
-/** How far the trials of each Profile's Groups are, and which failures no request can cure. */
+/** Records how far the trials of each Profile's Groups are, and which failures meet every request. */
 
 import { compareBytes } from "../../lib/order.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 
-/** The state of one Group: `lost` where its trial did not end. */
+/** The state of one Group: `lost` if its trial did not end. */
 export type TrialState =
   | { readonly kind: "pending" | "over" | "lost" }
   | { readonly kind: "failed"; readonly failure: string };
@@ -48,7 +48,7 @@ export class TrialRecord {
     else if (state.kind !== "over") trials[state.kind].add(key);
     if (sizeOf(trials) === 0) this.#profiles.delete(profileKey);
     else this.#profiles.set(profileKey, trials);
-    // Of thousands of trials, only the last one counts, and each that starts or stops failing.
+    // Of thousands of trials, only the last one changes a summary, and each one that starts or stops failing.
     if (before !== stateIn(trials, key) && trials.pending.size === 0) changed.add(profileKey);
     return [...changed];
   }

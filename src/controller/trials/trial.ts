@@ -56,7 +56,7 @@ export interface TrialFinding {
   readonly isOfGroup?: true;
 }
 
-/** The findings of one Group; `untried` where its machines would get nothing. */
+/** The findings of one Group; `untried` if its machines would get nothing. */
 export type Trial = readonly TrialFinding[] | "untried";
 
 export interface TrialTools {
