@@ -105,7 +105,7 @@ export class App {
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
     const backups = this.#scheduleBackups(store);
     const keys = this.#storeService(store, objects);
-    // Registered before anything can fail, because it runs timers from its construction.
+    // Registered before anything can fail: `keys` runs timers from its construction on.
     this.#stops.unshift(() => keys.stop());
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({

@@ -244,7 +244,7 @@ export class BootService {
     return { host: address, port: actualPort };
   }
 
-  /** Says if davit answers only some machines (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
+  /** Reports if only some machines get answers (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
   #withheld(): readonly string[] {
     const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];

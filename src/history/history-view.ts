@@ -174,7 +174,7 @@ export class HistoryView {
     };
   }
 
-  /** Converts monotonic to wall-clock time, by the present wall clock: a corrected clock is right now. */
+  /** Converts monotonic to wall-clock time by the present clock: before a correction, the clock was wrong. */
   get #offsetMs(): number {
     return this.#clock.nowMs() - this.#clock.monotonicMs();
   }

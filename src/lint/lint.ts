@@ -89,7 +89,7 @@ function catchAlls(manifests: Manifests): readonly LintFinding[] {
   });
 }
 
-/** Finds unused Profiles. A refused object may be the Group that names a Profile. */
+/** Reports no Profile as unused while an object is refused: that object may be the Group that names it. */
 function unusedProfiles(manifests: Manifests): readonly LintFinding[] {
   if (!manifests.view.complete) return [];
   return manifests.planned.filter(isUnused).map(({ name }) => {

@@ -4,7 +4,7 @@ import type { KernelBoot } from "../../model/profile.ts";
 
 export interface NamedInitrd {
   readonly location: string;
-  /** Its name in iPXE and the kernel: from `--name`, else the location's last segment. */
+  /** The name under which iPXE passes it to the kernel: from `--name`, else the location's last segment. */
   readonly name: string;
 }
 
