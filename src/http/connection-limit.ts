@@ -1,11 +1,10 @@
 /**
- * Limits the connections of one listener. A process without a free descriptor closes new connections silently, and
- * cannot open its own files. So a listener takes fewer connections than there are descriptors, and logs those that it
- * refuses.
+ * Limits the connections of one listener. A process without a free descriptor closes new connections silently and
+ * cannot open its own files. So a listener takes fewer connections than there are descriptors, and logs refused ones.
  *
- * No client may have more connections than are left free: a single client gets half. Many clients together can still
- * take all of them. A failing probe gets the process killed, so a listener for probes makes room: it closes a
- * connection of the client with most.
+ * No client may have more connections than remain free: a single client gets half. Many clients together can still take
+ * all of them. If a probe fails, the process is killed. So a listener for probes makes room: it closes a connection of
+ * the client with the most.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -17,7 +16,7 @@ import type { Clients, Holder } from "./client-shares.ts";
 
 export interface ConnectionLimitOptions {
   readonly maxConnections: number;
-  /** Closes a connection of the client with most in favour of a client with few. */
+  /** When full, closes a connection of the client with the most in favour of a client with few. */
   readonly makesRoom?: boolean;
   readonly clients: Clients;
   readonly log: Log;
@@ -26,13 +25,13 @@ export interface ConnectionLimitOptions {
   readonly onRefused?: () => void;
 }
 
-/** A line for each would fill a disk when thousands retry. */
+/** The pause between log lines: a line for each refusal would fill a disk when thousands retry. */
 const quietMs = 10_000;
 
-/** For downloads (512 at most), the store's log, and other open files. */
+/** Descriptors for downloads (512 at most), the store's log, and other open files. */
 const reservedFiles = 2_048;
 
-/** Supervisors, scrapers and people. */
+/** Connections for supervisors, scrapers and people. */
 const maxOperators = 256;
 
 /** How long a refused connection may take to send its request, so that it gets its 503. */
@@ -70,7 +69,7 @@ interface Taken {
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #shares: Shares;
-  /** The longest idle first; empty if no room is made. */
+  /** The longest idle connection first; empty for a listener that does not make room. */
   readonly #taken = new Map<Socket, Taken>();
   /** By the address and port of the other end: with TLS a request has another socket than its connection. */
   readonly #leaving = new Set<string>();
@@ -120,7 +119,7 @@ export class ConnectionLimit {
   }
 
   /**
-   * Closes a connection of the client with most, if the newcomer has none yet, or would still have fewer afterwards.
+   * Closes a connection of the client with the most, if the newcomer has none yet or would still have fewer afterwards.
    */
   #makeRoom(newcomer: Holder): boolean {
     if (this.#options.makesRoom !== true) return false;

@@ -1,5 +1,5 @@
 /**
- * Converts thrown errors into answers. Beside the store's own catalogue, only this file knows statuses.
+ * Converts thrown errors into answers. Only this file and the store's catalogue of refusals know statuses.
  * Bodies are short and name no templates, values or paths. A 500 reveals nothing; the log has the rest.
  */
 
@@ -86,10 +86,10 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   broken: 500,
 };
 
-// iPXE and GRUB wait this long before each retry: it slows them down, and a watching person can bear it.
+// iPXE and GRUB wait this long before each retry: long enough to limit load, short enough for a person who watches.
 const retryAfterSeconds = 5;
 
-// A machine that needs a signature cannot continue without it, and may get it later. A withheld one stays withheld.
+// A machine that needs a signature cannot continue without it, so most reasons ask for a retry. `withheld` is final.
 const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
   expired: 503,
   busy: 503,
@@ -138,7 +138,7 @@ function bodyOf(status: number, words: string, path: string): string {
   return `${/^\/grub(\.(sig|asc))?$/.test(path) ? "# " : ""}${words}\n`;
 }
 
-// The report for a lost text, which has no problem of its own.
+// The report for a missing text, whose error carries no problem.
 const textIsGone = "the text of a Secret is not in the store";
 
 /** Only broken configs need a person. The other refusals are ordinary, and the access log has them. */

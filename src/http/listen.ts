@@ -25,9 +25,9 @@ const listenRefusals: Readonly<Record<string, string>> = {
 };
 
 /**
- * Connections that wait to be accepted; Node's own 511 are few. Thousands of machines may connect within a second after
- * a power-on. A connection that finds no room notices only when it sends its request again, 1 to 30 s later. Linux cuts
- * this to net.core.somaxconn, which is 4,096 by default.
+ * The most connections that wait to be accepted. Node's own 511 are too few: thousands of machines may connect within a
+ * second after a power-on. A client that finds no room notices only when it sends its request again, 1 to 30 s later.
+ * Linux limits this to net.core.somaxconn, which is 4,096 by default.
  */
 const backlog = 16_384;
 
@@ -90,8 +90,8 @@ export class OpenConnections {
   }
 
   /**
-   * Node's `closeIdleConnections` calls a connection idle when the socket has the answer's last byte. It then destroys
-   * what the client has not fetched yet: a kernel would lose its end. So this waits until the bytes are gone.
+   * Node's `closeIdleConnections` calls a connection idle when the socket has the answer's last byte, and destroys what
+   * the client has not fetched yet: a kernel would lose its end. So davit waits until the client has all bytes.
    */
   #endIdle(): void {
     for (const socket of this.#sockets) if (answerOf(socket) === undefined) socket.end();

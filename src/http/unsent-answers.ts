@@ -1,7 +1,8 @@
 /**
- * Counts unread answers. What the network does not take at once stays in memory: at most 128 MiB for each listener, and
- * for no client more than is left free. A client above its share gets 503 until it reads. Beyond the whole limit the
- * answers of the client with most are cut. Nearly all answers leave at once, and cost one comparison.
+ * Counts unread answers. Bytes that the network does not take at once stay in memory: at most 128 MiB for each
+ * listener, and for no client more than remains free. A client above its share gets 503 until it reads. Beyond the
+ * whole limit, davit cuts answers of the client with the most. Nearly all answers are sent at once, and cost one
+ * comparison.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -12,7 +13,7 @@ import { WireResponse } from "./response-headers.ts";
 export interface UnsentAnswersOptions {
   readonly clients: Clients;
   readonly limitBytes?: number;
-  /** A client that takes nothing for this long is cut; undefined where the listener itself does so. */
+  /** A client that takes nothing for this long is cut; undefined where the listener itself cuts such clients. */
   readonly stallMs?: number;
 }
 
@@ -78,7 +79,7 @@ export class UnsentAnswers {
     this.shares.release(unsent.holder, unsent.bytes);
   }
 
-  /** Cuts the largest answer of the client with most. Clients without a share count one by one. */
+  /** Cuts the largest answer of the client with the most. Answers of clients without a share count separately. */
   #cutLargest(): void {
     const weight = ({ holder, bytes }: Unsent) => (holder === undefined ? bytes : this.shares.heldBy(holder));
     let largest: [ServerResponse, Unsent] | undefined;

@@ -12,8 +12,8 @@ import { startFailure } from "./wal/start-failure.ts";
 import { FileLog } from "./wal/wal.ts";
 
 /**
- * `refuse`: the start ends with a message. `move-aside`: the files are kept in a subfolder, and a new store begins
- * empty, so that a rack can boot at three in the morning, from what its sources say.
+ * `refuse`: the start ends with a message. `move-aside`: the files go into a subfolder, and a new store begins empty.
+ * Then machines can boot without an operator, from the objects of the sources.
  */
 export type OnDamage = "refuse" | "move-aside";
 
@@ -26,7 +26,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
   try {
     return await open(options, () => Promise.resolve());
   } catch (error) {
-    // These are no damage: another version's files are whole, and emptying an unreadable disk does not help.
+    // Other reasons are no damage: a newer version's files are whole, and an unreadable disk needs another remedy.
     const isDamage = error instanceof WalError && error.reason === "damaged";
     if (!isDamage || options.onDamage === "refuse") throw error;
     return await open(options, async () => {
@@ -51,11 +51,11 @@ async function open(options: OpenStoreOptions, prepare: () => Promise<void>): Pr
 const asideName = /^damaged-(\d+)$/;
 
 /**
- * Moves a damaged log aside, without losing a byte: segments and snapshots go into a new folder `damaged-<n>` inside the
- * directory, which nobody else may use.
+ * Moves a damaged log aside, without losing a byte: segments and snapshots go into a new folder `damaged-<n>` inside
+ * the directory, which nobody else may use.
  *
- * It moves segments first, the oldest one before the others, each durably. So a crash leaves a log without its
- * beginning, which the next start refuses, too, and never a log that ends too early.
+ * It moves segments first, the oldest before the others, each durably. So a crash leaves a log without its beginning,
+ * which the next start refuses, too. It never leaves a log without its end.
  * @returns the folder's path.
  * @throws {WalError} unusable.
  */
@@ -66,7 +66,7 @@ async function moveAside(files: Files, directory: string): Promise<string> {
     await files.makeDirectory(aside);
     await files.syncDirectory(directory);
     const names = [...(await listSegments(files, directory)), ...(await listSnapshots(files, directory))];
-    // Last: without it a log with a missing end could pass for a whole one.
+    // `log-end` moves last: without it a log with a missing end could look whole.
     if ((await files.list(directory)).includes(logEndName)) names.push(logEndName);
     for (const name of names) {
       await files.rename(join(directory, name), join(aside, name));

@@ -1,13 +1,13 @@
 /**
- * The store: durable keys and texts, with an index for every change and watches that miss none.
+ * The store: durable keys and values, with an index for every change and watches that miss no change.
  *
- * A command is encoded, logged, and applied when the log delivers it, on this start and on every later one: nothing but
- * the log changes the tree. So readers see only what is on disk, and a replay ends in the same state.
+ * A command is encoded, logged, and applied when the log delivers it, in this run and in every later one. Only the log
+ * changes the tree. So readers see only what is on disk, and a replay ends in the same state.
  *
- * Reads and writes skip a node with a ttl from the moment when it is due; its end is logged like any change. The clock
- * is that of the run: neither a step of the machine's clock nor another clock at the next start changes anything, see
- * `RunClock`. Below `agelessRoot` a start gives each node its whole ttl anew, because nodes that protect machines must
- * not end while davit is down.
+ * Reads and writes skip a node as soon as its ttl is over; the log gets its end like any other change. Times are of the
+ * run's own clock, which neither a step of the machine's clock nor another clock at the next start affects
+ * (`RunClock`). A start gives each node below `agelessRoot` its whole ttl again, because nodes that protect machines
+ * must not end while davit is down.
  *
  * The store knows no documents and no HTTP. Its callers decide who may write or read what.
  */
@@ -40,7 +40,7 @@ export interface StoreOptions {
   /** Not opened yet; the store stops it. */
   readonly log: LogPort;
   readonly clock: Clock;
-  /** How much names and values may take; 1 GiB unless given. Batches, which only davit writes, are always taken. */
+  /** The most bytes of names and values; 1 GiB unless given. It does not limit batches, which only davit writes. */
   readonly quotaBytes?: number | undefined;
   /** The most watches at a time; 10,000 unless given. */
   readonly maxWatchers?: number | undefined;
@@ -92,9 +92,9 @@ export class Store {
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
-  /** Records that were proposed here, so that their bytes need not be decoded: `encodeRecord` leaves nothing out. */
+  /** Records that this process proposed, by their bytes. They need no decoding: `encodeRecord` omits nothing. */
   readonly #proposed = new Map<Uint8Array, CommandRecord>();
-  /** Results of records that were proposed here, until their proposers take them. */
+  /** Results of records that this process proposed, until their proposers take them. */
   readonly #outcomes = new Map<number, Applied | StoreError>();
   #submitting = 0;
   /** The run's fields for the next records, until one of them is in the log. */
@@ -207,7 +207,7 @@ export class Store {
     } finally {
       this.#quota.release(reservedBytes);
       this.#submitting -= 1;
-      // The remaining ones are of other proposers.
+      // No submitter waits for the remaining results.
       if (this.#submitting === 0) this.#outcomes.clear();
     }
   }
@@ -230,7 +230,7 @@ export class Store {
     return this.#read(() => this.#tree.list(path, { ...options, nowMs: this.#nowMs() }));
   }
 
-  /** A file as `get` returns it; undefined for a directory or a refusal, and then nothing is counted. */
+  /** A file as `get` returns it; undefined, and not counted, for a directory or where `get` would refuse. */
   getFile(path: StorePath): NodeRecord | undefined {
     const file = this.#tree.file(path, this.#nowMs());
     if (file !== undefined) this.#counts.succeeded("get");
@@ -266,7 +266,7 @@ export class Store {
     return this.#history.all;
   }
 
-  /** The bytes of a backup, see `backupOf`: of the moment when the first of them is requested. */
+  /** The bytes of a backup (`backupOf`). They show the state at the moment when the first are requested. */
   backup(): AsyncGenerator<Uint8Array, void, undefined> {
     return backupOf(this.#tree, () => {
       const { clusterId, term: raftTerm } = this.identity;
@@ -279,7 +279,7 @@ export class Store {
     this.#hub.stop();
     await this.#expiry.stop();
     await this.#snapshotter.stop();
-    // The next start needs the time of the end, to know how long timed nodes have lived.
+    // The next start needs the time of this stop, to know how long nodes with a ttl have lived.
     if (this.#tree.timers.size > 0 && this.status === "writable") await this.#mark().catch(() => undefined);
     await this.#log.stop();
     this.#followers.clear();
@@ -360,7 +360,7 @@ export class Store {
       if (this.#submitting > 0) this.#outcomes.set(sequence, result);
       return;
     }
-    // Expiries may all be void.
+    // All expiries of a batch may be void: then nothing changed.
     if (result.length === 0) return;
     if (this.#submitting > 0) this.#outcomes.set(sequence, this.#applied(result));
     this.#expiry.noticeTimers();

@@ -3,8 +3,8 @@
  *
  * Each answer has a true length and the bytes of one version of the file. If the file is written or shrinks while it is
  * sent, the connection ends: a short or mixed answer never looks whole. Each request checks the file, so a change shows
- * at once. It never lists a directory, follows a link out of the root, or opens anything but a regular file. It never
- * sends chunks and never compresses, because no firmware asks for that.
+ * at once. It never lists a directory, follows a link out of the root, or opens anything except a regular file. It uses
+ * neither chunked encoding nor compression, because no firmware asks for them.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -43,8 +43,8 @@ export interface AssetRoute extends Route {
 }
 
 /**
- * Each has 5 Mbit/s of a 10 Gbit/s link, so that 64 MiB take two minutes; more at once would slow all of them. Outside
- * the cache they hold 188 MiB at most: 64 large read buffers, and small ones.
+ * Each download then has 5 Mbit/s of a 10 Gbit/s link, so 64 MiB take two minutes; more would slow all of them. Outside
+ * the cache they use at most 188 MiB: 64 large read buffers, and small ones.
  */
 const maxAssetStreams = 2048;
 
@@ -101,7 +101,7 @@ async function answer(root: string, sending: DownloadContext, exchange: Exchange
     try {
       return await answerWith(asset, sending, exchange);
     } catch (error) {
-      // This is thrown only while nothing was sent.
+      // `answerWith` throws this only before anything was sent.
       if (!(error instanceof AssetChanged)) throw error;
     } finally {
       await asset.handle.close();

@@ -1,10 +1,10 @@
 /**
  * Contents of files in memory, in chunks of 1 MiB that begin at multiples of 1 MiB, up to a given sum.
  *
- * A chunk holds bytes of the requested version: the cache takes only what was read whole before the file changed.
- * Several requests for a chunk cause one read. The memory never exceeds the limit, chunks in use and chunks being read
- * included. The cache never waits for room: without room it says so, and the caller reads for itself. The least
- * recently used chunk is dropped first.
+ * A chunk has bytes of the requested version only: the cache takes what was read whole before the file changed. Several
+ * requests for a chunk cause one read. The memory never exceeds the limit, including chunks in use and chunks being
+ * read. The cache never waits for room: if there is none, `pin` returns undefined and the caller reads without it. The
+ * least recently used chunk is dropped first.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -27,7 +27,7 @@ export interface PinnedChunk {
 }
 
 /**
- * The kernel takes about 0.2 ms for one write of this size, so the other work for a chunk costs nothing beside it.
+ * The kernel takes about 0.2 ms for one write of this size, so the other work for a chunk costs little in comparison.
  * Larger chunks measured no faster, and would keep other requests waiting (bench/RESULTS.md).
  */
 export const chunkBytes = 1024 * 1024;
@@ -36,8 +36,8 @@ export const chunkBytes = 1024 * 1024;
 const pageBytes = 4096;
 
 /**
- * Two contents have different change times only if the clock ticked between the writes: 10 ms at most for the kernel's,
- * 2 s for the coarsest file system. A file is kept once any further change is certain to show.
+ * Two contents have different change times only if the clock ticked between the writes. The kernel's clock ticks every
+ * 10 ms or faster, that of the coarsest file system every 2 s. A file is cached once any further change must show.
  */
 const settleMs = 2_000;
 
@@ -77,7 +77,7 @@ export class AssetCache {
     return owner === undefined || !this.#mayKeep(asset.version) ? undefined : this.#load(owner, asset, index);
   }
 
-  /** Gives a pin back; the caller must not use the bytes any more. */
+  /** Releases a pinned chunk; the caller must not use its bytes any more. */
   release(pinned: PinnedChunk): void {
     assert(pinned instanceof Chunk && pinned.pins > 0, "a chunk is released as often as it was pinned");
     pinned.pins--;
@@ -86,7 +86,7 @@ export class AssetCache {
     else this.#count(-pinned.memoryBytes);
   }
 
-  /** Undefined when a newer version of the file was seen: an old version is not worth its memory. */
+  /** The cached version; undefined when a newer one was seen, because an old version is not worth its memory. */
   #versionOf(version: FileVersion): CachedVersion | undefined {
     const known = this.#versions.get(version.file);
     if (known === undefined) return { version, chunks: new Map() };
@@ -97,8 +97,8 @@ export class AssetCache {
   }
 
   /**
-   * A file larger than the cache would drive out all others, and its first chunks would be gone before the next
-   * request.
+   * Refuses a file larger than the cache: it would displace all others, and its first chunks would be gone before the
+   * next request.
    */
   #mayKeep({ sizeBytes, ctimeNs }: FileVersion): boolean {
     const { limitBytes, clock } = this.#options;
@@ -126,7 +126,7 @@ export class AssetCache {
     }
   }
 
-  /** @returns memory of that length: a dropped chunk's if it fits; undefined when all memory is in use. */
+  /** @returns memory of this length, if possible that of a dropped chunk; undefined when all memory is in use. */
   #makeRoom(lengthBytes: number): Buffer | undefined {
     const memoryBytes = memoryOf(lengthBytes);
     let free: Buffer | undefined;

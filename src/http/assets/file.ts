@@ -100,13 +100,13 @@ export async function readAsset({ handle, version }: Asset, target: Buffer, posi
   if (!isStill(version, stats)) throw new AssetChanged("Asset was written while it was sent");
 }
 
-/** A file that has lost its name was replaced. That changes its change time too, but nobody writes it. */
+/** A replaced file lost its name, which also changes its change time. Its bytes stay, because nobody writes it. */
 function isStill({ sizeBytes, mtimeNs, ctimeNs }: FileVersion, stats: BigIntStats): boolean {
   if (Number(stats.size) !== sizeBytes || stats.mtimeNs !== mtimeNs) return false;
   return stats.ctimeNs === ctimeNs || stats.nlink === 0n;
 }
 
-/** Time and size alone are not enough: rsync, tar and reproducible builds give other bytes the same ones. */
+/** Time and size are not enough: with rsync, tar and reproducible builds, other bytes may have the same ones. */
 function etagOf({ mtimeNs, ctimeNs, size, ino }: BigIntStats): string {
   return `"${[mtimeNs, ctimeNs, size, ino].map((part) => part.toString(16)).join("-")}"`;
 }

@@ -1,7 +1,7 @@
 /**
  * One log line, two metrics and a history entry for each request of the boot listener, after its answer is out or its
  * client is gone.
- * A machine's own words are logged only in part and never when they are long. Rendered text is never logged.
+ * davit logs only part of what a machine sends, and no long values. It never logs rendered configs.
  */
 
 import type { BootRefusal } from "../../boot/boot-error.ts";
@@ -36,7 +36,7 @@ export interface AccessLogOptions {
 /** Longer label values and paths are not logged: strangers may send anything. */
 const maxLoggedLength = 1024;
 
-/** What becomes known of a request until its answer is out. */
+/** What is known of a request until its answer is sent. */
 export interface LoggedRequest {
   /** The route that answers; undefined when there is none. */
   readonly route: string | undefined;
@@ -53,7 +53,7 @@ export function accessLog({ log, clock, metrics, history }: AccessLogOptions): A
   const count = requestCounter(metrics);
   return ({ request: { method = "", socket }, response, path }, request) => {
     const startedAtMs = clock.monotonicMs();
-    // Read at once: a closed socket no longer knows it.
+    // Read now, because a closed socket no longer has its address.
     const address = history && socket.remoteAddress;
     response.on("close", () => {
       const durationMs = clock.monotonicMs() - startedAtMs;
@@ -98,12 +98,11 @@ interface LogEntry {
   readonly mac: string | undefined;
   readonly uuid: string | undefined;
   /**
-   * The answer is a signature, or the reason that there is none. GRUB asks for signatures at the path of the signed
-   * file.
+   * The answer is a signature, or the reason why there is none. GRUB asks for signatures at the signed file's path.
    */
   readonly signature: true | undefined;
   readonly durationMs: number;
-  /** The client was gone before it had the whole answer. */
+  /** The client disconnected before it had the whole answer. */
   readonly aborted: true | undefined;
 }
 
@@ -137,7 +136,7 @@ function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["
   };
 }
 
-/** The route. If GRUB asks for a signature at the signed path, the route that other clients use for that signature. */
+/** The route; if GRUB asks for a signature at the signed path, the route where other clients get that signature. */
 function countedAs(route: string | undefined, isSignature: boolean): string | undefined {
   if (route === undefined || !isSignature) return route;
   return /\.(sig|asc)$/.test(route) ? route : `${route}.sig`;

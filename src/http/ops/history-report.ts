@@ -1,4 +1,4 @@
-/** Formats the history: lines for a person, JSON for programs. Both quote a machine's own words. */
+/** Formats the history: lines for a person, JSON for programs. Both quote what machines sent. */
 
 import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../../history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
@@ -20,7 +20,7 @@ export function machinesJson(machines: readonly MachineHistory[], stageOf: Stage
   };
 }
 
-/** Each machine with its latest boot alone. */
+/** Each machine with only its latest boot. */
 export function listJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
   return {
     machines: machines.map((machine) => ({
@@ -46,7 +46,7 @@ export function listText(machines: readonly MachineHistory[], stageOf: StageOf):
   return lines.join("");
 }
 
-/** Undefined when nothing went unrecorded. */
+/** Requests that were not recorded; undefined for none. */
 export function unrecordedJson(unrecorded: UnrecordedRequests | undefined): object | undefined {
   if (unrecorded === undefined) return undefined;
   const { count, firstAtMs, lastAtMs } = unrecorded;

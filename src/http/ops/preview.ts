@@ -1,9 +1,9 @@
 /**
  * Shows what a machine with given labels would get, and why. It explains the selection and renders every config with
- * the code that answers machines, from one state of the store. It keeps, counts and logs nothing.
+ * the code that answers machines, from one state of the store. It stores, counts and logs nothing.
  *
- * It never shows texts of Secrets, nor configs made of them: only status and length. Slow work is done in slices, so
- * that machines do not wait.
+ * It never shows Secrets, nor configs made from them: only their status and length. Slow work runs in slices, so that
+ * machines do not wait.
  */
 
 import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -34,7 +34,7 @@ export interface Rendering {
   readonly contentType: string;
   /** Of the whole body. */
   readonly bytes: number;
-  /** Its first 64 KiB; absent if it is made of a Secret. */
+  /** Its first 64 KiB; absent if it is made from a Secret. */
   readonly body?: string;
   readonly isCut: boolean;
   readonly isSecret: boolean;
@@ -43,7 +43,7 @@ export interface Rendering {
 }
 
 export interface Preview extends Explanation {
-  /** As davit reads them. */
+  /** The labels as davit reads them from the query. */
   readonly labels: Readonly<Record<string, string>>;
   readonly warnings: readonly Warning[];
   readonly renderings: readonly Rendering[];
@@ -51,7 +51,7 @@ export interface Preview extends Explanation {
 
 /** The most Groups of each kind that are listed. */
 const shownGroups = 10;
-/** Configs for people are shorter. There are six, and one for each generic part. */
+/** Longer than any config that a person reads. There are six configs, and one for each generic part. */
 const maxShownLength = 64 * 1024;
 
 /** GRUB's user agent, because davit spells locations differently for other clients. */
@@ -96,7 +96,7 @@ export class Previews {
   }
 
   async #contenders(moment: BootSnapshot, labels: Labels): Promise<Contenders<BootGroup>> {
-    // Before the first complete list, no statement about Groups would hold.
+    // Before the first complete list, Groups may be missing, so none is shown.
     const groups = moment.refusal?.reason === "notReady" ? [] : moment.groups;
     const work = findContenders({ groups, labels, limit: shownGroups });
     for (;;) {
@@ -117,7 +117,7 @@ export class Previews {
       const { rendered } = await configs.answer(name, { ...asked, userAgent: userAgents[name] ?? "" });
       return answered(path, rendered, showsSecret(name, moment));
     } catch (error) {
-      // Anything else is a bug, and is reported as one.
+      // Any other error is a bug.
       if (!(error instanceof BootError)) throw error;
       return refused(path, error);
     }
@@ -154,7 +154,7 @@ function configsOf({ profile }: BootSnapshot): readonly ConfigName[] {
 }
 
 /**
- * Configs without request data are kept in the snapshot's own Group. So a config that is not kept has read the request.
+ * Configs without request data are cached in the snapshot's Group. So a config that is not cached has read the request.
  */
 function pathsUsingRequest(moment: BootSnapshot, renderings: readonly Rendering[]): readonly string[] {
   const used = configsOf(moment).filter((name) => {

@@ -1,11 +1,10 @@
 /**
  * The door of the store listener: TLS, client certificates, bearer tokens of a file or of a cluster's ServiceAccounts,
- * each if configured. It runs before anything else looks at a request. Its files may change at any time: new
- * connections get the new certificate, the next request is checked against the new tokens, and a broken file replaces
- * nothing.
+ * each if configured. It checks each request first. Its files may change at any time: new connections get the
+ * new certificate, the next request is checked against the new tokens, and a broken file is ignored.
  *
- * A request that was admitted is carried out even if its token is removed before its body has come; watches and streams
- * are cut. The door never says which part of the credentials was wrong, and compares in constant time.
+ * An admitted request is carried out even if its token is removed before its body arrives; watches and streams are cut.
+ * Refusals never say which part of the credentials was wrong, and the door compares in constant time.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -43,7 +42,7 @@ const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"])
 
 const expiryCheckMs = 1_000;
 
-/** The decision on a request: it continues, its sender is unknown, or its sender must not do this. */
+/** Whether a request is admitted, and if not, why. */
 type DoorVerdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
 
 export class StoreDoor {
@@ -93,8 +92,8 @@ export class StoreDoor {
   }
 
   /**
-   * Why a request must not continue; undefined for one that may. Most are known at once, and do not wait. TLS has
-   * already checked certificates: without one there is no connection.
+   * Why a request must not continue; undefined if it may. Most requests are decided without a promise. TLS has already
+   * checked client certificates: without one there is no connection.
    */
   refusalOf(request: IncomingMessage): Soon<StoreError | undefined> {
     if (this.#admits(request)) return undefined;
@@ -106,7 +105,7 @@ export class StoreDoor {
     });
   }
 
-  /** True for a request that may continue, as far as that is known at once. */
+  /** True if a request may continue and this is known without waiting. */
   #admits({ method, url = "", headers }: IncomingMessage): boolean {
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
     // A browser sends this request before it sends credentials.
@@ -125,7 +124,7 @@ export class StoreDoor {
     return isEnough(access, method) ? "admitted" : "forbidden";
   }
 
-  /** Cuts an answer that lasts when its request's token is removed or expires. */
+  /** Cuts a long-lived answer when its request's token is removed or expires. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
     const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
     // The client of an answer that had to wait may have gone.
@@ -211,7 +210,7 @@ const refusals = {
   ],
 } as const;
 
-/** True when this access permits the method; any method that does more than read is a write. */
+/** True when this access permits the method; every method except reads needs write access. */
 function isEnough(access: Access | undefined, method: string | undefined): boolean {
   return access === "write" || (access === "read" && readingMethods.has(method));
 }

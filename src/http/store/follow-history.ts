@@ -9,7 +9,7 @@ import { encodeFollowLine, type FollowPlace } from "../../model/follow-line.ts";
 export interface FollowHistoryOptions {
   /** Enough for a follower that was away for a minute during an upgrade. */
   readonly maxSteps?: number;
-  /** Texts of steps; a step that is larger by itself is not kept at all. */
+  /** Bound for the texts of all steps; a single step beyond it is not stored. */
   readonly maxBytes?: number;
 }
 
@@ -74,8 +74,8 @@ export class FollowHistory {
   }
 
   /**
-   * Where a follower continues that has everything up to `after`; undefined when that is no longer known, or when the
-   * follower has another history.
+   * The position from which a follower continues that has everything up to `after`; undefined when the history no
+   * longer reaches back so far, or when the follower has another history.
    * @param now the place of the store: this history has all changes of its run since the start.
    */
   positionAfter(after: FollowPlace, now: FollowPlace): number | undefined {
@@ -134,7 +134,7 @@ function changeLine({ path, text }: DocumentChange): string {
 }
 
 /**
- * The most that it takes in memory: V8 keeps two bytes a unit unless a text is Latin-1; the lines written out take as
+ * An upper bound of a text's memory: V8 uses two bytes a unit unless the text is Latin-1, and its written lines take as
  * much again.
  */
 function bytesOf(text: string): number {

@@ -1,7 +1,7 @@
 /**
- * The answers to followers. Each starts with a dump or at a place in the history, and then sends every later step while
- * the follower stays. For a slow follower only its place is kept. It is disconnected when the history has dropped its
- * next step, or when it has taken nothing for three heartbeats; then it reconnects.
+ * The answers to followers. Each starts with a dump or at a place in the history, and then sends every later step until
+ * the follower disconnects. A slow follower costs only its place in the history. davit disconnects it when the history
+ * has dropped its next step, or when it took nothing for three heartbeats; then it reconnects.
  */
 
 import type { ServerResponse } from "node:http";
@@ -21,7 +21,7 @@ export interface FollowRequest {
 export interface FollowStreamsOptions {
   readonly store: Store;
   readonly clock: Clock;
-  /** Monotonic: the store has at least everything that the source said by then; undefined before it was heard. */
+  /** Monotonic: the store has all that the source reported by then; undefined before the source was heard. */
   readonly provenAtMs: () => number | undefined;
   /** How often a follower gets a heartbeat; `heartbeatMs` unless given. */
   readonly beatMs?: number | undefined;
@@ -41,7 +41,7 @@ interface FollowStream {
   missedBeats: number;
 }
 
-// A boot replica for every rack of a large hall; each costs a socket and its place.
+// Enough for one boot replica in every rack of a large hall; each costs a socket and its place.
 const presetMaxFollowers = 256;
 const maxMissedBeats = 3;
 
@@ -84,7 +84,7 @@ export class FollowStreams {
     return this.#streams.size >= this.#maxFollowers;
   }
 
-  /** Answers with a stream that ends when the follower disconnects, or at `endAll`. The head must be out. */
+  /** Answers with a stream that ends when the follower disconnects, or at `endAll`. The head must have been sent. */
   answer(response: ServerResponse, { cluster, after }: FollowRequest): void {
     if (response.destroyed) return;
     const { clusterId } = this.#store.identity;
@@ -153,7 +153,7 @@ export class FollowStreams {
   }
 
   #beatOne(stream: FollowStream): void {
-    // A follower that flows has everything up to now, so the index is true for it.
+    // A follower that took everything written has everything up to now, so the current index holds for it.
     if (stream.isFlowing) this.#write(stream, this.#now());
     else stream.missedBeats += 1;
     if (stream.missedBeats * this.#beatMs >= maxMissedBeats * heartbeatMs) stream.response.destroy();

@@ -1,11 +1,11 @@
 /**
  * Tokens of a cluster's ServiceAccounts, which davit's own followers send. A token must be signed by the cluster, be
  * made for davit's audience, not have expired, and belong to an allowed account. davit checks them itself with the
- * cluster's public keys, so that followers get in while the API server is away. It keeps the keys on disk for the same
- * reason.
+ * cluster's public keys, so that followers can connect while the API server is away. For the same reason it stores the
+ * keys on disk.
  *
- * Only the API server knows that a token's pod or account is gone. davit does not ask: such a token is good until it
- * expires, an hour at most by default.
+ * Only the API server knows that a token's pod or account is gone. davit does not ask, so such a token remains valid
+ * until it expires, by default after at most an hour.
  */
 
 import { hash } from "node:crypto";
@@ -44,22 +44,22 @@ interface KnownToken {
 }
 
 const fileName = "service-account-keys.json";
-/** While the cluster can be asked, keys that it withdrew are trusted no longer than this. */
+/** The interval between fetches of the keys. While the cluster answers, withdrawn keys remain valid no longer. */
 const refreshMs = 10 * 60_000;
-/** A token with an unknown key has the keys fetched anew, but not more often than this. */
+/** A token with an unknown key makes davit fetch the keys again, but no sooner than this after the last fetch. */
 const unknownKeyPauseMs = 10_000;
 /** Clocks of a cluster's nodes differ. */
 const clockToleranceSeconds = 10;
 /** The algorithms of API servers (kube-apiserver --service-account-signing-key-file takes RSA and ECDSA keys). */
 const algorithms = ["RS256", "ES256", "ES384", "ES512"];
-/** More followers than a store takes. */
+/** Cached tokens: more than the followers that a store takes. */
 const maxKnown = 1_024;
 
 export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions;
   readonly #stopping = new AbortController();
   readonly #subjects: ReadonlyMap<string, Access>;
-  /** Good tokens, by their digests. */
+  /** Accepted tokens, by their digests. */
   readonly #known = new Map<string, KnownToken>();
   #keys: TokenKeys | undefined;
   #fetching: Promise<void> | undefined;
@@ -142,7 +142,7 @@ export class ServiceAccountTokens {
     }
   }
 
-  /** One at a time; a failure is logged once, until it changes. */
+  /** Fetches the keys, one fetch at a time. A failure that repeats is logged once. */
   async #fetch(): Promise<void> {
     this.#fetching ??= this.#fetchNow().finally(() => {
       this.#fetching = undefined;
@@ -172,7 +172,7 @@ export class ServiceAccountTokens {
     }
   }
 
-  /** Undefined when there are none, or they cannot be read: then the cluster must be asked first. */
+  /** The keys on disk; undefined when there are none, or they cannot be read: then the cluster must be asked first. */
   async #readKept(): Promise<TokenKeys | undefined> {
     const { files, directory, log } = this.#options;
     try {

@@ -2,8 +2,8 @@
  * Talks to the API server: JSON calls and watches, over shared pools of connections.
  *
  * It promises that every call ends: by an answer, by its time-out or by its signal. It retries a GET after a failure
- * that may pass, and every request after a 429. After a 401 it reads the credentials anew and tries once more; after an
- * untrusted certificate it also reads them anew. It returns JSON and leaves the meaning of objects to its callers.
+ * that may pass, and every request after a 429. After a 401 it reads the credentials again and retries once. After an
+ * untrusted certificate it also reads them again. It returns JSON and leaves the meaning of objects to its callers.
  */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
@@ -171,7 +171,7 @@ export class ApiClient {
     try {
       return await this.#options.access.credentials();
     } catch (error) {
-      // A login program prints for the person who set it up, not for the log.
+      // The output of a login program is meant for the person who set it up, not for the log.
       throw new ApiError("credentials", { what: codeOf(error), cause: error });
     }
   }

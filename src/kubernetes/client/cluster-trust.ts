@@ -1,6 +1,7 @@
 /**
  * The cluster's part in the store listener's trust: the public keys of its ServiceAccounts' tokens, and a ConfigMap
- * that shows its pods which authority to trust. The ConfigMap must exist: davit may write this one, and create none.
+ * that shows its pods which authority to trust. The ConfigMap must exist: davit may write it, but may not create
+ * ConfigMaps.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -83,7 +84,7 @@ export class ApiServerTrust implements ClusterTrust {
     }
   }
 
-  /** Logs each reason in a row once: while the ConfigMap is missing, every retry fails for the same one. */
+  /** Logs a reason that repeats once: while the ConfigMap is missing, every retry fails for the same reason. */
   #logProblem(configMap: object, problem: string): void {
     if (problem === this.#loggedProblem) return;
     this.#loggedProblem = problem;

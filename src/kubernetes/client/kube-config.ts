@@ -1,8 +1,8 @@
 /**
  * Finds the cluster and the login for it: a kubeconfig, or the service account of a pod.
  *
- * The client package reads the config and does every form of login (tokens that expire, exec plug-ins, OIDC). It takes
- * tens of megabytes, so only this file imports it, and only when davit reads a cluster.
+ * The client package reads the config and supports every form of login (tokens that expire, exec plug-ins, OIDC). It
+ * takes tens of megabytes, so only this file imports it, and only when davit reads a cluster.
  */
 
 import { readFileSync } from "node:fs";
@@ -52,7 +52,7 @@ export interface ClusterAccess {
   readonly namespace: string;
   /** Reads files for each call, so that a rotated certificate is found. */
   credentials(): Promise<ClusterCredentials>;
-  /** Forgets remembered tokens; the next call reads them anew. */
+  /** Drops cached tokens; the next call reads them again. */
   renew(): void;
 }
 
@@ -71,7 +71,7 @@ class ConfigAccess implements ClusterAccess {
   readonly proxy?: string;
   readonly namespace: string;
   readonly #load: () => KubeConfig;
-  /** Remembers tokens; undefined when they must be read anew. */
+  /** Caches tokens; undefined when they must be read again. */
   #config: KubeConfig | undefined;
 
   constructor(load: () => KubeConfig) {
@@ -212,9 +212,9 @@ function tlsOf(options: RequestOptions): ClientTlsMaterial {
 }
 
 /**
- * Makes the users of a loaded kubeconfig use the tokens of the files that they name in the field `tokenFile`. The client
- * package ignores that field, so its requests would be anonymous. The file takes precedence over an inline token, and is
- * read again every minute, as client-go does (tools/clientcmd/api/v1/types.go, AuthInfo).
+ * Makes the users of a loaded kubeconfig use the tokens of the files that they name in the field `tokenFile`. The
+ * client package ignores that field, so its requests would be anonymous. The file takes precedence over an inline
+ * token, and is read again every minute, as client-go does (tools/clientcmd/api/v1/types.go, AuthInfo).
  * @throws the error of reading the file.
  */
 function useTokenFiles(config: KubeConfig, file: string): void {

@@ -2,9 +2,9 @@
  * The cluster as a source: Profiles and Groups of one, several or all namespaces, and the ConfigMaps and Secrets that
  * the Profiles name.
  *
- * It promises that it reports its first list when it has everything that the API server can give; that no failure of
- * the connection removes objects or mixes states of different times (`held-changes.ts`); and that it reports no change
- * of status alone. It never writes to the cluster, and never reads a Secret that no Profile names.
+ * It reports its first list when it has everything that the API server can give. No failure of the connection removes
+ * objects or mixes states of different times (`held-changes.ts`). It reports no change of status alone, never writes to
+ * the cluster, and reads only Secrets that a Profile names.
  */
 
 import { Admission } from "../../admission/admission.ts";
@@ -105,18 +105,18 @@ export class ClusterSource implements Source {
     const { watches, configMaps, held } = this.#parts;
     const { provenAtMs } = watches;
     if (provenAtMs === undefined) return undefined;
-    // Times since when the API server's state may differ from the shown state.
+    // Each is a time since when the API server's state may differ from the shown state.
     const lags = [configMaps.unreadSinceMs(held.lost), held.sinceMs, this.#health.unheardSinceMs(held.lost)];
     return earliest(provenAtMs, ...lags);
   }
 
-  /** Seconds since the API server was last heard, by the watch of Profiles or Groups that has waited longest. */
+  /** Seconds since the API server was last heard by the watch of Profiles or Groups that has been silent longest. */
   get ageSeconds(): number {
     const nowMs = this.#options.clock.monotonicMs();
     return (nowMs - Math.min(nowMs, this.#parts?.watches.heardAtMs ?? nowMs)) / 1_000;
   }
 
-  /** For a person who asks for the state: which parts of the cluster are not heard now, and why. */
+  /** For people: which parts of the cluster are not heard now, and why. */
   get attention(): readonly string[] {
     const lost = [...this.view.unheard].map((namespace) => `namespace "${namespace}": ${lostText}`);
     return [...this.#absence(), ...this.#health.troubles, ...lost].map((line) => `cluster: ${line}`);
@@ -164,13 +164,13 @@ export class ClusterSource implements Source {
     await Promise.all([configMaps.stop(), secrets.stop(), this.#proving]);
   }
 
-  /** Asks for a sign of life where none comes unasked: bookmarks come at most every minute. */
+  /** Asks the API server for signs of life, since bookmarks come at most every minute. */
   async #prove(watches: OwnWatches): Promise<void> {
     const { clock, proveMs } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await clock.sleep(proveMs, signal);
-      // With the whole time, a watch that was heard a moment ago would stay unproven for twice as long.
+      // With all of `proveMs`, a watch that was heard a moment ago could stay unproven for twice that time.
       if (!signal.aborted) await watches.prove(proveMs / 2);
     }
   }
@@ -233,7 +233,7 @@ export class ClusterSource implements Source {
     this.#notifyListed();
   }
 
-  /** A watch of all namespaces cannot lack one. */
+  /** Notes that a namespace was listed. A watch of all namespaces cannot name a missing one. */
   #lookAtScope(namespace: string | undefined): void {
     const { watches, namespaces } = this.#started();
     if (namespace === undefined) return;
@@ -257,7 +257,7 @@ export class ClusterSource implements Source {
     this.#take(now);
   }
 
-  /** Before the first complete list, changes need no holding. */
+  /** Splits changes into those to take in now and those that wait. Before the first complete list none waits. */
   #offer<Name extends ObjectName>(names: readonly Name[]): { now: readonly Name[]; later: readonly Name[] } {
     return this.#notifiedExtent === undefined ? { now: names, later: [] } : this.#started().held.offer(names);
   }
@@ -275,7 +275,7 @@ export class ClusterSource implements Source {
     this.#notifyListed();
   }
 
-  /** Reports the first list when all lists are in, again each time that its extent changes, and a confirmation. */
+  /** Reports the first list when all lists were read, each later change of its extent, and a confirmation. */
   #notifyListed(): void {
     const { view, watches } = this.#started();
     const areIn = [...this.#awaited].every((key) => watches.isLost(key));

@@ -2,11 +2,11 @@
  * The cluster's objects, as the controller reads them.
  *
  * A Profile is shown only when its ConfigMaps and Secrets are known; until then its previous version stays, so that a
- * reference that is still being read does not look like one that leads nowhere. An object that davit cannot understand
+ * reference that is still being read does not look like a missing one. An object that davit cannot understand
  * also keeps its last version. An object with another uid has no previous version.
  *
- * Deletions are known by kind and namespace: from a list that was read whole, of a namespace that exists. A refused
- * object holds back only its own deletion, since a list has every object, good or bad.
+ * Deletions are known for each kind and namespace, from a whole list of an existing namespace. A refused object holds
+ * back only its own deletion, since a list has every object, good or bad.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -105,7 +105,7 @@ export class ClusterView implements SourceView {
     return this.#profiles.size + this.#groups.size === 0;
   }
 
-  /** True when everything that can be known is shown: reading the references of pending Profiles failed. */
+  /** True when everything that can be known is shown: a Profile is pending only if reading its references failed. */
   get isSettled(): boolean {
     if (!this.#hasLists || !this.#namespaces.areTried) return false;
     return [...this.#pending.values()].every((profile) => this.#areAll(profile, "isTried"));
@@ -164,7 +164,7 @@ export class ClusterView implements SourceView {
     return object !== shown && this.#put(name.kind, `${name.namespace}/${name.name}`, object);
   }
 
-  /** Takes in the current content of a reference. @returns the objects that show it. */
+  /** Takes in the current content of a reference. @returns the objects whose shown state it changes. */
   takeReference(reference: Reference): readonly ObjectName[] {
     this.#shown.take(reference);
     const shown: ObjectName[] = [];
@@ -224,7 +224,7 @@ export class ClusterView implements SourceView {
     return isOther;
   }
 
-  /** Records references of all these versions: the previous version stays complete as long as it is shown. */
+  /** Records the references of all these versions, so that the previous version stays complete while it is shown. */
   #refer(id: string, versions: readonly ProfileObject[]): void {
     const references = new Map(versions.flatMap(referencesOf).map((reference) => [objectKey(reference), reference]));
     const { wanted, unwanted } = this.#references.update(id, [...references.values()]);

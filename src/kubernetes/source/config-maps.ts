@@ -1,7 +1,7 @@
 /**
- * The ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps, which shows that one has changed,
- * and reads the content of the named ones one by one. Content that was read stays until the API server says that the
- * ConfigMap changed or is gone; or until davit had no right to read the new content for a minute.
+ * The ConfigMaps that Profiles name. davit watches only the metadata of ConfigMaps, which shows changes, and reads the
+ * content of each named ConfigMap. Read content stays until the API server reports that the ConfigMap changed or is
+ * gone, or until davit had no right to read the new content for a minute.
  */
 
 import type { ConfigMapObject, Reference } from "../../model/source.ts";
@@ -27,7 +27,7 @@ interface WantedConfigMap {
   version: string | undefined;
 }
 
-/** A ConfigMap that the API server has in another version than the one that was read. */
+/** A ConfigMap whose version on the API server differs from the version that was read. */
 interface UnreadConfigMap {
   /** Monotonic. */
   readonly sinceMs: number;
@@ -36,7 +36,7 @@ interface UnreadConfigMap {
 
 // Enough to keep the connections busy; the others wait here, where no time-out runs.
 const maxReads = 12;
-// Rights that were taken away by mistake, or for a moment, return sooner.
+// Rights that were removed by mistake, or for a moment, return sooner.
 const forbiddenMs = 60_000;
 
 export class ConfigMaps {
@@ -209,7 +209,7 @@ export class ConfigMaps {
     }
   }
 
-  /** Reads one; a quorum read is never older than the watch's news. */
+  /** Reads a ConfigMap. It is a quorum read, so it is never older than what the watch reported. */
   async #read(entry: WantedConfigMap): Promise<void> {
     const { client, clock } = this.#context;
     const { namespace, name } = entry.reference;
@@ -235,7 +235,7 @@ export class ConfigMaps {
     if (!signal.aborted) this.#look(entry);
   }
 
-  /** After how many milliseconds to look again; undefined waits until the metadata change. */
+  /** @returns milliseconds until the next try; undefined: not before the metadata change. */
   #failed(entry: WantedConfigMap, error: unknown): number | undefined {
     if (this.#stopping.signal.aborted) return undefined;
     const { log } = this.#context;
@@ -254,8 +254,8 @@ export class ConfigMaps {
   }
 
   /**
-   * True where the read version counts no longer and davit may not read the new one: otherwise no Install would ever
-   * start.
+   * True when davit was refused the new version for a minute, or never read any. The read version then no longer
+   * counts: otherwise no Install would ever start.
    */
   #isLost(entry: WantedConfigMap): boolean {
     const sinceMs = this.#unread.get(entry)?.sinceMs ?? Infinity;

@@ -1,12 +1,11 @@
 /**
- * Finds written parts of a selector that did not reach davit, so that the selector in the cluster takes more machines
- * than its author wrote. Pure.
+ * Finds written parts of a selector that did not reach davit. Without them the selector in the cluster matches more
+ * machines than its author meant. Pure.
  *
  * - A label without a value: `kubectl apply` drops it, and the API server never sees it. The annotation that kubectl
  *   keeps has the written text.
- * - Expressions, where the cluster's CRD is older than they are: the API server drops them when they are written or,
- *   after an older CRD replaced the CRD, when they are read. The annotation shows them, and so does the list of field
- *   managers.
+ * - Expressions, if the cluster's CRD is too old to know them: the API server drops them when they are written or, if
+ *   an older CRD replaced a newer one, when they are read. The annotation and the list of field managers show them.
  * - Names that the CRD does not know, such as misspelt ones: the API server drops them if the request turns
  *   strict validation off (`--validate=false`). The annotation shows them.
  */
@@ -14,7 +13,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
 
 export interface Dropped {
-  /** Names of labels. A label that has a value by now, from any writer, was not dropped. */
+  /** Names of labels without those that have a value by now, whoever wrote it. */
   readonly labels: readonly string[];
   readonly expressions: boolean;
   /** Where names were written that no CRD of davit knows. */

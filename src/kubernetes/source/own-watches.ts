@@ -51,7 +51,7 @@ export class OwnWatches {
     return this.#all().every(({ isSynced }) => isSynced);
   }
 
-  /** The same, without the lists of namespaces that were given up. */
+  /** Every list was read, except those of namespaces that were given up. */
   get areHopefulListed(): boolean {
     return this.#hopeful().every(({ isSynced }) => isSynced);
   }
@@ -62,7 +62,7 @@ export class OwnWatches {
     return watches.length > 0 && watches.every(({ isConnected }) => isConnected);
   }
 
-  /** Monotonic: when the watch was heard that has waited longest. */
+  /** Monotonic: when the watch that has been silent longest was last heard. */
   get heardAtMs(): number {
     return Math.min(...this.#hopeful().map((watch) => watch.heardAtMs));
   }

@@ -3,9 +3,9 @@
  * a misspelt name, or one of another cluster, would look as if all of its objects were gone
  * (docs/internals/decisions/0006-an-empty-namespace-may-not-be-there.md).
  *
- * A namespace is believed once it has shown an object, for as long as davit runs. Until then davit doubts it, and asks
- * the API server whether it exists. davit asks by an event that is not written (a dry run): the API server refuses one
- * in a missing namespace, and davit may create events wherever it reads, while it has no right on namespaces.
+ * Once a namespace has shown an object, davit believes that it exists, as long as davit runs. Until then davit asks the
+ * API server by a dry run that creates an event: the API server refuses one in a missing namespace. davit has no right
+ * to read namespaces, but may create events wherever it reads.
  */
 
 import type { Clock } from "../../lib/clock.ts";

@@ -1,6 +1,6 @@
 /**
  * The ConfigMaps and Secrets that Profiles name, as the source shows them. New content may have to wait, so that no
- * Profile boots with a text of another time. A removal takes effect at once.
+ * Profile boots with content of another time. A removal takes effect at once.
  */
 
 import { type ConfigMapObject, objectKey, type Reference, type SecretObject } from "../../model/source.ts";
@@ -25,7 +25,7 @@ export class ShownReferences {
     this.#caches = caches;
   }
 
-  /** True when it is missing or unreadable for lack of rights: that counts at once. */
+  /** True when it is missing, or davit may not read it: both take effect at once. */
   isAbsent({ kind, namespace, name }: Reference): boolean {
     return this.#caches[kind].get(namespace, name) === undefined;
   }

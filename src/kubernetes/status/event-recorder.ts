@@ -1,7 +1,7 @@
 /**
- * Events: `kubectl describe` shows an object's way into trouble and out of it. davit writes few events, never the same
- * one within ten minutes, and none for an object that waits for another for only a moment. It forgets an event that
- * cannot be written.
+ * Events, by which `kubectl describe` shows when an object got into trouble and out of it. davit writes few events,
+ * never the same one within ten minutes, and none for an object that waits for another for only a moment. It drops an
+ * event that cannot be written.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -38,7 +38,7 @@ const graceMs = 5_000;
 // Of more at once, the rate limit would pass fewer than this.
 const maxWaiting = 256;
 const repeatMs = 600_000;
-// A bound on remembered events: beyond it the oldest may be repeated.
+// A bound on recorded events: beyond it davit may repeat the oldest.
 const maxRemembered = 4_096;
 // The API server keeps events for an hour and has other work; a burst is enough to show what happened.
 const rate = { perSecond: 5, burst: 50 };
@@ -48,7 +48,7 @@ const maxNoteLength = 1_000;
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #bucket: TokenBucket;
-  /** From object and reason to when the event was written (monotonic); the oldest first. */
+  /** Monotonic time at which an event was written, by object and reason; the oldest first. */
   readonly #sentAtMs = new Map<string, number>();
   /** By uid: events that are written unless the trouble is over soon. */
   readonly #waiting = new Map<string, Transition>();

@@ -38,7 +38,7 @@ function shownConditions({ conditions }: JsonObject): ReadonlyMap<JsonValue | un
   return new Map(list.filter(isJsonObject).map((condition) => [condition.type, condition]));
 }
 
-/** Other writers' conditions do not count; davit's own conditions that are no longer wanted do. */
+/** True when all wanted conditions and all other fields are shown. Further conditions may be other writers'. */
 function isShown(
   { conditions, ...fields }: NextStatus,
   { conditions: _, ...shownFields }: JsonObject,

@@ -1,9 +1,8 @@
 /**
  * Writes the status of objects into the cluster, by server-side apply on their status subresource.
  *
- * It promises that the last status given is shown in the end, that it writes nothing that is shown already, and that it
- * respects the API server's rate. It never touches anything but `status`, and `stop` drops what waits: the next start
- * writes it.
+ * The last given status is shown in the end. It writes no status that is shown already, respects the API server's rate,
+ * and touches only `status`. `stop` drops waiting writes: the next start writes them.
  */
 
 import { backoffMs, jittered } from "../../lib/backoff.ts";
@@ -41,13 +40,13 @@ interface StatusEntry {
   readonly name: ObjectName;
   wanted: ObjectStatus;
   failures: number;
-  /** The wanted status when it was last written, or seen as shown. */
+  /** The status that was last written, or found to be shown already. */
   settled: ObjectStatus | undefined;
-  /** It is being written, or waits after a failure: later calls only change the wanted status. */
+  /** A write runs, or waits after a failure: later calls only change the wanted status. */
   isBusy: boolean;
 }
 
-/** What was written on top of a version. */
+/** A status that was written on top of a version. */
 interface WrittenStatus {
   readonly uid: string;
   readonly resourceVersion: string;
@@ -55,17 +54,17 @@ interface WrittenStatus {
 }
 
 /**
- * An API server on two cores takes about 250 a second: in the long run the rest is for other clients. A first sync
- * comes once, and a person waits for it: of 10,000 objects the burst and its refill let 7,500 go at the server's own
- * speed (30 s), and the others take 17 s. The burst is full again after 20 s without writes.
+ * An API server on two cores takes about 250 writes a second: the rate leaves room for other clients. A person may wait
+ * for the first sync: of 10,000 objects the burst and its refill let 7,500 be written at the server's own speed (30 s),
+ * and the others take 17 s. The burst is full again after 20 s without writes.
  */
 export const statusPace = { perSecond: 150, burst: 3_000 } as const;
 const maxWrites = 8;
 const retryDelays = { firstMs: 1_000, capMs: 60_000 };
-/** Another writer, such as a davit of another version, must not cause a rewrite each time. */
+/** Delays between repairs: another writer, such as a davit of another version, must not cause endless rewrites. */
 const repairDelays = { firstMs: 1_000, capMs: 300_000 };
 const repairsResetMs = 600_000;
-/** At least the pause that an API server without priority and fairness asks of clients that it cannot serve. */
+/** The pause after a 429 that names none. An API server without priority and fairness asks for no more than this. */
 const throttledMs = 1_000;
 
 /** How a write ended. */
@@ -95,12 +94,12 @@ export class StatusWriter implements StatusSink {
     this.#delays = new RetryDelays(options);
   }
 
-  /** For a person who asks for the state: rights that are missing now. */
+  /** For people: rights that are missing now. */
   get attention(): readonly string[] {
     return this.#rights.lines.map((line) => `cluster: ${line}`);
   }
 
-  /** Resolves at once: the write itself may take as long as the API server is away. */
+  /** Sets the wanted status and resolves at once: the write may have to wait until the API server is back. */
   write(name: ObjectName, status: ObjectStatus): Promise<void> {
     const key = objectKey(name);
     const known = this.#entries.get(key);
@@ -124,7 +123,7 @@ export class StatusWriter implements StatusSink {
 
   /**
    * Looks again at an object that was heard: another writer may have changed its status.
-   * @param isReplaced it may be another object than the one that was written to, even if it carries the same version.
+   * @param isReplaced it may be another object than the written one, even if both have the same version.
    */
   recheck(name: ObjectName, isReplaced: boolean): void {
     const entry = this.#entries.get(objectKey(name));
@@ -178,7 +177,7 @@ export class StatusWriter implements StatusSink {
   }
 
   /**
-   * A written status that is not shown was removed. The first repair comes at once, later ones after growing delays.
+   * The delay before davit writes a status again that another writer removed: none at first, then growing delays.
    */
   #repairDelayMs(entry: StatusEntry): number {
     if (entry.settled !== entry.wanted) return 0;
@@ -203,7 +202,7 @@ export class StatusWriter implements StatusSink {
     if (outcome === "throttled" && this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
-  /** Where nothing can be written, ten thousand objects must not try one after the other. */
+  /** Pauses all writes: where none can succeed, ten thousand objects must not try one after the other. */
   async #hold(durationMs: number): Promise<void> {
     this.#isOnHold = true;
     await this.#options.clock.sleep(durationMs, this.#stopping.signal);
@@ -227,7 +226,7 @@ export class StatusWriter implements StatusSink {
     if (this.#entries.get(objectKey(entry.name)) === entry) this.#add(entry);
   }
 
-  /** Writes that were refused at once count as one sign of overload. */
+  /** Several writes that are refused at the same time count as one sign of overload. */
   #throttled({ retryAfterMs = throttledMs }: ApiError): "throttled" {
     if (this.#isOnHold) return "throttled";
     this.#lanes.throttled();
@@ -294,7 +293,7 @@ export class StatusWriter implements StatusSink {
     const { kind, namespace, name: object } = name;
     const problem = failureText(error, { verb: "patch", resource: resources[kind], subresource: "status", namespace });
     const data = { kind, namespace, name: object, problem };
-    // For an object that was forgotten meanwhile, nothing would ever clear the missing right.
+    // If the object is gone by now, no later write would clear the missing right.
     if (error.status === 403 && this.#entries.get(objectKey(name)) === entry) this.#rights.refused(name, problem);
     // A CRD of another version refuses it again; the resync retries.
     if (error.status === 400 || error.status === 422 || error.what === fieldNotDeclared) {
@@ -306,11 +305,11 @@ export class StatusWriter implements StatusSink {
     return "failed";
   }
 
-  /** What has to be written, if anything. */
+  /** The status to write; undefined when nothing needs writing. */
   #pending(entry: StatusEntry) {
     const seen = this.#options.seen(entry.name);
     const { uid, ...wanted } = entry.wanted;
-    // Another object under this name gets its own status, once it is planned.
+    // Another object under this name gets a status of its own later.
     if (seen === undefined || (uid !== undefined && uid !== seen.uid)) return undefined;
     const written = this.#unheard.get(entry);
     const isStale = written?.uid === seen.uid && written.resourceVersion === seen.resourceVersion;

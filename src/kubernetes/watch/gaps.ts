@@ -2,16 +2,16 @@
  * Gaps in the watches of the API server. After a gap, the API server may have gone back to an older state, such as when
  * its etcd is restored from a backup.
  *
- * A watch that continues from a version does not show what was lost before that version, or what replaced it: neither
- * when that version is still to come, nor when it was reached again meanwhile. So after a gap davit lists anew, and
- * trusts no object that it held, whatever its version.
+ * A watch that continues from a version shows neither what was lost before that version, nor what replaced it. This
+ * holds whether the restored server is still below that version or has passed it again. So after a gap davit lists
+ * again, and trusts no object that it held, whatever its version.
  */
 
 import { isJsonObject } from "../../model/json.ts";
 import type { ApiClient, ApiRequest } from "../client/client.ts";
 import type { WatchFailureReason } from "./watch-failure.ts";
 
-/** The API server answered, so it was there all along, and its state has no gap. */
+/** Failures without a gap: the API server answered, so it was there all along. */
 const harmless: ReadonlySet<WatchFailureReason> = new Set(["throttled", "emptied"]);
 
 export function isGap(reason: WatchFailureReason): boolean {

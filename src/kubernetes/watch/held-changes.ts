@@ -1,14 +1,14 @@
 /**
- * Keeps the parts of a boot together: Profiles, Groups and their references, of all namespaces. Each comes by its own
- * watch, and one watch may stall alone. Without holding, a Group with another Profile would boot a version of it that no
- * longer exists, and a catch-all of one namespace would take a machine that now has its own Group in another. So while
- * a watch is not heard, changes wait, and machines get the last whole state. davit proves no later time than the start
- * of the wait.
+ * Keeps the parts of a boot consistent: Profiles, Groups and their references, of all namespaces. Each has its own
+ * watch, and one watch may stall alone. Without holding, a Group that now names another Profile would boot an outdated
+ * version of it, and a catch-all of one namespace would take a machine that now has its own Group in another. So while
+ * a watch is not heard, changes wait, and machines get the last whole state, which is proven only up to the start of
+ * the wait.
  *
- * Changes do not wait for ever for one namespace of several, such as one whose rights were withdrawn. Once changes have
+ * The wait for one namespace of several is bounded, for example when its rights were withdrawn. Once changes have
  * waited for a minute in which another namespace was heard, the unheard namespaces are lost: their own machines wait,
- * and changes of the others do not. For a ConfigMap or Secret alone, changes wait a second, and a minute where it
- * cannot be read; what is shown then is not proven until it is read (`watch-health.ts`).
+ * but the changes of other namespaces do not. For a ConfigMap or Secret alone changes wait a second, or a minute if it
+ * cannot be read. Then the shown state counts as proven only once it is read (`watch-health.ts`).
  */
 
 import { type Clock, earliest } from "../../lib/clock.ts";
@@ -49,7 +49,7 @@ export interface HeldWatch {
 interface Watch extends WatchPlace {
   /** Monotonic: since when the watch is not heard. */
   deafSinceMs: number | undefined;
-  /** Monotonic: since when the watch is open, ignoring the moments in which it is requested again. */
+  /** Monotonic: since when the watch is open; short gaps while it is requested again do not matter. */
   standsSinceMs: number | undefined;
   hasFailed: boolean;
   /** Changes no longer wait for this reference, until it is heard again. */
@@ -58,7 +58,7 @@ interface Watch extends WatchPlace {
 
 // What a watch missed arrives as soon as it is open again.
 const settleMs = 1_000;
-// The same time as an Install is served without a sign of the API server.
+// Equal to the time for which an Install is served without a sign of life from the API server.
 const lostMs = 60_000;
 
 export class HeldChanges {
@@ -71,7 +71,7 @@ export class HeldChanges {
   /** Monotonic: when the holding began. */
   #beganMs = 0;
   #sinceMs: number | undefined;
-  /** How long some namespace was heard while changes waited. */
+  /** How long changes waited while some namespace was heard. */
   #besideMs = 0;
   /** Ends the search for lost namespaces. */
   #looking: AbortController | undefined;
@@ -194,7 +194,7 @@ export class HeldChanges {
     }
   }
 
-  /** Ends the holding, whatever the watches do, without namespaces that are unheard now or were a moment ago. */
+  /** Ends the holding. Namespaces that are unheard, or were a moment ago, become lost. */
   #giveUp(): void {
     const deaf = [...this.#watches].filter((watch) => !this.#isSettled(watch));
     const own = deaf.flatMap(({ what, namespace = "" }) => (what === "own" ? [namespace] : []));

@@ -20,8 +20,8 @@ export interface MirroredObject<Value> extends HeldMeta {
 
 export interface MirrorChange {
   /**
-   * `replaced` is another object under the same name: the old one was deleted in between. After a gap it may also be
-   * the same object, because the whole cluster may have gone back to an older state.
+   * `replaced`: another object under the same name, because the old one was deleted in between. After a gap it may also
+   * be the same object, because the whole cluster may have gone back to an older state.
    */
   readonly kind: "set" | "replaced" | "deleted";
   readonly namespace: string;
@@ -29,8 +29,8 @@ export interface MirrorChange {
 }
 
 /**
- * Makes a value of an object; `before` is the held version of the same object (equal uid), if any. It may come from
- * another history. It never throws.
+ * Makes a value of an object; `before` is the held version of the same object (equal uid), if any. `before` may come
+ * from another history. The function never throws.
  */
 export type ReadObject<Value> = (
   object: JsonObject,
@@ -110,7 +110,7 @@ export class Mirror<Value> {
   }
 }
 
-/** Joined, not added: sums of texts stay in pieces, which take three times as much memory. */
+/** `join` instead of `+`: V8 keeps concatenated strings in pieces, which take three times as much memory. */
 function keyOf(namespace: string, name: string): string {
   return [namespace, name].join("/");
 }

@@ -2,9 +2,9 @@
  * Follows the objects of one resource: lists them, watches from that version on, and lists them anew after each gap.
  *
  * It promises that its objects become those of the API server, whatever happens to the connection: the next list shows
- * a deletion that the watch missed. It never forgets an object because of a failure, and believes an empty list in the
- * place of objects only when a second list confirms it. Listeners receive names only. After `stop` no timer, no socket
- * and no callback is left.
+ * a deletion that the watch missed. It never drops an object because of a failure. Where there were objects, it
+ * believes an empty list only when a second list confirms it. Listeners receive names only. After `stop` no timer,
+ * socket or callback remains.
  */
 
 import { jittered } from "../../lib/backoff.ts";
@@ -36,7 +36,7 @@ export interface ObjectWatchOptions<Value> {
 }
 
 export interface WatchLimits {
-  /** Longer silence ends a watch. Bookmarks come once a minute at most, so below a minute it also shortens watches. */
+  /** Longer silence ends a watch. Bookmarks come at most once a minute, so a value below that also shortens watches. */
   readonly silenceMs: number;
   readonly pageSize?: number;
   readonly maxLineBytes?: number;
@@ -47,19 +47,19 @@ export interface WatchTarget {
   /** For the log: `groups in rack-4`. */
   readonly what: string;
   readonly resource: Resource;
-  /** All of them when undefined. */
+  /** Undefined for all namespaces. */
   readonly namespace: string | undefined;
   /** The name of a single object. */
   readonly name?: string;
   /** The collection's path. */
   readonly path: string;
-  /** Without the content of the objects. */
+  /** Requests only the metadata of the objects. */
   readonly metadataOnly?: boolean;
 }
 
 /** Called in order, never at the same time; it must not throw. */
 export interface ObjectWatchListener {
-  /** A list is in, and its changes were reported. */
+  /** A list was read, and its changes were reported. */
   readonly listed: () => void;
   readonly changed: (changes: readonly MirrorChange[]) => void;
   /** A list or watch failed; it is retried. The text is for the person who repairs it. */
@@ -76,12 +76,12 @@ const presetPageSize = 500;
 const presetMaxLineBytes = 16 * 1024 * 1024;
 /** client-go asks for 5 to 10 minutes, so that a watch whose other end is gone ends, too. */
 const watchSeconds = { min: 300, spread: 300 };
-/** Bookmarks come once a minute. To treat a shorter silence as an end, davit asks for shorter watches. */
+/** Bookmarks come once a minute. If a shorter silence must end a watch, davit asks for shorter watches. */
 const bookmarkMs = 60_000;
 const overdueMs = 30_000;
 /** A watch that ends sooner without an event did not work: client-go's "very short watch". */
 const shortWatchMs = 1_000;
-/** A repair for unforeseen errors: everything is listed after this time to twice this time. */
+/** Against unforeseen errors, davit lists everything again after this time to twice this time. */
 const relistMs = 30 * 60_000;
 /** How often the log repeats a lasting failure. */
 const remindMs = 10 * 60_000;
@@ -90,7 +90,7 @@ export class ObjectWatch<Value> {
   readonly #options: ObjectWatchOptions<Value>;
   readonly #mirror: Mirror<Value>;
   readonly #delays: RetryDelays;
-  /** For expired histories: an API server that answers so is well, whatever happened before. */
+  /** Delays after an expired history: an API server that answers so works, so earlier failures do not matter. */
   readonly #expiryDelays: RetryDelays;
   readonly #stopping = new AbortController();
   /** Ends the running watch or pause, to list at once. */
@@ -106,7 +106,7 @@ export class ObjectWatch<Value> {
   #isRefused = false;
   #heardAtMs: number;
   #provenAtMs = Number.NEGATIVE_INFINITY;
-  /** Monotonic: when it was last heard before the connection was lost. */
+  /** Monotonic: when the API server was last heard before the connection was lost. */
   #goneAtMs: number | undefined;
   #loggedAtMs = 0;
   #isEmptied = false;
@@ -132,17 +132,17 @@ export class ObjectWatch<Value> {
     return this.#isConnected;
   }
 
-  /** Monotonic: when the API server was last heard; at first, when this was made. */
+  /** Monotonic: when the API server was last heard; before that, when this object was made. */
   get heardAtMs(): number {
     return this.#heardAtMs;
   }
 
-  /** Monotonic: listeners know the API server's state of that time; undefined before the first list. */
+  /** Monotonic: listeners know at least the API server's state of this time; undefined before the first list. */
   get provenAtMs(): number | undefined {
     return this.#isSynced ? this.#provenAtMs : undefined;
   }
 
-  /** True when the API server last answered that davit may not read this. */
+  /** True when the API server's last answer was that davit may not read this resource. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
@@ -279,7 +279,7 @@ export class ObjectWatch<Value> {
     }
     if (signal.aborted) return;
     const durationMs = clock.monotonicMs() - startedMs;
-    // A server that goes away also ends its watches.
+    // A watch that ends early may mean that the server stops, which is a gap.
     if (durationMs < seconds * 1_000) this.#beginAnew();
     if (!hasEvents && durationMs < shortWatchMs) {
       throw new WatchFailure("short", "the watch ended as soon as it had begun");
@@ -350,7 +350,7 @@ export class ObjectWatch<Value> {
     listener.connected?.(true);
   }
 
-  /** Records a failure; returns how long to wait, in milliseconds. Any other error is a bug: logged, and begun anew. */
+  /** Records a failure. @returns the delay in milliseconds. Other errors are bugs, which it logs, and lists again. */
   #failed(thrown: unknown): number {
     const { log, target, metrics, listener } = this.#options;
     const isFailure = thrown instanceof WatchFailure;
@@ -385,7 +385,7 @@ export class ObjectWatch<Value> {
     log.warn(data, "not following the cluster, what is known stays");
   }
 
-  /** Since the API server was last heard. */
+  /** Time since the API server was last heard. */
   get #awaySeconds(): number {
     return Math.round((this.#options.clock.monotonicMs() - (this.#goneAtMs ?? this.#heardAtMs)) / 1_000);
   }

@@ -1,6 +1,6 @@
 /**
- * A whole list, page by page, all of one version. The token for the next page expires after some minutes (410): then
- * the list begins anew, once; a second time is a failure.
+ * Reads a whole list page by page, all pages of one version. The token for the next page expires after some minutes
+ * (410): then the list begins again, once. A second expiry is a failure.
  */
 
 import { nextTurn, Slices } from "../../lib/slices.ts";

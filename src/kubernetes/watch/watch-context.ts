@@ -67,7 +67,7 @@ export function makeWatch<Value>(context: WatchContext, wish: WatchWish<Value>):
       },
       failed: (failure, text) => {
         tracked.failed(text);
-        // Nothing is shown of a resource that was never listed, so nothing shown can be from another state.
+        // Before its first list, davit shows no object of a reference's resource, so nothing shown can be outdated.
         if (isOwn || watch.isSynced) waiting.failed(failure.reason === "refused");
         listener.failed?.(failure, text);
       },

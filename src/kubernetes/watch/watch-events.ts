@@ -58,7 +58,7 @@ export async function* watchEvents(options: WatchEventsOptions): AsyncIterable<r
   }
 }
 
-/** Events before an error event count, even in the same chunk. */
+/** Yields the events before an error event, even of the same chunk, then throws the error. */
 function* untilError(events: readonly (WatchEvent | WatchFailure)[]): Iterable<readonly WatchEvent[]> {
   const good = [];
   for (const event of events) {
@@ -101,7 +101,7 @@ function readBookmark({ metadata }: JsonObject): WatchEvent | WatchFailure {
   return new WatchFailure("protocol", "a bookmark has no version");
 }
 
-/** Reads a Status in the place of an object. Its message may quote an object; its code is enough. */
+/** Reads an error event, whose object is a Status. It ignores the Status's message, which may quote an object. */
 function readError({ code, reason, details }: JsonObject): WatchFailure {
   const status = typeof code === "number" ? code : 500;
   const isExpired = reason === "Expired" || reason === "Gone";

@@ -4,13 +4,13 @@ import { ApiError } from "../client/api-error.ts";
 
 /** Labels of `davit_watch_restarts_total`, besides `rewound` (gaps.ts). */
 export type WatchFailureReason =
-  /** The version in the history is no longer kept: 410. */
+  /** The API server's history no longer has the version: 410. */
   | "expired"
   /** Nothing was heard for too long. */
   | "silent"
   /** A watch continued past its requested end. */
   | "overdue"
-  /** A watch that ends right after its start. */
+  /** A watch ended right after its start. */
   | "short"
   /** The connection was cut, or could not be made. */
   | "network"

@@ -1,6 +1,6 @@
 /**
- * Which watches are connected. The metric shows it by resource, and counts a resource only when all of its watches are
- * connected. For a person, it lists what keeps the others from connecting.
+ * Which watches are connected. The metric counts a resource as connected only when all of its watches are. For people,
+ * it lists why the others are not connected.
  */
 
 import { earliest } from "../../lib/clock.ts";
@@ -15,7 +15,7 @@ interface Count {
 /** The questions that a watch itself answers. */
 export interface TrackedWatch {
   readonly isRefused: boolean;
-  /** Monotonic: when it was last heard; at first, when it was made. */
+  /** Monotonic: when it was last heard; before that, when it was made. */
   readonly heardAtMs: number;
 }
 
@@ -45,7 +45,7 @@ export class WatchHealth {
     return [...new Set(this.#troubles.values())];
   }
 
-  /** Monotonic: since when a permitted watch is not heard; undefined where all are heard, except in lost namespaces. */
+  /** Monotonic: since when a permitted watch outside lost namespaces is not heard; undefined when all are heard. */
   unheardSinceMs(lost: ReadonlySet<string>): number | undefined {
     let sinceMs: number | undefined;
     for (const [{ isRefused, heardAtMs }, namespace = ""] of this.#unconnected) {

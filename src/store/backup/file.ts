@@ -26,7 +26,7 @@ export interface SavedBackup {
 }
 
 /**
- * Writes a file in the same directory, mode 0600, checks it while writing, syncs it and renames it.
+ * Writes another file in the same directory, mode 0600, checks it while writing, syncs it and renames it.
  * @throws {WalError} damaged, newerFormat; unusable when a file of that name has appeared meanwhile; what the pieces
  * throw, and the disk's own errors. Then nothing is left.
  */
@@ -34,7 +34,7 @@ export async function saveBackup(options: SaveBackupOptions): Promise<SavedBacku
   const { files, path, mayReplace, name, random } = options;
   const directory = dirname(path);
   const reader = new BackupReader(name);
-  // A name of its own: two backups that write one file would garble it.
+  // Each run uses another name: two backups that write one file would garble it.
   const beside = `${basename(path)}.${Buffer.from(random(4)).toString("hex")}`;
   try {
     await writeWholeFile(files, directory, beside, checked(reader, options));

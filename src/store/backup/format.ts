@@ -5,8 +5,8 @@
  *   …                                             the state at that index as `snapshot.ts` has it, without a history
  *   {"sha256":"…"}                                last; in hex, of every byte before this line
  *
- * The sum comes last, so that a state can be written while it is walked. A file without its last line was cut: it is no
- * backup. A field may be added within a version if a line without it means what it meant before.
+ * The sum comes last, so that a state can be written while it is walked. A file without its last line was cut and is
+ * refused. A version may gain a field if a line without it keeps its meaning.
  */
 
 import { createHash } from "node:crypto";

@@ -1,9 +1,9 @@
 /**
  * Makes a data directory from a backup: a new cluster, whose history begins there.
  *
- * Its indexes are far beyond those of the backup, and beyond those that clients have seen since. So a client that waits
- * for the next event of the lost store gets an error that the history is gone, instead of waiting until the new store
- * has caught up. Followers recognise another store by its cluster id.
+ * Its indexes begin far beyond those of the backup, and beyond any that clients have seen since. So a client that waits
+ * for the next event of the lost store is answered at once that the history is gone. Otherwise it would wait until the
+ * new store reached that index. Followers recognise another store by its cluster id.
  *
  * It writes the segment first and the snapshot last. A start refuses a segment whose snapshot is missing, so an
  * interrupted restore leaves no store that looks whole.
@@ -41,10 +41,10 @@ export interface Restored {
   readonly index: number;
 }
 
-/** How far both indexes leap: more changes than there may be between a backup and the loss of its store. */
+/** How far both indexes leap. No store makes this many changes between a backup and its loss. */
 export const restoreLeap = 1_000_000;
 
-// A new file system has the first, and a refused start leaves the second.
+// A new file system has `lost+found`, and a refused start leaves `lock.db`.
 const emptyNames = new Set(["lost+found", "lock.db"]);
 
 /** @throws {WalError} unusable, for a directory that is not empty. */
@@ -98,7 +98,7 @@ async function takeBack(files: Files, directory: string): Promise<void> {
     const names = [...(await listSnapshots(files, directory)), ...(await listSegments(files, directory))];
     for (const name of names) await files.remove(join(directory, name));
   } catch {
-    // Only the first failure is reported. The rest is whole, or a start refuses it.
+    // The caller reports the first failure. A start refuses remains that are not whole.
   }
 }
 

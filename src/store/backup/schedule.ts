@@ -36,7 +36,7 @@ type BackupMetrics = Pick<Metrics, "backupIntervalSeconds" | "backupAgeSeconds" 
 
 const firstRetryMs = 10_000;
 const longestRetryMs = 15 * 60_000;
-/** How often davit checks the directory: a lost volume has no backups. */
+/** How often davit checks the directory: a lost volume takes its backups with it. */
 const lookMs = 10 * 60_000;
 /** A network disk may never answer; the process must end anyway. */
 const stopLimitMs = 2_000;
@@ -65,7 +65,7 @@ export class BackupSchedule {
     this.#startMs = options.clock.monotonicMs();
   }
 
-  /** Why the last try failed, a line for a person; none after a success. */
+  /** Why the last backup failed, in one line for a person; empty after a success. */
   get attention(): readonly string[] {
     return this.#problem === undefined ? [] : [`backup: ${this.#problem}`];
   }
@@ -92,7 +92,7 @@ export class BackupSchedule {
     await Promise.race([running, this.#options.clock.sleep(stopLimitMs, ended.signal)]);
   }
 
-  /** Time since the newest backup was taken; since the start if none is known. */
+  /** Time since the newest backup was taken, or since the start if no backup is known. */
   get #ageMs(): number {
     return this.#options.clock.monotonicMs() - (this.#newest?.takenMs ?? this.#startMs);
   }
@@ -166,7 +166,7 @@ export class BackupSchedule {
       random,
     });
     const { head, sizeBytes: bytes } = await saving.catch(async (error: unknown) => {
-      // It may already have its name, if only the sync of the directory failed: retries would fill the disk.
+      // If only the sync of the directory failed, the file already has its name, and retries would fill the disk.
       await files.remove(path).catch(() => undefined);
       throw error;
     });

@@ -4,8 +4,8 @@
  *   {"v":1,"atMs":…,"command":{"kind":"set","path":"/a","value":"b"}}
  *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first ones of a start
  *
- * A field may be added within a version if a record without it means what it meant before. An index is a decimal
- * string, since it may have more digits than a JSON number keeps. No text holds the byte FF, on which the log relies.
+ * A version may gain a field if a record without it keeps its meaning. An index is a decimal string, since it may have
+ * more digits than a JSON number keeps. The log relies on UTF-8 never having the byte FF.
  */
 
 import { newerFormat } from "../core/log-port.ts";
@@ -28,7 +28,7 @@ export function encodeRecord({ atMs, run, beganAtMs, command }: CommandRecord): 
   return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, command: writable(command) }));
 }
 
-/** The command without bigints, which JSON does not know. A replacer would double the time of all others. */
+/** The command without bigints, which JSON lacks. A replacer would double the time of every other command. */
 export function writable(command: Command): object {
   if (command.kind === "batch") return { kind: "batch", commands: command.commands.map(writable) };
   if (!("expected" in command) || command.expected.index === undefined) return command;

@@ -13,7 +13,7 @@ import type { FileNode } from "../tree/tree-node.ts";
 interface WrittenValue {
   readonly path: StorePath;
   readonly value: string;
-  /** Lifetime from the record's time on; absent: for ever; 0: due at once. */
+  /** Lifetime from the record's time on; without it the node is permanent; 0: due at once. */
   readonly ttlSeconds?: number;
 }
 
@@ -54,7 +54,7 @@ export interface ExpireCommand {
   readonly expiresAtMs: number;
 }
 
-/** All of them or, if one is refused, none. Each gets an index of its own, unless it is void. Not empty. */
+/** Applies all commands or, if one is refused, none. Each gets an index, unless it is void. At least one. */
 interface Batch<Each> {
   readonly kind: "batch";
   readonly commands: readonly Each[];
@@ -79,7 +79,7 @@ export interface CommandRecord {
 
 /**
  * Applies a record. The tree's index grows by exactly one for each change.
- * @returns none only if every node that it would end is gone.
+ * @returns the changes; none only if all nodes that it should end are gone.
  * @throws {StoreError} when the command is refused; then the tree is unchanged.
  */
 export function apply(tree: Tree, { command, atMs }: CommandRecord): readonly Change[] {
@@ -102,7 +102,7 @@ function applyOne(tree: Tree, command: SingleCommand | ExpireCommand, atMs: numb
     case "update":
       return tree.overwrite({ ...overwriting(command), atMs, action: "update" });
     case "compareAndSwap":
-      // This precedes the comparison. A compare-and-delete treats the root like any directory.
+      // The reference refuses the root before it compares. A compare-and-delete treats the root like any directory.
       tree.refuseRoot(path);
       compare(tree.fileAt(path), command.expected, tree.index);
       return tree.overwrite({ ...overwriting(command), atMs, action: "compareAndSwap" });

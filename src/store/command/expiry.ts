@@ -1,8 +1,8 @@
 /**
  * Ends nodes: logs an `expire` for each due node, at once, and before any later write.
  *
- * Reads skip expired nodes, so expiry may lag or fail for a while unseen. Of 100,000 nodes that end together, one step
- * logs at most 500. It also sweeps the timers of nodes that were removed together.
+ * Reads skip expired nodes, so no client notices if expiry lags or fails for a while. One record ends at most 500
+ * nodes, even if 100,000 are due together. It also sweeps the timers of nodes that were removed together.
  *
  * All times are of one run's clock, which never steps: see `steadyClock`.
  */
@@ -27,7 +27,7 @@ export interface ExpiryOptions {
 const maxExpiriesPerRecord = 500;
 // Sweeping this many takes a millisecond or two.
 const timersPerSlice = 2_000;
-// After the log failed: nodes should end as soon as it can be written.
+// The pause after the log failed. It is short, so that nodes end as soon as the log can be written.
 const retryMs = 500;
 
 export class Expiry {
@@ -64,7 +64,7 @@ export class Expiry {
     if (!detached.isEmpty) this.#sweeping ??= this.#sweep();
   }
 
-  /** True when an expiry that is due at a time is not applied yet. */
+  /** True while a node that is due at `nowMs` has not ended yet. */
   isBehind(nowMs: number): boolean {
     return this.#logging !== undefined || this.#options.tree.timers.nextDueAtMs <= nowMs;
   }
@@ -99,7 +99,7 @@ export class Expiry {
     }
   }
 
-  /** A timer that is due earlier ends the sleep. */
+  /** Sleeps. A timer that is due earlier ends the sleep. */
   async #sleep(durationMs: number): Promise<void> {
     const { clock, nowMs } = this.#options;
     this.#alarmAtMs = nowMs() + durationMs;
@@ -122,7 +122,7 @@ export class Expiry {
     const { tree, nowMs, submit } = this.#options;
     const taken = tree.timers.takeDue(nowMs(), maxExpiriesPerRecord);
     const due = taken.filter((timer) => tree.isArmed(timer));
-    // Many may be detached: other work runs in between.
+    // Only timers of removed nodes were due, and there may be many: other work runs between two steps.
     if (due.length === 0) return nextTurn();
     try {
       await submit(due.map(({ path, expiresAtMs }) => ({ kind: "expire", path, expiresAtMs })));

@@ -1,6 +1,6 @@
 /**
- * Limits the bytes of names and values in the store. davit decides before logging whether a write fits. The log holds
- * no quota, so changing the quota changes nothing that was written. Writes that wait for the disk count.
+ * Limits the bytes of names and values in the store. davit decides before logging whether a write fits, and counts
+ * writes that wait for the disk. The log holds no quota, so a changed quota affects only later writes.
  */
 
 import { StoreError } from "../core/refusal.ts";

@@ -1,7 +1,7 @@
 /**
- * Carries the remaining time of each timer from one run to the next. Each run has a clock of its own, right or wrong,
- * so times of two runs are never compared: no time passes between the last record of a run and the beginning of the
- * next.
+ * Carries the remaining time of each timer from one run to the next. Each run has its own clock, which may be wrong, so
+ * times of two runs are never compared. For timers, no time passes between the last record of a run and the beginning
+ * of the next.
  *
  * At the first record of a run, a replay does what the run itself did at its start.
  */
@@ -16,7 +16,7 @@ export interface NewRun {
   readonly beganAtMs: number;
 }
 
-/** True for a command that only records a time, and changes nothing: no start has made a change with it. */
+/** True for a command that only records a time: it changes nothing, so it does not count as a change of its start. */
 export function isMark(command: Command): boolean {
   return command.kind === "batch" && command.commands.length === 0;
 }

@@ -17,20 +17,20 @@ export interface LogIdentity {
 }
 
 /**
- * `full`: the disk has no room, and the log takes only records that free some. `readOnly`: the disk fails. Both end by
- * themselves when the disk allows. `lost`: another process may write the directory, so this one never writes again.
- * `closed`: not replayed yet, or stopped.
+ * `full`: the disk has no room, and the log takes only records that free some. `readOnly`: the disk fails. The log
+ * leaves both when the disk works again. `lost`: another process may write the directory, so this one never writes
+ * again. `closed`: not replayed yet, or stopped.
  */
 export type LogStatus = "writable" | "full" | "readOnly" | "lost" | "closed";
 
 export interface ProposeOptions {
-  /** The record frees room, or cannot wait: it is taken although the disk is full, while the reserve lasts. */
+  /** The record frees room or cannot wait: the log takes it even on a full disk, while the reserve lasts. */
   readonly frees?: boolean;
 }
 
 /**
- * A durable record. Records have consecutive sequences, including the log's own records. `term` is that of the start
- * that proposed it.
+ * Takes a durable record. Sequences are consecutive and count the log's own records, too. `term` is the term of the
+ * start that proposed the record.
  */
 export type CommittedListener = (sequence: number, bytes: Uint8Array, term: number) => void;
 
@@ -53,8 +53,8 @@ export interface LogPort {
   onCommitted(listener: CommittedListener): Promise<void>;
   /**
    * Logs a record. Resolves with its sequence once it is on disk and the listener has returned.
-   * @throws {WalError} when it could not be logged. After `readOnly` a restart may still find it there, unless the log
-   * became writable before.
+   * @throws {WalError} when it could not be logged. After `readOnly` a restart may still find the record, unless the
+   * log became writable before.
    */
   propose(bytes: Uint8Array, options?: ProposeOptions): Promise<number>;
   /** Makes the next record begin a new file, so that `releaseBefore` can release all earlier records. */
@@ -62,7 +62,7 @@ export interface LogPort {
   /**
    * Saves the state after the record `sequence`, given in pieces; resolves once it is on disk. Earlier snapshots may be
    * removed, except the newest whole one.
-   * @throws {WalError} when it could not be saved; what the pieces throw, if that is one.
+   * @throws {WalError} when it could not be saved, or when the pieces throw one.
    */
   saveSnapshot(sequence: number, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void>;
   /**
@@ -77,9 +77,9 @@ export interface LogPort {
 }
 
 /**
- * `locked`: another process has the directory, or may have it. `damaged`: something acknowledged cannot be read.
+ * `locked`: another process uses the directory, or may use it. `damaged`: acknowledged bytes cannot be read.
  * `newerFormat`: a later davit wrote it. `noSpace` and `appendFailed`: not logged, a retry may succeed. `readOnly`: a
- * sync failed. `overloaded`: too much waits for the disk. `closed`: the log was stopped. `unusable`: the directory
+ * sync failed. `overloaded`: too many bytes wait for the disk. `closed`: the log was stopped. `unusable`: the directory
  * cannot be used.
  */
 export type WalFailure =

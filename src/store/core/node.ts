@@ -5,8 +5,8 @@ import { assert } from "../../lib/errors.ts";
 declare const storePathBrand: unique symbol;
 
 /**
- * The path of a node: `/`, or segments that each begin with a slash. No segment is empty, `.` or `..`, so that two
- * paths name the same node only if they are equal.
+ * The path of a node: `/`, or segments that each begin with a slash. No segment is empty, `.` or `..`, so each node has
+ * exactly one path.
  */
 export type StorePath = string & { readonly [storePathBrand]: true };
 
@@ -21,7 +21,7 @@ export interface NodeRecord {
   readonly value?: string;
   /** When the node ends, Unix milliseconds; absent for a permanent node. */
   readonly expiresAtMs?: number;
-  /** Whole seconds until then, rounded up; absent when none is left. */
+  /** Whole seconds until the end, rounded up; absent when it has passed. */
   readonly ttlSeconds?: number;
   readonly createdIndex: number;
   readonly modifiedIndex: number;

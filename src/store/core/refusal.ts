@@ -19,10 +19,10 @@ export const refusals = {
   notDirectory: { code: 104, message: "Not a directory", status: 400 },
   keyExists: { code: 105, message: "Key already exists", status: 412 },
   rootReadOnly: { code: 107, message: "Root is read only", status: 400 },
-  /** Our own: a prefix that only davit writes. Clients know the root's code, so this uses it. */
+  /** Our own: the path has a prefix that only davit writes. The code is the root's, because clients know it. */
   reserved: { code: 107, message: "Root is read only", status: 403 },
   unauthorized: { code: 110, message: "The request requires user authentication", status: 401 },
-  /** Our own: the store needs no credentials, so no client can have them; or the credentials only allow reading. */
+  /** Our own: the request needs credentials, but none are configured; or the credentials only allow reading. */
   forbidden: { code: 110, message: "The request requires user authentication", status: 403 },
   directoryNotEmpty: { code: 108, message: "Directory not empty", status: 403 },
   prevValueRequired: { code: 201, message: "PrevValue is Required in POST form", status: 400 },

@@ -1,6 +1,6 @@
 /**
- * Reads the JSON that the store wrote to disk, field by field: anything that no davit wrote is damage, and never
- * guessed at.
+ * Reads the JSON that the store wrote to disk, field by field. Anything that no davit writes is reported as damage and
+ * never guessed at.
  */
 
 import { WalError } from "./log-port.ts";

@@ -65,7 +65,7 @@ export async function inspectDirectory(files: Files, directory: string): Promise
   return { segments, snapshots, found, damage: [...damage] };
 }
 
-/** Every segment, even those that a snapshot made superfluous. */
+/** Checks every segment, even those that a snapshot made superfluous. */
 async function checkSegments(files: Files, directory: string, damage: Set<string>): Promise<void> {
   const names = await listSegments(files, directory);
   // Nothing is delivered, and the first segment may begin anywhere.
@@ -98,7 +98,7 @@ async function checkSnapshot(files: Files, path: string): Promise<void> {
   state.end();
 }
 
-/** Records damage, so that the search for more can continue; undefined when there was some. */
+/** Runs a read and records its damage, so that the search can continue; undefined when it found damage. */
 async function noting<Value>(damage: Set<string>, read: () => Promise<Value>): Promise<Value | undefined> {
   try {
     return await read();

@@ -9,8 +9,8 @@
  *                                                                     `expiresAtMs`
  *   {"event":{"action":"set","node":{…},"prevNode":{…}}}              the history, oldest first
  *
- * A field may be added within a version if a line without it means what it meant before. Counters are of one run, and
- * are not in it.
+ * A version may gain a field if a line without it keeps its meaning. A snapshot has no counters, because each run
+ * begins its own.
  */
 
 import { newerFormat } from "../core/log-port.ts";
@@ -44,7 +44,7 @@ export interface StoreState {
   /** Time of the last record by the clock of its run; absent if unknown. */
   readonly atMs?: number | undefined;
   readonly events: readonly StoreEvent[];
-  /** Undefined for a step that takes time without a result. */
+  /** Undefined for a step that only takes time and yields no node. */
   readonly nodes: Iterable<StoredNode | undefined>;
 }
 
@@ -92,7 +92,7 @@ function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: Sto
 export class StateReader {
   readonly #tree: Tree;
   readonly #history: EventRing;
-  /** The begun line. */
+  /** The pieces of an unfinished line. */
   #begun: Uint8Array[] = [];
   #index: number | undefined;
   #origin: Origin | undefined;
@@ -188,7 +188,7 @@ function eventFrom(fields: StoredFields): StoreEvent {
   };
 }
 
-/** With its fields in the tree's order, so that a later snapshot has the same bytes. */
+/** A record with its fields in the tree's order, so that the next snapshot has the same bytes. */
 function recordFrom(fields: StoredFields): NodeRecord {
   const { value, expiresAtMs, ttlSeconds } = fields;
   const isDirectory = flagFrom(fields.isDirectory);

@@ -5,8 +5,8 @@
  * continue meanwhile. Once it is on disk, the log may drop everything before the previous snapshot. A failed snapshot
  * only makes the next start slower: davit takes another one after as much log again.
  *
- * On a full disk it takes two in a row when half of the store's content is deleted: then the whole earlier log can be
- * released. These snapshots keep less of the history, since large deleted values would fill it.
+ * On a full disk, when half of the store's content was deleted, it takes two snapshots in a row. Then the whole earlier
+ * log can be released. These snapshots keep less of the history, since large deleted values would fill it.
  */
 
 import { nextTurn } from "../../lib/slices.ts";
@@ -37,10 +37,10 @@ export interface SnapshotterOptions {
   readonly mark: () => Promise<void>;
 }
 
-// As many as the log keeps.
+// The log keeps two snapshots, too.
 const keptSnapshots = 2;
 
-// On a full disk.
+// The history in a snapshot that is taken on a full disk.
 const squeezedHistoryBytes = 512 * 1024;
 
 // A start replays at most twice that, which takes seconds.
@@ -103,7 +103,7 @@ export class Snapshotter {
     this.#peakBytes = tree.bytes;
     try {
       log.endSegment();
-      // Each has a record of its own. The first of these records is in the new segment, so everything before it can go.
+      // Each snapshot follows a record of its own. The first record begins the new segment: the older log can go.
       for (let taken = 0; taken < keptSnapshots; taken++) {
         await mark();
         await this.#take(squeezedHistoryBytes);

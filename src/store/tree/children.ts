@@ -9,11 +9,11 @@ export type Child = readonly [name: string, node: TreeNode];
 export interface ChildQuery {
   /** Order by the bytes of the names; otherwise in collected order. */
   readonly sorted?: boolean;
-  /** Names that it refuses are left out. */
+  /** Leaves out names for which it returns false. */
   readonly accepts?: (name: string, node: TreeNode) => boolean;
 }
 
-/** Two lists instead of one of pairs: the garbage collector would move every pair. */
+/** Names and nodes in separate lists: the garbage collector would move every pair of a list of pairs. */
 interface Run {
   readonly names: string[];
   readonly nodes: TreeNode[];

@@ -10,7 +10,7 @@ export interface Timer {
   readonly expiresAtMs: number;
   /** The requested ttl. */
   readonly ttlSeconds: number;
-  /** When it is due by the clock of this run; equals `expiresAtMs` in the run that set it. */
+  /** The end by the clock of this run; equal to `expiresAtMs` in the run that set it. */
   dueAtMs: number;
   /** In the heap; -1 for a timer outside of it. Only the set writes it. */
   position: number;
@@ -60,8 +60,8 @@ export class ExpiringSet {
   /**
    * Begins a run at a time of its clock, which may differ from the last run's clock by any amount. Each timer keeps its
    * remaining time, but never more than its ttl.
-   * @param lastMs when the last run was last heard of, by its clock; undefined if unknown. Then both clocks count as
-   * one.
+   * @param lastMs time of the last run's last record, by that run's clock. If it is unknown (undefined), both runs
+   * count as having the same clock.
    * @param isAgeless true for a path whose time begins anew with each run.
    */
   beginRun(nowMs: number, lastMs = nowMs, isAgeless: (path: StorePath) => boolean = () => false): void {

@@ -1,6 +1,6 @@
 /**
- * The active walks. The memory kept for walks that may be overtaken is bounded in sum. Beyond the bound the oldest of
- * them is overtaken, so that a slow reader costs no more than its place. Snapshots are never overtaken.
+ * The active walks. One bound limits the memory of all walks that may be overtaken together. Beyond the bound the
+ * oldest of them is overtaken, so that slow readers cannot fill the memory. Snapshots are never overtaken.
  */
 
 import type { StorePath } from "../core/node.ts";

@@ -1,7 +1,7 @@
 /**
  * What an answer lists at and below a path: visible names, one level or all, unordered or in the order of their bytes.
- * It takes steps, since there may be a million names. All names have the state of the index and time when the listing
- * began.
+ * It takes steps, since there may be a million names. It shows every node in its state at the index and time when the
+ * listing began.
  */
 
 import { childPath, isHiddenName, type NodeRecord, type StorePath } from "../core/node.ts";
@@ -54,8 +54,8 @@ export class Listing {
   }
 
   /**
-   * While it stays the same, an equal query for the path has an equal answer. Undefined for a file, and if time alone
-   * can change the answer.
+   * While the version stays the same, equal queries for the path have equal answers. Undefined for a file, and if time
+   * alone can change the answer.
    */
   get version(): symbol | undefined {
     return versionOf(this.#options.top);

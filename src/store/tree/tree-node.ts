@@ -43,7 +43,7 @@ export function newDirectory(index: number, above: Sums | undefined, timer?: Tim
 
 /**
  * Makes a node inside new directories, from the inside out, so that everything is put in place at once.
- * @param names inside the new directories; none makes the node alone.
+ * @param names one inside each new directory, outermost first; none makes the node alone.
  */
 export function nested(
   names: readonly string[],
@@ -85,8 +85,8 @@ function timerCount(node: TreeNode): number {
 }
 
 /**
- * Identifies a directory with its content: while it stays the same, so do they. Undefined for a file, and if something
- * has a ttl, since time alone then changes the answer.
+ * Identifies the state of a directory and its content: an equal version means an equal state. Undefined for a file, and
+ * if a node in it has a ttl, since time alone then changes the answer.
  */
 export function versionOf(node: TreeNode): symbol | undefined {
   return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
@@ -97,7 +97,7 @@ export function addUp(sums: Sums, name: string, before: TreeNode | undefined, no
   const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
   const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
   const version = Symbol();
-  // Even if a directory only has a new record, answers change.
+  // A new record of a directory changes answers even if its content is the same.
   if (node?.kind === "directory") node.sums.version = version;
   for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
     each.bytes += bytes;
@@ -111,7 +111,7 @@ export function timersReplaced(
   before: TreeNode | undefined,
   node: TreeNode | undefined,
 ): { readonly gone: Iterable<Timer>; readonly goneCount: number; readonly come: Iterable<Timer> } {
-  // The directory only got a new record: its content stays in place.
+  // Such a directory only got a new record: its content and their timers stay.
   const isSame = before?.kind === "directory" && node?.kind === "directory" && before.sums === node.sums;
   const goneCount = before === undefined || isSame ? 0 : timerCount(before);
   return { gone: timersOf(before, isSame), goneCount, come: timersOf(node, isSame) };
@@ -144,7 +144,7 @@ export function isDue({ timer }: TreeNode, nowMs: number): boolean {
   return timer !== undefined && timer.dueAtMs <= nowMs;
 }
 
-/** A node for events: with the ttl at the time of logging, so that a replay gives the same. */
+/** A node for events: with the ttl at the time of logging, so that a replay makes equal events. */
 export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRecord {
   const { timer } = node;
   return recordWith(
@@ -188,7 +188,7 @@ function recordWith(path: StorePath, node: TreeNode, ending: Ending | undefined)
   return left > 0 ? { ...record, expiresAtMs, ttlSeconds: left } : { ...record, expiresAtMs };
 }
 
-// Never more than the requested ttl, even if the clock went back.
+// The remaining ttl never exceeds the requested one, even if the clock went back.
 function secondsLeft({ ttlSeconds }: Timer, leftMs: number): number {
   return Math.min(ttlSeconds, Math.ceil(leftMs / 1_000));
 }

@@ -2,8 +2,8 @@
  * Walks over the tree as it was at one index, in steps, while the tree changes. Snapshots, backups and listings use it.
  *
  * A walk reads the maps of the live tree and skips newer nodes. The tree calls `keep` before it replaces or removes a
- * node, and the walk visits the kept node instead. So beginning costs nothing, and only changes in directories that the
- * walk has not reached are kept twice. The walk visits each node once, a directory before its children.
+ * node, and the walk visits the kept node instead. So a walk begins at no cost, and memory holds two versions only of
+ * nodes in directories that the walk has not reached. It visits each node once, a directory before its children.
  */
 
 import { childPath, isBelow, type StorePath } from "../core/node.ts";
@@ -11,7 +11,7 @@ import { type Child, type ChildQuery, CollectedChildren } from "./children.ts";
 import type { Timer } from "./expiring-set.ts";
 import type { DirectoryNode, TreeNode } from "./tree-node.ts";
 
-/** A node as a snapshot keeps it. The `value` of a directory is empty. */
+/** A node as a snapshot stores it. The `value` of a directory is empty. */
 export interface StoredNode {
   readonly path: StorePath;
   readonly kind: TreeNode["kind"];
@@ -34,7 +34,7 @@ export interface FrozenWalkOptions {
   readonly top: TreeNode;
   /** The tree's present index. */
   readonly index: number;
-  /** True bounds its kept nodes, see `FrozenWalks`. */
+  /** True lets `FrozenWalks` end this walk early, to free the nodes kept for it. */
   readonly mayBeOvertaken: boolean;
   readonly onEnd: () => void;
 }
@@ -107,8 +107,8 @@ export class FrozenWalk {
   }
 
   /**
-   * The children of a directory that the walk has reached, collected in steps. Any time may pass between two steps. It
-   * holds some words of memory for each name until it is released. Call it once for a directory.
+   * Collects the children of a directory that the walk has reached, in steps. Any time may pass between two steps. The
+   * result holds some words of memory for each name. Call it once for a directory.
    */
   *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
     const { index } = this.#options;
@@ -117,7 +117,7 @@ export class FrozenWalk {
       if (node.modifiedIndex <= index) collected.add(name, node);
       if (collected.isStep()) yield undefined;
     }
-    // Nodes that were removed before or during the collection. None follow.
+    // Nodes that were removed before or during the collection. Later removals no longer matter.
     const missed = this.#pass(children);
     if (missed.size === 0) return collected;
     for (const name of collected.names()) {
@@ -145,7 +145,7 @@ export class FrozenWalk {
     this.end();
   }
 
-  /** Changes of this directory no longer matter. @returns what was kept of it. */
+  /** Stops keeping former nodes of this directory. @returns those kept so far. */
   #pass(children: DirectoryNode["children"]): Map<string, TreeNode> {
     const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
     this.#kept.delete(children);

@@ -2,12 +2,12 @@
  * The state of the store: directories and files, their ends, and the index that counts their changes.
  *
  * Files and directories are immutable records in mutable maps: a change puts a new record in its parent's map. So an
- * event may keep the old record, and an undone batch puts it back. Everything here is synchronous and costs no more
- * than the path is deep. A listing is a walk in steps. If many nodes with a ttl are removed at once, their timers are
- * swept in steps.
+ * event may keep the old record, and an undone batch puts it back. Everything here is synchronous, and its cost grows
+ * only with the depth of the path. A listing is a walk in steps. If many nodes with a ttl are removed at once, their
+ * timers are swept in steps.
  *
- * It has no clock: a change brings the time of its record, a read that of this run. Nothing ends by itself; `expire` is
- * a change like any other.
+ * The tree has no clock: a change passes the time of its record, a read the time of this run. No node ends by itself:
+ * `expire` is a change like any other.
  */
 
 import { assert } from "../../lib/errors.ts";
@@ -56,7 +56,7 @@ const inOrderDigits = 20;
 
 export class Tree {
   readonly #root = newDirectory(0, undefined);
-  /** The timers of nodes with an end, except those taken out for logging; and detached ones. */
+  /** The timers of nodes with an end, unless taken out for logging; and timers of removed nodes, until swept. */
   readonly timers = new ExpiringSet();
   readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
   #index = 0;
@@ -139,8 +139,8 @@ export class Tree {
   }
 
   /**
-   * Gives a file a new value and keeps its createdIndex; a directory keeps everything but its modifiedIndex. The end of
-   * either is replaced or removed.
+   * Gives a file a new value and keeps its createdIndex; of a directory it changes only the modifiedIndex. Either gets
+   * a new end, or none.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile for a value on a directory.
    */
   overwrite(overwriting: Overwriting): Change {
@@ -183,7 +183,7 @@ export class Tree {
     return descend(this.#root, segmentsOf(timer.path))?.timer === timer;
   }
 
-  /** The bytes that a file of `valueBytes` at a path would add to `bytes`; negative when it replaces a larger one. */
+  /** How much `bytes` would grow by a file of `valueBytes` at a path; negative when it replaces a larger file. */
   growthBy(path: StorePath, valueBytes: number): number {
     let node: TreeNode | undefined = this.#root;
     let growth = valueBytes;
@@ -212,7 +212,7 @@ export class Tree {
     }
   }
 
-  /** A node as an answer shows it at `nowMs`, without its content. @throws {StoreError} as `at`. */
+  /** A node as an answer shows it at `nowMs`, a directory without its children. @throws {StoreError} as `at`. */
   view(path: StorePath, nowMs: number): NodeRecord {
     return shownOf(path, this.at(path, nowMs), nowMs);
   }
@@ -234,8 +234,8 @@ export class Tree {
   }
 
   /**
-   * Every kept node at or below a path, even hidden ones, in arbitrary order; none when the path is missing. Without
-   * nodes that are due at `nowMs`, if given.
+   * Every node at or below a path, even hidden ones, in arbitrary order; none when the path is missing. If `nowMs` is
+   * given, it skips nodes that are due by then.
    */
   *walk(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): Iterable<NodeRecord> {
     const top = descend(this.#root, segmentsOf(path), nowMs);

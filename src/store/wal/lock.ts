@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { WalError } from "../core/log-port.ts";
 
-/** A directory that is ours alone. */
+/** A directory that only this process uses. */
 export interface DirectoryLock {
   /**
    * False once the lock's file was removed or replaced: then another process can lock the directory, too. Costs some
@@ -27,14 +27,14 @@ export interface LockOptions {
 export const lockName = "lock.db";
 
 // SQLITE_BUSY: another connection holds a lock. SQLITE_NOTADB: the file is no database, and nobody holds a lock on it,
-// since SQLite takes one before it reads.
+// since SQLite takes a lock before it reads.
 const busyCode = 5;
 const notDatabaseCode = 26;
 
 /**
  * Locks by an exclusive transaction on `lock.db`, an empty database. Node has no file locks of its own, and a file with
- * a process id says nothing in containers, where ids repeat. davit empties a file with other content. It does not
- * remove it: two starts that did so would each lock a file of their own.
+ * a process id proves nothing in containers, where ids repeat. If `lock.db` has other content, davit empties the file
+ * instead of removing it: two starts that removed it would each lock a file of their own.
  */
 export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) => {
   const path = join(directory, lockName);

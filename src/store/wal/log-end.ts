@@ -29,7 +29,7 @@ export interface EndNoteOptions {
   readonly clusterId: bigint;
 }
 
-/** Writes the file. It only helps to notice damage, so a failure is logged and fails no write. */
+/** Writes the file. The file only helps to notice damage, so a failure is only logged. */
 export class EndNote {
   readonly #options: EndNoteOptions;
   /** The last segment with a noted record. */
@@ -39,7 +39,7 @@ export class EndNote {
     this.#options = options;
   }
 
-  /** Notes a record, if it is the segment's first noted one. */
+  /** Notes a record, unless another of its segment was noted. */
   async segmentHas(segment: string, sequence: number): Promise<void> {
     if (this.#segment === segment) return;
     this.#segment = segment;

@@ -11,12 +11,12 @@
  *          48  8  number of the first batch      56  8  first sequence
  *          64  8  1: it ends the segment before it. Bytes there from the first batch of this one on were never confirmed
  *
- * Every later version keeps these 72 bytes. Version 1 has no flags, so its head has 64 bytes, and its CRC leaves out the
- * first 16: a flipped bit in its version is believed.
+ * Every later version keeps these 72 bytes. Version 1 has no flags, so its head has 64 bytes. Its CRC leaves out the
+ * first 16 bytes, so a flipped bit in its version goes unnoticed.
  *
- *   batch   0  4  FF 64 76 74; no UTF-8 text holds the byte FF, so a value cannot pass for a batch
+ *   batch   0  4  FF 64 76 74; the byte FF never occurs in UTF-8, so a value cannot look like a batch
  *           4  4  length of the body
- *           8  8  segment id, so that a stale disk block of another file is no batch of this one
+ *           8  8  segment id, so that a stale disk block of another file is not read as a batch
  *          16  8  batch number      24  8  sequence of the first record
  *          32  4  CRC-32 of bytes 0 to 31 and the body
  *          36     body: records
@@ -25,9 +25,9 @@
  *           1  4  length of the content
  *           5     content
  *
- * A batch is what one write and one fdatasync brought to disk. Batch n+1 is not written before the sync of n returned:
- * so behind a damaged batch n a whole batch of a higher number proves that n was acknowledged, and the damage is real.
- * Without one, n is a write that a crash tore and that was never acknowledged.
+ * One write and one fdatasync bring a batch to disk. Batch n+1 is written only after the sync of n. So a whole batch
+ * with a higher number after a damaged batch n proves that n was acknowledged, and that the damage is real. Without
+ * such a batch, n is a write that a crash tore and that was never acknowledged.
  */
 
 import { crc32 } from "node:zlib";
@@ -148,7 +148,7 @@ export function* encodeBatch(
   return bytes;
 }
 
-// Copying this much, or its CRC, takes less than a millisecond.
+// Copying this many bytes, or computing their CRC, takes less than a millisecond.
 const stepBytes = 1024 * 1024;
 
 function* copy(from: Uint8Array, to: Uint8Array): Generator<undefined, void> {

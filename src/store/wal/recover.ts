@@ -1,9 +1,9 @@
 /**
  * Reads a log back, one segment in memory at a time, and decides what a crash may have left.
  *
- * Bytes at the end of the newest segment that form no whole batch are a torn write. The opener cuts them: davit never
- * acknowledged them. A segment whose sync failed ends where the next one says; davit reads nothing after that place.
- * Any other unreadable bytes were acknowledged once, so reading stops, reports the place and changes nothing.
+ * Bytes after the last whole batch of the newest segment are a torn write. davit never acknowledged them, so the opener
+ * cuts them. A segment whose sync failed ends where the next segment says, and the rest of it is not read. Any other
+ * unreadable bytes were acknowledged once: then reading stops, reports the place and changes nothing.
  */
 
 import { join } from "node:path";
@@ -75,8 +75,8 @@ export function firstSequenceOf(segment: string): number {
 }
 
 /**
- * Delivers every command after `after`, in order. It skips segments without any: their removal may be unfinished, in
- * any order.
+ * Delivers every command after `after`, in order. It skips segments without such a command: their removal may be
+ * unfinished, in any order.
  * @returns undefined when there is no log yet.
  * @throws {WalError} damaged, newerFormat.
  */
@@ -153,8 +153,8 @@ function headOf(segment: Buffer, path: string): Extract<DecodedHead, { kind: "he
 }
 
 /**
- * The batch before which the previous segment ends; undefined if it ends with its last byte. Damage here is reported
- * when this segment is read.
+ * The number of the batch before which the previous segment ends; undefined if that segment ends with its last byte.
+ * Damage in this head is reported later, when its segment is read.
  */
 async function endGivenBy(files: Files, path: string): Promise<number | undefined> {
   let bytes: Buffer = Buffer.alloc(0);
@@ -222,7 +222,7 @@ function endAfter(batch: DecodedBatch, end: LogEnd): LogEnd {
   };
 }
 
-/** Looks for a later batch after the damage: it proves that the damaged bytes were on disk. */
+/** True when a whole later batch follows the damage, which proves that the damaged bytes were on disk. */
 function holdsLaterBatch(segment: Buffer, end: LogEnd): boolean {
   for (let at = nextMagic(segment, end.size); at >= 0; at = nextMagic(segment, at + 1)) {
     const batch = decodeBatch(segment, at);

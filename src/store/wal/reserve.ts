@@ -1,8 +1,8 @@
 /**
- * Reserves room on the disk for the day when it is full: a file that is then removed, so that records that free room
- * can still be logged. It is made anew as soon as there is room.
+ * Reserves room on the disk by a file. When the disk is full, the log removes the file, so that it can still log
+ * records that free room. It makes the file again as soon as there is room.
  *
- * Its bytes are random: a file system that compresses or leaves out zeros would keep no room for them.
+ * The file's bytes are random: a file system that compresses, or omits zeros, would reserve no room for others.
  */
 
 import { join } from "node:path";
@@ -54,7 +54,7 @@ export class Reserve {
       await files.remove(join(directory, reserveName));
       await files.syncDirectory(directory);
     } catch {
-      // The room is then as small as before, and the next write gets the disk's error.
+      // No room was freed: the next write gets the disk's error.
     }
     return true;
   }

@@ -3,9 +3,9 @@
  * retried.
  *
  * After a failed sync the file is never written again. The page cache may have dropped bytes that never reached the
- * disk, so a second sync could succeed and prove nothing, and so could a read. The batch is still in memory: it is
- * written into a new segment, which says that the old one ends before it. If that fails, too, the batch is given up,
- * and a later segment says so.
+ * disk, so neither a successful second sync nor a read proves anything. The batch is still in memory: it is written
+ * into a new segment, which says that the old one ends before this batch. If that fails, too, the batch is given up,
+ * and the next segment says so.
  */
 
 import { join } from "node:path";
@@ -58,8 +58,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Continues at the end of a log, after cutting a torn write. What was read is on disk when this resolves: it may have
-   * come only from the page cache.
+   * Continues at the end of a log, after cutting a torn write. It syncs first: bytes that were read may so far be only
+   * in the page cache.
    */
   static async resume(options: SegmentWriterOptions, end: LogEnd): Promise<SegmentWriter> {
     const file = await options.files.openAppend(join(options.directory, end.segment));
@@ -92,15 +92,15 @@ export class SegmentWriter {
   /**
    * Writes records to disk as one batch.
    * @returns the sequence of the first.
-   * @throws {WalError} noSpace, appendFailed: nothing of it remains. readOnly: a restart may find it, unless `repair`
-   * comes before.
+   * @throws {WalError} noSpace, appendFailed: nothing of the batch remains. readOnly: a restart may find the batch,
+   * unless `repair` succeeds first.
    */
   async append(records: readonly LogRecord[]): Promise<number> {
     assert(!this.#isBroken, "What a sync may have lost is nothing to write behind");
     if (this.#isFull || this.#size >= this.#options.maxSegmentBytes) await this.#beginSegment();
     const { batch, sequence } = this.#next;
     const encoded = inSlices(encodeBatch(this.#position(this.#head.segmentId), records));
-    // Most are small, and go to the disk at once: awaiting would delay them.
+    // Most batches are small and encoded at once; an await would delay their write.
     const bytes = encoded instanceof Promise ? await encoded : encoded;
     await this.#write(bytes);
     try {
@@ -141,9 +141,9 @@ export class SegmentWriter {
   }
 
   /**
-   * The segment's end became uncertain. Without the cut a start before the repair might read the batch from the page
-   * cache and build on it. If the cut fails, too, such a start may find the batch: no client got an answer that it is
-   * absent.
+   * Cuts the segment, whose end became uncertain. Otherwise a start before the repair might read the batch from the
+   * page cache and build on it. If the cut fails, too, such a start may find the batch: no client was answered that the
+   * batch is absent.
    */
   async #breakOff(): Promise<void> {
     this.#isBroken = true;
@@ -166,7 +166,7 @@ export class SegmentWriter {
       await this.#file.truncate(this.#size);
       await this.#file.sync();
     } catch {
-      // The caller reports the first failed write; nothing can be written after its remains.
+      // The caller reports the failed write. Nothing may be written after the partial batch.
       this.#isBroken = true;
     }
   }
@@ -176,7 +176,7 @@ export class SegmentWriter {
     const { batch, sequence } = this.#next;
     const { randomId, term, files, directory } = this.#options;
     const segmentId = randomId();
-    // A segment without a batch has this name, too, and is replaced: its statement on the previous segment stays true.
+    // The new segment replaces one of this name that has no batch, and repeats what it says of the previous segment.
     const endsPrevious = this.#isBroken || (this.#head.endsPrevious && this.#head.firstSequence === sequence);
     const head = { ...this.#head, segmentId, term, firstBatch: batch, firstSequence: sequence, endsPrevious };
     try {

@@ -14,7 +14,7 @@ const snapshotName = /^\d{16}\.snapshot$/;
 
 export interface PassedOver {
   readonly path: string;
-  /** The snapshot that is used instead; undefined without one: then the log is read from its beginning. */
+  /** The snapshot that is used instead; undefined if there is none: then the log is read from its beginning. */
   readonly used: string | undefined;
 }
 
@@ -38,7 +38,7 @@ export class SnapshotFiles {
     this.#directory = directory;
   }
 
-  /** Why the disk could not read a snapshot, which may be whole; undefined after no such failure. */
+  /** Why the disk could not read a snapshot, which may be whole; undefined unless that happened. */
   get readFailure(): Error | undefined {
     return this.#readFailure;
   }

@@ -10,7 +10,7 @@ export interface Proposal {
   readonly reject: (error: WalError) => void;
 }
 
-// The most that one write takes, unless a single proposal is larger: more would only delay the first of them.
+// The most that one write takes, unless a single proposal is larger. A larger write would delay its first proposal.
 const maxBatchBytes = 8 * 1024 * 1024;
 
 export class WaitingProposals {
@@ -45,7 +45,7 @@ export class WaitingProposals {
     return this.#proposals.splice(0, count);
   }
 
-  /** Puts `first` before all that wait. If asked, only those that free room stay. @returns the others. */
+  /** Retains `first` and, if asked, waiting proposals that free room. @returns the other waiting ones. */
   keepOnly(first: readonly Proposal[], keepsFreeing: boolean): readonly Proposal[] {
     const isKept = ({ frees }: Proposal) => keepsFreeing && frees;
     const others = this.#proposals.filter((proposal) => !isKept(proposal));

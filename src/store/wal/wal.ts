@@ -1,14 +1,14 @@
 /**
  * The log in files: one writer, one directory.
  *
- * A proposal is answered only after its record is on disk. A crash leaves every answered record and at most some of the
- * unanswered ones, in order. Damage is never mistaken for an end. Proposals that arrive while the disk is busy are
- * written together: one write and one fdatasync for all that wait.
+ * A proposal is answered only after its record is on disk. A crash keeps every answered record and perhaps the first
+ * few unanswered ones. davit never mistakes damage for the log's end. Proposals that arrive while the disk is busy are
+ * written together, with one write and one fdatasync.
  *
  * While the disk is full or fails, reads continue, and the log checks whether it can write again.
  *
- * It never looks into a command, and never repairs what it cannot explain: `recover.ts` says what a crash may leave,
- * `record.ts` has the format.
+ * The log never decodes a command, and never repairs damage that no crash explains. `recover.ts` says what a crash may
+ * leave, `record.ts` has the format.
  */
 
 import { resolve } from "node:path";
@@ -46,7 +46,7 @@ const presetWaitingBytes = 256 * 1024 * 1024;
 /** Proposals on their way to the disk. */
 interface WriteBatch {
   readonly proposals: readonly Proposal[];
-  /** How many records come before theirs. */
+  /** How many records the log itself adds before those of the proposals: its term, or nothing. */
   readonly termRecords: number;
   /** The sequence of the first record, or the failure. */
   readonly appended: Promise<number | WalError>;
@@ -210,7 +210,7 @@ export class FileLog implements LogPort {
   }
 
   async #stop(): Promise<void> {
-    // The opener gets that failure.
+    // `onCommitted` throws this failure to its own caller.
     await this.#opening?.catch(() => undefined);
     const mayWrite = this.#status === "writable" || this.#status === "full";
     this.#status = "closed";
@@ -228,11 +228,11 @@ export class FileLog implements LogPort {
       const sequence = await this.#append(writer, [{ kind: "seal" }]);
       if (!(sequence instanceof WalError)) await note.write(sequence);
     }
-    // Everything in it was synced, so nothing is lost. The directory must be released anyway.
+    // A failed close loses nothing, because everything was synced. The directory must be released in any case.
     await writer.close().catch((error: unknown) => log.warn({ err: error }, "log cannot be closed"));
   }
 
-  /** Writes batch after batch. The disk already has the next one while one is applied and answered. */
+  /** Writes batch after batch: while one is applied and answered, the disk already writes the next. */
   async #writeWaiting(): Promise<void> {
     let batch = this.#begin(this.#waiting.take());
     for (;;) {
@@ -269,7 +269,7 @@ export class FileLog implements LogPort {
     }
   }
 
-  /** Answers proposals that cannot be logged. On a full disk, records that free room are retried in the reserve. */
+  /** Rejects proposals that cannot be logged. On a full disk, it retries records that free room in the reserve. */
   #refuse(proposals: readonly Proposal[], reason: WalError, writer: SegmentWriter): void {
     const status = statusAfter(reason, writer);
     this.#setStatus(status);
@@ -279,7 +279,7 @@ export class FileLog implements LogPort {
     for (const { reject } of this.#waiting.keepOnly(again, status === "full")) reject(refusalOf(status));
   }
 
-  /** The first sequence, or the failure, which is logged here. */
+  /** Writes records. @returns the first sequence, or the failure after logging it. */
   async #append(writer: SegmentWriter, records: readonly LogRecord[]): Promise<number | WalError> {
     const { clock, observeSyncSeconds } = this.#options;
     const startMs = clock.monotonicMs();
@@ -313,7 +313,7 @@ export class FileLog implements LogPort {
     if (isNoSpace(error)) this.#isRoomMade = await this.#reserve.giveUp();
   }
 
-  /** @returns false without room on the disk. */
+  /** @returns false when the disk has no room for the reserve. */
   async #makeReserve(): Promise<boolean> {
     try {
       await this.#reserve.make();
@@ -332,7 +332,7 @@ export class FileLog implements LogPort {
     if (status === "full" || status === "readOnly") this.#recovering ??= this.#keepTrying();
   }
 
-  /** Retries until the disk can be written, or there is no reason to try. */
+  /** Retries once a second while the disk is full or fails. */
   async #keepTrying(): Promise<void> {
     const { signal } = this.#ending;
     while (this.#status === "full" || this.#status === "readOnly") {
@@ -353,7 +353,7 @@ export class FileLog implements LogPort {
     this.#setStatus("lost");
   }
 
-  /** Nothing else writes meanwhile. */
+  /** Waits for a running write, then recovers. No other write begins meanwhile. */
   async #tryAgain(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing;
     this.#writing = this.#recover().then(() => {
@@ -384,7 +384,7 @@ export class FileLog implements LogPort {
     this.#setStatus(result instanceof WalError ? statusAfter(result, writer) : "writable");
   }
 
-  /** The disk's refusal, which is logged here; any other error unchanged. */
+  /** Logs an error of the disk and wraps it; returns any other error unchanged. */
   #snapshotFailure(doing: string, error: unknown): unknown {
     if (error instanceof WalError || codeOf(error) === undefined) return error;
     this.#options.log.error({ err: error }, "snapshot cannot be kept");

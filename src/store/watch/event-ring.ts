@@ -21,7 +21,7 @@ export class EventRing {
     this.#maxBytes = maxBytes;
   }
 
-  /** Index of the oldest kept event; without any, that of the next one. */
+  /** Index of the oldest kept event; while none is kept, the index of the next event. */
   get oldestIndex(): number {
     return this.#oldest;
   }
@@ -88,7 +88,7 @@ function sizeOf({ node, prevNode }: StoreEvent): number {
   return eventOverheadBytes + textBytes(node) + (prevNode === undefined ? 0 : textBytes(prevNode));
 }
 
-// Strings take one or two bytes a character; two is the bound.
+// V8 stores a character in one or two bytes; this counts two.
 function textBytes({ path, value = "" }: NodeRecord): number {
   return 2 * (path.length + value.length);
 }

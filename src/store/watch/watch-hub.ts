@@ -8,9 +8,9 @@
  * Who gets an event (etcd v3.4.23 v2store/watcher_hub.go):
  * - watchers of its path;
  * - recursive watchers from above, unless a name below their path is hidden;
- * - for a directory that was deleted or has ended, watchers of its former content. A replay no longer knows the
- *   content, and notifies every watcher below.
- * No watcher gets a refresh, but the history has it.
+ * - for a directory that was deleted or has expired, watchers of its former content. A replay no longer knows the
+ *   content, and notifies every watcher below the directory.
+ * The history has refreshes, but no watcher gets them.
  *
  * If many watch one change, the first few dozen get it at once and the others later, a few dozen at a time, with turns
  * for other work between. Each watcher still gets each event once and in order.
@@ -50,7 +50,7 @@ export type WatchEnd = "overtaken" | "stopped";
 export interface WatchListener {
   /** Takes an event; false pauses the watcher until `resume`. Without `stream` the watch ends before the call. */
   event(event: StoreEvent): boolean;
-  /** The hub closed the watcher, not its holder. */
+  /** Called when the hub, not the holder, closed the watcher. */
   closed(end: WatchEnd): void;
 }
 
@@ -67,7 +67,7 @@ interface Watcher {
   /** While the watcher is paused, the first index that it has not examined. */
   cursor: number;
   isFlowing: boolean;
-  /** Its events that are not delivered yet; undefined for none, as for nearly all watchers. */
+  /** Events that it has not got yet; undefined for none, as for nearly all watchers. */
   late: StoreEvent[] | undefined;
   /** Its holder wants nothing more. */
   isClosed: boolean;
@@ -76,7 +76,7 @@ interface Watcher {
 /** Defers work to a later turn. */
 export type Defer = (work: () => void) => void;
 
-/** Each takes about 15 µs, most of it for writing to its connection. */
+/** Watchers served in one turn. Each takes about 15 µs, most of it for writing to its connection. */
 const sliceSize = 64;
 
 /** Undelivered events of all watchers: beyond this limit all are delivered at once. */
@@ -93,13 +93,13 @@ export class WatchHub {
   readonly #lateWatchers = new Set<Watcher>();
   #lateCount = 0;
   #isBringing = false;
-  /** How many watchers got something in this turn. */
+  /** How many watchers got an event in this turn. */
   #brought = 0;
   #count = 0;
 
   /**
    * @param maxWatchers how many may watch at a time; more are refused.
-   * @param later undefined: all is brought at once.
+   * @param later defers deliveries; undefined delivers all events at once.
    */
   constructor(ring: EventRing = new EventRing(), maxWatchers = Number.POSITIVE_INFINITY, later?: Defer) {
     this.#ring = ring;
@@ -159,7 +159,7 @@ export class WatchHub {
     for (const watcher of this.#paused) if (watcher.cursor < this.#ring.oldestIndex) this.#end(watcher, "overtaken");
   }
 
-  // It looks at all watched paths; only the removal of a directory needs this.
+  // The loop over all watched paths is slow, but only the removal of a directory needs it.
   #publishBelow(event: StoreEvent, removed: DirectoryNode): void {
     const depth = segmentsOf(event.node.path).length;
     for (const [path, watchers] of this.#watchers) {
@@ -191,7 +191,7 @@ export class WatchHub {
   }
 
   #keepForLater(watcher: Watcher, event: StoreEvent): void {
-    // It has its one event, and gets no later one.
+    // The watch is for one event, which it has now.
     if (watcher.options.stream !== true) this.#remove(watcher);
     watcher.late = [...(watcher.late ?? []), event];
     this.#lateWatchers.add(watcher);
@@ -227,7 +227,7 @@ export class WatchHub {
       if (options.stream !== true) {
         listener.event(event);
       } else if (!watcher.isFlowing) {
-        // It has paused: from here on it reads the history, like any resumed watcher.
+        // The watcher has paused: after `resume` it reads the history from here, like any other.
         watcher.cursor = Math.min(watcher.cursor, event.node.modifiedIndex);
       } else {
         this.#hand(watcher, event);
