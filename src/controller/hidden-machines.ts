@@ -25,8 +25,8 @@ export class HiddenMachines {
   }
 
   /**
-   * Records what the view holds of a Group now. @returns true when the namespace's first such Group came, or its last
-   * went.
+   * Records what the view holds of a Group now. @returns true when the namespace got its first such Group, or lost its
+   * last.
    */
   note(name: ObjectName): boolean {
     const { namespace } = name;

@@ -57,7 +57,7 @@ function rulesOut({ accepts }: Requirement, values: readonly string[]): boolean 
   return values.every((value) => !accepts(value));
 }
 
-/** What a Group's spec selects by. */
+/** The selecting part of a Group's spec. */
 export function selectionOf({ selector, expressions = [] }: SelectorSpec): Selection {
   return { selector, expressions: expressions.map(toRequirement) };
 }

@@ -1,4 +1,4 @@
-/** How much a selector says of a label. It compares Groups with a removed one. */
+/** How specific a selector is on a label: for comparing Groups with a removed one. */
 
 import type { Expression, Operator } from "./expression.ts";
 import type { Selector } from "./group.ts";
@@ -9,7 +9,7 @@ interface NamedLabels {
   readonly expressions?: readonly Pick<Expression, "key" | "operator">[];
 }
 
-/** From what a label is not, over its presence and pattern, to its value. */
+/** The weakest first: an exclusion, presence, a pattern, a value. */
 const strengths: Readonly<Record<Operator, number>> = {
   NotIn: 1,
   DoesNotExist: 1,
@@ -29,7 +29,7 @@ export function namesMachine(group: NamedLabels | undefined): boolean {
   return group !== undefined && identityLabels.some((label) => namesValueOf(group, label));
 }
 
-/** True for a selector that says as much as another one, or more, of each of that one's labels. */
+/** True for a selector that is at least as specific as the other one, on each label of the other one. */
 export function isAsSpecific(selector: NamedLabels, other: NamedLabels): boolean {
   const labels = [...Object.keys(other.selector), ...(other.expressions ?? []).map(({ key }) => key)];
   return labels.every((label) => strengthOn(selector, label) >= strengthOn(other, label));

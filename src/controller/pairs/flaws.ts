@@ -1,6 +1,6 @@
 /**
- * Groups of Profiles that install, for which a part of the Profile fails for every request of their machines. These
- * Groups wait for all parts. A verdict stays until the Profile or the Group changes, so looking at everything again
+ * Finds Groups of Profiles that install, for which a part of the Profile fails for every request. Their machines wait,
+ * whichever part they ask for. A verdict stays until the Profile or the Group changes, so looking at everything again
  * costs nothing. If a step has no time to look, a stored flaw stays until a later step looks.
  */
 

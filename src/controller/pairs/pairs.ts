@@ -152,7 +152,7 @@ export class Pairs {
 
   /**
    * Looks at a Profile anew.
-   * @param concerned gains the Groups whose reason to keep the newest version back changed. It gains no others, since
+   * @param concerned gets the Groups whose reason to hold back the newest version changed. It gets no others, because
    *   each of them makes davit look at the Profile again.
    */
   judging(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Outcome): Outcome {
@@ -193,7 +193,7 @@ export class Pairs {
     };
   }
 
-  /** What a Group keeps of its older metadata, and what fails. */
+  /** The document to use, perhaps with older metadata, and what fails. */
   #found(pair: ShownGroup, profile: ObjectName, looks: Looks | undefined) {
     const { id, stored, draft, document } = pair;
     const { isUnused } = this.#groupRenders.newer;
@@ -271,7 +271,7 @@ export class Pairs {
     return spec && { kind: "Profile", namespace, name: spec.profile };
   }
 
-  /** The document with older metadata, where the newer metadata loses a config; undefined where it loses none. */
+  /** The document with older metadata if the newer metadata loses a config; undefined if it loses none. */
   #keep(
     profile: ObjectName,
     { id, stored }: PairedGroup,

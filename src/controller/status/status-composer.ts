@@ -106,7 +106,7 @@ export class StatusComposer {
   }
 }
 
-/** The status with `Rendered` before `Ready`, which stays last; and with another `Ready`, where it is ready so far. */
+/** Adds `Rendered` before `Ready`, which stays last. If `Ready` is true so far, that of the trials replaces it. */
 function compose(status: ObjectStatus, { rendered, ready }: TrialReport = {}): ObjectStatus {
   if (rendered === undefined && ready === undefined) return status;
   const others = status.conditions.filter(({ type }) => type !== "Ready");

@@ -52,7 +52,7 @@ export class StatusLog implements StatusSink {
   }
 
   /**
-   * Every object that is unready, other than on purpose, or has advice, sorted by kind, namespace and name; then the
+   * Every object that is unready, unless on purpose, or has advice, sorted by kind, namespace and name; then the
    * findings of trials.
    */
   attention(): readonly Attention[] {

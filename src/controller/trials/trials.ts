@@ -95,7 +95,7 @@ export class Trials {
     await this.#running;
   }
 
-  /** Looks whether trials of an object are due. `changed` is called for a Group in any case, and later. */
+  /** Checks whether trials of an object are due. For a Group, `changed` is always called, but later. */
   look(name: ObjectName): void {
     if (name.kind === "Group") this.#lookAtGroup(name);
     else this.#lookAtProfile(name);
