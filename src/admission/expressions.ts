@@ -38,7 +38,7 @@ export function hasOnlyGoodValues(selector: JsonObject): boolean {
 }
 
 /**
- * A selector from the readable part of this one; it takes at least all machines that this one may take. If an
+ * A selector from the readable part of this one; it matches at least all machines that this one may match. If an
  * expression cannot be read whole and needs its label, the result requires only that the label exists.
  * @param isGood whether the schema admits a selector.
  */

@@ -1,8 +1,8 @@
 /**
  * Which object a document is, from its `apiVersion`, `kind` and `metadata`.
  *
- * A Profile or Group of almost davit's group is an error, as it is for kubectl. If davit ignored it as another
- * project's, a slip of the keyboard would remove an object, and hand its machines to a less specific Group.
+ * A Profile or Group whose API group resembles davit's is an error, as it is for kubectl. If davit ignored it as
+ * another project's, a typing error would remove an object and give its machines to a less specific Group.
  */
 
 import type { FindingCode } from "../model/findings.ts";
@@ -79,7 +79,7 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
 const kindText = "is no kind of davit.dev: write Profile or Group";
 const versionText = `is no version of davit.dev: write ${ownVersion}`;
 const nearMissText = `is not the group of Profiles and Groups: write ${ownVersion}, or move the document elsewhere`;
-// The reader unfolded Lists of objects before.
+// The reader has already split Lists into their objects.
 const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
 
 function unclear(path: readonly string[], code: FindingCode, text: string) {

@@ -75,7 +75,7 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
 
 /**
  * The rule by which an API server refuses an undeclared field. By default it drops such fields before all checks, so
- * the schema makes it keep them. The rule cannot name the field, but `size` counts it.
+ * the schema makes the API server keep them. The rule cannot name the field, but `size` counts it.
  * @param names the declared fields.
  */
 export function namesRule(names: readonly string[]): Rule {
@@ -119,8 +119,8 @@ const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
 };
 
 /**
- * For people, or for how the API server merges: these need no check. int32 fields carry their own bounds.
- * expressions.ts checks what `allOf` and `not` say, with better messages.
+ * Keywords that need no check: they are for people, or for how the API server merges. int32 fields have explicit
+ * bounds. expressions.ts checks what `allOf` and `not` say, with better messages.
  */
 const ignoredKeywords: ReadonlySet<string> = new Set([
   "description",

@@ -3,9 +3,9 @@
  * the changed ones in worker threads, and takes in their definitions. The next look comes when a watch reports a
  * change, or after a while.
  *
- * It promises that a mistake in one file affects no object of another, that a half view removes nothing (the rules are
- * in holdings.ts), that a file that may be half written only holds machines (known-files.ts), and that neither a
- * problem nor a log line quotes a file. It never writes a file and never uses the store.
+ * A mistake in one file affects no object of another, and an incomplete view removes nothing (holdings.ts). A file that
+ * may be half written can only make machines wait (known-files.ts). No problem and no log line quotes a file. The
+ * source never writes a file and never uses the store.
  */
 
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
@@ -21,7 +21,7 @@ import { Readers } from "./readers.ts";
 import { FileWatches } from "./watches.ts";
 
 export interface DirectorySourceOptions {
-  /** Each directory may vanish, or lose its last manifest, and return: meanwhile all of its objects stay. */
+  /** If a directory vanishes or loses its last manifest, its objects stay: it may return. */
   readonly directories: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
@@ -36,7 +36,7 @@ export interface DirectorySourceOptions {
 
 // The shorter time between looks, while no manifest was found or there is a problem.
 const anxiousRescanMs = 5_000;
-// Longer than a file must be at rest. After it davit starts, even if a file never rests.
+// Longer than a file must be at rest. After this time davit starts, even if a file never rests.
 const maxFirstWaitMs = 15_000;
 
 export class DirectorySource implements Source {

@@ -2,10 +2,10 @@
  * The objects of the directory source: the view that the controller reads, and the rules by which it follows the files.
  *
  * - An object whose new version is refused keeps its last accepted one.
- * - While a file cannot be read or is refused, the view is incomplete and no object leaves it. It becomes complete
- *   again only at a look that read every file: objects that return, such as with a volume, must be known first.
- * - A file that may be half written counts only where it holds machines (model/at-once.ts), and no object leaves
- *   meanwhile.
+ * - While a file cannot be read or is refused, the view is incomplete and keeps all objects. It becomes complete again
+ *   only after a look that read every file: objects that return, such as with a volume, must be known first.
+ * - Of a file that may be half written, only changes that make machines wait take effect (model/at-once.ts), and no
+ *   object is removed meanwhile.
  * - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
  * - A refused Group without an accepted version is held with its refusal as long as its selector parses.
  *
@@ -65,7 +65,7 @@ export class Holdings implements SourceView {
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
   #isHalf = true;
-  /** Objects that no file defines, but that stay for now. */
+  /** Objects that no file defines any more, and that stay for now. */
   #leaving: ReadonlyMap<string, ObjectName> = new Map();
 
   get complete(): boolean {
@@ -151,7 +151,7 @@ export class Holdings implements SourceView {
     );
   }
 
-  /** Which version to hold under a name, from all of its definitions. */
+  /** Chooses the version to use for a name, from all of its definitions. */
   #resolve(same: readonly Definition[], isUnsettled: boolean): Resolved {
     const [first, second] = same;
     if (first === undefined) return {};
@@ -208,7 +208,7 @@ export class Holdings implements SourceView {
     return true;
   }
 
-  /** Removes objects that files no longer define; on a half view, none. */
+  /** Removes objects that files no longer define; none while the view is incomplete. */
   #removeMissing(found: ReadonlyMap<string, unknown>, { isAtRest }: DirectoryLook): readonly SourceObject[] {
     if (!this.complete || !isAtRest) return [];
     const removed: SourceObject[] = [];
@@ -240,7 +240,7 @@ function toRefusal(id: ObjectName, message: string, same: readonly Definition[])
   return { ...refusal, standIns: same.map(standInOf), ...(isVague && { hidesMachines: true }) };
 }
 
-/** If a Profile is defined twice, any definition may count: all must say that it boots a disk. */
+/** A Profile that is defined twice may mean either definition: all of them must say that it boots a disk. */
 function cautionOf(same: readonly Definition[]): ProfileCaution {
   const all = same.map((definition): ProfileCaution => {
     if (definition.kind === "refused") return definition.caution ?? {};

@@ -1,11 +1,11 @@
 /**
- * The files that the directory source knows: which version of each was read, and whether all of it counts yet. A file
- * that is rewritten in place is half written for a while, and its first half may be a valid manifest.
+ * The files that the directory source knows: which version of each was read, and whether that version counts in full
+ * yet. A file that is rewritten in place is half written for a while, and its first half may be a valid manifest.
  *
  * - A version that is older than 2 s when it is first seen counts at once: a finished file was moved in.
  * - Any other counts in full once its mtime is 2 s old and nothing about the file changed for 2 s, by a clock that
  *   never steps. Then its bytes are read once more, and must be the same.
- * - If the file became smaller or lacks its final newline, that is 10 s.
+ * - If the file became smaller or lacks its final newline, both times are 10 s.
  * - A file that is gone counts as changed for 2 s: it may be about to be replaced.
  *
  * It does no I/O and reads no clock.
@@ -38,7 +38,7 @@ interface Sighting {
   readonly file: ListedFile;
   /** Monotonic time of the first listing that had this version. */
   readonly sinceMs: number;
-  /** How old it was then, by the wall clock; 0 where that is unknown. */
+  /** The file's age at that time, by the wall clock; 0 if unknown. */
   readonly ageMs: number;
   readonly isSeenTwice: boolean;
 }
@@ -58,7 +58,7 @@ interface KnownFile {
   /** The last version that counted in full; this version, if `isSettled`. */
   readonly settled: SettledVersion | undefined;
   readonly isSettled: boolean;
-  /** False while its bytes were read too early to be sure that they are all. */
+  /** False while its bytes were read so early that some may be missing. */
   readonly isVerified: boolean;
   /** Why it must be at rest for longer than others. */
   readonly unfinished?: Unfinished | undefined;
@@ -98,7 +98,7 @@ export class KnownFiles {
     for (const [path, known] of this.#files) if (!seen.has(path)) this.#lose(path, known, monotonicMs);
   }
 
-  /** True while results of `due` are still to be taken in. */
+  /** True while `take` has not had all results of `due`. */
   get isReading(): boolean {
     return this.#requested.size > 0;
   }
@@ -172,7 +172,7 @@ export class KnownFiles {
       known.isSettled ? [] : [this.#leftMs(path, known, moment)],
     );
     if (left.length === 0 && !this.isReading) return undefined;
-    // Rested files wait for answers.
+    // While files are being read, rested files wait for the answers.
     const waits = this.isReading ? left.filter((leftMs) => leftMs > 0) : left;
     return Math.ceil(waits.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), settleMs));
   }

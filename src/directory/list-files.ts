@@ -3,9 +3,9 @@
  * names that begin with a dot. It follows links, because a mounted ConfigMap is made of them (`web.yaml` leads to
  * `..data/web.yaml`, and `..data` to the newest version); it reads a directory that is reached twice only once.
  *
- * An entry with the name of a manifest that is neither a file nor a directory, such as a named pipe or a device, is a
- * problem and is never opened. Opening it could take for ever, and skipping it would delete the objects of the file
- * that it replaced.
+ * If an entry has a manifest's name but is neither a file nor a directory, such as a named pipe or a device, davit
+ * reports a problem and never opens it. Opening it could take for ever, and skipping it would remove the objects of the
+ * file that it replaced.
  *
  * A given directory without a single manifest counts as missing: the mount point of an unmounted volume looks the same
  * as a directory that was emptied on purpose (docs/internals/decisions/0004).
@@ -34,7 +34,7 @@ export interface DirectoryListing {
   readonly files: readonly ListedFile[];
   /** Directories to watch: path to an identity that changes when another directory takes its place. */
   readonly directories: ReadonlyMap<string, string>;
-  /** Paths that could not be looked at; everything known of them and below them still counts. */
+  /** Paths that could not be read; what is known of files at and below them still counts. */
   readonly unreadable: readonly string[];
   readonly problems: readonly FileProblem[];
 }
@@ -94,7 +94,7 @@ class DirectoryWalk implements DirectoryListing {
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // A directory may vanish while its parent is read; a vanished root keeps everything known of it.
+      // A directory may vanish while its parent is read. If a given directory vanished, its files still count.
       if (code === "ENOENT" && level === "below") return { path, isEmpty: true };
       const message = `The directory cannot be read (${code}): restore it, or correct its permissions`;
       this.#report(path, wholeProblem(origin, "unreadable-file", message));
@@ -103,7 +103,7 @@ class DirectoryWalk implements DirectoryListing {
   }
 
   /**
-   * Takes a directory's entries in; true when neither a manifest nor anything that could hide one is in or below it.
+   * Takes in a directory's entries. @returns true when no manifest, and nothing that could hide one, is in or below it.
    */
   async #take(entries: readonly Dirent[], directory: string, label: string): Promise<boolean> {
     const knownProblemCount = this.problems.length;
@@ -137,7 +137,7 @@ class DirectoryWalk implements DirectoryListing {
     }
   }
 
-  /** Adds a manifest, or what is below a directory; true when that is any. */
+  /** Adds a manifest, or the manifests below a directory. @returns true when there are any. */
   async #add(entry: Dirent, { directory, label, stats }: AddedEntry): Promise<boolean> {
     const { name } = entry;
     const path = join(directory, name);

@@ -62,7 +62,7 @@ export interface IgnoredDocument {
   readonly key: string;
 }
 
-/** A larger file is no manifest, and would occupy the parser for seconds. */
+/** A larger file is refused: it is probably no manifest, and would occupy the parser for seconds. */
 export const maxFileBytes = 8 * 1024 * 1024;
 
 // Each mark can become a node of about 1 KB: the parser then stays within a quarter of its thread's memory.
@@ -76,7 +76,7 @@ export function unusableFile(file: string, code: FindingCode, message: string): 
   return withProblem(wholeProblem(file, code, message));
 }
 
-/** A file with nothing known but a problem. */
+/** A file whose content is unknown, with its problem. */
 export function withProblem(problem: FileProblem): FileContent {
   return { definitions: [], problems: [problem], ignored: [] };
 }
@@ -104,14 +104,14 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
     );
   }
   const read = readText({ path, text, start: textBegin }, admission);
-  // A failed redirection or editor leaves such a file; kubectl refuses it, too.
+  // A failed redirection or editor can leave a file without documents; kubectl refuses it, too.
   if (read === undefined) {
     return unusableFile(path, "no-document", "The file holds no document: remove the file if that is meant");
   }
   return text.endsWith("\n") ? read : { ...read, advice: [unendedProblem(path)] };
 }
 
-/** A file that is still being written may lack it, and so may a finished file: nothing distinguishes them. */
+/** The final newline is missing: the file may be unfinished or finished, and davit cannot distinguish them. */
 function unendedProblem(file: string): FileProblem {
   return wholeProblem(
     file,

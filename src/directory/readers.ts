@@ -1,6 +1,6 @@
 /**
- * Two threads that read files. One reads small files at once. The other reads large files, or too many at a time,
- * smallest first, so that a hold in one file never waits for another file. The second thread ends when it has no work.
+ * Two threads that read files. One reads small files at once. The other reads large files, and those that are too many
+ * for the first, smallest first. So a hold in one file never waits for another file. The second thread ends when idle.
  */
 
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
@@ -12,9 +12,9 @@ export interface ParseAnswer {
   readonly parsed: ParsedFile;
 }
 
-// Some tenths of a second for the parser.
+// The parser takes some tenths of a second for this.
 const maxQuickBytes = 256 * 1024;
-// One message: large enough that few are needed, small enough that newer and smaller files are soon next.
+// The size of a message: large enough to need few, small enough that newer and smaller files are soon next.
 const maxSliceBytes = 1024 * 1024;
 const maxSliceFiles = 256;
 

@@ -1,6 +1,6 @@
 /**
- * Reads YAML and JSON texts as documents whose places are known by line. The parser's own messages quote the text, so
- * davit uses only its error codes, each with a sentence of its own.
+ * Reads YAML and JSON texts as documents, and finds the line of each field. The parser's own messages quote the text,
+ * so davit uses only its error codes, and has a sentence for each.
  */
 
 import {
@@ -61,8 +61,8 @@ export interface TextError extends Position {
 }
 
 /**
- * Reads all documents of a text; empty ones are left out. One syntax error refuses the whole text, because behind it
- * the beginnings of documents are unknown.
+ * Reads all documents of a text except empty ones. One syntax error refuses the whole text, because davit cannot know
+ * where the documents after it begin.
  */
 export function readDocuments(
   text: string,
@@ -147,7 +147,7 @@ class ParsedDocument implements TextDocument {
       offset = startOf(step.place) ?? offset;
       node = step.node;
     }
-    // Not its key: of two aliases on one line it would be hard to see which one is meant.
+    // The alias itself, not its key: with two aliases on one line the key would not show which one is meant.
     if (this.#cycles.has(node)) offset = startOf(node);
     return lines.placeAt((inside && this.#offsetInside(node, inside)) ?? offset ?? 0);
   }
@@ -189,7 +189,7 @@ class ParsedDocument implements TextDocument {
   }
 }
 
-/** The nodes of anchors, as far as a document has been walked: an alias means the last one before it. */
+/** The anchored nodes seen so far in a walk: an alias means the last anchor of its name before it. */
 class Anchors {
   readonly #nodes = new Map<string, unknown>();
 
@@ -237,7 +237,7 @@ function scalarFinding(scalar: Scalar, format: TextFormat): Pick<SchemaFinding, 
 }
 
 /**
- * Paths through a document. Each of 100,000 places may have a mistake, so it indexes nodes instead of searching them.
+ * Paths through a document. It indexes nodes instead of searching them, since there may be 100,000 mistakes to place.
  */
 class Steps {
   readonly #maps = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();

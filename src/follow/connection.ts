@@ -26,8 +26,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * The limit for opening a connection, TLS included. For some seconds a name in a cluster may resolve to a pod that is
- * gone and never answers; a retry may get another address.
+ * The longest time to open a connection, including TLS. For some seconds a name in a cluster may resolve to a pod that
+ * no longer exists and never answers; a retry may get another address.
  */
 const connectLimitMs = 5_000;
 
@@ -57,7 +57,7 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
     }
     throw new FollowError("ended");
   } catch (error) {
-    // The error of our own cut depends on how far the answer was.
+    // davit cut the connection itself, so the error does not matter.
     if (signal.aborted) return;
     if (connecting.hasPassed) throw new FollowError("unreachable", "no connection in time");
     throw silence.hasPassed ? new FollowError("silent") : asFollowError(error);

@@ -1,6 +1,6 @@
 /**
- * The copy on disk, so that a follower answers machines after a restart although the store is away. One file, replaced
- * as a whole, and readable by its owner only, since texts of Secrets are in it:
+ * The copy on disk, so that a follower answers machines after a restart although the store is away. It is one file,
+ * replaced as a whole, and readable only by its owner, since it contains texts of Secrets:
  *
  * {"kind":"copy","version":1,"cluster":"<id>","index":N,"run":"<id>","savedAtMs":N}
  * {"kind":"put","path":"…","text":"…"}        for each document
@@ -70,7 +70,7 @@ export class CopyFile {
   /**
    * Saves this copy soon, unless a later one replaces it first. The copy may change meanwhile; the file holds a single
    * state.
-   * @param isUrgent saves it right after the present write: a restart must not serve the state before.
+   * @param isUrgent saves it right after the present write, because a restart must not serve the earlier state.
    */
   keep(copy: Copy, isUrgent = false): void {
     this.#wanted = copy;

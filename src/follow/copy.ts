@@ -2,9 +2,9 @@
  * The copy of the store's documents that a follower serves. It takes the protocol's lines and returns what they change,
  * a whole step at a time. Pure: it knows no sockets and no time.
  *
- * One rule precedes the protocol: a follower never replaces its copy by one that knows less. A copy knows most if a
+ * One rule precedes the protocol: a follower never replaces its copy by one with less information. A copy has most if a
  * complete sync made it, and least if no sync has finished. If a store began anew, or lost its sync, the follower reads
- * it into a second copy until that knows as much; until then it serves the old copy.
+ * it into a second copy, and serves the old one until the second has as much information.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -28,7 +28,7 @@ export type LineEffect =
   | { readonly kind: "changed"; readonly changes: readonly DocumentChange[] }
   /** As `current`, but it is a different copy. */
   | { readonly kind: "replaced" }
-  /** The store knows less than the served copy, which stays unchanged, and may be older than the store. */
+  /** The store has less information than the served copy, which stays unchanged although it may be outdated. */
   | { readonly kind: "withheld" };
 
 interface HeldBack {
@@ -60,7 +60,7 @@ export class FollowedCopy {
     return this.#served;
   }
 
-  /** True while the store knows less than the served copy. */
+  /** True while the store has less information than the served copy. */
   get isWithheld(): boolean {
     return this.#aside !== undefined;
   }
@@ -70,7 +70,7 @@ export class FollowedCopy {
     return this.#aside ?? this.#served;
   }
 
-  /** A connection begins: unfinished parts of the last one are void. */
+  /** Begins a connection: discards unfinished parts of the last one. */
   begin(): void {
     this.#dump = undefined;
     this.#pending = new Map();
@@ -155,7 +155,7 @@ export class FollowedCopy {
   }
 }
 
-/** True for a copy that machines may be answered from. */
+/** True for a copy from which machines may be answered. */
 export function isSynced({ documents }: Pick<Copy, "documents">): boolean {
   return documents.has(syncedPath);
 }

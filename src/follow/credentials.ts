@@ -34,7 +34,7 @@ export async function readCredentials(files: CredentialFiles): Promise<StoreCred
   return { token: tokens?.[0], ca, cert, key };
 }
 
-/** As `read`, of a file that only its user and group may read or write. */
+/** As `read`, for a file that only its user and group may read or write. */
 async function readSecret<Value>(path: string | undefined, parse: (text: string) => Value): Promise<Value | undefined> {
   return await read(path, parse, true);
 }

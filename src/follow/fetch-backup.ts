@@ -14,7 +14,7 @@ export interface FetchBackupOptions {
   readonly signal: AbortSignal;
 }
 
-// Part of it may be the backup's disk: while that is busy, nothing is read.
+// While the disk that receives the backup is busy, nothing is read: such a pause counts as silence, too.
 const presetSilenceMs = 60_000;
 
 /**

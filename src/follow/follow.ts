@@ -2,8 +2,8 @@
  * Follows a store in another process over HTTP, for a boot service without its own.
  *
  * It passes on the store's documents, in whole steps and in the store's order, and reconnects whenever the connection
- * ends or falls silent. It serves the last copy while the store is away, and never replaces a copy by one that knows
- * less (`copy.ts`). It never writes to the store.
+ * ends or falls silent. It serves the last copy while the store is away, and never replaces a copy by one with less
+ * information (`copy.ts`). It never writes to the store.
  */
 
 import { backoffMs, jittered } from "../lib/backoff.ts";
@@ -35,15 +35,15 @@ export interface StoreFollowerOptions {
 /** The follower's state, for metrics and for people. */
 export interface FollowStatus {
   readonly isConnected: boolean;
-  /** The store has not read everything, unlike the one that the served copy comes from. */
+  /** True while the store has read less from its sources than the store from which the served copy comes. */
   readonly isWithheld: boolean;
   /** The served copy's index; undefined before there is one. */
   readonly index: number | undefined;
   /** Time since that copy last equalled the store. */
   readonly ageSeconds: number | undefined;
   /**
-   * Monotonic: the copy has at least everything that the store's source said by then. Undefined before the store has
-   * sent it in this run, and while the store's documents are withheld.
+   * Monotonic: the copy has at least all that the store's source reported by then. Undefined before the store has sent
+   * this time in this run, and while the store's documents are withheld.
    */
   readonly provenAtMs: number | undefined;
 }
@@ -56,8 +56,8 @@ interface Listening {
 /** Three heartbeats of the store. */
 const presetSilenceMs = 30_000;
 /**
- * A document holds at most a few templates of 1 MiB each, and JSON within JSON makes six characters of one at worst; a
- * longer line does not come from a store.
+ * The longest line of a store: a document has at most a few templates of 1 MiB each, and JSON within JSON turns one
+ * character into at most six.
  */
 const presetMaxLineBytes = 64 * 1024 * 1024;
 /** A store that restarts is back within seconds; the random part, up to 5 s, keeps followers from returning at once. */
@@ -109,7 +109,7 @@ export class StoreFollower implements Feed {
     const saved = await copyFile?.load();
     if (saved !== undefined) {
       this.#copy = new FollowedCopy(saved);
-      // If the wall clock was set back, the copy still counts as no younger than now.
+      // If the wall clock was set back, the saved copy counts as made now.
       this.#currentAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - saved.savedAtMs);
       log.info({ index: saved.index, documents: saved.documents.size }, "copy on disk read");
       this.#notifyReplaced();
@@ -264,7 +264,7 @@ export class StoreFollower implements Feed {
   }
 }
 
-/** A Profile that changed, a Group that is held or gone: the earlier copy may install where this one does not. */
+/** True if a Profile changed, or a Group is held or gone: the earlier copy may install where this one does not. */
 function isUrgent(effect: Exclude<LineEffect, { kind: "none" }>): boolean {
   if (effect.kind !== "changed") return effect.kind === "replaced";
   return effect.changes.some(({ path, text }) => {

@@ -1,10 +1,10 @@
 /**
  * The store's monotonic clock, as a follower estimates it. A line may take any time to arrive, and a slow connection
- * must not make lines look fresh. Only the first line has a bound: the store sends it after it was asked. From then on
- * both clocks run alike, except for a little drift.
+ * must not make lines look fresh. Only the first line has a bound: the store sends it after the follower's request.
+ * From then on both clocks run alike, except for a small drift.
  */
 
-/** Clocks that are never corrected differ by less: 200 ppm, 17 s a day. */
+/** More than the drift between two uncorrected clocks: 200 ppm, 17 s a day. */
 const maxDrift = 0.0002;
 
 export class StoreClock {

@@ -15,8 +15,8 @@ export interface StoreCredentials {
 }
 
 /**
- * Makes a request with a connection of its own, which is used once, so that nothing waits for another request.
- * `answerTo` sends it.
+ * Makes a request with its own connection, which is used once, so that it waits for no other request. `answerTo` sends
+ * it.
  */
 export function askStore(
   target: URL,

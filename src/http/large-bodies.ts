@@ -1,6 +1,6 @@
 /**
  * Limits the memory of large answers while their clients fetch them. A body for many machines, or an event with many
- * watchers, is in memory once. All together take at most 128 MiB, and no client takes more than is left free.
+ * watchers, is in memory once. All together take at most 128 MiB, and no client takes more than remains free.
  */
 
 import type { ServerResponse } from "node:http";
@@ -23,7 +23,7 @@ export interface HeldBytes {
 
 interface Sent {
   readonly bytes: Buffer;
-  /** The client that asked for them first; they count in its share. */
+  /** The client that asked first: the bytes count in its share. */
   readonly holder: Holder;
   answers: number;
 }

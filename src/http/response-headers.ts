@@ -16,7 +16,7 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
   announcedBytes: number | undefined;
   /** How much of a body in pieces the network has taken. */
   takenBytes = 0;
-  /** Its body is shared with other answers, and counted there. */
+  /** True if the body is shared with other answers and counted with them. */
   isCountedElsewhere = false;
 
   override writeHead(statusCode: number, statusMessage?: string, headers?: GivenHeaders): this;

@@ -29,7 +29,7 @@ const secrecy = {
   ].join(":"),
 } as const;
 
-// A very slow handshake would hold up the end of the process.
+// A very slow handshake would delay the end of the process.
 const handshakeTimeoutMs = 10_000;
 
 /**
@@ -84,7 +84,7 @@ export class ServerTls {
   }
 }
 
-/** Node ignores unreadable parts of a list of authorities, and would then trust nobody. */
+/** Checks the authorities: Node ignores unreadable parts of the list, and could then trust nobody. */
 function checkAuthorities(ca: string): void {
   const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new FileError("the client authorities have no certificate in PEM");

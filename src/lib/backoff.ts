@@ -8,7 +8,7 @@ export function backoffMs(
   return Math.min(firstMs * 2 ** attempt, capMs);
 }
 
-/** A wait of once to twice as long, at random. */
+/** A random wait between `waitMs` and twice that. */
 export function jittered(waitMs: number, random: () => number): number {
   return waitMs * (1 + random());
 }

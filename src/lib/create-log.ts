@@ -14,8 +14,7 @@ export interface LogOptions {
   /** Where lines go; standard output unless a test gives its own. */
   readonly destination?: DestinationStream;
   /**
-   * Registers a callback for the end of the process, whatever ends it but a signal that cannot be caught: it writes the
-   * last lines.
+   * Registers a callback that writes the last lines when the process ends, except by a signal that cannot be caught.
    */
   readonly onExit?: (callback: () => void) => void;
 }
@@ -55,13 +54,13 @@ function timestamps(): () => string {
   };
 }
 
-// Delete and the C1 controls, which terminals obey, and what turns the direction of writing or ends a line.
+// Delete and the C1 controls, which terminals obey, and characters that change the text's direction or end a line.
 const hiddenCharacters = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 const allHiddenCharacters = new RegExp(hiddenCharacters, "g");
 
 /**
- * Writes lines with these characters as JSON's `\uXXXX`: machines choose what labels say, and people read logs in
- * terminals. JSON itself escapes only the other control characters.
+ * Writes these characters as JSON's `\uXXXX`: machines choose the values of labels, and people read logs in terminals.
+ * JSON itself escapes only the other control characters.
  */
 function escaping(destination: DestinationStream): DestinationStream {
   return {

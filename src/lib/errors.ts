@@ -4,7 +4,7 @@
  */
 
 /**
- * A broken promise of our own code. Nothing catches it to continue: it ends the request or, in the store, the process.
+ * A bug in davit's own code. No caller catches it to continue: it ends the request or, in the store, the process.
  */
 export class BugError extends Error {
   override readonly name = "BugError";

@@ -1,7 +1,6 @@
 /**
- * A queue in which nobody waits for all items of another. Names say who waits, from the widest to the narrowest, such
- * as a tenant and one of its clients. The names of a level take turns; within the last level, first come is first
- * served.
+ * A queue in which nobody waits for all items of another. Names identify who waits, from the widest to the narrowest,
+ * such as a tenant and one of its clients. The names of a level take turns. Items with equal names keep their order.
  */
 
 interface ClientLine<Item> {

@@ -1,6 +1,6 @@
 /**
  * A worker thread that does one job at a time. It starts with the first job, ends after some time without one, and is
- * replaced when it dies or takes too long. A job that this happens to has no answer.
+ * replaced when it dies or takes too long. The job that it was doing then has no answer.
  */
 
 import { Worker, type WorkerOptions } from "node:worker_threads";

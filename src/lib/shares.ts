@@ -1,7 +1,7 @@
 /**
- * Shares of a bounded amount. Nobody may hold more than is left free: a single holder gets half, each of three a
- * quarter, and there is always room for a small holder. So nothing is refused before half is in use, and then the
- * largest holders are refused first.
+ * Shares of a bounded amount. Nobody may hold more than remains free: a single holder gets half, each of three a
+ * quarter, and a small holder always finds room. So nothing is refused before half is in use, and then the largest
+ * holders are refused first.
  */
 
 export interface SharesOptions {

@@ -42,14 +42,13 @@ async function goOn<Result>(work: Generator<undefined, Result>): Promise<Result>
 }
 
 /**
- * As `nextTurn` for several tasks at a time: one of them continues at a time, so that other work waits for one slice
- * only.
+ * As `nextTurn`, for several tasks: only one of them continues at a time, so that other work waits for one slice only.
  */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
   readonly #restOf: (waiting: number) => number;
 
-  /** @param restOf how many turns of the event loop pass between two of these, by the number that wait. */
+  /** @param restOf how many turns of the event loop pass between two tasks, by the number of waiting tasks. */
   constructor(restOf: (waiting: number) => number = () => 0) {
     this.#restOf = restOf;
   }

@@ -33,7 +33,7 @@ export class TokenBucket {
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
   }
 
-  /** Takes one, one of later if there is none left. @returns how long to wait for it, milliseconds. */
+  /** Takes a token, if need be a future one. @returns how long to wait for it, milliseconds. */
   reserveMs(): number {
     const waitMs = this.#waitMs();
     this.#take();

@@ -3,8 +3,8 @@
  * again when their directories change; without a watch a slow rescan finds the change. A file that cannot be read or
  * used never replaces a good value: the last one stays, and the reason is logged.
  *
- * It watches directories, not files: a file that is replaced, or a Kubernetes volume whose link is moved, is another
- * file under the same name.
+ * It watches directories, not files: replacing a file, or moving the link of a Kubernetes volume, puts another file
+ * under the same name.
  */
 
 import { watch } from "node:fs";
@@ -42,7 +42,7 @@ export interface WatchedFilesOptions<Value> {
   readonly log: Log;
 }
 
-/** How long a change may go on: a certificate and its key are two writes. */
+/** How long a change may take: a certificate and its key are two writes. */
 const settleMs = 200;
 /** How often files are read without a change notice. */
 const rescanMs = 30_000;

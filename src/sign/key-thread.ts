@@ -1,7 +1,7 @@
 /**
- * The main thread's side of one signing key: a worker thread signs, and is restarted if it dies. It gets few orders at
- * a time, so that turns are decided as late as possible (`signing-queue.ts`). If the thread dies, all waiting requests
- * are refused.
+ * The main thread's side of one signing key: a worker thread signs, and is restarted if it dies. It gets only a few
+ * orders at a time, so that the queue decides on turns as late as possible (`signing-queue.ts`). If the thread dies,
+ * all waiting requests are refused.
  */
 
 import { Worker } from "node:worker_threads";
@@ -118,7 +118,7 @@ export class KeyThread {
     } catch (cause) {
       this.#worker = undefined;
       const failed = new SigningError("failed", { cause });
-      // Otherwise each would wait anew for a thread that does not start.
+      // Otherwise each queued order would wait again for a thread that does not start.
       this.#refuseQueued(failed);
       this.#end(order.id, failed);
     }
@@ -165,7 +165,7 @@ function openKey({ material, worker: url = workerUrl }: KeyThreadOptions, nowMs:
   const worker = new Worker(url, { workerData: order });
   return new Promise((resolve, reject) => {
     let cause: unknown;
-    // `exit` reports its death, later, to whoever waits for an answer; an unhandled error would end the process.
+    // The later `exit` event reports the death to those who wait; an unhandled error would end the process.
     worker.on("error", (error) => {
       cause = error;
     });

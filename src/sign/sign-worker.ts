@@ -3,9 +3,9 @@
  * Only this thread has the unlocked key.
  *
  * Why a thread, as measured on a busy machine of two cores (AMD EPYC), in processor time of the event loop: the library
- * leaves RSA itself to WebCrypto, outside the loop. RSA-4096 over 4 KiB takes 0.9 to 2 ms of the loop there, and 0.4 to
- * 0.8 with a thread. But 8 MiB, the longest config, take 15 to 22 ms there and 5 to 12 here. Unlocking a key with gpg's
- * 65 MB of hashing takes 66 ms there and none here.
+ * leaves RSA itself to WebCrypto, outside the loop. RSA-4096 over 4 KiB takes 0.9 to 2 ms of the loop without a thread,
+ * and 0.4 to 0.8 ms with one. The longest config, 8 MiB, takes 15 to 22 ms without and 5 to 12 ms with one. Unlocking a
+ * key with gpg's 65 MB of hashing takes 66 ms without a thread and none with one.
  */
 
 import { parentPort, workerData } from "node:worker_threads";
@@ -40,8 +40,8 @@ export interface SignAnswer {
 }
 
 /**
- * Signatures made at a time. WebCrypto has four threads for the whole process, and they also read files: two are left
- * for that.
+ * Signatures made at a time. WebCrypto uses the process's four pool threads, which also read files: two remain for
+ * those reads.
  */
 const laneCount = 2;
 
@@ -65,7 +65,7 @@ async function open({ nowMs, ...material }: KeyOrder): Promise<SigningKey | unde
   }
 }
 
-/** Signs once as a test: any other fault of a key shows here. */
+/** Signs once as a test, which shows faults that reading the key does not. */
 async function tryOut(opened: SigningKey, nowMs: number): Promise<void> {
   try {
     await signDetached(opened, new Uint8Array(1), nowMs);

@@ -1,10 +1,10 @@
 /**
  * Signs the boot service's answers with the OpenPGP key of a file that may be replaced while davit runs.
  *
- * The signatures cover exact bytes, and gpg and GRUB verify them. Each body and key has one signature, however many
- * ask. Only requests for signatures wait for it: keys are unlocked and used in a thread of their own. A key that cannot
- * sign ends the start. A replacement that cannot sign changes nothing; the log, the metrics and operators report it. It
- * never signs with an expired key, and never reveals the key, its passphrase or the signed text.
+ * The signatures cover exact bytes, and gpg and GRUB verify them. All requests for a body share one signature by a key.
+ * A separate thread unlocks and uses each key, so only requests for signatures wait for it. A key that cannot sign ends
+ * the start. A replacement that cannot sign is ignored, and the log, the metrics and the `attention` lines report it.
+ * davit never signs with an expired key, and never reveals the key, its passphrase or the signed text.
  */
 
 import { hash } from "node:crypto";
@@ -35,8 +35,8 @@ export interface SignerOptions {
 }
 
 /**
- * One signature of each kind for each of 10,000 machines; one of RSA-4096 takes 1.5 KiB in its two forms. There are two
- * such caches, so that signatures of request-dependent bodies never drive out those of shared ones.
+ * Room for one signature of each kind for 10,000 machines; one of RSA-4096 takes 1.5 KiB in its two forms. There are
+ * two such caches, so that signatures of request-dependent bodies never displace those of shared bodies.
  */
 const cacheLimits = { maxCount: 10_000, maxBytes: 16 * 1024 * 1024 };
 
@@ -45,7 +45,7 @@ const maxHashedAtOnce = 64 * 1024;
 
 /** The asking client, and the kind of body. */
 export interface SignatureAsker {
-  /** No request changes the body: many may ask for the same one. */
+  /** True if the body is the same for every request, so that many may ask for it. */
   readonly isShared: boolean;
   /** The client's name, called when it must wait; undefined for a client without a share of its own. */
   readonly client: () => string | undefined;
@@ -57,7 +57,7 @@ const nobody: SignatureAsker = { isShared: false, client: () => undefined };
 interface Current {
   readonly thread: KeyThread;
   readonly own: SignatureCache;
-  /** Of bodies that no request changes. */
+  /** Signatures of bodies that are the same for every request. */
   readonly shared: SignatureCache;
   readonly expiry: ExpiryWatch;
 }

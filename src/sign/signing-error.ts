@@ -1,4 +1,4 @@
-/** Why a config that exists has no signature. Only `http/errors.ts` turns a reason into a status. */
+/** Why an existing config has no signature. Only `http/errors.ts` turns a reason into a status. */
 
 /** The reasons, each with the words for the client. */
 export const signingRefusals = {

@@ -1,7 +1,7 @@
 /**
  * Finds the signing key in the bytes of a key file: the first private key with a part that may sign, can be unlocked,
  * and does sign. It accepts armored and binary files, several keys, signing subkeys, and files whose only secret part
- * is a subkey. It refuses everything else with a reason in our own words, and does not pass on the library's messages.
+ * is a subkey. It refuses everything else with a reason of its own, and never passes on the library's messages.
  */
 
 import {
@@ -31,7 +31,7 @@ export interface KeyInfo {
   readonly fingerprint: string;
   /** Empty for a key without one. */
   readonly userId: string;
-  /** When the key or the part that signs ends, Unix milliseconds; undefined for never. */
+  /** When the key or its signing part expires, Unix milliseconds; undefined for never. */
   readonly expiresAtMs: number | undefined;
   /** The public key, armored. */
   readonly publicKey: string;
@@ -92,7 +92,7 @@ async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
 }
 
 async function asSigningKey(key: PrivateKey, material: KeyMaterial, now: Date): Promise<SigningKey> {
-  // Newer versions make signatures that neither GRUB nor the gpg of today's distributions reads.
+  // Newer key versions make signatures that neither GRUB nor the gpg of current distributions reads.
   if (key.keyPacket.version !== 4) throw new FileError("it is no key of version 4, which gpg and GRUB read");
   const parts = await partsThatMaySign(key, now);
   if (parts.length === 0) throw new FileError(await whyItMayNotSign(key, now));

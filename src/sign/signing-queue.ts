@@ -1,7 +1,7 @@
 /**
- * The queue for signatures. Bodies that no request changes have a lane of their own, since many machines may need one.
- * The two lanes take turns, and so do the clients of a lane. So nobody waits for all requests of another client. Once
- * half of a lane's places are taken, the client with most is refused first.
+ * The queue for signatures. Bodies that are the same for every request have their own lane, since many machines may
+ * need one. The two lanes take turns, and so do the clients of a lane, so nobody waits for all requests of another
+ * client. Once half of a lane's places are taken, the client with the most places is refused first.
  */
 
 import { FairQueue } from "../lib/fair-queue.ts";
@@ -12,14 +12,14 @@ import { SigningError } from "./signing-error.ts";
 export interface SignatureWish {
   /** Identifies the body; empty for a body that only this client can ask for. */
   readonly name: string;
-  /** No request changes the body: many may ask for the same one. */
+  /** True if the body is the same for every request, so that many may ask for it. */
   readonly isShared: boolean;
   /** The client's name; undefined for one without a share of its own. */
   readonly client: string | undefined;
 }
 
 export interface SigningLimits {
-  /** The most that waits or is being signed; and its bytes. */
+  /** The most orders that wait or are being signed, and the most bytes of their bodies. */
   readonly maxCount: number;
   readonly maxBytes: number;
 }

@@ -34,7 +34,7 @@ export interface BootHandlerOptions extends BootSigners {
   /** Returns the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly large?: LargeBodies;
-  /** Beside those of configs. */
+  /** Further routes, besides those of configs. */
   readonly routes?: readonly BootRoute[];
 }
 
@@ -53,7 +53,7 @@ export interface BootVisit extends LoggedRequest {
 /** A path and its text. */
 interface Endpoint {
   readonly url: string;
-  /** @param rawQuery replaces that of the request. @throws what `errors.ts` knows. */
+  /** @param rawQuery replaces the request's query. @throws what `errors.ts` knows. */
   readonly render: (exchange: Exchange, visit: BootVisit, rawQuery: string) => Soon<Rendered>;
 }
 
@@ -112,7 +112,7 @@ function visitOf(table: RouteTable<BootRoute>, exchange: Exchange): BootVisit {
   }
 }
 
-/** The routes of a path and of its signatures, which go first: a part's name could have their endings. */
+/** The routes of a path and its signatures. Signatures come first: a part's name could have their endings. */
 function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, limits: Limits): readonly BootRoute[] {
   const answer: BootRoute["answer"] = (exchange, visit) =>
     after(render(exchange, visit, exchange.rawQuery), (rendered) => textAnswer(rendered, exchange, limits));

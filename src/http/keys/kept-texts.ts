@@ -1,6 +1,6 @@
 /**
  * Keeps sent bodies of listings, to send them again. Clients of this protocol request the same listing repeatedly.
- * Writing a listing of 10,000 keys takes about 13 ms of the only thread; sending a kept one takes one. A text is kept
+ * Writing a listing of 10,000 keys takes about 13 ms of the only thread; sending a kept one takes 1 ms. A text is kept
  * until something at or below its path has changed at the next request, or until others need its place.
  *
  * It keeps only whole texts, in the pieces in which they were sent, so a kept answer looks like any other. It keeps no
@@ -83,7 +83,7 @@ export class KeptTexts {
     };
   }
 
-  /** A kept text that is still true. */
+  /** The kept text, if it is still up to date. */
   #find(key: string, version: symbol | undefined): ListingText | undefined {
     const text = this.#texts.get(key);
     if (text === undefined) return undefined;
@@ -165,7 +165,7 @@ export class KeptTexts {
   }
 
   #keep(key: string, text: ListingText): void {
-    // Another request was faster. If its text is out of date, the next request drops it.
+    // Another request has stored its text first. If that text is outdated, the next request drops it.
     if (this.#texts.has(key)) return;
     text.holders += 1;
     this.#texts.set(key, text);

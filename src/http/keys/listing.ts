@@ -2,7 +2,7 @@
  * The answers to reads, which may list a million keys. A listing that fits into one piece is sent whole, with its
  * length. A longer one is sent in chunks; each is made after the client has taken the one before. All chunks show the
  * state of the moment when the first was made. So a listing never delays others by more than a piece. A slow reader
- * costs one piece, what changes meanwhile, and its share of `kept-texts.ts`.
+ * costs one piece, the nodes that change meanwhile, and its share of `kept-texts.ts`.
  *
  * A listing ends early if its client is gone, takes nothing for too long, or is so slow that too much changed. The
  * connection is then cut, so that nobody mistakes a part for the whole.
@@ -39,7 +39,7 @@ const pieceLength = 64 * 1024;
 // Each may hold the names of a large directory; more of them at a time measured no faster.
 const presetMaxOpen = 16;
 const presetStallMs = 30_000;
-/** The same while others wait for their turn. */
+/** How long a client may take for a piece while others wait for their turn. */
 const crowdedMs = 1_000;
 
 export class OpenListings {
@@ -52,7 +52,7 @@ export class OpenListings {
   /** Listings that continue when an open one ends: clients take turns. */
   readonly #waiting = new FairQueue<() => void>();
   #openCount = 0;
-  /** How many have given up their places, and are about to leave. */
+  /** How many listings gave up their places and are about to end. */
   #leaving = 0;
 
   constructor({
@@ -136,14 +136,14 @@ export class OpenListings {
 
   async #isTaken(response: ServerResponse): Promise<boolean> {
     const over = new AbortController();
-    // Without a reason, abort makes an error each time.
+    // Without a reason, `abort` would create an error each time.
     const end = () => over.abort("over");
     response.once("drain", end).once("close", end);
     for (let waitedMs = 0; waitedMs < this.#stallMs && !over.signal.aborted; ) {
       const stepMs = Math.min(crowdedMs, this.#stallMs - waitedMs);
       await this.#clock.sleep(stepMs, over.signal);
       waitedMs += stepMs;
-      // One gives its place up for each that waits.
+      // For each waiting listing, one slow listing gives up its place.
       if (this.#waiting.length > this.#leaving) {
         this.#leaving += 1;
         break;

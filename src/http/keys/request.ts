@@ -67,7 +67,7 @@ interface CheckedFields {
   readonly noValueOnSuccess: boolean;
   readonly prevExist: boolean | undefined;
   readonly value: string;
-  /** Undefined for none, and for an empty one. */
+  /** Undefined without a ttl, and for an empty one. */
   readonly ttlSeconds: number | undefined;
   readonly refresh: boolean;
 }
@@ -164,7 +164,7 @@ function numberIn(fields: FormFields, name: string, refusal: RefusalName): bigin
 const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const falseTexts = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 
-/** An empty ttl is none. A ttl beyond 2^53 loses digits here, and ends after any clock does. */
+/** An empty ttl counts as absent. A ttl beyond 2^53 loses digits here, which no clock lasts long enough to show. */
 function ttlIn(fields: FormFields): number | undefined {
   const ttl = fields.get("ttl") === "" ? undefined : numberIn(fields, "ttl", "ttlNotNumber");
   return ttl === undefined ? undefined : Number(ttl);

@@ -3,9 +3,9 @@
  * open to everyone who reaches the listener; a config may be confidential.
  *
  * With a token file, each request needs one of its tokens, wherever it comes from. Without one, only clients on this
- * machine get in: the listener is bound to a loopback address, the request has passed no proxy, and it names a loopback
- * address, so that no web page can ask under its own name. The request's origin proves nothing: a port-forward into a
- * pod arrives from loopback whoever uses it.
+ * machine are admitted: the listener must be bound to a loopback address, the request must have passed no proxy, and it
+ * must name a loopback address, which excludes web pages under other names. The sender's address proves nothing: a
+ * port-forward into a pod arrives from loopback, whoever uses it.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -76,7 +76,7 @@ export class OpsDoor {
 }
 
 /**
- * Other headers of proxies: of the standards, of nginx, HAProxy and Envoy, and of networks' operators.
+ * Other headers of proxies: from standards, nginx, HAProxy, Envoy and network operators.
  * No direct client sends any of them.
  */
 const proxyHeaders: ReadonlySet<string> = new Set([

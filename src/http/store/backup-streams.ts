@@ -15,10 +15,10 @@ export interface BackupStreamsOptions {
   readonly log: Log;
 }
 
-// Each keeps what changes meanwhile: a store that is overwritten while two are sent takes three times its memory, at
-// most.
+// Each keeps the old nodes that change meanwhile: while two are sent, an overwritten store takes at most three times
+// its memory.
 const maxBackups = 2;
-/** A disk that is written and synced stalls for seconds, never for this long. */
+/** Longer than a reader's disk stalls while it writes and syncs, which takes seconds. */
 const stallLimitMs = 60_000;
 
 export class BackupStreams {
