@@ -9,8 +9,8 @@
  * A removed Group that named a machine leaves a tombstone in the same step, see `tombstones.ts`. The tombstone stays
  * while more Groups are expected to go or to come back, see `tombstones/vigil.ts`.
  *
- * It never removes objects on a half view: an unreadable part of the source may hold them. If a first list is empty, it
- * removes nothing until a second list confirms it. It never answers a machine and never reads a request.
+ * It removes no object that an unreadable part of the source may hold. If a first list is empty, it removes nothing
+ * until a second list confirms it. It never answers a machine and never reads a request.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -59,7 +59,7 @@ export interface ControllerOptions {
   readonly adminNamespace?: string | undefined;
   /** Called once, when this run's first full list is in the store. */
   readonly onSynced: () => void;
-  /** Called before and after the step that writes the first complete list, and before each try of that step. */
+  /** Called before each try of the step that writes the first complete list, and once more after it succeeded. */
   readonly onComplete?: () => void;
 }
 
@@ -70,13 +70,13 @@ type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" }
 // soon. Names that a source reports together, such as its first list, are one step of any size.
 const maxNamesPerStep = 256;
 
-// People read the count of a Profile's Groups, and 5,000 Groups may arrive one by one.
+// Only people read the count of a Profile's Groups, so it may be late while 5,000 Groups arrive one by one.
 const recountDelayMs = 1_000;
 
 // A healthy source delivers its first list sooner.
 const earlyHoldsDelayMs = 2_000;
 
-// Only davit writes below /davit and to statuses, so the resync repairs unforeseen changes.
+// Nobody but davit should write below /davit or to statuses. The resync repairs what somebody wrote there anyway.
 const resyncMs = 10 * 60_000;
 /** Spreads the resyncs of many instances, so that they do not ask one API server at the same time. */
 const resyncJitter = 0.1;
@@ -100,7 +100,7 @@ export class Controller implements SourceListener {
   readonly #stopping = new AbortController();
   #isListed = false;
   #isSynced = false;
-  /** An object may be gone but not removed yet, because no sync has seen the whole view. */
+  /** The store may still have an object that left the source, because no sync has seen the complete view yet. */
   #awaitsWholeView = true;
   /** A complete list of this run is in the store. */
   #wasWhole = false;
@@ -187,7 +187,7 @@ export class Controller implements SourceListener {
     metrics.sourceProblems.set(source.view.problems.length);
     this.#isListed = true;
     this.#emptyLists = isEmpty(source.view) ? this.#emptyLists + 1 : 0;
-    // Objects that were removed while the view was half are still stored, and no event names them again.
+    // Objects that were removed while the view was incomplete may still be stored, and no event names them again.
     if (!source.view.complete) this.#awaitsWholeView = true;
     const completes = source.view.complete && this.#awaitsWholeView;
     const isHalfOver = this.#documents.synced()?.half === true && !source.view.isHalf;
@@ -204,7 +204,7 @@ export class Controller implements SourceListener {
   }
 
   #addChanged(names: readonly ObjectName[]): void {
-    // A change after an outage may be as old as the outage. Until the store has it, davit proves no later time.
+    // A change may be as old as an outage. Until it is stored, davit's `provenAtMs` stays at the source's value of now.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
       this.#queue.addTogether(isOwn(name) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
@@ -332,7 +332,7 @@ export class Controller implements SourceListener {
       return "written";
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      // A tombstone that the step removes ended before the step was applied.
+      // The step deletes a tombstone that had already expired when the step was applied.
       if (error.refusal === "keyNotFound") return "outdated";
       this.#options.log.warn({ err: error.message }, "the store did not take a step, trying again later");
       return "refused";
@@ -365,7 +365,7 @@ export class Controller implements SourceListener {
     return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
   }
 
-  /** Runs at once and before the rest: a half view may concern any machine. The next whole view ends it. */
+  /** Runs at once and before the rest: a half view may concern any machine. A view that is not half ends the mark. */
   async #markHalf(): Promise<void> {
     const before = this.#documents.synced();
     const isMarked = before === undefined || before.half === true || !this.#options.source.view.isHalf;

@@ -3,11 +3,14 @@
  *
  * - An object whose new version is refused keeps its last accepted one.
  * - While a file cannot be read or is refused, the view is incomplete and keeps all objects. It becomes complete again
- *   only after a look that read every file: objects that return, such as with a volume, must be known first.
+ *   only after a look that read every file. Objects may come back, for example with a volume, and must be known before
+ *   the view counts as complete.
  * - Of a file that may be half written, only changes that make machines wait take effect (model/at-once.ts), and no
  *   object is removed meanwhile.
- * - A name that is defined twice keeps its last accepted version, or is not taken; a Group then counts as refused.
- * - A refused Group without an accepted version is held with its refusal as long as its selector parses.
+ * - Of a name that is defined twice, the last accepted version stays. Without one, nothing is taken, except that a
+ *   Group is taken as a refused one.
+ * - A refused Group without an accepted version is kept in the view, with the reason of its refusal, if its selector
+ *   can be parsed.
  *
  * It does no I/O and reads no clock.
  */
@@ -41,7 +44,7 @@ export interface LookedFile extends FileContent {
 export interface DirectoryLook {
   /** Every file that counts, in byte order of its path. */
   readonly files: Iterable<LookedFile>;
-  /** Problems beyond the files. */
+  /** Problems outside the files' contents, such as a directory that cannot be read or is empty. */
   readonly problems: readonly FileProblem[];
   /** False while a file is still being written or was not read: a missing object may be in it. */
   readonly isAtRest: boolean;
@@ -165,7 +168,7 @@ export class Holdings implements SourceView {
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
-  /** Replaces the objects that are about to leave. @returns the objects that newly leave, or stay after all. */
+  /** Records anew which objects are about to leave. @returns the objects that newly leave, or stay after all. */
   #takeLeaving(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
     const before = this.#leaving;
     const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
@@ -184,7 +187,7 @@ export class Holdings implements SourceView {
     return this.get(kind, namespace, name);
   }
 
-  /** Holds an object; true when it replaced another version. */
+  /** Takes an object into the view; true when it is new or differs from the version before. */
   #put(object: SourceObject): boolean {
     const held = this.#held(nameOf(object));
     if (held === object || isDeepStrictEqual(held, object)) return false;
@@ -240,7 +243,10 @@ function toRefusal(id: ObjectName, message: string, same: readonly Definition[])
   return { ...refusal, standIns: same.map(standInOf), ...(isVague && { hidesMachines: true }) };
 }
 
-/** A Profile that is defined twice may mean either definition: all of them must say that it boots a disk. */
+/**
+ * Of a Profile that is defined twice, either definition may be the intended one. So it counts as booting from the local
+ * disk only if all of them say so.
+ */
 function cautionOf(same: readonly Definition[]): ProfileCaution {
   const all = same.map((definition): ProfileCaution => {
     if (definition.kind === "refused") return definition.caution ?? {};
@@ -263,7 +269,10 @@ function hidesMachines(definition: Definition): boolean {
   return definition.kind === "refused" && definition.hidesMachines === true;
 }
 
-/** Refused Profiles and Groups have a problem at their place, and a name for their refusal. */
+/**
+ * True when a problem belongs to no named Profile or Group. A refused one with a name has its problem at its own place,
+ * so that problem does not count.
+ */
 function hasNameless(
   problems: readonly FileProblem[],
   definitions: ReadonlyMap<string, readonly Definition[]>,
@@ -282,7 +291,10 @@ function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, re
   return Map.groupBy(definitions, (definition) => objectKey(nameOfDefinition(definition)));
 }
 
-/** The objects that a file that may be half written defines, or defined when it was whole. */
+/**
+ * The objects of files that may be half written: what such a file defines now, and what it defined when it was last
+ * whole.
+ */
 function unsettledKeys(files: readonly LookedFile[]): ReadonlySet<string> {
   const definitions = files.flatMap((file) => (file.before === undefined ? [] : [...file.definitions, ...file.before]));
   return new Set(definitions.map((definition) => objectKey(nameOfDefinition(definition))));
@@ -296,7 +308,7 @@ function duplicateProblem(first: Definition, second: Definition): FileProblem {
   return { origin: originOf(second), message, code: "duplicate-object", file, at, text: message };
 }
 
-/** The first of several definitions of a Group that names its machines, as a refused Group. */
+/** From several versions of one Group, takes the first that names machines, and makes it a refused Group. */
 function refusedGroup(same: readonly (SourceObject | undefined)[], refusal: string): GroupObject | undefined {
   for (const object of same) {
     if (object?.kind === "Group") return { ...object, refusal };

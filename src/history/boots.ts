@@ -17,13 +17,13 @@ export interface PastBoot {
 
 /** How the last request of a boot ended. */
 export type BootEnd =
-  /** The last answer was complete: nothing more was requested. */
+  /** The last request got its whole answer, and no request followed. */
   | { readonly kind: "answered"; readonly stage: string }
   | {
       readonly kind: "refused";
       readonly stage: string;
       readonly status: number;
-      /** The request's `refusal`. */
+      /** The recorder's number for the reason of the refusal; 0 for none. */
       readonly refusal: number;
     }
   /** The client disconnected before it had the whole answer. */
@@ -59,7 +59,7 @@ export function bootsOf(requests: readonly PastRequest[], stageOf: StageOf): rea
   return boots.map((boot) => toBoot(boot, stageOf));
 }
 
-/** The name of an endpoint; the path for an asset or without an endpoint. */
+/** The endpoint's name; for an asset, a generic part, or a path that is no endpoint, the path. */
 export function plainStage({ endpoint, path }: PastRequest): string {
   return path === undefined ? endpoint : path.replace(/^\//, "");
 }
@@ -70,8 +70,8 @@ function begins(request: PastRequest, boot: readonly PastRequest[]): boolean {
   if (request.startedAtMs - last.lastStartedAtMs - last.durationMs > bootGapMs) return true;
   if (firstStages.has(request.endpoint)) return true;
   if (!scripts.has(request.endpoint)) return false;
-  // A boot continues until it has its script: a refused client retries, UEFI sends HEAD first, and GRUB may come from
-  // the assets.
+  // A script request begins a new boot only if the current boot already got a script. Until then it belongs to the
+  // current boot: a refused client retries, UEFI sends HEAD first, and GRUB itself may be fetched from the assets.
   return boot.some(({ endpoint, isHead, status }) => scripts.has(endpoint) && !isHead && status < firstRefusal);
 }
 

@@ -79,7 +79,7 @@ export class OpenConnections {
     const ended = new AbortController();
     // Node would call this at once, see `#endIdle`.
     this.#server.closeIdleConnections = () => undefined;
-    // Of a server that does not listen there is nothing to close.
+    // A server that does not listen has nothing to close.
     const closed = new Promise((resolve) => this.#server.close(resolve)).finally(() => ended.abort());
     for (let waitedMs = 0; waitedMs < closeGraceMs && !ended.signal.aborted; waitedMs += closeStepMs) {
       await clock.sleep(closeStepMs, ended.signal);

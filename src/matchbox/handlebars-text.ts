@@ -1,7 +1,8 @@
 /**
  * Writes the text of a Handlebars template so that it yields exactly the given texts. Three things would change them:
- * braces and backslashes that look like tags, braces that touch a tag, and block tags alone on their line, which remove
- * the line where Go leaves it empty. The empty comment `{{!}}` in front of a tag keeps the line.
+ * braces and backslashes that look like tags, braces that touch a tag, and block tags alone on their line: Handlebars
+ * removes such a line, while Go's templates leave an empty one. The empty comment `{{!}}` in front of a tag keeps the
+ * line.
  */
 
 type HandlebarsPiece =
@@ -40,7 +41,7 @@ export class HandlebarsText {
     const begin = at > 0 && text.startsWith("}") ? emptyComment : "";
     const escaped = begin + escapeBraces(text);
     if (at === this.#pieces.length - 1) return escaped;
-    // One backslash before a tag would escape the tag. With two, the second would vanish.
+    // One backslash before a tag would escape the tag. Of two or more, Handlebars drops one. So one more is added.
     if (escaped.endsWith("\\")) return `${escaped}\\`;
     return touches(text) ? `${escaped} ` : escaped;
   }
@@ -109,7 +110,8 @@ function touches(text: string): boolean {
 }
 
 function escapeBraces(text: string): string {
-  // With an odd number of braces, the first stays alone. A backslash before them is separated from the escaping one.
+  // With an odd number of braces, the first stays alone. If the text has a backslash right before the escaped braces,
+  // `{{!}}` separates it from the backslash that escapes them.
   return text.replaceAll(/(\\*)(\{?)((?:\{\{)+)/g, (_, backslashes: string, odd: string, pairs: string) => {
     const kept = backslashes === "" || odd !== "" ? backslashes : `${backslashes}\\${emptyComment}`;
     return kept + odd + "\\{{".repeat(pairs.length / 2);

@@ -37,7 +37,8 @@ export interface Lack {
 /** The parts of a Group that take part in rendering. */
 export type Renderable = Pick<GroupSpec, "metadata" | "selector" | "args">;
 
-// Parsing takes about 10 µs for each expression, on the thread that answers machines. The trials look at longer ones.
+// Parsing takes about 10 µs for each expression, on the thread that answers machines. Templates above these limits are
+// left to the trials.
 const maxLength = 256 * 1024;
 const maxExpressions = 1_000;
 const cacheBytes = 16 * 1024 * 1024;
@@ -46,7 +47,7 @@ interface NeedsOfText {
   readonly needs: TemplateNeeds | undefined;
 }
 
-/** Looks through templates, at equal texts once. */
+/** Finds out what templates need. Equal texts are parsed once, as long as they are cached. */
 export class NeedsReader {
   readonly #sha256: (text: string) => string;
   readonly #ofConfigs = new TextCache<NeedsOfText>({ limitBytes: cacheBytes });
@@ -124,7 +125,7 @@ export class ProfileNeeds {
   }
 
   /**
-   * The first variable of each text that a Group's machines lack.
+   * For each text, the first of its variables that a Group's machines lack.
    * @throws {TooLongHere} when a short budget is used up.
    */
   lacks(group: Renderable, budget: RenderBudget): readonly Lack[] {
@@ -133,7 +134,7 @@ export class ProfileNeeds {
     );
     if (this.#needy.length + ofGroup.length === 0) return [];
     const inConfigs = lookupIn(group, this.#defaults);
-    // As `bootVariables` defines it.
+    // As in `bootVariables`: boot texts see no `request`, even if a metadata key has that name.
     const inBoot: VariableLookup = (name) => (name === "request" ? undefined : inConfigs(name));
     const lacksOf = (isOfGroup: boolean) => (each: Needy) => {
       const { part, field, needs, isSecret } = each;
@@ -146,7 +147,9 @@ export class ProfileNeeds {
   }
 }
 
-/** The texts of its templates. Finished documents were checked when the Profile was read. */
+/**
+ * The texts of its templates. Raw ones are left out: they are not rendered, and were checked when the Profile was read.
+ */
 export function textsOf({ templates }: ProfileContent, secretText: SecretText): readonly ConfigText[] {
   return partsOf(templates).flatMap((part) => {
     const template = templates[part];
@@ -162,7 +165,10 @@ function needsOf(reader: NeedsReader, text: string, { isSecret = false, ...place
   return needs === undefined ? [] : [{ ...place, isSecret, needs }];
 }
 
-/** As `templateVariables`, without a copy of the metadata; a later value wins. */
+/**
+ * Looks up as `templateVariables` does, without a copy of the metadata: `davit` first, then the selector's labels, the
+ * Group's metadata, the Profile's defaults.
+ */
 function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): VariableLookup {
   const labels = new Map<string, JsonValue>(
     Object.entries(selector).map(([label, value]) => [label.toLowerCase(), value]),
@@ -174,7 +180,7 @@ function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): Var
   };
 }
 
-// davit's own address does not matter for what is absent.
+// Only whether a variable exists counts here, so davit's own address may be empty.
 const davit = { url: "" };
 
 function own(values: JsonObject, name: string): JsonValue | undefined {

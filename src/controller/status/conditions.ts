@@ -26,7 +26,10 @@ export interface Finding {
     | "InternalError"
     | RefReason;
   readonly message: string;
-  /** None where another finding reports it: for a refused object, or for a bug in davit. */
+  /**
+   * Absent for a refused object, whose mistake its reader already reported with a code, for a Group whose Profile is
+   * refused, and for a bug in davit, which only the log describes.
+   */
   readonly code?: FindingCode;
   readonly place?: FieldPlace;
 }
@@ -80,7 +83,7 @@ export interface Findings {
 /** The reason of `Ready` where a Group is held and nothing else is wrong. */
 export const heldReason = "Held";
 
-/** The conditions of an object without findings. One object for all of them: there may be 10,000. */
+/** The conditions of an object without findings. All such objects share these constants: there may be 10,000. */
 const good = {
   accepted: { type: "Accepted", status: "True", reason: "Valid", message: "The spec is valid" },
   resolved: { type: "ResolvedRefs", status: "True", reason: "Resolved", message: "Every reference is resolved" },
@@ -156,7 +159,7 @@ const unresolved: Condition = {
   message: "References are looked at when the spec is accepted",
 };
 
-/** The same status for an object whose write failed. */
+/** The given status, changed to say that the store did not take the object's write. */
 export function asStoreUnavailable(status: ObjectStatus): ObjectStatus {
   const failing = syncConditions.storeUnavailable;
   const conditions = status.conditions.map((condition): Condition => {

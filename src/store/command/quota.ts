@@ -1,13 +1,14 @@
 /**
- * Limits the bytes of names and values in the store. davit decides before logging whether a write fits, and counts
- * writes that wait for the disk. The log holds no quota, so a changed quota affects only later writes.
+ * Limits the bytes of names and values in the store. davit decides whether a write fits before the write goes into the
+ * store's log. The bytes of writes that still wait for the disk count, too. The log holds no quota, so a changed quota
+ * affects only later writes.
  */
 
 import { StoreError } from "../core/refusal.ts";
 import type { Tree } from "../tree/tree.ts";
 import type { SingleCommand } from "./command.ts";
 
-// A slash and the 20 digits of a name in order.
+// A slash and the 20 digits of the name that `createInOrder` generates.
 const inOrderNameBytes = 21;
 
 export class Quota {

@@ -33,7 +33,10 @@ export interface StoreEvent {
   readonly node: NodeRecord;
   /** The node before the change; absent when there was none. */
   readonly prevNode?: NodeRecord;
-  /** Only the node's end changed, at its writer's request: the event is in the history, and no watcher gets it. */
+  /**
+   * Only the time at which the node ends changed, because the write asked for a refresh. The event is in the history,
+   * but no watcher gets it.
+   */
   readonly isRefresh?: true;
 }
 
@@ -89,7 +92,7 @@ export function isHiddenName(name: string): boolean {
   return name.startsWith("_");
 }
 
-/** True when a name between `ancestor` and the end of `path`, a path below it, is hidden. */
+/** True when `path`, which is below `ancestor`, has a hidden name after the ancestor's part. */
 export function isHiddenBelow(path: StorePath, ancestor: StorePath): boolean {
   return path.slice(ancestor === rootPath ? 0 : ancestor.length).includes("/_");
 }
