@@ -66,7 +66,10 @@ export interface ServerOptions<Visit> {
 
 /** What a listener does with its requests. */
 export interface Handler<Visit> {
-  /** Called first for each request that reached HTTP, even one that is refused for its head; it must not answer. */
+  /**
+   * Called before `handle`, and also for a request that is refused for its head; it must not answer. Not called for
+   * clients that have too much open.
+   */
   begin(exchange: Exchange): Visit;
   /** Answers, or throws what `answerError` knows. A body that it does not read is dropped after the answer. */
   handle(exchange: Exchange, visit: Visit): Handled;

@@ -157,6 +157,16 @@ describe("a Profile whose result is never valid, whatever its machines ask", () 
     expect(answers).toEqual(all(old, '{"ignition":{"version":"3.4.0"},"disk":7 }'));
   });
 
+  it.each(["generic", "generic/answers"] as const)("in a long JSON of %s stays as well", async (part) => {
+    const long = "x".repeat(20_000);
+    const json = (text: string): TemplateSource => ({ kind: "inline", text, raw: false, format: "json" });
+    await beginIgnition({ templates: { [part]: json(`{"disk":"{{disk}}","long":"${long}"}`) } });
+    const broken = json(`{"disk":{{disk}},"long":"${long}"}`);
+    under.source.put(profileObject({ templates: { [part]: broken } })).tellChanged(web);
+    await told("Profile/web", "RenderFailed");
+    expect(under.config(part, { serial: "n07" })).toBe(`{"disk":"sda","long":"${long}"}`);
+  });
+
   it("and is too long to be tried at once is left to the trials", async () => {
     await beginIgnition();
     const text = `${"# a comment\n".repeat(5_000)}{{disk}}: [`;

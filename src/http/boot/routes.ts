@@ -77,9 +77,10 @@ export function bootHandler(options: BootHandlerOptions): Handler<BootVisit> {
     ...configNames.map((name) => ({ url: `/${name}`, render: machinesOwn(() => name) })),
     { url: partRoute, render: machinesOwn(askedPart) },
   ];
+  const limits = { clients, large };
   const table = new RouteTable<BootRoute>([
-    { url: "/", answer: () => textAnswer(plain("davit\n")) },
-    ...endpoints.flatMap((endpoint) => routesOf(endpoint, signerAt(signers, endpoint.url), { clients, large })),
+    { url: "/", answer: (exchange) => textAnswer(plain("davit\n"), exchange, limits) },
+    ...endpoints.flatMap((endpoint) => routesOf(endpoint, signerAt(signers, endpoint.url), limits)),
     ...publicKeys(signers).map(([url, key]) => ({ url, answer: () => key })),
     ...routes,
   ]);
@@ -117,17 +118,19 @@ function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, lim
   const answer: BootRoute["answer"] = (exchange, visit) =>
     after(render(exchange, visit, exchange.rawQuery), (rendered) => textAnswer(rendered, exchange, limits));
   if (signer === undefined) return [{ url, answer }];
-  const answerSigned = (form: SignatureForm, rawQuery: string, ...[exchange, visit]: Parameters<typeof answer>) => {
+  const answerSigned = (form: SignatureForm, rawQuery: string, exchange: Exchange, visit: BootVisit) => {
     visit.isSignature = true;
     const client = () => limits.clients.ofRequest(exchange.request);
     const rendered = render(exchange, visit, rawQuery);
     return after(rendered, (known) => signatureOf(known, { signer, form, client }));
   };
   return [
-    ...signatureForms.map((form): BootRoute => {
-      const signed: BootRoute["answer"] = (exchange, visit) => answerSigned(form, exchange.rawQuery, exchange, visit);
-      return { url: `${url}.${form}`, answer: signed };
-    }),
+    ...signatureForms.map(
+      (form): BootRoute => ({
+        url: `${url}.${form}`,
+        answer: (exchange, visit) => answerSigned(form, exchange.rawQuery, exchange, visit),
+      }),
+    ),
     {
       url,
       answer: (exchange, visit) => {
@@ -151,12 +154,10 @@ function plain(body: string): Rendered {
 }
 
 /** A long text shares its bytes with other answers. */
-function textAnswer(rendered: Rendered, exchange?: Exchange, limits?: Limits): Answer {
+function textAnswer(rendered: Rendered, { request, response }: Exchange, { clients, large }: Limits): Answer {
   const headers = ["Content-Type", rendered.contentType, "Cache-Control", "no-store"];
   const { body, byteLength } = rendered;
-  if (exchange === undefined || limits === undefined || exchange.request.method === "HEAD")
-    return { status: 200, headers, body, byteLength };
-  const client = () => limits.clients.ofRequest(exchange.request);
-  const sent = limits.large.take(rendered, exchange.response, client);
+  if (request.method === "HEAD") return { status: 200, headers, body, byteLength };
+  const sent = large.take(rendered, response, () => clients.ofRequest(request));
   return { status: 200, headers, body: sent, byteLength: typeof sent === "string" ? byteLength : sent.length };
 }

@@ -19,7 +19,7 @@ export interface BackupOptions {
 
 const fullRetrySeconds = 60;
 
-/** Makes the answer of `backupPath`. */
+/** Makes the function that answers `backupPath`. */
 export function backupAnswer({ store, streams, guard }: BackupOptions): (exchange: Exchange) => Answer | undefined {
   return ({ request, response }) => {
     const refusal = guard(request);

@@ -26,7 +26,7 @@ export interface FollowOptions {
 const fullRetrySeconds = 30;
 const notReadyRetrySeconds = 5;
 
-/** Makes the answer of `followPath`. */
+/** Makes the function that answers `followPath`. */
 export function followAnswer(options: FollowOptions): (exchange: Exchange) => Answer | undefined {
   const { store, streams, log, guard, isReady } = options;
   return ({ request, response, rawQuery }) => {
@@ -42,7 +42,7 @@ export function followAnswer(options: FollowOptions): (exchange: Exchange) => An
   };
 }
 
-/** Of an answer in lines. */
+/** Headers of an answer that is sent line by line. */
 export const streamHeaders = ["Content-Type", "application/x-ndjson", "Cache-Control", "no-store"];
 
 /** Refuses a client that may come again. */
