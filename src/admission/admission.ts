@@ -1,9 +1,9 @@
 /**
- * Admission of one document: the same checks as when the API server takes an object. A document is accepted as a typed
- * object, refused with all of its mistakes, or ignored because it does not concern davit.
+ * Checks one document as the API server checks an object. The verdict accepts the document as a typed object, refuses
+ * it with its mistakes, or ignores it because it does not concern davit.
  *
- * A refused Group whose selector parses still names its machines, so that a mistake elsewhere does not hand them to a
- * less specific Group.
+ * The verdict on a refused Group has a stand-in if the selector can be read. With it the Group's machines wait.
+ * Otherwise a mistake in another field would give them to a less specific Group.
  */
 
 import { assert, unreachable } from "../lib/errors.ts";
@@ -29,22 +29,22 @@ export type AdmissionVerdict =
 export interface RefusedDocument {
   readonly kind: "refused";
   readonly findings: readonly SchemaFinding[];
-  /** Undefined when the document does not name its object, or names it wrongly. */
+  /** Undefined if the document has no valid name or no valid namespace. */
   readonly name?: ObjectName;
   /** The valid parts of a Group whose selector parses. */
   readonly standIn?: GroupSpec;
-  /** For a Group: see `Refusal.hidesMachines`. */
+  /** For a Group: its selector may name machines that davit cannot read, see `Refusal.hidesMachines`. */
   readonly hidesMachines?: true;
-  /** For a Profile. */
+  /** For a Profile: what can be read of it and makes its machines safer. */
   readonly caution?: ProfileCaution;
 }
 
-/** The reader's facts about a document. */
+/** Facts about a document from the code that read it. */
 export interface DocumentPlace {
   readonly origin: string;
-  /** Any of these refuses the document. */
+  /** Mistakes that the reader found. One is enough to refuse the document. */
   readonly findings: readonly SchemaFinding[];
-  /** The API server's facts about an object; absent for files. */
+  /** From the API server; absent for files. */
   readonly meta?: { readonly uid: string; readonly generation: number };
 }
 
@@ -53,12 +53,15 @@ interface KindAdmission {
   readonly check: Check;
 }
 
-/** Judges documents by the given texts of CRD files. */
+/** Judges documents by the CRDs. */
 export class Admission {
   readonly #kinds: ReadonlyMap<string, KindAdmission>;
   readonly #checkSelector: Check;
 
-  /** Throws when a CRD cannot be enforced in full, which is a bug in davit. */
+  /**
+   * Throws if davit cannot enforce a CRD in full, which is a bug in davit.
+   * @param crds the texts of the CRD files.
+   */
   constructor(crds: readonly string[]) {
     const specs = new Map(crds.flatMap(readKindSchemas).map(({ kind, spec }) => [kind, spec]));
     const kinds = {
@@ -77,9 +80,9 @@ export class Admission {
     this.#checkSelector = compileCheck(selector);
   }
 
-  /** Judges a document. */
+  /** Accepts, refuses or ignores a document. */
   admit(value: JsonValue, place: DocumentPlace): AdmissionVerdict {
-    // A value that contains itself has no finite depth; the reader has reported it.
+    // An alias to its own ancestor makes an endless value. The reader has already reported it.
     const isCyclic = place.findings.some(({ code }) => code === "invalid-alias");
     const findings = [...place.findings, ...(isCyclic ? [] : depthFindings(value))];
     const identity = identify(value);
@@ -101,7 +104,10 @@ export class Admission {
     return "findings" in made ? this.#refuse(made.findings, name, document) : { kind: "accepted", object: made };
   }
 
-  /** The schema of a document. With it a reader separates declared fields from names that users choose. */
+  /**
+   * Returns the schema for a document's kind; undefined if davit does not know the kind. A reader uses the schema to
+   * separate declared fields from names that users choose.
+   */
   schemaOf(value: JsonValue): SchemaNode | undefined {
     const identity = identify(value);
     return identity.kind === "known" ? this.#kind(identity.objectKind).schema : undefined;
@@ -127,8 +133,8 @@ export class Admission {
   }
 
   /**
-   * A stand-in for all machines that a refused Group may select, where the readable part of its selector names them.
-   * Undefined where it names none.
+   * Returns a stand-in that matches every machine that a refused Group may select. The readable part of the selector
+   * makes it, so it may match more machines. Undefined unless this part names machines by an identity label.
    */
   #widest(spec: JsonObject): GroupSpec | undefined {
     if (!isJsonObject(spec.selector) || spec.matchAll) return undefined;
@@ -137,7 +143,7 @@ export class Admission {
     return namesMachine(standIn) ? standIn : undefined;
   }
 
-  /** The valid parts of a refused Group: undefined unless it has either a valid selector or matchAll alone. */
+  /** Returns the valid parts of a refused Group; undefined unless it has either a valid selector or `matchAll`. */
   #standIn({ selector, matchAll, profileRef, priority, hold }: JsonObject): GroupSpec | undefined {
     const checked = this.#checkSelector(selector ?? {});
     if (checked.kind === "bad" || !isJsonObject(checked.value)) return undefined;
@@ -153,25 +159,25 @@ export class Admission {
       priority: readPriority(priority ?? 0),
       hold: mayHold(hold),
     });
-    // Values that no machine can have are dropped; an expression without other values selects no machines.
+    // `toGroupSpec` drops values that no machine can have. An expression that has no value left selects no machine.
     return standIn.expressions?.some(isUnmet) === true ? undefined : standIn;
   }
 }
 
-/** A value that is neither true nor false does not release the machines. */
+/** False only for `false` and for no value: an unreadable `hold` keeps the machines waiting. */
 function mayHold(hold: JsonValue | undefined): boolean {
   return hold !== undefined && hold !== null && hold !== false;
 }
 
 const highestPriority = 1_000;
 
-/** An unreadable priority may be higher than any other Group's. */
+/** Returns the priority. An unreadable one becomes the highest, because it may be meant to win over every other. */
 function readPriority(value: JsonValue): number {
   const isPriority = typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= highestPriority;
   return isPriority ? value : highestPriority;
 }
 
-// Walking an object takes a stack frame for each level; an API server takes 10,000 levels.
+// davit walks an object by recursion. The 10,000 levels that an API server allows could overflow the stack.
 const maxDepth = 100;
 
 function depthFindings(value: JsonValue): readonly SchemaFinding[] {

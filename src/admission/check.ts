@@ -14,10 +14,10 @@ import { type SchemaNode, unknownFieldText } from "./schema.ts";
 export interface SchemaFinding {
   /** Names and list positions from the document's root to the place. */
   readonly path: readonly string[];
-  /** The place is an undeclared field: its name is the user's text and is not shown. */
+  /** True if the path ends in an undeclared field. That name is the user's text, so messages do not show it. */
   readonly isUnknownField?: boolean;
   readonly code: FindingCode;
-  /** Only davit finds this, so it says nothing about the version of the CRD. */
+  /** True if only davit makes this check. Then the finding is no hint at an outdated CRD in the cluster. */
   readonly isBeyondCrd?: true;
   /** What is wrong and what to do. */
   readonly text: string;
@@ -30,7 +30,7 @@ type Checked =
 
 export type Check = (value: JsonValue) => Checked;
 
-/** Compiles a schema node. A rule that does not compile is a bug in davit and throws. */
+/** Compiles a schema node. Throws for a rule that does not compile, which is a bug in davit. */
 export function compileCheck(node: SchemaNode): Check {
   const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, ownProperties: true, verbose: true });
   const validate = ajv.compile(node.json);
@@ -47,7 +47,7 @@ export function compileCheck(node: SchemaNode): Check {
 
 const bothEnds = "with a letter or digit at both ends";
 
-/** The patterns of the CRDs in words; a test compares this table with the CRD files. */
+/** The finding for each pattern of the CRDs. A test compares this table with the CRD files. */
 export const patternFindings: Readonly<Record<string, Pick<SchemaFinding, "code" | "text">>> = {
   "^[^\\x00-\\x1f\\x7f]+$": {
     code: "control-character",
@@ -166,7 +166,7 @@ function compileRules(node: SchemaNode): RuleCheck {
   }
 }
 
-/** The API server refuses these as `Duplicate value`: it is unclear which of the two is meant. */
+/** Finds list entries whose keys equal those of an earlier entry. The API server refuses them as `Duplicate value`. */
 function doubleFindings(keys: readonly string[], value: JsonValue, path: readonly string[]): readonly SchemaFinding[] {
   const known = new Set<string>();
   return children(value).flatMap(([at, entry]) => {
@@ -182,8 +182,8 @@ function ruleFinding(path: readonly string[], text: string): SchemaFinding {
 }
 
 /**
- * A value as rules see it: declared fields alone. Objects become Maps: the evaluator reads an object's type from its
- * `constructor`, and a label may have that name.
+ * Converts a value for the rules, which see only declared fields. Objects become Maps, because the evaluator reads an
+ * object's type from its property `constructor`. A label may have that name.
  */
 function celValue(node: SchemaNode, value: JsonValue): unknown {
   const { properties, items, values } = node;
@@ -191,7 +191,7 @@ function celValue(node: SchemaNode, value: JsonValue): unknown {
   if (!isJsonObject(value)) return value;
   const fields = Object.entries(value).flatMap(([name, child]): [string, unknown][] => {
     const schema = properties.get(name) ?? values;
-    // To the API server's rules, a nullable field that is null is absent.
+    // The API server's rules treat a nullable field with the value null as absent.
     const isAbsent = schema === undefined || (child === null && properties.has(name));
     return isAbsent ? [] : [[name, celValue(schema, child)]];
   });
@@ -202,7 +202,8 @@ function isTrue(holds: (context: { readonly self: unknown }) => unknown, self: u
   try {
     return holds({ self }) === true;
   } catch {
-    // A rule that cannot be evaluated refuses the object, as on the API server; its text quotes values.
+    // As on the API server, a rule that cannot be evaluated refuses the object. The error's text quotes values, so
+    // davit drops it.
     return false;
   }
 }
@@ -212,9 +213,9 @@ function children(value: JsonValue): readonly (readonly [string, JsonValue])[] {
 }
 
 /**
- * Removes null from declared fields, as the API server does before defaulting; null stays in nullable fields. The
- * result is a copy. In a map of free keys the API server drops null, too, but davit refuses it, so that no written key
- * is lost.
+ * Returns a copy without the declared fields that are null, unless they are nullable. The API server does the same
+ * before it fills in defaults. In a map of free keys the API server drops null, too. davit keeps it there, and the
+ * schema then refuses it. Otherwise a key that a user wrote would be lost.
  */
 function pruneNulls(node: SchemaNode, value: JsonValue): JsonValue {
   const { items } = node;
@@ -234,7 +235,7 @@ function pruneObject({ properties, values }: SchemaNode, value: JsonObject): Jso
   );
 }
 
-/** True for a nullable field, and for an undeclared name: null does not hide it from the check. */
+/** True for a nullable field, and for an undeclared name: the check must see that name to refuse it. */
 function isNullable(field: SchemaNode | undefined): boolean {
   return field === undefined || field.json.nullable === true;
 }

@@ -9,7 +9,7 @@ const dnsLabel = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
 const text = { type: "string" };
 const texts = { type: "object", additionalProperties: text };
-// Other fields that `kubectl get -o yaml` prints; davit does not use them.
+// For fields that `kubectl get -o yaml` prints and davit does not use.
 const anything = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
 const anyList = { type: "array", items: anything };
 
@@ -44,7 +44,7 @@ const keyedTexts = {
   ],
 };
 
-/** The schema of a whole document of a kind with this spec. */
+/** Returns the schema of a whole document. @param spec the schema of the kind's spec. */
 export function documentSchema<Schema>(spec: Schema) {
   return {
     type: "object",

@@ -1,12 +1,12 @@
 /**
- * The place of the CRD files, and their texts. A cluster gets the same files, so both sources admit the same objects.
+ * Finds and reads the CRD files. A cluster gets the same files, so both sources admit the same objects.
  */
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** `crds/` of the package: two levels up from this file in `src/` and in `dist/` alike. */
+/** The directory `crds/` of the package. The same relative path leads to it from `src/` and from `dist/`. */
 export const packagedCrdsDirectory = fileURLToPath(new URL("../../crds/", import.meta.url));
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Checks the expressions of a Group's selector: the API server's budget is too small for such CRD rules. The CRD
- * refuses the same values by bare schemas, with unclear messages; a test compares both.
+ * Checks the expressions of a Group's selector. CEL rules for these checks would exceed the API server's cost budget,
+ * so the CRD refuses the same values by plain schemas, with unclear messages. A test compares both.
  */
 
 import {
@@ -14,7 +14,7 @@ import {
 import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts";
 import type { SchemaFinding } from "./check.ts";
 
-/** The expressions of a selector that its schema admits. */
+/** Returns the expressions of a selector. It leaves out an entry without a text as its key or a known operator. */
 export function writtenExpressions({ matchExpressions }: JsonObject): readonly WrittenExpression[] {
   if (!Array.isArray(matchExpressions)) return [];
   return matchExpressions.filter(isJsonObject).flatMap(({ key, operator, values }) => {
@@ -32,14 +32,15 @@ export function writtenExpressions({ matchExpressions }: JsonObject): readonly W
 
 const emptyText = "is empty: write an expression, or remove matchExpressions";
 
-/** False where an expression has a value that no machine can have. */
+/** False if an expression has a value that no machine can have. */
 export function hasOnlyGoodValues(selector: JsonObject): boolean {
   return normalizeExpressions(writtenExpressions(selector)).badValues.length === 0;
 }
 
 /**
- * A selector from the readable part of this one; it matches at least all machines that this one may match. If an
- * expression cannot be read whole and needs its label, the result requires only that the label exists.
+ * Returns a selector from the readable part of the given one. It matches every machine that the given one may match,
+ * and perhaps more. An expression that cannot be read whole becomes `Exists` if it requires its label. Any other one
+ * is left out.
  * @param isGood whether the schema admits a selector.
  */
 export function readablePart(
@@ -62,12 +63,12 @@ export function readablePart(
   };
 }
 
-// A mistake in a script that writes such a list repeats in all of its values.
+// A script that writes a long list may repeat its mistake in every value. A few findings are enough then.
 const maxFindings = 8;
 
-/** Expressions that are not a list, and values that no machine can have. */
+/** Finds a `matchExpressions` that is null, and values that no machine can have. */
 export function expressionFindings(selector: JsonObject): readonly SchemaFinding[] {
-  // Rules do not see it: if it were dropped, the selector would take more machines than its author meant.
+  // The CRD's rules do not see null. If davit dropped it, the selector would match more machines than its author meant.
   if (selector.matchExpressions === null) {
     return [
       { path: ["spec", "selector", "matchExpressions"], isBeyondCrd: true, code: "broken-rule", text: emptyText },

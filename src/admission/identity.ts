@@ -1,8 +1,8 @@
 /**
- * Which object a document is, from its `apiVersion`, `kind` and `metadata`.
+ * Finds out from `apiVersion`, `kind` and `metadata` which object a document describes.
  *
- * A Profile or Group whose API group resembles davit's is an error, as it is for kubectl. If davit ignored it as
- * another project's, a typing error would remove an object and give its machines to a less specific Group.
+ * A Profile or Group whose API group only resembles davit's is an error, as for kubectl. If davit ignored such a
+ * document, a typing error would remove an object and give its machines to a less specific Group.
  */
 
 import type { FindingCode } from "../model/findings.ts";
@@ -19,12 +19,12 @@ interface KnownDocument {
 
 export type Identity =
   | ({ readonly kind: "known" } & KnownDocument)
-  /** Its group is not one that davit reads. */
+  /** Not for davit: an object of another kind. */
   | { readonly kind: "foreign" }
-  /** Its kind is unclear, or davit.dev lacks the kind or version: it may be meant for davit. */
+  /** Perhaps for davit, but its `apiVersion` or `kind` is missing or wrong. `meant` has the kind that is likely. */
   | { readonly kind: "unclear"; readonly finding: SchemaFinding; readonly meant?: KnownDocument };
 
-/** Identifies a document. */
+/** Returns which object a document describes, or why that is unclear. */
 export function identify(document: JsonValue): Identity {
   if (!isJsonObject(document)) {
     return unclear([], "not-an-object", "is no Kubernetes object: write apiVersion, kind, metadata and spec");
@@ -54,13 +54,16 @@ function identifyOther(apiVersion: string, kind: string, document: JsonObject): 
   return { ...unclear(["apiVersion"], "misspelt-group", nearMissText), meant: { objectKind: kind, document } };
 }
 
-/** True without a group, or with a group that contains davit's name. */
+/** True if the API group is missing or contains davit's name. */
 function isAlmostOwn(apiVersion: string): boolean {
   const slash = apiVersion.indexOf("/");
   return slash <= 0 || /davit/i.test(apiVersion.slice(0, slash));
 }
 
-/** A text that is equal for equal foreign documents, wherever in a file they are. It quotes: never show it. */
+/**
+ * Returns a key of a foreign document. The key stays the same when the document moves within its file. It contains the
+ * document's own text, so never show it.
+ */
 export function foreignKey(document: JsonValue): string {
   const { apiVersion, kind, metadata } = isJsonObject(document) ? document : {};
   const { namespace, name } = isJsonObject(metadata) ? metadata : {};
@@ -79,7 +82,7 @@ export function toObjectName(kind: ObjectKind, metadata: JsonValue | undefined):
 const kindText = "is no kind of davit.dev: write Profile or Group";
 const versionText = `is no version of davit.dev: write ${ownVersion}`;
 const nearMissText = `is not the group of Profiles and Groups: write ${ownVersion}, or move the document elsewhere`;
-// The reader has already split Lists into their objects.
+// The reader has already split every valid List into its objects. Only invalid and nested ones get this far.
 const listText = 'is no list of objects: begin each entry with "- ", and put no List into a List';
 
 function unclear(path: readonly string[], code: FindingCode, text: string) {

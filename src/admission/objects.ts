@@ -17,7 +17,7 @@ import {
 } from "../model/profile.ts";
 import { writtenExpressions } from "./expressions.ts";
 
-/** The spec of a Profile. */
+/** Returns the spec of a Profile. */
 export function toProfileSpec(spec: JsonObject): ProfileSpec {
   const templates: Templates<TemplateSource> = {};
   for (const part of templateParts) {
@@ -39,7 +39,7 @@ export function toProfileSpec(spec: JsonObject): ProfileSpec {
   };
 }
 
-/** The spec of a Group. Its rules admit only labels that can be normalised. */
+/** Returns the spec of a Group. The CRD's rules admit only labels that can be normalized. */
 export function toGroupSpec(spec: JsonObject): GroupSpec {
   const selector = objectOf(spec.selector);
   const normalized = normalizeSelector(textEntries(selector.matchLabels));
@@ -60,13 +60,13 @@ export function toGroupSpec(spec: JsonObject): GroupSpec {
   };
 }
 
-/** The entries of an object whose values are texts; empty for an absent object. */
+/** Returns the entries of an object that have a text as their value; none for an absent object. */
 export function textEntries(value: JsonValue | undefined): Readonly<Record<string, string>> {
   const entries = Object.entries(objectOf(value));
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
-/** Undefined for a boot section that has nothing but a config for GRUB. */
+/** Returns undefined for a boot section that has only a `grubScript`. */
 function toBoot(boot: JsonObject): Boot | undefined {
   if (boot.local !== undefined) return { kind: "local", local: toLocalBoot(boot.local) };
   if (boot.script !== undefined) return { kind: "script", script: textOf(boot.script) };
@@ -90,7 +90,7 @@ function readLocalBoot(value: JsonValue | undefined): LocalBoot | undefined {
   return value === "exit" || value === "sanboot" || value === "notFound" ? value : undefined;
 }
 
-/** The cautions that can be read from a Profile's spec, even from a refused one. */
+/** Returns what can be read of a Profile's spec and makes its machines safer, even if the Profile is refused. */
 export function toCaution(spec: JsonValue | undefined): ProfileCaution {
   const { boot, effect } = objectOf(spec);
   const local = readLocalBoot(objectOf(boot).local);

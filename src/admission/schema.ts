@@ -1,6 +1,6 @@
 /**
- * Reads the structural schemas of CRDs into the forms for checking: a strict JSON schema for ajv, and the tree of rules
- * for CEL. Strict means that an undeclared field is refused, as the API server does for `kubectl apply`.
+ * Converts the structural schemas of CRDs to what checks need: a strict JSON schema for ajv, and a tree of rules for
+ * CEL. A strict schema refuses undeclared fields, as the API server does for `kubectl apply`.
  */
 
 import { parse } from "yaml";
@@ -10,7 +10,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../model/json.ts"
 interface Rule {
   /** A CEL expression over `self`. */
   readonly rule: string;
-  /** The message when it is false. */
+  /** The message for a value that breaks the rule. */
   readonly message: string;
 }
 
@@ -35,7 +35,7 @@ export interface KindSchema {
   readonly spec: JsonValue;
 }
 
-/** Reads the text of a CRD file. A CRD that davit cannot enforce in full is a bug in davit. */
+/** Returns the schema of each version in a CRD file's text. Throws for a malformed CRD, which is a bug in davit. */
 export function readKindSchemas(crd: string): readonly KindSchema[] {
   const { spec } = objectOf(parse(crd), "CRD");
   const { names, versions } = objectOf(spec, "CRD spec");
@@ -48,7 +48,7 @@ export function readKindSchemas(crd: string): readonly KindSchema[] {
   });
 }
 
-/** Reads one structural schema. */
+/** Converts one structural schema. Throws for a keyword that davit does not know, which is a bug in davit. */
 export function toSchemaNode(schema: JsonValue): SchemaNode {
   const source = objectOf(schema, "schema");
   const unknown = Object.keys(source).find((key) => !(key in enforcedKeywords || ignoredKeywords.has(key)));
@@ -74,8 +74,8 @@ export function toSchemaNode(schema: JsonValue): SchemaNode {
 }
 
 /**
- * The rule by which an API server refuses an undeclared field. By default it drops such fields before all checks, so
- * the schema makes the API server keep them. The rule cannot name the field, but `size` counts it.
+ * Returns the rule by which an API server refuses undeclared fields. By default an API server drops such fields before
+ * all checks, so the CRD makes it keep them. The rule cannot name an undeclared field, but `size` counts it.
  * @param names the declared fields.
  */
 export function namesRule(names: readonly string[]): Rule {
@@ -84,12 +84,12 @@ export function namesRule(names: readonly string[]): Rule {
   return { rule: `size(dyn(self)) == [${known}].filter(is, is).size()`, message: unknownFieldText(sorted) };
 }
 
-/** The message for an object with any other field. */
+/** Returns the message for an object with a field besides these. */
 export function unknownFieldText(names: readonly string[]): string {
   return `has a field that does not exist: remove it or correct its name to one of ${names.toSorted().join(", ")}`;
 }
 
-/** Removes this rule, because davit refuses such a field by the schema, and names it. */
+/** Removes the rule against undeclared fields: davit refuses them by the schema, which finds the exact field. */
 function withoutNamesRule(rules: readonly Rule[], { rule, message }: Rule): readonly Rule[] {
   const others = rules.filter((each) => each.rule !== rule || each.message !== message);
   assert(others.length === rules.length - 1, `A CRD has the rule for names: ${rule}, with the message: ${message}`);
@@ -119,8 +119,8 @@ const enforcedKeywords: Readonly<Record<string, "as it is" | "rewritten">> = {
 };
 
 /**
- * Keywords that need no check: they are for people, or for how the API server merges. int32 fields have explicit
- * bounds. expressions.ts checks what `allOf` and `not` say, with better messages.
+ * Keywords that davit need not enforce. Some are for people, others control how the API server merges. `format` is
+ * among them because int32 fields have explicit bounds. `expressions.ts` checks what `allOf` and `not` say.
  */
 const ignoredKeywords: ReadonlySet<string> = new Set([
   "description",

@@ -1,4 +1,4 @@
-/** The data of a Secret as text. */
+/** Reads the data of a Secret as text. */
 
 import type { JsonObject } from "../model/json.ts";
 import type { SchemaFinding } from "./check.ts";
@@ -8,12 +8,12 @@ export type SecretData =
   | { readonly kind: "good"; readonly data: Readonly<Record<string, string>> }
   | { readonly kind: "bad"; readonly findings: readonly SchemaFinding[] };
 
-// Line breaks are allowed inside, as in the Kubernetes API.
+// Without line breaks: the Kubernetes API allows them in base64, so davit removes them before this check.
 const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * Decodes `data` and merges `stringData` over it, as the API server does. It leaves out an
- * entry that is not UTF-8, such as a binary key, which cannot be a template.
+ * Decodes `data` and merges `stringData` over it, as the API server does. It leaves out entries that are not UTF-8,
+ * such as binary keys: they cannot be templates.
  */
 export function readSecretData(secret: JsonObject): SecretData {
   const encoded = Object.entries(textEntries(secret.data)).map(([key, text]): [string, string] => [
@@ -37,7 +37,7 @@ export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    // The decoder's error only says that the bytes are not UTF-8, which is the answer.
+    // The decoder fails only for bytes that are not UTF-8.
     return undefined;
   }
 }
