@@ -1,11 +1,12 @@
-/** Chooses davit's address for machines, unless one is configured. */
+/** Chooses the address that machines use to reach davit. */
 
 import { type NetworkInterfaceInfo, networkInterfaces } from "node:os";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
 /**
- * The authority for absolute URLs: the configured one, else the listening address. A wildcard becomes this machine's
- * first global IPv4 address, else IPv6, else loopback. IPv4 comes first because more firmware supports it.
+ * Returns the authority (`HOST:PORT`) for absolute URLs: the configured one, else the listening address. A wildcard
+ * becomes this machine's first IPv4 address that is neither internal nor link-local. If there is none, it becomes such
+ * an IPv6 address, else loopback. davit prefers IPv4 because more firmware supports it.
  */
 export function advertisedAuthority(
   given: Address | undefined,

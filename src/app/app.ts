@@ -1,6 +1,6 @@
 /**
- * Builds every part in the order in which data flows, starts them from left to right and stops them from right to left.
- * Only here do parts meet the machine's own disk, network and randomness.
+ * `davit serve`: builds and starts every part, and stops them in reverse order. This file gives the parts the machine's
+ * disk, network and randomness.
  */
 
 import { createHash, randomBytes, randomInt } from "node:crypto";
@@ -31,7 +31,7 @@ import { openDirectories } from "./directory-objects.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";
 import { StoreService } from "./store-service.ts";
 
-// About 20,000 deletions of single keys.
+// Enough for the records of about 20,000 deletions of single keys.
 const storeReserveBytes = 4 * 1024 * 1024;
 const lockCheckMs = 1_000;
 
@@ -42,11 +42,11 @@ export interface AppOptions {
   readonly version: string;
   /** The process's environment, which may configure access to the cluster. */
   readonly environment: Environment;
-  /** Overrides when the store begins a new segment and takes a snapshot. */
+  /** Changes the size at which the store begins a new segment, and how often it takes a snapshot. */
   readonly storeSizes?: Pick<OpenStoreOptions, "maxSegmentBytes" | "snapshotInterval">;
 }
 
-/** The facts for the welcome text, once machines are answered. */
+/** Facts for the welcome text, which appears when davit begins to answer machines. */
 export interface Served {
   readonly version: string;
   readonly profiles: number;
@@ -55,11 +55,11 @@ export interface Served {
   readonly problems: number;
   /** Where the objects come from. */
   readonly source: string;
-  /** The command that adds the first objects; undefined if there are Groups. */
+  /** A command that adds the first objects; undefined if there are Groups. */
   readonly firstCommand: string | undefined;
   readonly bootAddress: Address;
   readonly storeAddress: Address;
-  /** True when the store is reached by HTTPS. */
+  /** True if clients reach the store by HTTPS. */
   readonly storeTls: boolean;
   readonly opsAddress: Address;
   /** The boot service's address for machines. */
@@ -95,8 +95,9 @@ export class App {
   }
 
   /**
-   * Starts every part. Resolves when all listen; `ready` then resolves once machines are answered.
-   * @throws {StartError | WalError} one sentence for the operator; `stop` ends what was started by then.
+   * Starts every part and resolves when all of them listen. `ready` resolves later, when davit begins to answer
+   * machines.
+   * @throws {StartError | WalError} with one sentence for the operator. Then call `stop` to end the started parts.
    */
   async start(): Promise<{ readonly ready: Promise<Served> }> {
     await this.#refusePublicData();
@@ -105,7 +106,7 @@ export class App {
     this.#stops.unshift(store.follow(davitRoot, this.#boot.index));
     const backups = this.#scheduleBackups(store);
     const keys = this.#storeService(store, objects);
-    // Registered before anything can fail: `keys` runs timers from its construction on.
+    // Registered before a later line can fail, because the constructor of `keys` has already started timers.
     this.#stops.unshift(() => keys.stop());
     this.#stops.unshift(() => this.#boot.stop());
     const opsAddress = await this.#boot.listenForOperators({
@@ -131,13 +132,13 @@ export class App {
     return { ready: this.#boot.openWhenHeard(synced).then(() => this.#served(listening, objects)) };
   }
 
-  /** Reports not ready at once, then finishes running work and closes the log. Idempotent. */
+  /** Reports not ready at once, then finishes running work and closes the store. Idempotent. */
   async stop(): Promise<void> {
     this.#boot.beginStop();
     for (let next = this.#stops.shift(); next !== undefined; next = this.#stops.shift()) await next();
   }
 
-  /** @throws {StartError} if other users could read the content of Secrets, or change what machines boot. */
+  /** @throws {StartError} if other users of this computer could read Secrets, or change what machines boot. */
   async #refusePublicData(): Promise<void> {
     const { dataDir } = this.#config;
     const problem = await publicProblem(dataDir);
@@ -215,7 +216,7 @@ export class App {
     });
   }
 
-  /** Resolves when the source's first list is in the store. */
+  /** Starts the controller. The returned `synced` resolves when the source's first list is in the store. */
   async #startController(store: Store, { source, statusSink, adminNamespace }: ObjectSource, davitUrl: string) {
     const { promise: synced, resolve: onSynced } = Promise.withResolvers<void>();
     const controller = new Controller({
@@ -259,7 +260,7 @@ export class App {
   /** Problems for the operator, one per line. */
   #attention(store: Store, { view }: Source): readonly string[] {
     const problems = view.problems.map(({ origin, message }) => `${origin}: ${message}`);
-    // The problems already say why an object is refused, with its place.
+    // `problems` already says why an object is refused, and where it is.
     const objects = this.#statuses
       .attention()
       .filter(({ reason }) => reason !== "Refused")
@@ -270,8 +271,8 @@ export class App {
 }
 
 /**
- * Lines of `/readyz?verbose` for a store that cannot be written. Machines still get answers: davit reads only what is
- * already on disk.
+ * Lines of `/readyz?verbose` for a store that cannot be written. Machines still get answers, because davit serves only
+ * what is already on disk.
  */
 const storeTroubles: Readonly<Record<LogStatus, string | undefined>> = {
   writable: undefined,
@@ -291,7 +292,7 @@ async function openObjects(options: ObjectSourceOptions): Promise<ObjectSource> 
   return await openCluster(options);
 }
 
-/** A random number from 0 to below 1, precise enough for waits. */
+/** Returns a random number from 0 to below 1, precise enough for the length of a wait. */
 function random(): number {
   return randomInt(2 ** 32) / 2 ** 32;
 }

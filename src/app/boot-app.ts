@@ -1,6 +1,6 @@
 /**
- * `davit boot`: only the boot service, which follows a store in another process. Any number of them may follow one
- * store; each answers machines from its own copy, even while the store is away.
+ * `davit boot`: only the boot service, which follows a store in another process. Any number of followers can follow one
+ * store. Each answers machines from its own copy, even while it cannot reach the store.
  */
 
 import { randomInt } from "node:crypto";
@@ -25,7 +25,7 @@ export interface BootAppOptions {
   readonly version: string;
 }
 
-/** The facts for the welcome text, once machines are answered. */
+/** Facts for the welcome text, which appears when davit begins to answer machines. */
 export interface ServedFromStore {
   readonly version: string;
   readonly groups: number;
@@ -69,8 +69,9 @@ export class BootApp {
   }
 
   /**
-   * Starts every part. Resolves when all listen; `ready` then resolves once machines are answered.
-   * @throws {StartError} one sentence for the operator; `stop` ends what was started by then.
+   * Starts every part and resolves when all of them listen. `ready` resolves later, when davit begins to answer
+   * machines.
+   * @throws {StartError} with one sentence for the operator. Then call `stop` to end the started parts.
    */
   async start(): Promise<{ readonly ready: Promise<ServedFromStore> }> {
     const { config, version } = this.#options;
@@ -101,7 +102,10 @@ export class BootApp {
     await this.#boot.stop();
   }
 
-  /** A mistake ends the start, where a person reads it. Later mistakes are only logged: a fix needs no restart. */
+  /**
+   * Fails the start if the credentials cannot be read, so that a person sees the mistake. Later mistakes are only
+   * logged, because davit reads the files again and needs no restart.
+   */
   async #checkCredentials(): Promise<void> {
     try {
       await readCredentials(this.#credentialFiles);

@@ -1,6 +1,6 @@
 /**
- * The common part of every davit that answers machines: the boot index, the listener for machines, and the listener for
- * operators. It does not know where the documents come from: its owner feeds the index.
+ * The common part of `davit serve` and `davit boot`: the boot index, the listener for machines, and the listener for
+ * operators. It does not know where the documents come from: the caller feeds the index.
  */
 
 import { BootConfigs } from "../boot/boot-configs.ts";
@@ -43,26 +43,26 @@ export interface BootServiceOptions {
   readonly version: string;
 }
 
-/** The state of the parts behind the boot service, for the operations listener. */
+/** What the listener for operators shows of the parts that feed the boot service. */
 export interface Backend {
   /** Why machines are not answered yet, in a few words. */
   readonly waitingFor: string;
   /** Problems for the operator, one per line. */
   readonly attention: () => readonly string[];
-  /** Monotonic: the served data matches its source as of this time; undefined before this run heard the source. */
+  /** Monotonic time up to which the documents are known to match the source; undefined before this run reached it. */
   readonly provenAtMs: () => number | undefined;
-  /** Called before each scrape: sets the metrics that are computed then. */
+  /** Sets the metrics that are computed only for a scrape. Called before each scrape. */
   readonly measure: () => void;
 }
 
-/** Undefined without a key. */
+/** A signer is undefined if the operator gave no key for it. */
 interface OpenedSigners {
   signer?: Signer;
-  /** Only for GRUB's configs. */
+  /** Signs only GRUB's configs, in place of `signer`. */
   grubSigner?: Signer;
 }
 
-/** Short, because probes open a new connection each time, and scrapers can reconnect. */
+/** Idle connections close early: probes open a new connection each time, and scrapers can reconnect. */
 const opsLimits = { keepAliveTimeoutMs: 10_000 };
 
 const never = new Promise<never>(() => {});
@@ -99,7 +99,7 @@ export class BootService {
   }
 
   /**
-   * Listens for operators, who see why machines are not answered yet.
+   * Listens for operators. Call it first, so that they can see why davit does not answer machines yet.
    * @throws {StartError}
    */
   async listenForOperators(behind: Backend): Promise<Address> {
@@ -185,8 +185,8 @@ export class BootService {
   }
 
   /**
-   * Opens the service for machines once `heard` resolves, or from the copy on disk after the grace time.
-   * Resolves when it is open. It never resolves if a stop comes first, so that a stop never serves an old copy.
+   * Opens the service for machines when `heard` resolves. If that takes longer than the grace time, it serves the copy
+   * on disk. Resolves when the service is open, and never if davit stops first: a stop must not serve an old copy.
    */
   async openWhenHeard(heard: Promise<void>): Promise<void> {
     const { clock, config, log } = this.#options;
@@ -199,12 +199,12 @@ export class BootService {
     log.warn({ waitedMs: config.sourceGraceMs }, "source not heard in time, serving the copy on disk");
   }
 
-  /** Reports to operators that davit stops, so that a load balancer sends no more requests. Idempotent. */
+  /** Reports not ready, so that a load balancer sends no more requests. Idempotent. */
   beginStop(): void {
     this.#stopping.abort();
   }
 
-  /** Lets requests in flight finish and closes the listeners, machines' first. Idempotent. */
+  /** Waits for running requests and closes the listeners: first the one for machines. Idempotent. */
   async stop(): Promise<void> {
     this.beginStop();
     for (let next = this.#servers.pop(); next !== undefined; next = this.#servers.pop()) await next.close();
@@ -232,7 +232,7 @@ export class BootService {
 
   async #openSigner(key: Omit<SignerOptions, "clock" | "log" | "metrics">): Promise<Signer> {
     const { log, clock, metrics } = this.#options;
-    // OpenPGP takes time and memory: davit loads it only with a key.
+    // The OpenPGP package takes time and memory: davit loads it only if there is a key.
     const { Signer: LoadedSigner } = await import("../sign/signer.ts");
     const part = key.option === "grub-signing" ? "grub-sign" : "sign";
     return await LoadedSigner.open({ ...key, clock, log: log.child({ part }), metrics });
@@ -244,7 +244,7 @@ export class BootService {
     return { host: address, port: actualPort };
   }
 
-  /** Reports if only some machines get answers (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
+  /** Reports when only some machines get answers (docs/internals/decisions/0001-first-sync-with-a-broken-file.md). */
   #withheld(): readonly string[] {
     const line = "boot: only Groups that name a machine are answered, and no Install, until all of the source was read";
     return this.index.isReady && this.index.isWithholding ? [line] : [];
@@ -262,7 +262,7 @@ export class BootService {
     for (const doubt of commonDoubts) metrics.installDoubt.set({ doubt }, Number(this.index.doubt === doubt));
   }
 
-  /** @throws {BootError} notReady, before davit's address for machines is known. */
+  /** @throws {BootError} with the reason `notReady` while davit's address for machines is unknown. */
   #configsOver(index: BootView): BootConfigs {
     const { grubSeparator: separator, grubCommands: commands, signingKey, grubSigningKey } = this.#options.config;
     const isSigned = (grubSigningKey ?? signingKey) !== undefined;

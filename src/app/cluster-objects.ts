@@ -1,4 +1,4 @@
-/** Objects from a cluster, and their status in it: assembles the parts of `kubernetes/`. */
+/** Reads objects from a cluster and writes their status there: assembles the parts of `kubernetes/`. */
 
 import { ApiClient } from "../kubernetes/client/client.ts";
 import { ApiServerTrust } from "../kubernetes/client/cluster-trust.ts";
@@ -62,7 +62,10 @@ function namespacesOf({ allNamespaces, namespaces }: ServeConfig, own: string): 
   return namespaces.length > 0 ? [...new Set(namespaces)] : [own];
 }
 
-/** Without an admin namespace, an author of Groups in one namespace could claim the machines of all others. */
+/**
+ * Returns the configured admin namespace; by default davit's own, if it follows several namespaces. Without an admin
+ * namespace, an author of Groups in one namespace could claim the machines of all others.
+ */
 function adminNamespaceOf(
   { adminNamespace }: ServeConfig,
   namespaces: ChosenNamespaces,
@@ -72,7 +75,7 @@ function adminNamespaceOf(
   return namespaces === "all" || namespaces.length > 1 ? own : undefined;
 }
 
-/** Warns of a setting that is allowed but probably unintended: every Group is outside the admin namespace. */
+/** Returns a warning if davit does not follow the admin namespace. That is allowed, but probably unintended. */
 function powerlessText(adminNamespace: string | undefined, namespaces: ChosenNamespaces): string | undefined {
   if (adminNamespace === undefined || namespaces === "all" || namespaces.includes(adminNamespace)) return undefined;
   const state = `the admin namespace "${adminNamespace}" is not followed, so that no Group has a priority or matchAll`;
@@ -84,7 +87,7 @@ function placeOf(server: string, namespaces: ChosenNamespaces): string {
   return `${namespaces.length === 1 ? "namespace" : "namespaces"} ${namespaces.join(", ")} of ${server}`;
 }
 
-/** Names the namespace, whatever kubectl's default is. */
+/** The command names the namespace, because kubectl's default may be another one. */
 function firstCommandOf(namespace: string): string {
   return `kubectl apply --namespace ${namespace} -f manifests/quickstart/`;
 }

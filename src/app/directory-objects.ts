@@ -1,4 +1,4 @@
-/** Objects from files. Their status goes to the log, like every source's. */
+/** Reads objects from files. Their status is only in the log: davit never writes the files. */
 
 import { DirectorySource } from "../directory/directory.ts";
 import type { ObjectSource, ObjectSourceOptions } from "./object-source.ts";

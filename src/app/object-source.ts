@@ -1,6 +1,6 @@
 /**
- * Where objects come from and where their status goes: files (`directory-objects.ts`) or a cluster
- * (`cluster-objects.ts`).
+ * The port for the origin of objects and the target of their status. `directory-objects.ts` implements it with files,
+ * `cluster-objects.ts` with a cluster.
  */
 
 import type { Clock } from "../lib/clock.ts";
@@ -13,21 +13,21 @@ import type { ServeConfig } from "../options/serve.ts";
 
 export interface ObjectSource {
   readonly source: Source;
-  /** Where users find an object's status besides the log; undefined if only the log has it. */
+  /** Writes statuses to another place besides the log; undefined if only the log has them. */
   readonly statusSink: StatusSink | undefined;
-  /** The only namespace whose Groups may claim everything; undefined allows all namespaces. */
+  /** The only namespace whose Groups may use `matchAll` and a priority; undefined allows it in every namespace. */
   readonly adminNamespace: string | undefined;
   /** The source's name for people. */
   readonly place: string;
-  /** The cluster's keys and authority; undefined for objects from files. */
+  /** Gets the keys of ServiceAccount tokens and publishes the store's authority; undefined for objects from files. */
   readonly trust: ClusterTrust | undefined;
-  /** The command that adds the first objects, from the package's own directory. */
+  /** A command that adds the first objects. It works in the package's own directory. */
   readonly firstCommand: string;
-  /** Problems on the way to the objects, for a person: a line each. */
+  /** Problems of the connection to the source, for a person: a line each. */
   attention(): readonly string[];
-  /** Sets the metrics that are computed when they are read. */
+  /** Sets the metrics that are computed only for a scrape. */
   measure(): void;
-  /** Stops the client behind source and sink; call it after both have stopped. */
+  /** Stops what `source` and `statusSink` share, such as the API client. Call it after the source has stopped. */
   stop(): Promise<void>;
 }
 
@@ -36,10 +36,10 @@ export interface ObjectSourceOptions {
   readonly environment: Environment;
   readonly log: Log;
   readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
+  /** Returns a number from 0 to below 1, with a uniform distribution. */
   readonly random: () => number;
   readonly metrics: Metrics;
   readonly version: string;
-  /** The name of the pod or of the machine. */
+  /** davit's host name: in a cluster the pod's name. */
   readonly instance: string;
 }

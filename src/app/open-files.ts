@@ -1,10 +1,10 @@
-/** How many files and connections this process may have open. */
+/** Limits the connections of each listener by the number of files that this process may open. */
 
 import { readFileSync } from "node:fs";
 import type { Clients } from "../http/client-shares.ts";
 import { connectionsWithin, type Listener } from "../http/connection-limit.ts";
 
-/** The `connections` option of `createServer`; undefined if the system has no limit. */
+/** Returns the `connections` option of `createServer`; undefined if the number of open files has no known limit. */
 export function connectionLimitOf(listener: Listener, clients: Clients, onRefused: () => void) {
   const openFiles = maxOpenFiles();
   return openFiles === undefined
@@ -12,17 +12,17 @@ export function connectionLimitOf(listener: Listener, clients: Clients, onRefuse
     : { maxConnections: connectionsWithin(openFiles)[listener], makesRoom: listener === "ops", clients, onRefused };
 }
 
-/** The limit that Linux reports, which Node has raised as far as allowed; undefined without one. */
+/** Returns how many files this process may open; undefined if unlimited or unknown. Node raises this limit at start. */
 export function maxOpenFiles(): number | undefined {
   try {
     return openFilesIn(readFileSync("/proc/self/limits", "latin1"));
   } catch {
-    // Not Linux: nobody serves thousands of machines there.
+    // Only Linux has this file. Elsewhere davit runs without a limit: nobody serves thousands of machines there.
     return undefined;
   }
 }
 
-/** Reads the text of `/proc/PID/limits`: the first number is the soft limit, which applies. */
+/** Returns the first number of the line in `/proc/PID/limits`: the soft limit, which is the one in force. */
 export function openFilesIn(limits: string): number | undefined {
   const [, soft] = /^Max open files\s+(\d+)\s/m.exec(limits) ?? [];
   return soft === undefined ? undefined : Number(soft);

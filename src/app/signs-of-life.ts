@@ -1,4 +1,4 @@
-/** How often each part gives a sign of life, so that no healthy part ever looks stale. */
+/** Sets how often each part proves that its data is current: often enough that no healthy part looks stale. */
 
 import { heartbeatMs } from "../model/follow-line.ts";
 
@@ -11,12 +11,14 @@ export interface SignsOfLife {
   readonly beatMs: number;
 }
 
-/** The defaults. A scan reads the status of every file; the other two cost almost nothing. */
+/** The defaults. Scans are rare because they read the status of every file. The other two cost almost nothing. */
 const preset: SignsOfLife = { rescanMs: 30_000, proveMs: 15_000, beatMs: heartbeatMs };
 
 /**
- * @param maxStalenessMs the value of `--max-staleness`, 0 for no limit. A directory uses `rescanMs`, a cluster
- * `proveMs`: each of the two, together with `beatMs`, takes at most two thirds of the limit.
+ * Returns the defaults, or shorter times if the limit needs them. A follower's proof can be as old as a source's
+ * interval and a heartbeat together. The source's interval is `rescanMs` for a directory, `proveMs` for a cluster.
+ * Either of them and `beatMs` add up to at most two thirds of the limit.
+ * @param maxStalenessMs the value of `--max-staleness`; 0 for no limit.
  */
 export function signsOfLife(maxStalenessMs: number): SignsOfLife {
   if (maxStalenessMs === 0) return preset;

@@ -1,4 +1,4 @@
-/** The store's listener: its door, the key API, and the routes of other boot services and of backups. */
+/** The store's listener: its door, the key API, and the routes for followers and backups. */
 
 import { Clients } from "../http/client-shares.ts";
 import { KeyAnswers } from "../http/keys/answers.ts";
@@ -38,13 +38,13 @@ export interface StoreServiceOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Metrics;
-  /** True once followers may have the store's content. */
+  /** True when followers may get the store's content. */
   readonly isReady: () => boolean;
-  /** Monotonic: the store matches its source as of this time; undefined before the source was heard. */
+  /** Monotonic time up to which the store is known to match its source; undefined before this run reached it. */
   readonly provenAtMs: () => number | undefined;
 }
 
-/** davit disconnects a client that reads nothing for this long, as it does for listings. */
+/** davit disconnects a client that reads nothing of its answer for this long. */
 const unreadLimitMs = 30_000;
 
 export class StoreService {
@@ -55,7 +55,7 @@ export class StoreService {
   #door: StoreDoor | undefined;
   #unsent: UnsentAnswers | undefined;
   #server: HttpServer | undefined;
-  /** Set once it listens. */
+  /** The store's URL for clients; empty until it listens. */
   #url = "";
 
   constructor(options: StoreServiceOptions) {
@@ -65,7 +65,7 @@ export class StoreService {
     this.#backups = new BackupStreams({ ...options, log: options.log.child({ part: "backup" }) });
   }
 
-  /** True when clients must speak TLS. */
+  /** True if clients must use TLS. */
   get hasTls(): boolean {
     return this.#door?.tls !== undefined;
   }
@@ -140,7 +140,7 @@ export class StoreService {
     });
   }
 
-  /** Sets the metrics that are computed when they are read. */
+  /** Sets the metrics that are computed only for a scrape. */
   measure(): void {
     const { store, metrics } = this.#options;
     metrics.storeWritable.set(store.status === "writable" ? 1 : 0);
@@ -151,7 +151,7 @@ export class StoreService {
     metrics.unsentBytes.set({ listener: "store" }, this.#unsent?.bytes ?? 0);
   }
 
-  /** Ends every watch, follower and backup, lets requests in flight finish, and closes the listener. Idempotent. */
+  /** Ends watches, streams to followers and backups, waits for other requests, and closes the listener. Idempotent. */
   async stop(): Promise<void> {
     for (const part of this.#trusted) await part?.stop();
     this.#door?.stop();

@@ -1,4 +1,4 @@
-/** Parts of the store's authentication besides users' files: its own certificate, and a cluster's tokens. */
+/** The parts of the store's authentication that need no files of users: its own certificate, and a cluster's tokens. */
 
 import { join } from "node:path";
 import type { OwnCertificate } from "../certificates/own-certificate.ts";
@@ -18,11 +18,12 @@ export interface StoreTrustOptions {
   readonly log: Log;
 }
 
-// The names for the machine itself, and for a forwarded port.
+// Names for clients on the same machine and for clients that reach the store through a forwarded port.
 const loopbackHosts = ["localhost", "127.0.0.1", "::1"];
 
 /**
- * The store's own certificate, ready for use; undefined if the store has another one or none.
+ * Makes the certificate files if needed and returns them; undefined if the operator did not ask for a certificate that
+ * davit makes.
  * @throws {StartError} when it cannot be saved.
  */
 export async function openOwnCertificate(options: StoreTrustOptions): Promise<OwnCertificate | undefined> {
@@ -48,12 +49,12 @@ function hostsOf({ storeCertificateNames, storeAdvertiseUrl, storeAddress }: Ser
   return [...storeCertificateNames, ...(advertised === undefined ? [] : [advertised]), ...own, ...loopbackHosts];
 }
 
-/** The name or address that clients are given; undefined when none is configured. */
+/** Returns the host of the advertised URL, without the brackets of an IPv6 address. */
 export function advertisedHost(url: URL | undefined): string | undefined {
   return url?.hostname.replace(/^\[|\]$/g, "");
 }
 
-/** Checks tokens of the cluster's ServiceAccounts; undefined when none is allowed. */
+/** Returns the check of ServiceAccount tokens; undefined without a cluster, or if no ServiceAccount is allowed. */
 export async function openServiceAccounts(options: StoreTrustOptions): Promise<ServiceAccountTokens | undefined> {
   const { config, trust, clock, log } = options;
   const { storeServiceAccounts: allowed, storeReadingAccounts: reading } = config;

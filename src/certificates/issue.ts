@@ -3,7 +3,7 @@
  * SHA-256, which every TLS client knows. RFC 5280 defines the fields.
  */
 
-// The certificate package needs this import first.
+// @peculiar/x509 fails unless this package is imported before it.
 import "reflect-metadata";
 import { createPublicKey, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
@@ -22,7 +22,7 @@ import {
 
 import { dateOf } from "../lib/clock.ts";
 
-/** A certificate and its private key (PKCS #8), PEM. */
+/** A certificate and its private key (PKCS #8), both in PEM. */
 export interface Issued {
   readonly cert: string;
   readonly key: string;
@@ -35,12 +35,12 @@ export interface Validity {
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-/** RFC 5280, 4.2.1.12: servers of TLS. */
+/** The purpose "TLS server" (RFC 5280, 4.2.1.12). */
 const serverAuth = "1.3.6.1.5.5.7.3.1";
 
 /**
  * Makes an authority that issues server certificates and no further authorities.
- * @param options.key the key of the authority that it replaces; a new one unless given.
+ * @param options.key the private key of the authority that this one replaces; by default a new key.
  */
 export async function issueAuthority(options: {
   readonly name: string;
@@ -62,8 +62,8 @@ export async function issueAuthority(options: {
 }
 
 /**
- * Makes a server's certificate, with its chain.
- * @param options.hosts its DNS names and addresses, at least one.
+ * Makes a server's certificate, signed by the authority.
+ * @param options.hosts the server's DNS names and addresses, at least one.
  */
 export async function issueServer(options: {
   readonly authority: Issued;
@@ -101,7 +101,7 @@ function newKeys() {
   return webcrypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
 }
 
-/** The key pair of a private key in PEM. */
+/** Returns the key pair that belongs to a private key in PEM. */
 async function keysOf(pem: string): Promise<Keys> {
   const { subtle } = webcrypto;
   const spki = createPublicKey(pem).export({ type: "spki", format: "der" });

@@ -1,11 +1,10 @@
 /**
- * The certificates that davit makes for a listener: an authority that lives as long as the data directory, and a server
- * certificate that it issues and renews in time. Clients get the authority's certificate out of band, and trust no
- * other.
+ * Makes and renews the certificates of a listener: an authority of davit's own, and a server certificate that this
+ * authority signs. Operators give the authority's certificate to the clients, which trust no other authority.
  *
- * Its folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. davit keeps good files and
+ * A folder holds `ca.pem`, `ca-key.pem`, `cert.pem` and `key.pem`, all of mode 0600. davit keeps good files and
  * replaces those that are missing, unusable, out of date or for other hosts. A new authority locks out every client
- * until it trusts that one, so an unreadable folder ends the start instead.
+ * until the client trusts it. So davit does not start with an unreadable folder, instead of making a new authority.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -26,16 +25,16 @@ export interface OwnCertificateOptions {
   readonly hosts: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
-  /** Called with the authority's certificate, PEM, whenever it has changed. */
+  /** Called with the authority's certificate (PEM) at the start and after each change. */
   readonly authorityChanged: (cert: string) => void;
 }
 
 const dayMs = 24 * 60 * 60_000;
 const authorityLifeMs = 3_650 * dayMs;
 const serverLifeMs = 90 * dayMs;
-/** The remaining lifetime at which davit renews: 30 days of a server's, two years of an authority's. */
+/** davit renews a certificate when less than this is left of its lifetime. */
 const renewal = { serverMs: 30 * dayMs, authorityMs: 730 * dayMs };
-/** Clocks of clients may be behind. */
+/** Certificates begin this long before now, because a client's clock may be slow. */
 const backdatedMs = 60 * 60_000;
 const lookMs = 60 * 60_000;
 const authorityName = "davit store authority";
@@ -52,18 +51,18 @@ export class OwnCertificate {
     this.#hosts = [...new Set(options.hosts)];
   }
 
-  /** For readers that follow the files. */
+  /** The server certificate's files, for a listener that watches them. */
   get paths(): { readonly certFile: string; readonly keyFile: string } {
     return { certFile: this.#at("cert.pem"), keyFile: this.#at("key.pem") };
   }
 
-  /** The authority's certificate, PEM. */
+  /** The authority's certificate in PEM. */
   get authority(): string {
     return this.#authority.cert;
   }
 
   /**
-   * Makes the files where needed, and keeps them good from now on.
+   * Makes missing or bad files, and then renews them in time until `stop`.
    * @throws {StartError} when they cannot be read or written.
    */
   async start(): Promise<void> {
@@ -80,7 +79,7 @@ export class OwnCertificate {
     this.#keeping = this.#keep();
   }
 
-  /** Resolves when the last write has ended. Idempotent. */
+  /** Ends the renewals. Resolves when the last write has ended. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#keeping;
@@ -108,7 +107,7 @@ export class OwnCertificate {
     const server = await this.#read("cert.pem", "key.pem");
     if (server !== undefined && this.#isGood(server)) return;
     const made = await issueServer({ authority, hosts: this.#hosts, validity: this.#validity(serverLifeMs) });
-    // The key first: a reader that sees an unfit pair keeps the old one.
+    // Between the two writes the files do not fit together. A reader then keeps the old pair.
     await this.#write("key.pem", made.key);
     await this.#write("cert.pem", made.cert);
     this.#options.log.info({ hosts: this.#hosts }, "certificate of the store is made");
@@ -117,7 +116,8 @@ export class OwnCertificate {
   async #currentAuthority(): Promise<Issued> {
     const old = await this.#read("ca.pem", "ca-key.pem");
     if (old !== undefined && this.#lastsMs(old) > renewal.authorityMs && this.#hasBegun(old)) return old;
-    // The old key keeps issued certificates good, so clients may get the authority's new certificate late.
+    // With the old key, old and new certificates of the authority both verify server certificates. So clients need the
+    // new one only before the old one expires.
     const key = old === undefined ? {} : { key: old.key };
     const made = await issueAuthority({ name: authorityName, validity: this.#validity(authorityLifeMs), ...key });
     await this.#write("ca-key.pem", made.key);
@@ -140,7 +140,7 @@ export class OwnCertificate {
     return new X509Certificate(cert).validToDate.getTime() - this.#options.clock.nowMs();
   }
 
-  /** False if the clock was far ahead when it was made: no client would trust it yet. */
+  /** False if the clock was far ahead when davit made the certificate. No client would trust the certificate yet. */
   #hasBegun({ cert }: Issued): boolean {
     return new X509Certificate(cert).validFromDate.getTime() <= this.#options.clock.nowMs();
   }
@@ -150,7 +150,7 @@ export class OwnCertificate {
     return { fromMs: nowMs - backdatedMs, untilMs: nowMs + lifeMs };
   }
 
-  /** Undefined when one is missing, or they do not fit. */
+  /** Reads a certificate and its key; undefined if one is missing, or the key is not the certificate's. */
   async #read(certName: string, keyName: string): Promise<Issued | undefined> {
     const [cert, key] = await Promise.all([this.#text(certName), this.#text(keyName)]);
     if (cert === undefined || key === undefined) return undefined;
@@ -179,7 +179,7 @@ export class OwnCertificate {
   }
 }
 
-/** True for a certificate that names these hosts, and no other. */
+/** True for a certificate that names exactly these hosts. */
 function isFor(certificate: X509Certificate, hosts: readonly string[]): boolean {
   const names = certificate.subjectAltName?.split(", ") ?? [];
   return names.length === hosts.length && hosts.every((host) => namesHost(certificate, host));
