@@ -55,7 +55,7 @@ export type BackupSource =
 /** The options of `davit backup`, parsed. */
 export type BackupConfig = Omit<BackupValues, "store" | "dataDir"> & {
   readonly source: BackupSource;
-  /** Where the token for the store comes from. */
+  /** The file with the token for the store; undefined without a token. */
   readonly tokenFile: string | undefined;
 };
 
@@ -100,7 +100,10 @@ export function restoreHelp(): string {
   return helpOf("restore --input FILE --data-dir DIR", purpose, restoreOptions);
 }
 
-/** A flag overrides a variable for the other source, such as that of a davit serve in the same container. */
+/**
+ * Removes the variable of one source if a flag names the other source. For example, a container of `davit serve` sets
+ * `DAVIT_DATA_DIR`, and `--store` must still work there.
+ */
 function withoutOtherSources(args: readonly string[], environment: Environment): Environment {
   const flags = readTable({ store: backupOptions.store, dataDir: backupOptions.dataDir }, args, {}).values;
   if (flags.dataDir !== undefined) return { ...environment, DAVIT_STORE: undefined };
@@ -113,7 +116,7 @@ function sourceOf({ store, dataDir }: BackupValues): BackupSource | undefined {
 }
 
 function outputProblems({ output, force }: BackupValues, { isFile, isDirectory }: Paths): readonly string[] {
-  // Refused options are undefined here.
+  // A missing or bad --output is undefined here, and is already reported.
   if (output === undefined) return [];
   if (isDirectory(output)) return [`"${output}" is a directory: --output needs the name of a file`];
   if (!isDirectory(dirname(output))) return [`No directory "${dirname(output)}": --output needs one that exists`];

@@ -15,7 +15,7 @@ import { diskFailure } from "./failure.ts";
 import type { Host } from "./host.ts";
 import { Progress, sizeText } from "./progress.ts";
 
-/** Copies a store into one file, from a running davit or from a data directory that nobody uses. */
+/** `davit backup`: copies a store into one file, from a running davit or from a data directory that no davit uses. */
 export const backup = workCommand({
   name: "backup",
   summary: "copy a store into one file, while it runs",
@@ -75,7 +75,7 @@ const reasons: Readonly<Record<Exclude<FollowFailure, "refused">, string>> = {
   protocol: "what came is not understood",
 };
 
-/** By status: advice for the operator. */
+/** Advice for the operator, by the status of the store's answer. */
 const refusals: Readonly<Record<string, string>> = {
   "status 401": "the store asks for a token: give --store-token-file, or on its own computer --data-dir",
   "status 403": "the store is open to everyone, and so gives no backups: give it --store-token-file",

@@ -4,7 +4,7 @@ import type { CliCommand } from "./host.ts";
 import { runServing } from "./run-app.ts";
 import { welcomeOfBoot } from "./welcome.ts";
 
-/** Only the boot service, from the store of another davit. */
+/** `davit boot`: runs only the boot service, which follows the store of another davit. */
 export const boot: CliCommand = {
   name: "boot",
   summary: "serve boot configs from the store of another davit",

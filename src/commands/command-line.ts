@@ -7,7 +7,7 @@ import { sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
 
 export interface CommandLine<Config> {
-  /** The command's name, for advice. */
+  /** The command's name, for messages. */
   readonly name: string;
   readonly help: () => string;
   /** @throws {ConfigError} */
@@ -17,11 +17,11 @@ export interface CommandLine<Config> {
 interface WorkCommand<Config> extends CommandLine<Config>, Omit<CliCommand, "run"> {
   /** Returns the exit code. */
   readonly work: (config: Config, host: Host) => Promise<number>;
-  /** The exit code if the work fails; 1 unless given. */
+  /** The exit code if the work fails; by default 1. */
   readonly failureCode?: number;
 }
 
-/** A command that does its work and ends. */
+/** Makes a command that does its work and then ends, unlike a serving command. */
 export function workCommand<Config>({ work, failureCode = 1, ...command }: WorkCommand<Config>): CliCommand {
   const run: CliCommand["run"] = async (args, host) => {
     const read = readCommandLine(command, args, host);
@@ -38,11 +38,12 @@ export function workCommand<Config>({ work, failureCode = 1, ...command }: WorkC
   return { ...command, run };
 }
 
-/** The options; or the exit code, after help or mistakes were printed. */
+/** The parsed options, or the exit code if the command is over because it printed help or mistakes. */
 export type ReadCommandLine<Config> =
   | { readonly kind: "options"; readonly config: Config }
   | { readonly kind: "over"; readonly exitCode: number };
 
+/** Reads a command's options, or prints its help or the mistakes in its options. */
 export function readCommandLine<Config>(
   { name, help, readConfig }: CommandLine<Config>,
   args: readonly string[],

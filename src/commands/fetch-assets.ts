@@ -14,7 +14,7 @@ import { diskFailure, sentenceOf } from "./failure.ts";
 import type { CliCommand, Host } from "./host.ts";
 import { Progress, sizeText } from "./progress.ts";
 
-/** Fills an assets directory, before the boot service starts or while it runs. */
+/** `davit fetch-assets`: fills an assets directory, before the boot service starts or while it runs. */
 export const fetchAssets: CliCommand = {
   name: "fetch-assets",
   summary: "download kernels and initrds, checked, into an assets directory",
@@ -56,7 +56,7 @@ function listProblems(list: string, error: unknown): readonly string[] {
   return [sentence];
 }
 
-/** Fetches one asset. A failure does not stop the others, so that a person sees all mistakes of the list. */
+/** Fetches one asset. Returns false for a failure, so that the other assets follow and a person sees all mistakes. */
 async function isFetched(asset: WantedAsset, { assetsDir }: FetchAssetsConfig, host: Host): Promise<boolean> {
   const log = host.outputIsTerminal ? undefined : createHostLog(host);
   const progress = new Progress(host, systemClock, `asset "${asset.path}" is being fetched`);
@@ -92,7 +92,7 @@ function createHostLog(host: Host): Log {
 }
 
 function sentenceFor({ path, url }: WantedAsset, assetsDir: string, error: unknown): string {
-  // The URL is shown without its query: a presigned one is a secret.
+  // The message omits the URL's query, because the query of a presigned URL is a secret.
   if (error instanceof DownloadError) return `Fetching "${path}" from "${url.origin}${url.pathname}": ${error.message}`;
   const sentence = sentenceOf(diskFailure("Writing", `${assetsDir}/${path}`, error));
   if (sentence === undefined) throw error;
@@ -114,7 +114,7 @@ const fetchAssetsOptions = {
 type FetchAssetsConfig = Values<typeof fetchAssetsOptions>;
 
 /**
- * Reads them.
+ * Reads the options of `davit fetch-assets`.
  * @throws {ConfigError} with every problem.
  */
 function readFetchAssetsConfig(args: readonly string[], environment: Environment, paths: Paths): FetchAssetsConfig {

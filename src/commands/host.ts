@@ -1,6 +1,6 @@
-/** What a command may use of its process. */
+/** The parts of the process that a command may use. */
 export interface Host {
-  /** Command line without the program: the command's name first. */
+  /** The command line after the program's name; the first word is the command's name. */
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly outputIsTerminal: boolean;
@@ -9,7 +9,7 @@ export interface Host {
   readonly writeError: (text: string) => void;
   /** Aborts at the first SIGINT or SIGTERM. */
   readonly stop: AbortSignal;
-  /** Registers a callback for the end of the process, which must not wait for anything. */
+  /** Registers a callback for the end of the process. The callback must not wait for anything. */
   readonly onExit: (callback: () => void) => void;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
@@ -17,19 +17,19 @@ export interface Host {
 
 /** Standard input. */
 interface Input {
-  /** True if nothing is piped in: a person would have to type it. */
+  /** True if nothing is piped in: a person would have to type the input. */
   readonly isTerminal: boolean;
-  /** Its pieces in their order; read it once. */
+  /** Yields the input piece by piece. Call it only once. */
   readonly pieces: () => AsyncIterable<Uint8Array>;
 }
 
 /** One command of the command line. */
 export interface CliCommand {
   readonly name: string;
-  /** Half a sentence for the list of commands. */
+  /** A short phrase for the list of commands. */
   readonly summary: string;
   /** True for a command without cleanup: a signal ends it at once. */
   readonly endsAtOnce?: boolean;
-  /** Runs to the end and returns the exit code: 0 done, 1 failed, 2 the command line is wrong. */
+  /** Runs the command. Returns the exit code: usually 0 for success, 1 for failure, 2 for a wrong command line. */
   readonly run: (args: readonly string[], host: Host) => Promise<number>;
 }

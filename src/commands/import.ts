@@ -15,7 +15,7 @@ import { workCommand } from "./command-line.ts";
 import { diskFailure } from "./failure.ts";
 import type { Host } from "./host.ts";
 
-/** Writes manifests from the files of another netboot service. */
+/** `davit import`: converts the data directory of matchbox, another netboot service, to manifests. */
 export const importCommand = workCommand({
   name: "import",
   summary: "make Profiles and Groups of a matchbox data directory",
@@ -67,8 +67,9 @@ async function writeFiles({ files }: Imported, { out }: ImportConfig): Promise<v
 }
 
 /**
- * Checks that the directory is empty: davit would still serve the files of an earlier import.
- * @throws {StartError} if it is not empty.
+ * Checks that the folders for Profiles and Groups are empty. Otherwise davit would also serve files of an earlier
+ * import that this import does not replace.
+ * @throws {StartError} if a folder has files.
  */
 async function refuseUnlessEmpty(out: string): Promise<void> {
   for (const folder of folders) {
@@ -118,7 +119,7 @@ interface ImportConfig {
   /** The matchbox data directory. */
   readonly from: string;
   readonly out: string;
-  /** Without a slash at the end. */
+  /** The matchbox's own URL, without a slash at the end. */
   readonly matchboxUrl: string | undefined;
   readonly force: boolean;
 }

@@ -1,4 +1,4 @@
-/** The report of `davit inspect` on a backup or a data directory: a line for each fact, then the verdict. */
+/** Writes the report of `davit inspect` on a backup or a data directory: a line for each fact, then the verdict. */
 
 import { toRfc3339 } from "../lib/clock.ts";
 import type { ReadBackup } from "../store/backup/backup.ts";
@@ -11,7 +11,7 @@ import { sizeText } from "./progress.ts";
 
 type Fact = readonly [name: string, value: string];
 
-/** The report of a whole backup. */
+/** Returns the report of a backup that could be read completely. */
 export function backupReport(path: string, { head, tree, sizeBytes }: ReadBackup): string {
   const { clusterId, raftIndex, raftTerm, atMs } = head;
   return text(`${path}: a backup, ${sizeText(sizeBytes)}`, [
@@ -23,7 +23,7 @@ export function backupReport(path: string, { head, tree, sizeBytes }: ReadBackup
   ]);
 }
 
-/** The report of a data directory, as far as it could be read. */
+/** Returns the report of a data directory. It has the facts of the readable part. */
 export function directoryReport(path: string, { segments, snapshots, found }: DirectoryReport): string {
   return text(`${path}: a data directory`, [
     ["version", `${formatVersion}`],
@@ -33,7 +33,7 @@ export function directoryReport(path: string, { segments, snapshots, found }: Di
   ]);
 }
 
-/** The report's last lines. @param damage a sentence for each place. */
+/** Returns the report's last lines. @param damage a sentence for each damaged place. */
 export function verdict(damage: readonly string[]): string {
   return damage.length === 0 ? "sound\n" : ["damaged", ...damage.map((each) => `  ${each}`), ""].join("\n");
 }

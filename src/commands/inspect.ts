@@ -18,7 +18,7 @@ Reads a backup, or the data directory of a davit that does not run, and verifies
 Exit code 0: sound. 1: damaged; each place is printed. 2: it was not inspected.
 `;
 
-/** Shows what is in a backup or a data directory, and whether it is sound. */
+/** `davit inspect`: shows what is in a backup or a data directory, and whether it is damaged. */
 export const inspect: CliCommand = {
   name: "inspect",
   endsAtOnce: true,

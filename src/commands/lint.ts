@@ -18,7 +18,7 @@ const goodCode = 0;
 const badCode = 1;
 const unreadCode = 2;
 
-/** Checks manifests without a server. */
+/** `davit lint`: checks manifests without a server. */
 export const lint = workCommand({
   name: "lint",
   endsAtOnce: true,
@@ -52,7 +52,7 @@ async function findAll({ manifests, assetsDir, adminNamespace }: LintConfig, hos
   return { findings, failures: loaded.planned.filter(hasFailed).length };
 }
 
-/** True for an object on which davit itself failed: only the log has the reason, no finding. */
+/** True for an object on which davit failed by a bug. The log has the reason; no finding shows it. */
 function hasFailed({ status }: Manifests["planned"][number]): boolean {
   return status?.conditions.some(({ reason }) => reason === "InternalError") === true;
 }
@@ -86,7 +86,7 @@ const lintOptions = {
 type LintConfig = Values<typeof lintOptions>;
 
 /**
- * Reads them.
+ * Reads the options of `davit lint`.
  * @throws {ConfigError} with every problem.
  */
 function readLintConfig(args: readonly string[], environment: Environment, paths: Paths): LintConfig {

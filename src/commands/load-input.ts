@@ -1,4 +1,4 @@
-/** Manifests for commands that work without a server: from directories, from standard input, or from both. */
+/** Loads manifests for commands that work without a server: from directories, from standard input, or from both. */
 
 import { StartError } from "../lib/start-error.ts";
 import { type LoadOptions, loadManifests, type Manifests } from "../offline/load-manifests.ts";
@@ -15,8 +15,8 @@ export interface InputOptions extends Omit<LoadOptions, "directories" | "input">
 }
 
 /**
- * Loads them.
- * @throws {StartError} when there is nothing to read, or standard input cannot be read.
+ * Loads the manifests.
+ * @throws {StartError} if there is nothing to read, or standard input cannot be read.
  */
 export async function loadInput({ manifests, ...options }: InputOptions, host: Host): Promise<Manifests> {
   const directories = manifests.filter((path) => path !== inputMark);
@@ -24,7 +24,7 @@ export async function loadInput({ manifests, ...options }: InputOptions, host: H
   return await loadManifests({ ...options, directories, input });
 }
 
-/** True when one of them is standard input. */
+/** True if standard input is among the manifests, or no manifests are given. */
 export function readsInput(manifests: readonly string[]): boolean {
   return manifests.length === 0 || manifests.includes(inputMark);
 }

@@ -3,7 +3,7 @@
 import type { Option } from "../options/parsing.ts";
 import { each, one, readNamespace, readText } from "../options/readers.ts";
 
-/** The mark of standard input in `--manifests`. */
+/** The value of `--manifests` that means standard input. */
 export const inputMark = "-";
 
 export const offlineOptions = {

@@ -1,11 +1,11 @@
-/** Shows the progress of a long command: a line that is rewritten on a terminal, else log lines. */
+/** Shows the progress of a long command: on a terminal one line that changes, else log lines. */
 
 import type { Clock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
 import type { Log } from "../lib/log.ts";
 import type { Host } from "./host.ts";
 
-// A person sees it move; a log gets a line now and then.
+// The shortest times between two updates. A log gets fewer, because each is a line.
 const terminalPauseMs = 100;
 const logPauseMs = 5_000;
 
@@ -17,7 +17,7 @@ export class Progress {
   #shownMs: number;
   #hasLine = false;
 
-  /** @param doing the work's name, for the log. */
+  /** @param doing the message of the log lines. */
   constructor(host: Host, clock: Clock, doing: string) {
     this.#host = host;
     this.#doing = doing;
@@ -27,7 +27,7 @@ export class Progress {
     this.#log = createLog({ level: "info", format: "json", destination: { write: (line) => host.write(line) } });
   }
 
-  /** How many bytes are done; shown now and then. */
+  /** Shows how many bytes are done, unless the last update was a moment ago. */
   advance(bytes: number): void {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#shownMs < (this.#log === undefined ? terminalPauseMs : logPauseMs)) return;
@@ -40,21 +40,21 @@ export class Progress {
     }
   }
 
-  /** The result, as a sentence or as a log line. */
+  /** Shows the result: on a terminal `sentence`, else a log line with `data` and `message`. */
   done(sentence: string, data: object, message: string): void {
     this.endLine();
     if (this.#log === undefined) this.#host.write(`${sentence}\n`);
     else this.#log.info(data, message);
   }
 
-  /** Call it before other output. */
+  /** Ends a line that was begun. Call it before other output. */
   endLine(): void {
     if (this.#hasLine) this.#host.write("\n");
     this.#hasLine = false;
   }
 }
 
-/** A progress line: only on a terminal, and removed at the end. */
+/** A progress line that appears only on a terminal. `clear` removes it. */
 export class ProgressLine {
   readonly #host: Pick<Host, "writeError" | "outputIsTerminal">;
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class ProgressLine {
     this.#shownMs = clock.monotonicMs();
   }
 
-  /** Rewrites it, now and then. */
+  /** Rewrites the line, unless the last update was a moment ago. */
   show(text: string): void {
     const nowMs = this.#clock.monotonicMs();
     if (!this.#host.outputIsTerminal || nowMs - this.#shownMs < terminalPauseMs) return;
@@ -76,7 +76,7 @@ export class ProgressLine {
     this.#length = text.length;
   }
 
-  /** Call it before other output. */
+  /** Removes the line. Call it before other output. */
   clear(): void {
     if (this.#length > 0) this.#write("");
     this.#length = 0;
@@ -88,7 +88,7 @@ export class ProgressLine {
   }
 }
 
-/** A size for people, in units of 1024. */
+/** Returns a size for people, in bytes, KiB, MiB or GiB. */
 export function sizeText(bytes: number): string {
   if (bytes < 10_000) return `${bytes} bytes`;
   const mebibytes = bytes / 1024 ** 2;

@@ -1,4 +1,4 @@
-/** Answers a machine from manifests alone, with the code that answers machines, over an index filled from files. */
+/** Answers a machine's request from manifests alone: the boot service's code over a boot index filled from files. */
 
 import { advertisedAuthority } from "../app/advertise.ts";
 import { BootConfigs } from "../boot/boot-configs.ts";
@@ -20,11 +20,11 @@ export type RenderedAnswer =
   | { readonly kind: "body"; readonly body: string }
   | {
       readonly kind: "refused";
-      /** The server's own words. */
+      /** The text that a server would answer. */
       readonly words: string;
-      /** The server's log and the objects' conditions, a line each. */
+      /** What a server would log, and the conditions of the objects: one line each. */
       readonly details: readonly string[];
-      /** The Profile simply has no such part. */
+      /** True if the only reason is that the Profile has no such part. */
       readonly isPartMissing: boolean;
     };
 
@@ -34,9 +34,9 @@ export type MachineAsking = Pick<
   "rawQuery" | "userAgent" | "advertiseAddress" | "grubSeparator" | "grubCommands" | "signed"
 >;
 
-/** A machine with this request. */
+/** The answers to one machine. */
 export interface Asker {
-  /** Everything that it can ask for, including the parts that its Profile names. */
+  /** The endpoints that the machine can ask for, including the generic parts of its Profile. */
   readonly endpoints: readonly RenderedEndpoint[];
   readonly ask: (endpoint: RenderedEndpoint) => RenderedAnswer;
   /** The winning Group and its Profile, even if the machine is refused; undefined if no Group is chosen. */
@@ -45,7 +45,7 @@ export interface Asker {
   readonly warnings: readonly Warning[];
 }
 
-/** Reads the request and finds its Group. */
+/** Reads a request, selects its Group, and returns the answers to the machine. */
 export function machineOf(manifests: Manifests, config: MachineAsking): Asker {
   const { rawQuery, userAgent = "", advertiseAddress, signed: isSigned } = config;
   const authority = advertisedAuthority(advertiseAddress, defaultListening);
@@ -76,7 +76,7 @@ interface ReadMachine {
   readonly moment: BootSnapshot;
 }
 
-/** The query's labels and selection; undefined for a refused query, which every answer reports. */
+/** Returns the query's labels and what they select; undefined for a bad query, which every answer then reports. */
 function readMachine(index: BootIndex, rawQuery: string): ReadMachine | undefined {
   try {
     const labels = labelsFromQuery(rawQuery);
@@ -92,7 +92,7 @@ function warningsFor({ labels, moment }: ReadMachine, { groups }: BootIndex): re
   return requestWarnings({ labels, selectorLabels, chosen: moment.chosen });
 }
 
-/** Parts of the machine's Profile; none without a Profile, which every answer then reports. */
+/** Returns the generic parts of the machine's Profile; none without a Profile. Every answer then reports that. */
 function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
   return partsOf(machine?.moment.profile?.content.templates ?? {}).filter(isGenericPart);
 }
@@ -100,7 +100,7 @@ function partsFor(machine: ReadMachine | undefined): readonly GenericPart[] {
 /** Where davit serve listens for machines by default. */
 const defaultListening = { host: "::", port: Number(serveOptions.bootAddress.preset.split(":").at(-1)) };
 
-/** @throws any error that is not a refusal: a bug. */
+/** Returns the refusal that an error stands for. @throws the error itself if it is a bug. */
 function refusalOf(error: unknown, endpoint: string, manifests: Manifests): RenderedAnswer {
   const { body, report } = answerError(error, endpoint);
   const isBug = report !== undefined && "err" in report;
@@ -112,7 +112,7 @@ function refusalOf(error: unknown, endpoint: string, manifests: Manifests): Rend
   return { kind: "refused", words, details, isPartMissing: error.reason === "noPart" };
 }
 
-/** The problems of the objects behind a refusal. */
+/** Returns a line for each object behind a refusal that is not ready. */
 function complaints({ group, profile }: BootError, { planned }: Manifests): readonly string[] {
   const subjects = [`Group ${group}`, `Profile ${profile}`];
   return planned.flatMap(({ name, status }) => {

@@ -12,7 +12,7 @@ import { offlineOptions } from "./offline-options.ts";
 export const renderedEndpoints = ["boot.ipxe", ...configNames] as const;
 export type RenderedEndpoint = (typeof renderedEndpoints)[number] | GenericPart;
 
-/** The placeholder for endpoints of generic parts in help and messages. */
+/** Represents the endpoints of generic parts in help and messages. */
 const namedPart = "generic/NAME";
 
 const renderOptions = {

@@ -8,7 +8,7 @@ import { loadInput } from "./load-input.ts";
 import { type Asker, machineOf, type RenderedAnswer } from "./render-answer.ts";
 import { type RenderConfig, readRenderConfig, renderHelp } from "./render-options.ts";
 
-/** Shows what a server would answer a machine, from manifests alone. */
+/** `davit render`: shows what a server would answer a machine, from manifests alone. */
 export const render = workCommand({
   name: "render",
   endsAtOnce: true,
@@ -30,7 +30,7 @@ async function renderAll(config: RenderConfig, host: Host): Promise<number> {
   let exitCode = 0;
   for (const endpoint of endpoints) {
     const answer = await give(endpoint, ask(endpoint), { output, host });
-    // A request for everything includes parts that a Profile need not have.
+    // `all` asks for every part, but a Profile need not have every part.
     if (answer.kind === "refused" && !answer.isPartMissing) exitCode = 1;
   }
   return exitCode;
@@ -41,7 +41,7 @@ function describe({ winner, warnings }: Pick<Asker, "winner" | "warnings">, host
   for (const { code, text } of warnings) host.writeError(`warning: ${text} (${code})\n`);
 }
 
-/** Prints an answer, or the reason that there is none. */
+/** Writes an answer to standard output or a file, or prints why there is none. */
 async function give(
   endpoint: string,
   answer: RenderedAnswer,
@@ -55,13 +55,16 @@ async function give(
   return answer;
 }
 
-/** The old file is removed first: it may be a link that must not be followed, or an outdated answer. */
+/**
+ * Writes an answer to a file. It always removes the old file first. The file may be a link that davit must not follow,
+ * or an answer that the machine no longer gets.
+ */
 async function writeAnswer(directory: string, endpoint: string, answer: RenderedAnswer): Promise<void> {
   const path = join(directory, endpoint.replace("/", "-"));
   try {
     await mkdir(directory, { recursive: true });
     await rm(path, { force: true });
-    // Texts of Secrets may be in it. The flag refuses a link that appears meanwhile.
+    // The mode keeps texts of Secrets from other users. The flag refuses a link that someone puts there meanwhile.
     if (answer.kind === "body") await writeFile(path, answer.body, { flag: "wx", mode: 0o600 });
   } catch (error) {
     throw diskFailure("Writing", path, error);

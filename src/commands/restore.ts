@@ -13,8 +13,8 @@ import type { Host } from "./host.ts";
 import { Progress } from "./progress.ts";
 
 /**
- * Makes a data directory from a backup. It omits davit's own documents, so that answers come from the source's present
- * objects (docs/internals/decisions/0005-what-a-restore-brings-back.md).
+ * `davit restore`: makes a data directory from a backup, without davit's own documents. So davit answers machines only
+ * from the source's present objects (docs/internals/decisions/0005-what-a-restore-brings-back.md).
  */
 export const restore = workCommand({
   name: "restore",

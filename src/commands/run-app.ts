@@ -1,4 +1,4 @@
-/** The common part of all serving commands: they run until a signal stops them. */
+/** The common part of `davit serve` and `davit boot`, which run until a signal stops them. */
 
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createLog } from "../lib/create-log.ts";
@@ -11,7 +11,8 @@ import { type CommandLine, readCommandLine } from "./command-line.ts";
 import type { Host } from "./host.ts";
 import { readVersion } from "./version.ts";
 
-// Kubernetes sends SIGKILL 30 s after SIGTERM; a person at a terminal waits less.
+// davit exits after this time even if a part has not stopped. Kubernetes sends SIGKILL 30 s after SIGTERM, and a person
+// at a terminal does not wait that long.
 const stopLimitMs = 10_000;
 
 /** What a serving command runs. `Facts` holds the facts for the welcome text. */
@@ -28,11 +29,11 @@ export interface ServingCommand<Config extends ServiceConfig, Facts extends obje
     readonly version: string;
     readonly environment: Environment;
   }) => RunningApp<Facts>;
-  /** The welcome text for a terminal, once machines are answered. */
+  /** Returns the welcome text for a terminal. Called when davit begins to answer machines. */
   readonly welcome: (facts: Facts, config: Config) => string;
 }
 
-/** Runs such a command to its end and returns the exit code. */
+/** Runs a serving command to its end and returns the exit code. */
 export async function runServing<Config extends ServiceConfig, Facts extends object>(
   command: ServingCommand<Config, Facts>,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** The command line: finds the command that the first word names. */
+/** Runs the command that the first word of the command line names. */
 
 import { backup } from "./backup.ts";
 import { boot } from "./boot.ts";

@@ -4,7 +4,7 @@ import type { CliCommand } from "./host.ts";
 import { runServing } from "./run-app.ts";
 import { welcome } from "./welcome.ts";
 
-/** Everything in one process: a source, the controller, the store and the boot service. */
+/** `davit serve`: runs everything in one process: a source, the controller, the store and the boot service. */
 export const serve: CliCommand = {
   name: "serve",
   summary: "serve boot configs from Profiles and Groups",

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { isJsonObject } from "../model/json.ts";
 import type { CliCommand } from "./host.ts";
 
-/** Prints the version. */
+/** `davit version`: prints the version. */
 export const version: CliCommand = {
   name: "version",
   summary: "print the version",
@@ -12,7 +12,7 @@ export const version: CliCommand = {
   },
 };
 
-/** The version in package.json, which is two levels above this file in `src/`, in `dist/` and in a bundle alike. */
+/** Returns the version in package.json. The relative path is the same in `src/`, in `dist/` and in a bundle. */
 export function readVersion(): string {
   const manifest: unknown = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   return isJsonObject(manifest) && typeof manifest.version === "string" ? manifest.version : "unknown";

@@ -1,10 +1,10 @@
-/** The welcome text for a terminal, once everything is served. */
+/** The welcome text for a terminal, which appears when davit begins to answer machines. */
 
 import type { Served } from "../app/app.ts";
 import type { ServedFromStore } from "../app/boot-app.ts";
 import { type Address, authority, isWildcard } from "../lib/address.ts";
 
-/** The welcome text of `davit serve`, with lines to try. */
+/** Returns the welcome text of `davit serve`, with commands to try. */
 export function welcome(served: Served): string {
   const boot = url(served.bootAddress);
   const objects = `${count(served.profiles, "profile")} and ${count(served.groups, "group")}`;
@@ -21,7 +21,7 @@ export function welcome(served: Served): string {
   ].join("\n");
 }
 
-/** The welcome text of `davit boot`. */
+/** Returns the welcome text of `davit boot`, with commands to try. */
 export function welcomeOfBoot(served: ServedFromStore): string {
   const boot = url(served.bootAddress);
   return [
@@ -35,7 +35,7 @@ export function welcomeOfBoot(served: ServedFromStore): string {
   ].join("\n");
 }
 
-/** Without a Group every machine gets 404, and so would every try. */
+/** Lines for a davit without Groups. It answers every machine with 404, so there is nothing to try yet. */
 function firstSteps(command: string): readonly string[] {
   return ["No machine has a Group yet. Add one, such as that of the quick start:", `  ${command}`, "", ""];
 }
@@ -46,12 +46,12 @@ const firstStepsOfBoot = [
   "",
 ];
 
-/** These lines work with any objects. With another machine's MAC, they show what that machine gets, and why. */
+/** Commands that work with any objects. With a machine's MAC, the second shows what this machine gets, and why. */
 function linesToTry(boot: string, ops: Address): readonly string[] {
   return ["Try:", `  curl '${boot}/boot.ipxe'`, `  curl '${url(ops)}/preview?mac=52-54-00-a1-9c-ae'`, "", ""];
 }
 
-/** davit listens on a wildcard; a person on this machine uses loopback. */
+/** Returns a URL for a person on this machine. Loopback replaces a wildcard, which is no address to connect to. */
 function url(address: Address, scheme = "http"): string {
   return `${scheme}://${authority(isWildcard(address.host) ? { ...address, host: "127.0.0.1" } : address)}`;
 }
