@@ -1,12 +1,16 @@
 /**
- * Why a template or its result cannot be used. The messages are our own: they never quote a template, a value or a
- * library, because templates and values may be secret and messages appear in conditions and logs.
+ * The errors for a template or a result that cannot be used. Their messages appear in conditions and logs, and
+ * templates and values may be secret. So a message is davit's own text: it never quotes a template, a value or a
+ * library.
  */
 
 import { shown } from "../../lib/visible.ts";
 import type { TextPosition } from "./text-position.ts";
 
-/** The catalogue: every reason with a sentence of advice. */
+/**
+ * Every reason with its message. A message begins with `Read ` if the mistake is in a result or a raw document:
+ * `isOfResult` depends on it.
+ */
 export const renderReasons = {
   templateTooLarge: "Parse template: larger than 1 MiB or more than 10,000 expressions",
   templateTooDeep: "Parse template: blocks or sub-expressions are nested deeper than 100 levels",
@@ -63,12 +67,18 @@ interface RenderErrorDetails {
 export class RenderError extends Error {
   override readonly name = "RenderError";
   readonly reason: RenderReason;
-  /** The place in the template, or in the result if `isOfResult`; undefined without a single place. */
+  /** The place in the template, or in its result if `isOfResult`. Undefined if the error has no single place. */
   readonly position: TextPosition | undefined;
-  /** Private, so that logs do not show it: it is part of the template, which may be secret. */
+  /**
+   * The variable that is not defined. This name is part of the template, which may be secret. The field is private, so
+   * that logs do not show it.
+   */
   readonly #variable: string | undefined;
 
-  /** The faulty text of a boot section, such as `args[2]`; undefined for other texts, and for the whole. */
+  /**
+   * The field of a boot section that has the mistake, such as `args[2]`. Undefined for other texts, and for a mistake
+   * of the whole section.
+   */
   readonly field: string | undefined;
 
   constructor(reason: RenderReason, position?: TextPosition, { variable, field }: RenderErrorDetails = {}) {
@@ -80,8 +90,8 @@ export class RenderError extends Error {
   }
 
   /**
-   * The name that is undefined, such as `disk.path`, for the reason undefinedVariable. Only for callers that know the
-   * template is not secret.
+   * Returns the variable that is not defined, such as `disk.path`. Only the reason undefinedVariable has one. Call this
+   * only if the template is not secret.
    */
   get variable(): string | undefined {
     return this.#variable;
@@ -92,18 +102,21 @@ export class RenderError extends Error {
     return isOfResult(this.reason);
   }
 
-  /** The same error, in a field of a boot section. */
+  /** Returns the same error with the name of a boot section's field. */
   within(field: string): RenderError {
     return new RenderError(this.reason, this.position, { variable: this.#variable, field });
   }
 
-  /** The message without its place. @param isSecret true hides everything of the template, even variable names. */
+  /**
+   * Returns the message without its place.
+   * @param isSecret true leaves out the variable's name, because it is part of a secret template.
+   */
   sentence(isSecret: boolean): string {
     const name = this.#variable === undefined || isSecret ? "" : `: "${shown(this.#variable)}"`;
     return `${renderReasons[this.reason]}${name}`;
   }
 
-  /** The message with its place; see `sentence`. */
+  /** Returns the message with its place. `isSecret` means the same as in `sentence`. */
   problem(isSecret: boolean): string {
     return `${this.sentence(isSecret)}${placeText(this.reason, this.position)}`;
   }
@@ -119,7 +132,10 @@ function placeText(reason: RenderReason, position: TextPosition | undefined): st
   return ` (line ${position.line}, column ${position.column}${where})`;
 }
 
-/** The error that a renderer or a check throws; undefined if it throws none. */
+/**
+ * Calls a renderer or a check. Returns the RenderError that it throws; undefined if it throws nothing. Other errors
+ * pass through.
+ */
 export function renderErrorOf(run: () => void): RenderError | undefined {
   try {
     run();

@@ -1,16 +1,27 @@
-/** A renderer's result: the exact bytes of an answer, as text, and their type. Equal input yields equal bytes. */
+/**
+ * A renderer's result: the exact bytes of an answer, as text, and their content type. Equal input yields equal bytes.
+ */
 export interface Rendered {
   readonly body: string;
   readonly contentType: string;
-  /** The body's length in UTF-8, if known: counting takes as long as finding the machine's Group. */
+  /**
+   * The body's length in UTF-8 bytes. Only answers that are sent repeatedly have it: counting takes as long as finding
+   * the machine's Group.
+   */
   readonly byteLength?: number | undefined;
-  /** True if it has text from the request that GRUB might run: a signature would allow that. */
+  /**
+   * True if the body contains text from the request that GRUB might run. davit never signs such a body, because GRUB
+   * would run it with the signature.
+   */
   readonly isUnsigned?: true;
-  /** True if nothing comes from the request, so that every request gets the same bytes. Absent: unknown. */
+  /**
+   * True if every request gets the same bytes, because nothing in the body comes from a request. Absent if that is
+   * unknown.
+   */
   readonly isShared?: true;
 }
 
-/** Adds the length to an answer that is sent repeatedly. */
+/** Returns a copy of an answer with its length. The copy has neither `isUnsigned` nor `isShared`. */
 export function counted({ body, contentType }: Rendered): Rendered {
   return { body, contentType, byteLength: Buffer.byteLength(body) };
 }

@@ -1,27 +1,35 @@
 /**
- * Quotes a request's strings in answers that davit signs. GRUB and a shell run an answer, and its signature does not
- * name the path it was made for. So strings from a machine must stay data in every use of the answer.
+ * Quotes the strings of a request in answers that davit signs. A signature covers only the bytes of an answer, not its
+ * path. So GRUB or a shell may run a signed answer that was made for another purpose. The strings of a request must be
+ * only data to both of them.
  */
 
 import { assert } from "../../lib/errors.ts";
 
-// No `=`: `check_signatures=no` on a line of its own is an assignment to GRUB.
+// It has no `=`: GRUB reads a line `check_signatures=no` as an assignment.
 const harmless = /^[A-Za-z0-9._:@%+,/-]*$/;
 
-// With `&` and `=`, as in queries. After an `&`, a shell would run a part without `=` as a command.
+// It adds the `&` and `=` of queries. Every part after an `&` needs a `=`, unless it is empty: a shell would run any
+// other part as a command.
 const harmlessQuery = /^[A-Za-z0-9._:@%+,/=-]*(?:&(?:[A-Za-z0-9._:@%+,/-]*=[A-Za-z0-9._:@%+,/=-]*)?)*$/;
 
-/** True for a string that is one plain word to GRUB, to a shell, in JSON and in YAML, and no assignment. */
+/** True if a string is one plain word to GRUB, to a shell, in JSON and in YAML, and assigns nothing. */
 export function isHarmless(text: string): boolean {
   return harmless.test(text);
 }
 
-/** A value after the `=` of an env line: bare if harmless, else in single quotes. */
+/**
+ * Writes a request's value for the right side of an env line. A harmless value stays bare. Any other value gets single
+ * quotes, and `?` for each control character.
+ */
 export function requestValue(value: string): string {
   return harmless.test(value) ? value : inSingleQuotes(value.replaceAll(/\p{Cc}/gu, "?"));
 }
 
-/** The same for a raw query, without changing its characters. HTTP allows no control characters in it. */
+/**
+ * Writes a raw query for the right side of an env line. It replaces no characters: HTTP allows no control characters in
+ * a query.
+ */
 export function requestQuery(rawQuery: string): string {
   if (harmlessQuery.test(rawQuery)) return rawQuery;
   assert(!/[\r\n]/.test(rawQuery), "A raw query with a line break reached the metadata renderer");

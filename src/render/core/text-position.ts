@@ -1,6 +1,6 @@
 /** Places in a text, as people count them. */
 
-/** Both count from 1, columns in UTF-16 units. */
+/** A place in a text. Line and column count from 1. A column counts UTF-16 units. */
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
@@ -8,14 +8,14 @@ export interface TextPosition {
 
 export const textStart: TextPosition = { line: 1, column: 1 };
 
-/** The place after `text` when it begins at `from`. */
+/** Returns the place where `text` ends if it begins at `from`. */
 export function advance(from: TextPosition, text: string): TextPosition {
   const lastBreak = text.lastIndexOf("\n");
   if (lastBreak === -1) return { line: from.line, column: from.column + text.length };
   return { line: from.line + text.split("\n").length - 1, column: text.length - lastBreak };
 }
 
-/** The place of an offset, in UTF-16 units. */
+/** Returns the place of an offset, which counts UTF-16 units. */
 export function positionAt(text: string, offset: number): TextPosition {
   return advance(textStart, text.slice(0, offset));
 }

@@ -9,8 +9,9 @@ export function isList(value: JsonValue | undefined): value is readonly JsonValu
 }
 
 /**
- * One step of a path: an object's own key, a list's index or its `length`. Inherited members are never reached.
- * @returns undefined without such a member.
+ * Takes one step of a path: to an object's own member, to an element of a list, or to the `length` of a list. It never
+ * reaches an inherited member.
+ * @returns undefined if there is no such member.
  */
 export function memberOf(value: JsonValue | undefined, name: string): JsonValue | undefined {
   if (isList(value)) {
@@ -25,21 +26,23 @@ export function isTruthy(value: JsonValue | undefined): boolean {
   return isList(value) ? value.length > 0 : Boolean(value);
 }
 
-/** An object's members in byte order of their keys, so that nothing depends on their written order. */
+/** Returns an object's members in byte order of their keys, so that the order in the source does not matter. */
 export function sortedEntries(value: JsonObject): readonly (readonly [key: string, value: JsonValue])[] {
   return Object.entries(value).toSorted(([a], [b]) => compareBytes(a, b));
 }
 
-/** A value as a template prints it: null is nothing, a list is its elements between commas. */
+/**
+ * Returns a value as a template prints it. Null prints nothing. A list prints its elements with commas between them.
+ */
 export function textOf(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "number") return numberText(value);
   if (isList(value)) return value.map(textOf).join(",");
-  // Handlebars prints objects the same way. It is a hint to use the json helper.
+  // Handlebars prints objects in the same way. The author sees that the helper `json` is missing.
   return isJsonObject(value) ? "[object Object]" : String(value);
 }
 
-/** A number in plain decimal, never with an exponent: 1e21 is `1000000000000000000000`. */
+/** Returns a number in plain decimal, never with an exponent: 1e21 is `1000000000000000000000`. */
 export function numberText(value: number): string {
   const [mantissa = "", exponent] = String(value).split("e");
   if (exponent === undefined) return mantissa;
@@ -49,12 +52,15 @@ export function numberText(value: number): string {
   return point <= 0 ? `${sign}0.${"0".repeat(-point)}${digits}` : sign + digits.padEnd(point, "0");
 }
 
-/** Metadata over its defaults: a top-level name has one value or the other, never a mixture. */
+/**
+ * Returns metadata with its defaults. A top-level name of the metadata replaces the default of that name as a whole:
+ * objects are not merged.
+ */
 export function withDefaults(metadata: JsonObject, defaults: JsonObject | undefined): JsonObject {
   return defaults === undefined ? metadata : { ...defaults, ...metadata };
 }
 
-/** A value as JSON with sorted keys: equal values have equal texts. */
+/** Returns a value as JSON with sorted keys, so that equal values have equal texts. */
 export function canonicalJson(value: JsonValue): string {
   return JSON.stringify(sortedCopy(value));
 }

@@ -1,4 +1,7 @@
-/** `NAME=value` lines of env files: sorted names that every shell accepts, each once, and each value in one line. */
+/**
+ * Writes `NAME=value` lines of env files. Every shell accepts the names. They are sorted, and each occurs once. Each
+ * value takes one line.
+ */
 
 import { compareBytes } from "../../lib/order.ts";
 
@@ -8,20 +11,24 @@ export interface Leaf {
   readonly value: string;
 }
 
-/** `NAME=value`, with its line's end. */
+/** A `NAME=value` line. `text` is the whole line with its line break. */
 export interface EnvLine {
   readonly name: string;
   readonly text: string;
 }
 
-/** Names the leaves and sorts them by name. If several share a name, the lowest path in byte order wins. */
+/**
+ * Makes lines of leaves, sorted by name. If several leaves share a name, the leaf with the lowest path in byte order
+ * wins.
+ */
 export function linesOf(leaves: readonly Leaf[]): readonly EnvLine[] {
   const named = leaves.map(({ path, value }) => ({ name: nameOf(path), path, value }));
   const sorted = named.toSorted((a, b) => compareBytes(a.name, b.name) || comparePaths(a.path, b.path));
   return (
     sorted
       .filter(({ name }, at) => name !== sorted[at - 1]?.name)
-      // Joined, not concatenated: V8 stores a concatenation in pieces, and these strings live as long as their Group.
+      // `join`, not `+`: V8 stores the result of `+` in pieces. These strings live as long as their Group, so memory
+      // matters.
       .map(({ name, value }) => ({ name, text: [name, "=", quote(value), "\n"].join("") }))
   );
 }
@@ -34,9 +41,7 @@ function comparePaths(a: readonly string[], b: readonly string[]): number {
   return a.length - b.length;
 }
 
-/**
- * A path as a variable's name that every shell accepts: upper-case letters, digits and `_`, without a leading digit.
- */
+/** Returns a path as a name that every shell accepts: upper-case letters, digits and `_`, without a leading digit. */
 export function nameOf(path: readonly string[]): string {
   const name = path
     .join("_")
@@ -45,10 +50,14 @@ export function nameOf(path: readonly string[]): string {
   return /^(?:\d|$)/.test(name) ? `_${name}` : name;
 }
 
-// Includes everything that GRUB or a shell would continue on the next line: the request's lines follow.
+// It also matches everything that makes GRUB or a shell read the next line as part of the value. The next lines can
+// come from a request.
 const needsQuotes = /[\p{Cc}\\"'`]|\$[({]|<<|^[#\s]|\s$/u;
 
-/** An operator's value after the `=`: raw where that is safe, else in double quotes with escapes. */
+/**
+ * Writes a value of the metadata or the selector. A safe value stays as it is. Any other value gets double quotes and
+ * escapes.
+ */
 function quote(value: string): string {
   if (!needsQuotes.test(value)) return value;
   const escaped = value.replaceAll(/[\\"$`]/g, String.raw`\$&`).replaceAll(/\p{Cc}/gu, escapeControl);
@@ -60,7 +69,7 @@ function escapeControl(character: string): string {
   return known ?? `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
-/** The lines as one text. */
+/** Returns the lines as one text. */
 export function joined(lines: readonly EnvLine[]): string {
   return lines.map(({ text }) => text).join("");
 }

@@ -1,10 +1,10 @@
 /**
- * `/metadata`: everything known of a machine as env-file text. One `NAME=value` per line, each name once, and each
- * value in one line. The same input yields the same bytes, so that a signature fetched later verifies. Everything from
- * the request is only data to GRUB and to a shell.
+ * Renders `/metadata`: everything that davit knows of a machine, as the text of an env file. Each line is `NAME=value`.
+ * Each name occurs once, and each value takes one line. Equal input yields equal bytes, so a signature that is fetched
+ * later is valid. To GRUB and to a shell, everything from the request is only data.
  *
- * Four blocks, each sorted by name: metadata, selector, query, raw query. A later block overrides a name of an earlier
- * one.
+ * The text has four blocks: metadata, selector, query, raw query. Each block is sorted by name. If two blocks share a
+ * name, the later one wins.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -19,33 +19,37 @@ import type { RenderBudget } from "../template/limits.ts";
 import { type EnvLine, joined, type Leaf, linesOf, nameOf } from "./env-lines.ts";
 import { type QueryValue, queryValues } from "./query-values.ts";
 
-// More nesting than this is a mistake, and names would grow without end.
+// Deeper metadata is a mistake. Without a limit, names could become very long.
 const maxDepth = 64;
-// In characters of names and values. A name contains all keys on its path, so small metadata can yield a large text.
+// In characters of all names and values. A name contains every key on its path, so small metadata can yield a large
+// text.
 const maxLength = 8 * 1024 * 1024;
 
 /**
- * A Group's own lines, in their final order; one text if no request changes them, as for a Group that selects by `mac`.
+ * The lines of a Group's metadata and selector, in their final order. They are one text if no request can change them,
+ * as in a Group that selects by `mac`.
  */
 export type GroupLines = string | OpenLines;
 
 /**
- * Lines to which a request may add its `MAC`, or whose names it may override. They are the same for every request
- * without such a name; nearly all names of requests begin with `REQUEST_`.
+ * Lines that a request can change. It can add a line `MAC`. It can also override a line whose name begins with
+ * `REQUEST_`; few Groups have such lines.
  */
 interface OpenLines {
-  /** The lines before `MAC`. */
+  /** The lines before `MAC`; one text if no request can override any of them. */
   readonly head: readonly EnvLine[] | string;
-  /** The lines after it. */
+  /** The lines after `MAC`; one text if no request can override any of them. */
   readonly tail: readonly EnvLine[] | string;
+  /** True if the Group's lines already have a `MAC`: then no request adds one. */
   readonly hasMac: boolean;
 }
 
 /**
- * Writes the part of `/metadata` that is the same for every request.
- * @param defaults its Profile's metadata.
- * @param budget for each value, and for sorting them.
- * @throws {RenderError} for metadata that is nested too deeply or becomes too long. @throws {TooLongHere}
+ * Writes the part of `/metadata` that comes from a Group and its Profile.
+ * @param defaults the Profile's metadata.
+ * @param budget counts every value, and the work of sorting them.
+ * @throws {RenderError} for metadata that is nested too deeply or becomes too long, or when the budget is used up.
+ * @throws {TooLongHere} when a short budget is used up.
  */
 export function groupLines(
   group: Pick<Group, "metadata" | "selector">,
@@ -67,7 +71,7 @@ export function groupLines(
   return { head: fixed(all.slice(0, macAt)), tail: fixed(all.slice(macAt)), hasMac };
 }
 
-/** Merges neighbouring lines whose names no request can override. */
+/** Merges neighbouring lines that no request can override into one line without a name. */
 function folded(lines: readonly EnvLine[]): readonly EnvLine[] {
   const folds: EnvLine[] = [];
   let from = 0;
@@ -80,14 +84,15 @@ function folded(lines: readonly EnvLine[]): readonly EnvLine[] {
   return [...folds, { name: "", text: joined(lines.slice(from)) }];
 }
 
-/** How many lines are compared with each request's names. */
+/** Returns how many lines are compared with the names of each request. */
 export function openLineCount(lines: GroupLines): number {
   const count = (part: OpenLines["head"]) => (typeof part === "string" ? 0 : part.length);
   return typeof lines === "string" ? 0 : count(lines.head) + count(lines.tail);
 }
 
 /**
- * Writes the metadata of a machine.
+ * Writes the whole `/metadata` of a machine.
+ * @param lines the result of `groupLines` for the machine's Group.
  * @param rawQuery as sent, without the `?`; HTTP allows no line breaks in it.
  */
 export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: string): Rendered {
@@ -99,8 +104,8 @@ export function renderMetadata(lines: GroupLines, labels: Labels, rawQuery: stri
 }
 
 /**
- * Names shared by several values of a Group's metadata, sorted; `/metadata` shows one value for each name.
- * @throws {RenderError} as `renderMetadata`.
+ * Returns the names that several values of a Group's metadata share, sorted. `/metadata` shows one value for each name.
+ * @throws {RenderError} as `groupLines`.
  */
 export function sharedNames(metadata: JsonObject): readonly string[] {
   const seen = new Set<string>();
@@ -118,7 +123,7 @@ const macName = "MAC";
 const requestPrefix = "REQUEST_";
 const rawQueryName = `${requestPrefix}RAW_QUERY`;
 
-/** The scalars of an object, without its `request`: the request's own lines have that name. */
+/** Lists the scalars of an object. It skips the key `request`, because the request's own lines begin with that name. */
 function flatten(metadata: JsonObject, budget?: RenderBudget): readonly Leaf[] {
   const leaves = new Leaves(budget);
   for (const [key, value] of Object.entries(metadata)) if (key !== "request") collect(value, [key], leaves);
@@ -134,7 +139,7 @@ class Leaves {
     this.#budget = budget;
   }
 
-  /** Counts each value, including lists and objects. */
+  /** Counts a visited value, which can be a list or an object. */
   count(path: readonly string[]): void {
     this.#budget?.count(1 + path.length);
   }
@@ -160,12 +165,12 @@ function collect(value: JsonValue, path: readonly string[], leaves: Leaves): voi
 }
 
 function ownLines({ head, tail, hasMac }: OpenLines, query: readonly QueryValue[], mac: string | undefined): string {
-  // The contract lists the line without a condition: a machine gets its own MAC if no other line names one.
+  // Every machine that sends a MAC gets a line `MAC`: the Group's line, or else this one.
   const ownMac = mac === undefined || hasMac ? "" : `${macName}=${mac}\n`;
   return without(head, query) + ownMac + without(tail, query);
 }
 
-/** A Group's lines without those whose names the request overrides. */
+/** Returns a Group's lines, except those whose names the request overrides. */
 function without(lines: OpenLines["head"], query: readonly QueryValue[]): string {
   if (typeof lines === "string") return lines;
   const names = new Set([rawQueryName, ...query.map(({ named }) => named.name)]);
