@@ -1,4 +1,4 @@
-/** Fills in the boot section of a Profile for one Group: kernel, initrd and arguments are templates too. */
+/** Renders the boot section of a Profile for one Group. Kernel, initrds and arguments are templates, too. */
 
 import type { KernelBoot, LocalBoot } from "../../model/profile.ts";
 import { RenderError } from "../core/render-error.ts";
@@ -6,10 +6,16 @@ import type { Template, Variables } from "../template/template.ts";
 import { wordsOf } from "./kernel-words.ts";
 import { type Filled, hasValue, type Pieces, textOf, valueMatches } from "./pieces.ts";
 
-/** In characters. Linux takes 2 to 4 KiB of arguments, and GRUB's tokens are filled in for each request. */
+/**
+ * In characters. Linux takes only 2 to 4 KiB of arguments. Longer texts would make each request of GRUB slow, because
+ * davit fills in GRUB's tokens for each request.
+ */
 const maxLength = 64 * 1024;
 
-/** A kernel with everything filled in. Values in an argument stay marked, because each client quotes differently. */
+/**
+ * A kernel section whose templates are rendered. In arguments, values stay marked, because each client quotes them
+ * differently.
+ */
 export interface FilledKernel extends Omit<KernelBoot, "args"> {
   readonly kind: "kernel";
   readonly args: readonly Filled[];
@@ -18,11 +24,11 @@ export interface FilledKernel extends Omit<KernelBoot, "args"> {
 export type FilledBoot = FilledKernel | { readonly kind: "local"; readonly local: LocalBoot };
 
 /**
- * Renders every text of a boot section. `${...}` passes through for the client. An initrd or argument with an empty
- * result is left out, so that a condition can surround it.
- * @param compile makes a template of a text; the caller may cache.
- * @throws {RenderError} for a broken template, an empty kernel, a control character, which would end a script's line,
- * or a value in kernel or initrd that is no part of a location.
+ * Renders every text of a boot section. `${...}` stays as it is, for the client. An initrd or argument whose result is
+ * empty is left out, so that a condition can enclose its whole text.
+ * @param compile makes a template of a text; the caller may cache templates.
+ * @throws {RenderError} for a broken template, an empty kernel, more than 64 KiB of text, a control character, or a
+ * value in kernel or initrd that a client would misread. (A line break would end the line of a script.)
  */
 export function renderBoot(boot: KernelBoot, variables: Variables, compile: (text: string) => Template): FilledKernel {
   const render = (text: string) => renderBootText(text, variables, compile);
@@ -40,7 +46,7 @@ export function renderBoot(boot: KernelBoot, variables: Variables, compile: (tex
 
 /**
  * Renders one text of a boot section.
- * @throws {RenderError} as `renderBoot`.
+ * @throws {RenderError} for a broken template or a control character.
  */
 export function renderBootText(text: string, variables: Variables, compile: (text: string) => Template): Filled {
   if (!text.includes("{{")) return oneLine(text);
@@ -49,7 +55,7 @@ export function renderBootText(text: string, variables: Variables, compile: (tex
   return hasValue(pieces) ? pieces : whole;
 }
 
-/** Renders the text of a field; an error names the field. */
+/** Renders the text of a field. Its errors name the field. */
 function within<Result>(field: string, render: (text: string) => Result, text: string): Result {
   try {
     return render(text);
@@ -63,7 +69,11 @@ function oneLine(text: string): string {
   return text;
 }
 
-/** A location in a script: a value in it is never a word of its own, which could be a command. */
+/**
+ * Returns the text of a location.
+ * @throws {RenderError} for a value that could be more than a part of the location, such as a second word, an option or
+ * a command.
+ */
 function locationText(filled: Filled): string {
   if (typeof filled !== "string" && isMisread(filled)) throw new RenderError("valueInLocation");
   return textOf(filled);

@@ -1,14 +1,19 @@
-/** An initrd in a Profile: a location, perhaps after `--name NAME`, which names it for iPXE. */
+/**
+ * Reads an initrd of a Profile: a location, with an optional `--name NAME` before it, which names the initrd in iPXE.
+ */
 
 import type { KernelBoot } from "../../model/profile.ts";
 
 export interface NamedInitrd {
   readonly location: string;
-  /** The name under which iPXE passes it to the kernel: from `--name`, else the location's last segment. */
+  /** The initrd's name in iPXE and for the kernel: the NAME of `--name`, else the location's last segment. */
   readonly name: string;
 }
 
-/** True for a boot section whose kernel finds no initrd under an older UEFI iPXE, because only an argument names it. */
+/**
+ * True for a boot section with initrds, but without an `initrd=` argument. An older UEFI iPXE hands an initrd to the
+ * kernel only by this argument.
+ */
 export function lacksInitrdArgument({ initrd, args, efiInitrd }: KernelBoot): boolean {
   return initrd.length > 0 && !efiInitrd && !args.some((arg) => /(^|\s)initrd=/.test(arg));
 }

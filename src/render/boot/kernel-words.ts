@@ -1,23 +1,23 @@
 /**
- * Words of a kernel's command line. The author decides the words of an argument; a value is always part of one word.
- * Linux splits its command line at white space outside double quotes and knows no other quotes and no escapes. It drops
- * quotes around a word or around the part after its `=` (lib/cmdline.c, next_arg).
+ * Words of a kernel's command line. Only the author's text separates words: a value is always part of one word. Linux
+ * splits its command line at white space outside double quotes. It knows no other quotes and no escapes. It removes
+ * double quotes around a word, or around the part after the `=` of a word (lib/cmdline.c, next_arg).
  */
 
 import type { Piece } from "../template/trace.ts";
 import { type Filled, hasValue, own, type Pieces, piecesOf, valueMatches } from "./pieces.ts";
 
-/** A word as its author means it. */
+/** A word as the author of the argument means it. */
 export interface Word {
-  /** As it is written, with its author's double quotes. */
+  /** The word as written, with the author's double quotes. */
   readonly source: Pieces;
-  /** Without those quotes. */
+  /** The word without the author's double quotes. */
   readonly bare: Pieces;
 }
 
 /**
- * Splits an argument on white space outside its author's double quotes: `opt="two words" quiet` gives `opt=two words`
- * and `quiet`. An unclosed quote extends to the end; empty words are dropped.
+ * Splits an argument at white space outside the author's double quotes: `opt="two words" quiet` gives `opt=two words`
+ * and `quiet`. A quote that is not closed extends to the end. Empty words are dropped.
  */
 export function wordsOf(argument: Filled): readonly Word[] {
   const words: { readonly source: Piece[]; readonly bare: Piece[] }[] = [{ source: [], bare: [] }];
@@ -33,17 +33,19 @@ export function wordsOf(argument: Filled): readonly Word[] {
   return words.filter(({ bare }) => bare.length > 0);
 }
 
-/** True for an argument in which a double quote of its author is never closed. */
+/** True if the author of an argument left a double quote open. */
 export function hasOpenQuote(argument: Filled): boolean {
   return marksOf(argument).filter(({ text, isValue }) => !isValue && text === '"').length % 2 === 1;
 }
 
-/** True if all values are plain data at any place, as in nearly all arguments. */
+/**
+ * True if no value has a character that iPXE or Linux could misread, in any place. Nearly all arguments are like this.
+ */
 export function isHarmless(argument: Filled): boolean {
   return typeof argument === "string" || !valueMatches(argument, /[^\w%+,./:=@~-]/);
 }
 
-/** True when Linux reads a text as one word, and removes no quote from a value. */
+/** True if Linux reads a text as one word and removes no quote that belongs to a value. */
 export function isOneWord(text: Pieces): boolean {
   const letters = text.flatMap((piece) => [...piece.text].map((letter) => ({ letter, isValue: piece.isValue })));
   let isQuoted = false;
@@ -52,7 +54,7 @@ export function isOneWord(text: Pieces): boolean {
     else if (!isQuoted && endsWord(letter)) return false;
   }
   const first = letters[0];
-  // Linux counts a leading `=` as part of the name, also after a quote.
+  // Linux reads a `=` at the start as part of the name, also after a quote.
   const nameAt = first?.letter === '"' ? 1 : 0;
   const begin = letters[letters.findIndex(({ letter }, at) => at > nameAt && letter === "=") + 1];
   const isUnquoted = [first, begin].some((at) => at?.letter === '"');
@@ -60,13 +62,13 @@ export function isOneWord(text: Pieces): boolean {
   return !(isQuoted || dropped.some((at) => at?.letter === '"' && at.isValue));
 }
 
-/** The bare word in double quotes. */
+/** Returns the bare word in double quotes. */
 export function quoted({ bare }: Word): Pieces {
   return [own('"'), ...bare, own('"')];
 }
 
 /**
- * True if a value contains the byte A0: Linux reads it as white space, but in UTF-8 it is part of letters such as `à`.
+ * True if a value contains the byte A0. Linux reads this byte as white space, but UTF-8 uses it in letters such as `à`.
  */
 export function hasBlankByte(word: Pieces): boolean {
   return word.some(({ text, isValue }) => isValue && [...text].some((letter) => letter !== " " && endsWord(letter)));
@@ -77,7 +79,9 @@ export function isFilled({ source }: Word): boolean {
   return hasValue(source);
 }
 
-/** Splits an argument. Values stay whole; the author's text is split into quotes, white space, and the rest. */
+/**
+ * Splits an argument into pieces. Values stay whole. The author's text is split into quotes, white space, and the rest.
+ */
 function marksOf(argument: Filled): Pieces {
   return piecesOf(argument).flatMap((piece) =>
     piece.isValue ? [piece] : (piece.text.match(/"|\s+|[^"\s]+/g) ?? []).map(own),

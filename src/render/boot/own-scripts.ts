@@ -1,7 +1,7 @@
 /**
- * A Profile's own scripts: for iPXE instead of kernel, initrds and arguments, and for GRUB. They are templates over the
- * same variables as those, so that nothing of the request gets into them, and they are served as rendered. Their author
- * is responsible for the commands, but a value in a script never begins a line.
+ * Renders a Profile's own scripts: one for iPXE, instead of kernel, initrds and arguments, and one for GRUB. Their
+ * variables are those of kernel and arguments, so nothing from a request gets into a script. davit serves the scripts
+ * as rendered. Their authors are responsible for the commands, but no value in a script can contain a line break.
  */
 
 import { RenderError } from "../core/render-error.ts";
@@ -14,16 +14,16 @@ import { type Filled, piecesOf, textOf, valueMatches } from "./pieces.ts";
 /** The source of a GRUB config: a boot section, or the Profile's own config. */
 export type GrubSource = FilledBoot | { readonly kind: "config"; readonly config: Rendered };
 
-/** The required first line of a script for iPXE. */
+/** The first line that iPXE requires of a script. */
 const ipxeLine = "#!ipxe";
-// Far above the longest scripts in use. iPXE holds the script in memory together with kernel and initrds.
+// No script in use is nearly as long. iPXE holds the script in memory together with kernel and initrds.
 const maxScriptBytes = 1024 * 1024;
 
 /**
  * Renders a script for iPXE.
- * @param compile makes a template of a text; the caller may cache.
- * @throws {RenderError} for a broken template, another first line, a control character other than line feed and tab, any
- * of them in a value, or more than 1 MiB.
+ * @param compile makes a template of a text; the caller may cache templates.
+ * @throws {RenderError} for a broken template, a first line other than `#!ipxe`, any control character in a value, a
+ * control character other than line feed and tab elsewhere, or more than 1 MiB.
  */
 export function renderIpxeScript(text: string, variables: Variables, compile: (text: string) => Template): Rendered {
   const script = renderGrubScript(text, variables, compile);
@@ -33,7 +33,7 @@ export function renderIpxeScript(text: string, variables: Variables, compile: (t
 
 /**
  * Renders a config for GRUB.
- * @throws {RenderError} as `renderIpxeScript`, the first line aside.
+ * @throws {RenderError} as `renderIpxeScript`, but any first line is allowed.
  */
 export function renderGrubScript(text: string, variables: Variables, compile: (text: string) => Template): Rendered {
   const filled: Filled = text.includes("{{") ? compile(text).pieces(variables) : text;

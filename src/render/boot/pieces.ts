@@ -1,25 +1,29 @@
 /**
- * Texts in which the author's words and the values stay distinct: only the author's words have a meaning to a client.
+ * Texts that keep the author's text and the values apart. To a client, only the author's text may be syntax, such as a
+ * quote or a blank.
  */
 
 import type { Piece } from "../template/trace.ts";
 
 export type Pieces = readonly Piece[];
 
-/** A text. Without values it is a plain string, which its Profile already has in memory. */
+/**
+ * A rendered text: pieces if it contains a value, else a plain string. For a text without tags, this is the string of
+ * the Profile, which takes no more memory.
+ */
 export type Filled = string | Pieces;
 
-/** The whole text. */
+/** Returns the whole text. */
 export function textOf(filled: Filled): string {
   return typeof filled === "string" ? filled : filled.map(({ text }) => text).join("");
 }
 
-/** The text as a list of pieces. */
+/** Returns the text as a list of pieces. */
 export function piecesOf(filled: Filled): Pieces {
   return typeof filled === "string" ? [own(filled)] : filled;
 }
 
-/** A text without a value. */
+/** Makes a piece of the author's own text. */
 export function own(text: string): Piece {
   return { text, isValue: false };
 }
@@ -28,13 +32,14 @@ export function hasValue(pieces: Pieces): boolean {
   return pieces.some(({ isValue }) => isValue);
 }
 
-/** True when one of the values has a match. */
+/** True if the pattern matches one of the values. */
 export function valueMatches(pieces: Pieces, pattern: RegExp): boolean {
   return pieces.some(({ text, isValue }) => isValue && pattern.test(text));
 }
 
 /**
- * Splits a text at sorted offsets, in UTF-16 units: the result has one part more than `places`. Omits empty pieces.
+ * Splits a text at sorted offsets, which count UTF-16 units. The result has one part more than `places`. Empty pieces
+ * are left out.
  */
 export function split(pieces: Pieces, places: readonly number[]): readonly Pieces[] {
   const parts: Piece[][] = [[]];

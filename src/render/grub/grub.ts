@@ -1,9 +1,10 @@
 /**
- * GRUB configs, in a shape that boots every GRUB tried (2.06 and 2.12, BIOS and UEFI). The documented entry comes
- * first. Then come functions for commands that a build may lack, and a line that resolves plain paths on the requested
- * server. GRUB uses a function only if the command is missing, and runs an entry after it has read the whole file.
+ * Writes GRUB configs in a form that boots every tested GRUB (2.06 and 2.12, BIOS and UEFI). The documented entry comes
+ * first. Then come functions for commands that a build of GRUB may lack. The last line resolves plain paths on the
+ * server that GRUB asked. GRUB uses a function only if the command is missing. It runs an entry only after it has read
+ * the whole file.
  *
- * Every word is quoted. Data never becomes syntax, and one value is never two words.
+ * Every word is quoted. So data never becomes syntax, and a value is never split into two words.
  */
 
 import { unreachable } from "../../lib/errors.ts";
@@ -17,9 +18,12 @@ import { plainText, type Rendered } from "../core/rendered.ts";
 import { type GrubGuard, guardedLines } from "./guard.ts";
 import { fillTokens, kernelWord, quote } from "./words.ts";
 
-/** Between device and address: only one old fork reads the documented semicolon, every GRUB reads the comma. */
+/**
+ * The character between `http` and the address. Every GRUB reads the comma. Only one old fork reads the semicolon,
+ * which is in the documented form.
+ */
 export type GrubSeparator = "auto" | "semicolon" | "comma";
-/** The command pair: `linuxefi` and `initrdefi`, or `linux` and `initrd`. */
+/** The pair of commands: `linuxefi` and `initrdefi`, or `linux` and `initrd`. */
 export type GrubCommands = "auto" | "efi" | "plain";
 
 /** True for GRUB's own User-Agent. */
@@ -32,18 +36,22 @@ export interface GrubInput {
   /** A boot section that `renderBoot` has filled in. */
   readonly boot: FilledBoot;
   readonly labels: Labels;
-  /** `host:port` of davit for machines, from the configuration: GRUB's own Host header lacks the port. */
+  /**
+   * `host:port` at which machines reach davit. It comes from the configuration, because GRUB's own Host header lacks
+   * the port.
+   */
   readonly authority: string;
   readonly separator: GrubSeparator;
   readonly commands: GrubCommands;
+  /** True if GRUB itself asks: see `isGrub`. */
   readonly isGrubClient: boolean;
-  /** The machine that may boot it; undefined for every machine. */
+  /** Allows only one machine to boot the config; undefined allows every machine. */
   readonly guard?: GrubGuard | undefined;
 }
 
 /**
  * Writes the config of a boot section.
- * @returns undefined for local boot by `notFound`: that means to answer no config.
+ * @returns undefined for local boot by `notFound`: the client then gets no config.
  * @throws {RenderError} for a value in an argument that GRUB cannot hand to the kernel unchanged.
  */
 export function renderGrub(input: GrubInput): Rendered | undefined {
@@ -54,8 +62,8 @@ export function renderGrub(input: GrubInput): Rendered | undefined {
 }
 
 /**
- * GRUB has no command like sanboot, so the script does the same: it starts the disk itself where the firmware would
- * not.
+ * Returns the lines for local boot; undefined for `notFound`. GRUB has no command like sanboot, so a script replaces
+ * it. It starts the disk itself on UEFI, where the firmware might not.
  */
 function localLines(local: LocalBoot): readonly string[] | undefined {
   switch (local) {
@@ -70,9 +78,9 @@ function localLines(local: LocalBoot): readonly string[] | undefined {
   }
 }
 
-// When GRUB exits, UEFI sees success, and some firmware then shows its setup and waits. A BIOS continues. The files are
-// where every firmware looks for a loader on a disk, the first for x86-64 and the second for arm64: a loader of the
-// wrong processor does not load.
+// When GRUB exits, UEFI sees success. Some UEFI firmware then shows its setup and waits, while a BIOS continues with
+// the next device. Every firmware looks for a loader on a disk at these paths: the first is for x86-64, the second for
+// arm64. A loader for another processor does not load.
 const startDisk = [
   `if [ "$grub_platform" = "efi" ]; then`,
   "for loader in /EFI/BOOT/BOOTX64.EFI /EFI/BOOT/BOOTAA64.EFI; do",
@@ -100,7 +108,7 @@ function kernelLines({ kernel, initrd, args }: FilledKernel, input: GrubInput): 
     quote(textOf(fillTokens(locationOf(parseInitrd(text).location, input), input.labels)));
   const words = args.flatMap(wordsOf).map(({ bare }) => quote(kernelWord(fillTokens(bare, input.labels))));
   const lines = [`echo "Loading kernel"`, [usesEfi ? "linuxefi" : "linux", location(kernel), ...words].join(" ")];
-  // Without an initrd there is no line: GRUB refuses the bare command.
+  // Without an initrd, the line is left out: GRUB refuses the command without a file.
   if (initrd.length === 0) return lines;
   return [...lines, `echo "Loading initrd"`, [usesEfi ? "initrdefi" : "initrd", ...initrd.map(location)].join(" ")];
 }
@@ -112,21 +120,27 @@ function usesEfiCommands({ commands, labels }: GrubInput): boolean {
     case "plain":
       return false;
     case "auto":
-      // GRUB for arm64 never had the efi names.
+      // No GRUB for arm64 ever had the commands with `efi` in their names.
       return !["arm64", "aarch64"].includes(labels.get("arch") ?? "");
     default:
       return unreachable(commands);
   }
 }
 
-/** A location in GRUB's spelling. It stays unchanged if it has a device, or is neither a path nor an HTTP URL. */
+/**
+ * Writes a location as GRUB reads it. A path or an HTTP URL gets a device such as `(http,192.0.2.1:8080)`, unless paths
+ * stay plain. Any other location, such as one that has a device, stays unchanged.
+ */
 function locationOf(text: string, input: GrubInput): string {
   if (text.startsWith("/")) return isPlain(input) ? text : `${deviceOf(input.authority, input)}${text}`;
   const [, host, path = ""] = /^http:\/\/([^/]+)(.*)$/is.exec(text) ?? [];
   return host === undefined ? text : `${deviceOf(host, input)}${path === "" ? "/" : path}`;
 }
 
-/** True for plain paths: the recipe's last line resolves them on the requested server, so no address is wrong. */
+/**
+ * True if paths stay without a device. The last line of the config then resolves them on the server that GRUB asked, so
+ * no address can be wrong.
+ */
 function isPlain({ separator, isGrubClient }: GrubInput): boolean {
   return separator === "auto" && isGrubClient;
 }

@@ -1,22 +1,22 @@
 /**
- * Guards configs for one machine. GRUB runs any config with a good signature, whatever machine it was made for: without
- * a guard one machine's installer would run on every other.
+ * Restricts a config to one machine. GRUB runs any config with a valid signature, whatever machine it was made for. So
+ * without a guard, one machine's installer could run on any other machine.
  *
- * A guard fails closed. A GRUB that lacks a command or a variable counts as another machine.
+ * A guard fails closed: a GRUB that lacks a command or a variable counts as another machine.
  */
 
 import type { Labels } from "../../model/labels.ts";
 import { quote } from "./words.ts";
 
-/** What must be true of a machine that uses a config. */
+/** What must be true of a machine that runs a config. */
 export interface GrubGuard {
-  /** From the request; undefined without one, and then no machine passes. */
+  /** The MAC of the request. Undefined if the request has none: then no machine passes. */
   readonly mac: string | undefined;
-  /** Values that the firmware must also report, by label. */
+  /** Further values that the firmware must report, by label. */
   readonly firmware: Readonly<Partial<Record<FirmwareLabel, string>>>;
 }
 
-/** Labels that GRUB can look up, and how. */
+/** Labels that GRUB can look up in the firmware, with the command for each. */
 const lookups = {
   uuid: "smbios --type 1 --get-uuid 8 --set davit_uuid",
   serial: "smbios --type 1 --get-string 7 --set davit_serial",
@@ -26,8 +26,9 @@ type FirmwareLabel = keyof typeof lookups;
 const firmwareLabels = ["uuid", "serial"] as const satisfies readonly FirmwareLabel[];
 
 /**
- * The guard for a machine with these labels.
- * @param selects returns true if the machine's Group selects by a label: such labels must be true.
+ * Returns the guard for a machine with these labels.
+ * @param selects returns true if the machine's Group selects by a label. Only such labels are compared with the
+ * firmware.
  */
 export function guardOf(labels: Labels, selects: (label: string) => boolean): GrubGuard {
   const said = firmwareLabels.filter((label) => labels.has(label) && selects(label));
@@ -35,7 +36,7 @@ export function guardOf(labels: Labels, selects: (label: string) => boolean): Gr
   return { mac: labels.get("mac"), firmware };
 }
 
-/** The lines of an entry, for the right machine. Any other machine shows a message and reboots. */
+/** Puts a condition around the lines of an entry. Any machine but the right one shows a message and reboots. */
 export function guardedLines(lines: readonly string[], guard: GrubGuard): readonly string[] {
   if (guard.mac === undefined) return nameless;
   const conditions = conditionsOf(guard.mac, guard);
@@ -45,7 +46,8 @@ export function guardedLines(lines: readonly string[], guard: GrubGuard): readon
 }
 
 /**
- * A whole script, for the right machine. GRUB allows no function inside an `if`, so other machines enter a loop.
+ * Puts loops before a whole script. Any machine but the right one stays in a loop, which shows a message and reboots.
+ * An `if` around the script is impossible: GRUB allows no function inside it.
  */
 export function guardedScript(script: string, guard: GrubGuard): string {
   if (guard.mac === undefined) return textOf(nameless);
@@ -77,7 +79,7 @@ function conditionsOf(mac: string, { firmware }: GrubGuard): readonly GrubCondit
 }
 
 function conditionOf(label: string, variable: string, value: string, lookup: readonly string[]): GrubCondition {
-  // The words of an echo have a blank between them.
+  // `echo` prints a blank between its words.
   const words = [`"davit: this config installs the machine with ${label}"`, quote(value), `"and not $${variable}"`];
   return {
     lookup,
@@ -86,7 +88,8 @@ function conditionOf(label: string, variable: string, value: string, lookup: rea
   };
 }
 
-// Long enough to read a line. It also limits the requests of a machine that gets the wrong config again and again.
+// Ten seconds are enough to read the message. They also limit the requests of a machine that gets the wrong config each
+// time.
 const rebooting = [`echo "Rebooting in 10 seconds"`, "sleep 10", "reboot"] as const;
 
 const nameless = [

@@ -1,25 +1,27 @@
 /**
- * Makes GRUB wait. GRUB runs the body of an answer whatever its status, and knows no `Retry-After`. So a 503 is a
- * script that sleeps and reads its own address again, until something else comes.
+ * Makes GRUB wait. GRUB runs the body of an answer whatever its status, and ignores `Retry-After`. So the body of a 503
+ * is a script that sleeps and reads its own address again, until it gets another answer.
  *
- * Only the first such script loops. The scripts that it reads leave their words for it and end, so that hours of
- * waiting take no memory. The address is GRUB's own `$config_file`: nothing of the request is in the script.
+ * Only the first such script loops. A script that the loop reads stores its reason in a variable and ends. So hours of
+ * waiting take no more memory. The address is GRUB's own `$config_file`: nothing from the request is in the script.
  */
 
 import { quote } from "./words.ts";
 
-// An attempt takes GRUB about 20 seconds when nobody answers: a restart of davit is over by then.
+// GRUB takes about 20 seconds for an attempt that nobody answers. A restart of davit takes less time than twelve
+// attempts.
 const maxSilences = 12;
 
 /**
  * Writes a config that waits.
  * @param words the reason, for the machine's screen.
- * @param seconds between two attempts.
+ * @param seconds the pause between two attempts.
  */
 export function waitingConfig(words: string, seconds: number): string {
   const end = ".".repeat(maxSilences);
   const again = `"Asking again in ${seconds} seconds"`;
-  // GRUB does not report whether it could read a file. davit's configs set `default`, so an unchanged one means no.
+  // GRUB does not report whether it could read a file. The configs of davit set `default`. So if it keeps this value,
+  // GRUB has read no such config.
   const unread = "davit";
   const lines = [
     `# ${words}`,

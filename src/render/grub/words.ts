@@ -1,4 +1,4 @@
-/** Words of GRUB's script language: fills tokens with values, and quotes values. */
+/** Writes words of GRUB's script language: it fills in tokens and quotes values. */
 
 import { type Labels, sentLabels } from "../../model/labels.ts";
 import { hasBlankByte } from "../boot/kernel-words.ts";
@@ -6,8 +6,8 @@ import { type Filled, hasValue, type Pieces, piecesOf, split, textOf, valueMatch
 import { RenderError } from "../core/render-error.ts";
 
 /**
- * Fills iPXE's tokens, which GRUB does not know, from the labels of the request. An unknown or unsent name gives
- * nothing, as in iPXE; an unfinished token stays. Tokens in a value are not filled.
+ * Fills in iPXE's `${...}` tokens from the labels of the request, because GRUB does not know them. A token whose label
+ * is unknown or was not sent becomes empty, as in iPXE. An unfinished token stays. Tokens in a value are not filled in.
  */
 export function fillTokens(text: Filled, labels: Labels): Pieces {
   const pieces = piecesOf(text);
@@ -28,9 +28,10 @@ export function fillTokens(text: Filled, labels: Labels): Pieces {
 }
 
 /**
- * A word for the kernel, in the form that GRUB needs. GRUB puts a word with a blank in double quotes, and a backslash
- * before each quote and backslash, which Linux does not remove.
- * @throws {RenderError} for a value with one of these, or with another character that ends a word.
+ * Returns a word for the kernel in the form that GRUB needs. GRUB puts double quotes around a word with a blank. It
+ * also puts a backslash before each quote and backslash, and Linux does not remove these.
+ * @throws {RenderError} for a value with a quote or a backslash, or with the byte A0 in a word that GRUB does not
+ * quote.
  */
 export function kernelWord(word: Pieces): string {
   if (valueMatches(word, /["'\\]/)) throw new RenderError("grubEscapes");
@@ -38,7 +39,7 @@ export function kernelWord(word: Pieces): string {
   return textOf(word);
 }
 
-/** Quotes a text for GRUB: control characters are dropped, backslash, double quote and dollar are escaped. */
+/** Quotes a text for GRUB. It drops control characters, and escapes backslashes, double quotes and dollars. */
 export function quote(text: string): string {
   return `"${text.replaceAll(/\p{Cc}/gu, "").replaceAll(/[\\"$]/g, String.raw`\$&`)}"`;
 }

@@ -1,11 +1,12 @@
 /**
  * Writes a kernel's arguments as iPXE reads them. iPXE splits a line at white space. A word `||`, `&&` or `;` ends a
- * command, and a word that begins with `#` ends the line. Then iPXE fills `${...}` in each word, until none is left,
- * and passes the words on with one blank between. Quotes and backslashes mean nothing to it. (Measured with 1.0.0+ of
- * 2019.)
+ * command, and a word that begins with `#` ends the line. Then iPXE fills in each `${...}` of a word, until none is
+ * left. It passes the words on with one blank between them. Quotes and backslashes have no meaning to iPXE. (Measured
+ * with 1.0.0+ of 2019.)
  *
- * So a value with blanks is quoted for Linux. If iPXE would misread a word of it, its blanks are hidden in a setting,
- * which iPXE fills in after it has split the line. The author's own text stays unchanged.
+ * So davit quotes a value with blanks for Linux. If iPXE would misread one of its words, davit replaces each blank with
+ * a `${...}` that contains a blank. iPXE fills it in after it has split the line. The author's own text stays
+ * unchanged.
  */
 
 import { hasOpenQuote, isFilled, isHarmless, isOneWord, quoted, type Word, wordsOf } from "../boot/kernel-words.ts";
@@ -21,18 +22,18 @@ export interface IpxeArguments {
 
 /**
  * Writes arguments for iPXE.
- * @throws {RenderError} for a value that no line can hold.
+ * @throws {RenderError} for a value that iPXE or Linux would misread in any form.
  */
 export function ipxeArguments(args: readonly Filled[]): IpxeArguments {
   if (args.every(isHarmless)) return { settings: [], texts: args.map(textOf) };
-  // An open quote would change the meaning of the quotes around a value.
+  // An open quote of the author would change the meaning of the quotes that davit puts around a value.
   if (args.some(hasOpenQuote)) throw new RenderError("openQuote");
   const texts = args.map((arg) => (typeof arg === "string" ? arg : wordsOf(arg).map(wordText).join(" ")));
   const usesBlank = texts.some((text) => text.includes(blank));
   return { settings: usesBlank ? [`set ${blankName}:hex 20`] : [], texts };
 }
 
-// The name is davit's, so that it overwrites no setting of the machine or the author.
+// A name of davit, so that it overwrites no setting of the machine or the author.
 const blankName = "davit-blank";
 const blank = `\${${blankName}:string}`;
 
@@ -46,7 +47,7 @@ function wordText(word: Word): string {
   return written;
 }
 
-/** True if a value would become part of a `${...}` that iPXE fills: iPXE has no escape for that. */
+/** True if a value would become part of a `${...}` that iPXE fills in. iPXE has no escape against that. */
 function makesToken(word: Pieces): boolean {
   const hasOwnToken = word.some(({ text, isValue }) => !isValue && text.includes("${"));
   if (hasOwnToken) return valueMatches(word, /[${}]/);
@@ -55,6 +56,7 @@ function makesToken(word: Pieces): boolean {
   return begin >= 0 && text.indexOf("}", begin) >= 0;
 }
 
+/** True if iPXE keeps every word and every blank of a text. */
 function isReadAsWritten(text: string): boolean {
   return text.split(" ").every((word) => word !== "" && !/^(?:#.*|\|\||&&|;)$/s.test(word));
 }

@@ -1,4 +1,7 @@
-/** iPXE scripts. Every line is a command, so each has one item and comes from the Profile. */
+/**
+ * Writes iPXE scripts. Each line is a command, so a text with a line break would add a command. `renderBoot` refuses
+ * such texts.
+ */
 
 import { assert, unreachable } from "../../lib/errors.ts";
 import type { LocalBoot } from "../../model/profile.ts";
@@ -9,8 +12,8 @@ import { plainText, type Rendered } from "../core/rendered.ts";
 import { ipxeArguments } from "./arguments.ts";
 
 /**
- * `/boot.ipxe`: makes the client send its attributes and ask for its own script. The target is relative, so that it
- * works below a prefix too; the client fills the `${...}` tokens.
+ * The answer at `/boot.ipxe`. It makes the client send its attributes and ask for its own script. The target is
+ * relative, so it also works below a path prefix. The client fills in the `${...}` tokens.
  */
 export const bootScript = `#!ipxe
 chain ipxe?uuid=\${uuid}&mac=\${mac:hexhyp}&domain=\${domain}&hostname=\${hostname}&serial=\${serial}
@@ -32,7 +35,10 @@ function kernelCommands({ kernel, initrd, args, efiInitrd }: FilledKernel): read
   return [...settings, ["kernel", kernel, ...texts].join(" "), ...initrd.map((text) => `initrd ${text}`), "boot"];
 }
 
-/** Older UEFI iPXE hands an initrd to the kernel only by this argument. An existing one is not repeated. */
+/**
+ * Returns an `initrd=` argument for each initrd that no argument names yet. An older UEFI iPXE hands an initrd to the
+ * kernel only by this argument.
+ */
 function initrdArguments(initrd: readonly string[], args: readonly Filled[]): readonly Filled[] {
   const words = new Set(args.flatMap((arg) => textOf(arg).split(/\s+/)));
   const names = initrd.map((text) => parseInitrd(text).name).filter((name) => name !== "");
