@@ -1,4 +1,7 @@
-/** How the text of each config part is checked and served. A new part has a row here, and one in `model/profile.ts`. */
+/**
+ * Checks the text of each config part and makes it an answer. A new part needs a row here and one in
+ * `model/profile.ts`.
+ */
 
 import { type GenericFormat, isGenericPart, type TemplateField, type TemplatePart } from "../../model/profile.ts";
 import { RenderError } from "../core/render-error.ts";
@@ -7,20 +10,20 @@ import { isMeantAsJson, renderIgnition } from "./ignition.ts";
 import { findJsonFault } from "./json-fault.ts";
 import { parseYaml } from "./yaml.ts";
 
-/** How a text becomes a config. */
+/** The settings of a template that decide how its text is checked. */
 interface Making {
   readonly raw: boolean;
   readonly format?: GenericFormat | undefined;
 }
 
 /**
- * Checks a template's result, or a finished document, and makes it an answer.
- * @throws {RenderError} for a config that its endpoint answers with 500.
+ * Checks a template's result, or a raw document, and returns the answer.
+ * @throws {RenderError} for a config that cannot be served: its endpoint answers 500.
  */
 export type ConfigCheck = (text: string) => Rendered;
 
 interface ConfigRules {
-  /** Returns the same function for the same rules, so that results can be cached by function and text. */
+  /** Returns the check. Equal rules return the same function, so that results can be cached by function and text. */
   readonly check: (making: Making) => ConfigCheck;
   /** True for a text whose check parses YAML, which takes long. */
   readonly isYaml: (text: string) => boolean;
@@ -42,22 +45,22 @@ export function rulesOf(part: TemplatePart): ConfigRules {
 }
 
 /**
- * Checks a cloud-config, rendered or raw: the user data of cloud-init, deprecated in the contract. A script (`#!`) is
- * served unchecked.
- * @throws {RenderError} for another first line, and for a cloud-config that is not YAML.
+ * Checks a cloud-config, rendered or raw. It is the user data of cloud-init. A script (`#!`) is served unchecked. The
+ * endpoint `/cloud` is deprecated.
  */
 export function renderCloudConfig(text: string): Rendered {
   if (!text.startsWith("#!")) {
     if (!/^#cloud-config[ \t]*(?:\r?\n|$)/.test(text)) throw new RenderError("noCloudConfigLine");
-    // cloud-init itself uses the last value of a repeated key.
+    // Repeated keys are allowed: cloud-init uses the last value.
     parseYaml(text, "notYaml", false);
   }
   return { body: text, contentType: plainText };
 }
 
 /**
- * Gives a text its type: JSON when the whole of it parses as JSON, plain text otherwise. An empty text is fine.
- * @param format what the Profile promises; undefined for any text.
+ * Returns a text with its content type: JSON if the whole text parses as JSON, else plain text. Without a format, the
+ * text may be empty.
+ * @param format the format that the Profile promises; undefined for any text.
  * @throws {RenderError} for a text that is not of the promised format.
  */
 export function renderGeneric(text: string, format: GenericFormat | undefined): Rendered {
@@ -71,7 +74,6 @@ function isJson(text: string): boolean {
     JSON.parse(text);
     return true;
   } catch {
-    // The text is not JSON.
     return false;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Predicts Ignition's errors from a config's structure: advice for the config's author, never a reason not to serve it.
- * davit may know fewer versions of the specification than the machine's Ignition does. Messages name only fields of
- * the specification: anything else in a config may be secret.
+ * Predicts which errors Ignition will report for the structure of a config. The result is only advice for the author.
+ * davit serves the config anyway, because the machine's Ignition may know newer versions of the specification. Messages
+ * name only fields of the specification: anything else in a config may be secret.
  */
 
 import { unreachable } from "../../lib/errors.ts";
@@ -21,9 +21,12 @@ export interface IgnitionFinding {
   /** True if Ignition refuses the config. False if it ignores the fault, or only some releases refuse it. */
   readonly isRefused: boolean;
   readonly text: string;
-  /** The path to the fault: field names and list positions. */
+  /** The path to the value with the fault: field names and list positions. */
   readonly path: readonly string[];
-  /** The name of a member at that place. The user chose it, so `text` does not contain it. */
+  /**
+   * The member with the fault, if the value at `path` is an object. `text` never contains the name of an unknown field:
+   * the user chose it, and it may be secret.
+   */
   readonly member?: string;
 }
 
@@ -40,7 +43,7 @@ export function checkIgnition(config: JsonObject): readonly IgnitionFinding[] {
   return check.findings;
 }
 
-/** `minor` is undefined unless the version is of specification 3: fields of other versions are not checked. */
+/** Reads the version. Returns `minor` only for specification 3: fields of other specifications are not checked. */
 function readVersion(version: string): { readonly finding?: IgnitionFinding; readonly minor?: number } {
   const [, major = "", minorText = "", experimental] = /^([23])\.(\d|[1-9]\d)\.0(-experimental)?$/.exec(version) ?? [];
   const minor = Number(minorText);
@@ -74,7 +77,7 @@ class IgnitionCheck {
     if (this.#findings.length < maxFindings) this.#findings.push(finding);
   }
 
-  /** Checks a value. Null counts as absent, as in Ignition. */
+  /** Checks a value and everything in it. Null counts as absent, as in Ignition. */
   value(value: JsonValue, shape: Shape, path: readonly string[]): void {
     if (value === null || this.#findings.length === maxFindings) return;
     const mistake = mistakeOf(value, shape);
@@ -86,6 +89,7 @@ class IgnitionCheck {
   #list(values: readonly JsonValue[], shape: Shape, path: readonly string[]): void {
     for (const [at, value] of values.entries()) {
       const isObject = typeof shape !== "string" && shape.kind === "fields";
+      // Ignition reads a null in a list of objects as an empty object.
       this.value(value === null && isObject ? {} : value, shape, [...path, String(at)]);
     }
   }
@@ -122,7 +126,10 @@ class IgnitionCheck {
   }
 }
 
-/** The mistake in a value itself; undefined if there is none. */
+/**
+ * Returns the mistake in the type or form of a value; undefined if there is none. It does not look at members or
+ * elements.
+ */
 function mistakeOf(value: JsonValue, shape: Shape): string | undefined {
   switch (shape) {
     case "text":
@@ -150,7 +157,7 @@ function mistakeOfMany(value: JsonValue, shape: Exclude<Shape, string>): string 
   }
 }
 
-/** Writes a path as `storage.files[0].path`. Every name comes from the specification. */
+/** Writes a path as `storage.files[0].path`. All its names come from the specification, so none is secret. */
 function nameOf(path: readonly string[]): string {
   return path.map((step, at) => (/^\d/.test(step) ? `[${step}]` : `${at === 0 ? "" : "."}${step}`)).join("");
 }

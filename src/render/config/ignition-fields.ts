@@ -1,13 +1,13 @@
 /**
- * The fields of an Ignition config, as the specifications 3.0.0 to 3.6.0 list them (coreos.github.io/ignition/specs):
- * names, types, the version that introduced a field, and required fields, without which Ignition refuses a config.
- * `ignition-validate` checks rules across fields, and the forms of values.
+ * The fields of an Ignition config, as the specifications 3.0.0 to 3.6.0 list them (coreos.github.io/ignition/specs).
+ * Each field has its type, and the version that introduced it. A required field also has the version that first
+ * required it. Rules across fields and the forms of values are not here: `ignition-validate` checks them.
  */
 
-/** `path`: a text that begins with a slash. */
+/** The type of a value. `path` is a text that begins with a slash. */
 export type Shape = "text" | "integer" | "boolean" | "path" | ElementList | IgnitionFields;
 
-/** Every element has this shape. */
+/** A list: each of its elements has the shape `of`. */
 export interface ElementList {
   readonly kind: "list";
   readonly of: Shape;
@@ -20,16 +20,19 @@ export interface IgnitionFields {
 
 export interface Field {
   readonly shape: Shape;
-  /** The minor version of the specification that introduced it. */
+  /** The minor version of the specification that introduced the field. */
   readonly since: number;
-  /** The minor version since which it is required; `asked` if the specification requires it but nothing checks it. */
+  /**
+   * The minor version that first required the field. With `asked`, the specification requires it, but Ignition does not
+   * check that.
+   */
   readonly needed?: number | "asked";
 }
 
 /** The newest stable minor version of the specification 3 that this table knows. */
 export const newestMinor = 6;
 
-/** The same for specification 2, which only old releases of Ignition read. */
+/** The newest minor version of specification 2. Only old releases of Ignition read that specification. */
 export const newestMinorOf2 = 4;
 
 const neededLater = (shape: Shape, needed: number): Field => ({ shape, since: 0, needed });

@@ -1,6 +1,6 @@
 /**
- * Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable; YAML of the same object
- * is served as JSON. Anything else is refused: half a config would install half a machine.
+ * Checks Ignition configs. JSON is served byte for byte, so that signatures and diffs are predictable. YAML that yields
+ * such an object is served as JSON. Anything else is refused: half a config would install half a machine.
  */
 
 import { isJsonObject, type JsonObject, type JsonValue, parseJsonObject } from "../../model/json.ts";
@@ -11,17 +11,20 @@ import { findJsonFault } from "./json-fault.ts";
 import { yamlToJson } from "./yaml.ts";
 
 export interface IgnitionInput {
-  /** The rendered template, or the document itself when it is raw. */
+  /** The rendered template, or the raw document. */
   readonly text: string;
-  /** A finished document: JSON only, since its bytes are the answer. */
+  /** True for a raw document. It must be JSON, because its bytes are the answer. */
   readonly raw: boolean;
 }
 
-/** Broken JSON up to this length is read as YAML, too: about 15 ms. */
+/**
+ * Broken JSON up to this length is also read as YAML, which takes about 15 ms. It gives a better message for some
+ * mistakes, such as a value `0644`.
+ */
 const maxTwice = 8 * 1024;
 
 /**
- * Checks an Ignition config.
+ * Checks an Ignition config and returns the answer.
  * @throws {RenderError} for anything but an object with a string at `ignition.version`.
  */
 export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
@@ -36,20 +39,27 @@ export function renderIgnition({ text, raw }: IgnitionInput): Rendered {
   return converted;
 }
 
-/** True for a text that begins like JSON: YAML would accept a value with forgotten quotes. */
+/**
+ * True for a text that begins like JSON. It is never accepted as YAML, because YAML allows values whose quotes were
+ * forgotten.
+ */
 export function isMeantAsJson(text: string): boolean {
   return /^\s*\{/.test(text);
 }
 
-/** The value of a result, if `renderIgnition` accepts it. */
+/** Returns the value of a text that `renderIgnition` accepts. */
 export function ignitionValue(text: string): JsonObject {
   const value = parseJsonObject(text) ?? yamlToJson(text, "notJson");
   return isJsonObject(value) ? value : {};
 }
 
-/** @param fault the mistake's place when the text is read as JSON, which is more precise than its place as YAML. */
+/**
+ * Reads a text as YAML.
+ * @param fault the place of the mistake that the text has as JSON, which is more precise than its place as YAML.
+ * Undefined for a text that does not begin like JSON.
+ */
 function readYaml(text: string, reason: RenderReason, fault: TextPosition | undefined): JsonValue {
-  // A long text is not parsed twice for a better message.
+  // A long text is not parsed a second time only for a better message.
   if (fault !== undefined && text.length > maxTwice) throw new RenderError(reason, fault);
   try {
     return yamlToJson(text, reason);
@@ -65,8 +75,8 @@ function rendered(body: string, value: JsonValue): Rendered {
 }
 
 /**
- * True for a text without tags that looks like a Butane document: a `variant` at the top level. `renderIgnition`
- * decides for certain.
+ * True for a text without tags that seems to have a key `variant`, as Butane documents have. `renderIgnition` decides
+ * for certain.
  */
 export function mayBeButane(text: string): boolean {
   return !text.includes("{{") && /(?:^|[{,])\s*["']?variant["']?\s*:/m.test(text);
@@ -76,7 +86,7 @@ function isIgnition(value: JsonValue): boolean {
   return isJsonObject(value) && isJsonObject(value.ignition) && typeof value.ignition.version === "string";
 }
 
-/** Butane documents name their dialect in `variant`; machines cannot read them. */
+/** True for a Butane document, which names its dialect in `variant`. Machines cannot read such documents. */
 function isButane(value: JsonValue): boolean {
   return isJsonObject(value) && Object.hasOwn(value, "variant");
 }

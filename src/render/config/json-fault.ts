@@ -1,8 +1,14 @@
-/** Finds the first JSON mistake of a text. The engine's messages quote the text, and do not always name the place. */
+/**
+ * Finds the first JSON mistake of a text. The messages of `JSON.parse` do not serve: they quote the text, and do not
+ * always name the place.
+ */
 
 import { positionAt, type TextPosition } from "../core/text-position.ts";
 
-/** The place of the first mistake (after the text when its end is missing); undefined for valid JSON. */
+/**
+ * Returns the place of the first mistake; undefined for valid JSON. If the text ends too early, that is the place after
+ * its end.
+ */
 export function findJsonFault(text: string): TextPosition | undefined {
   const scan = new JsonScan(text);
   return scan.isJson() ? undefined : positionAt(text, scan.offset);
@@ -14,12 +20,12 @@ type NextToken = "value" | "value or ]" | "name" | "name or }" | "colon" | "comm
 const space = /[ \t\n\r]*/y;
 const scalar = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
 const plainCharacters = /[^"\\\p{Cc}]*/uy;
-// JSON allows these control characters, such as DEL.
+// JSON allows the control characters from DEL (7F) to 9F.
 const otherCharacter = /[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 class JsonScan {
   readonly #text: string;
-  /** The open brackets. */
+  /** The brackets that are open, the innermost last. */
   readonly #open: ("[" | "{")[] = [];
   #expected: NextToken = "value";
   offset = 0;
@@ -89,7 +95,7 @@ class JsonScan {
     return true;
   }
 
-  /** Skips a match at the present place. @returns false if nothing matched. */
+  /** Skips a match of the pattern at `offset`. @returns false if there is none. */
   #skip(pattern: RegExp): boolean {
     pattern.lastIndex = this.offset;
     const length = pattern.exec(this.#text)?.[0].length ?? 0;

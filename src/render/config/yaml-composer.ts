@@ -1,12 +1,12 @@
 /**
- * Parses one YAML document in time linear in its length. The package itself collects every mistake of a text, each with
- * a stack and a quote of its line, and compares each key of a map with all before it: 130 KB of commas then take ten
- * seconds, and a map of 60,000 keys a minute.
+ * Parses one YAML document in a time that is linear in its length. The yaml package by itself is slower in two ways. It
+ * collects every mistake of a text, each with a stack and a quote of its line: 130 KB of commas take ten seconds. It
+ * compares each key of a map with all earlier keys: a map of 60,000 keys takes a minute.
  */
 
 import { Composer, type Document, Parser } from "yaml";
 
-/** The offset of a text's first YAML mistake, in UTF-16 units. */
+/** A text is not YAML. `offset` is the place of its first mistake, in UTF-16 units. */
 export class FirstMistake extends Error {
   override readonly name = "FirstMistake";
   readonly offset: number;
@@ -17,12 +17,13 @@ export class FirstMistake extends Error {
   }
 }
 
-// At level "warn" the package prints keys to the process's warnings; "silent" would drop errors.
+// At level "warn", the package would print keys as warnings of the process. At level "silent", it would drop errors.
 const options = { logLevel: "error", resolveKnownTags: false, uniqueKeys: false, prettyErrors: false } as const;
 
 /**
- * Parses a text with one document. A repeated key is no mistake here, see `repeatedKey`.
- * @throws {FirstMistake} @throws {RangeError} if the nesting is too deep for the stack.
+ * Parses a text with one document. A repeated key is no mistake here; see `repeatedKey`.
+ * @throws {FirstMistake} with the place of the first mistake.
+ * @throws {RangeError} if the nesting is too deep for the stack.
  */
 export function composeDocument(text: string): Document.Parsed {
   const composer = new StrictComposer();
@@ -51,19 +52,21 @@ class StrictComposer extends Composer {
     let first: FirstMistake | undefined;
     const stop = (source: unknown, code: unknown, message: unknown, isWarning?: boolean) => {
       if (isWarning !== true) {
-        // The package catches errors from below, and reports one for each node around it.
+        // The package catches an error of an inner node and reports one for each node around it. The first one has the
+        // right place.
         first ??= new FirstMistake(offsetOf(source));
         throw first;
       }
       if (!hasWarned && typeof note === "function") note(source, code, message, isWarning);
       hasWarned = true;
     };
-    // Only the package's types make this member private. Without this line parsing is slower, but otherwise the same.
+    // The member is private only in the package's types. If it were renamed, parsing would be slower, but have the same
+    // result.
     Reflect.set(this, "onError", stop);
   }
 }
 
-/** A mistake has an offset, a range, or a token. */
+/** Returns the offset of a mistake. The package passes an offset, a range or a token. */
 function offsetOf(source: unknown): number {
   if (typeof source === "number") return source;
   const [first] = Array.isArray(source) ? source : [Object(source).offset];

@@ -1,4 +1,7 @@
-/** YAML for configs: version 1.2, one document, only JSON's types. It never shows the package's messages. */
+/**
+ * Reads YAML for configs: version 1.2, one document, only JSON's types. No error contains a message of the yaml
+ * package, because such messages quote the text.
+ */
 
 import { type Document, isMap, isNode, isScalar, visit } from "yaml";
 import { isAmbiguous, repeatedKey } from "../../lib/yaml-rules.ts";
@@ -13,9 +16,9 @@ const maxYamlBytes = 1024 * 1024;
 
 /**
  * Parses a YAML text.
- * @param reason to throw for a text that is not YAML.
- * @param uniqueKeys true makes a repeated key a mistake.
- * @throws {RenderError} with the place of the first mistake.
+ * @param reason the reason of the error for a text that is not YAML.
+ * @param uniqueKeys true if a repeated key is a mistake.
+ * @throws {RenderError} with the place of the first mistake; yamlTooLarge for more than 1 MiB.
  */
 export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolean): Document.Parsed {
   if (utf8Exceeds(text, maxYamlBytes)) throw new RenderError("yamlTooLarge");
@@ -27,15 +30,16 @@ export function parseYaml(text: string, reason: RenderReason, uniqueKeys: boolea
   } catch (error) {
     if (error instanceof FirstMistake) throw new RenderError(reason, positionAt(text, error.offset));
     if (error instanceof RenderError) throw error;
-    // The nesting is too deep for the stack.
+    // A RangeError: the nesting is too deep for the stack.
     throw new RenderError(reason);
   }
 }
 
 /**
  * Converts a YAML text to a JSON value.
- * @throws {RenderError} `reason` for anything but YAML without custom tags; ambiguousYaml for a plain value that YAML
- * 1.1 and 1.2 read differently, such as the file mode `0644`: author and reader would understand different values.
+ * @throws {RenderError} `reason` for a text that is not YAML, or has custom tags.
+ * @throws {RenderError} ambiguousYaml for a plain value that YAML 1.1 and 1.2 read differently, such as the file mode
+ * `0644`: author and reader would understand different values.
  */
 export function yamlToJson(text: string, reason: RenderReason): JsonValue {
   const document = parseYaml(text, reason, true);
@@ -43,18 +47,19 @@ export function yamlToJson(text: string, reason: RenderReason): JsonValue {
   const ambiguous = findAmbiguous(document);
   if (ambiguous !== undefined) throw new RenderError("ambiguousYaml", positionAt(text, ambiguous));
   try {
-    // Through JSON text: values that JSON lacks, such as .inf, become null as everywhere else.
+    // JSON text in between turns values that JSON lacks, such as .inf, into null.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: 100 }) ?? null));
   } catch {
-    // The text has unknown or multiplying aliases. The package's message would quote them.
+    // The text has unknown aliases, or too many of them. The package's message would quote them.
     throw new RenderError(reason);
   }
 }
 
 /**
- * The place of a value in a text, or of the member called `name`.
+ * Returns the place of the value at `path` in a text. With `name`, it returns the place of that member of the value.
  * @param path names and positions of lists, from the outermost value.
- * @returns undefined if the place is unknown: the text is too large, or the value came by an alias.
+ * @returns undefined if the place is unknown: the text is too large or not YAML, or an alias is in the place of the
+ * value.
  */
 export function findInYaml(text: string, path: readonly string[], name?: string): TextPosition | undefined {
   if (utf8Exceeds(text, maxYamlBytes)) return undefined;
@@ -69,12 +74,12 @@ function quietly(text: string): Document.Parsed | undefined {
   try {
     return composeDocument(text);
   } catch {
-    // Without a place to report.
+    // A text that is not YAML: the caller reports no place.
     return undefined;
   }
 }
 
-/** Offset of the first plain scalar that the YAML versions read differently. */
+/** Returns the offset of the first plain scalar that YAML 1.1 and 1.2 read differently. */
 function findAmbiguous(document: Document.Parsed): number | undefined {
   let found: number | undefined;
   visit(document, {
