@@ -1,6 +1,6 @@
 /**
- * Walks a parsed template and writes its text. Printing an absent variable is an error at any depth; arguments of
- * helpers and blocks may be absent. Values are data: nothing in a value is ever parsed as a template.
+ * Evaluates a parsed template. To print an absent variable is an error, also for a member of an object. An argument of
+ * a helper or a block may be absent. Values are data: nothing in a value is ever parsed as a template.
  */
 
 import { unreachable } from "../../lib/errors.ts";
@@ -21,7 +21,7 @@ interface Scope {
   /** The scope of `../`. */
   readonly outer: Scope | undefined;
   readonly loop: Loop | undefined;
-  /** The names of `as |value key|`. */
+  /** The values that `as |value key|` names. */
   readonly locals: ReadonlyMap<string, Value> | undefined;
 }
 
@@ -32,7 +32,7 @@ interface Loop extends Readonly<Record<LoopName, JsonValue>> {
 
 interface EvaluateOptions {
   readonly sha256: Sha256;
-  /** Limits the work; several renders can share one. */
+  /** Limits the work. Several renders can share a budget. */
   readonly budget?: RenderBudget | undefined;
   /** Receives the origin of each piece of the result. */
   readonly trace?: Trace;
@@ -88,7 +88,8 @@ class Evaluation {
 
   #write(text: string, at: TextPosition, isCopy: boolean): void {
     this.#trace?.wrote(text, at, isCopy);
-    // A text has at least as many bytes as UTF-16 units, so this refuses none too early; result() checks the bytes.
+    // This check refuses no valid result: a text has at least as many UTF-8 bytes as UTF-16 units. `result` checks the
+    // bytes.
     this.#budget.claim(this.#output.length + text.length, text.length);
     this.#output += text;
   }
@@ -126,7 +127,10 @@ class Evaluation {
     }
   }
 
-  /** The text of a printed expression: it must exist. */
+  /**
+   * Returns the text that an expression prints.
+   * @throws {RenderError} undefinedVariable for an absent variable.
+   */
   #printed(expression: TemplateExpression, scope: Scope): string {
     const value = this.#value(expression, scope);
     if (value === undefined && expression.kind === "path") {
@@ -136,7 +140,7 @@ class Evaluation {
     return textOf(value);
   }
 
-  /** The value of an expression; undefined for an absent variable. */
+  /** Returns the value of an expression; undefined for an absent variable. */
   #value(expression: TemplateExpression, scope: Scope): Value {
     this.#budget.work(0);
     switch (expression.kind) {
@@ -173,8 +177,8 @@ class Evaluation {
 }
 
 /**
- * A member of a value; undefined if it is absent. A name that every JavaScript object inherits gives null: it is no
- * variable, but prints as nothing.
+ * Returns a member of a value; undefined if it is absent. It returns null for a name that every JavaScript object
+ * inherits, such as `constructor`: the name prints nothing.
  */
 export function reach(value: Value, name: string): Value {
   const member = memberOf(value, name);
@@ -182,7 +186,7 @@ export function reach(value: Value, name: string): Value {
   return member;
 }
 
-/** True if a block shows its body, false if it shows its else. */
+/** True if a block renders its body, false if it renders its `else`. */
 export function holds(name: Exclude<Block["name"], "each">, includeZero: boolean, value: Value): boolean {
   switch (name) {
     case "if":
@@ -201,7 +205,7 @@ function localsOf({ names }: Block, values: readonly Value[]): ReadonlyMap<strin
   return names.length === 0 ? undefined : new Map(names.map((name, at) => [name, values[at]]));
 }
 
-/** The value that the nearest block gave this name. */
+/** Returns the value that the nearest block gave this name. */
 function localOf(scope: Scope | undefined, name: string): Value {
   for (let at = scope; at !== undefined; at = at.outer) if (at.locals?.has(name)) return at.locals.get(name);
   return undefined;

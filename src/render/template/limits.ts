@@ -1,22 +1,28 @@
 /**
- * Prevents a template from blocking the process. Limits on its text are checked before the parser runs, whose time
- * grows with the square of the nesting. A budget limits each render.
+ * Prevents a template from blocking the process. The text is limited before the parser runs, because the time of
+ * parsing grows with the square of the nesting. A budget limits each render.
  */
 
 import { isJsonObject, type JsonValue } from "../../model/json.ts";
 import { RenderError } from "../core/render-error.ts";
 import { isList, sortedEntries } from "../core/values.ts";
 
-/** Longer ones are a mistake, and parsing them would delay others: about 1 s per MiB in the worst case. */
+/**
+ * Longer templates are a mistake. Parsing them would delay other machines: it takes about 1 s per MiB in the worst
+ * case.
+ */
 export const maxTemplateBytes = 1024 * 1024;
-/** Parsing takes about 10 µs for each. */
+/** Parsing takes about 10 µs for each expression. */
 const maxExpressions = 10_000;
-/** People cannot read deeper nesting, and the recursion of parser and evaluator stays far from the stack's limit. */
+/**
+ * People cannot read deeper nesting. With this limit, the recursion of parser and evaluator stays far from the limit of
+ * the stack.
+ */
 const maxDepth = 100;
 
 /**
- * Refuses a text that would cost too much to parse. It counts everything that looks like a tag, so hundreds of
- * unbalanced tags in comments are refused too.
+ * Refuses a text that would cost too much to parse. It counts everything that looks like a tag. So it also refuses a
+ * text with hundreds of unbalanced tags in comments.
  * @throws {RenderError} templateTooLarge or templateTooDeep.
  */
 export function assertParsable(text: string): void {
@@ -33,8 +39,8 @@ export function assertParsable(text: string): void {
 }
 
 /**
- * The change of nesting at a tag. The parser nests each `else` one level deeper than the one before; `open` counts the
- * levels of each open block.
+ * Returns how much a tag changes the nesting. The parser nests each `else` one level deeper than the one before. `open`
+ * has the number of levels of each open block.
  */
 function nestingOf(tag: string, open: number[]): number {
   const step = blockStep(tag);
@@ -51,8 +57,8 @@ function blockStep(tag: string): "open" | "close" | "else" | "other" {
 }
 
 /**
- * The work is correct, but too long for the thread that answers all machines. The caller granted a short budget, and
- * starts the work again in another thread.
+ * Thrown when correct work takes too long for the thread that answers all machines. The caller granted a short budget,
+ * and starts the work again in another thread.
  */
 export class TooLongHere extends Error {
   override readonly name = "TooLongHere";
@@ -62,13 +68,19 @@ export class TooLongHere extends Error {
   }
 }
 
-/** The limits of one render; every limit throws a RenderError. Texts of one config may share a budget. */
+/**
+ * The limits of one render. Exceeding one throws a RenderError; exceeding a short budget throws TooLongHere. Texts of
+ * one config may share a budget.
+ */
 export class RenderBudget {
   /** Entered blocks and rounds of loops. */
   static readonly maxSteps = 100_000;
   /** UTF-8 bytes of a result. */
   static readonly maxResultBytes = 8 * 1024 * 1024;
-  /** Statements, expressions, walked values, and each 16 processed characters: about 0.3 s at worst. */
+  /**
+   * The most units of work, which take 0.3 s at worst. A unit is a statement, an expression, a visited value, or 16
+   * processed characters.
+   */
   static readonly maxWork = 10_000_000;
 
   readonly #granted: number;
@@ -80,12 +92,12 @@ export class RenderBudget {
     this.#granted = granted;
   }
 
-  /** True if long work should not begin here. */
+  /** True for a short budget: long work must not begin on this thread. */
   get isShort(): boolean {
     return this.#granted < RenderBudget.maxWork;
   }
 
-  /** True until something is counted. */
+  /** True until work is counted. */
   get isUnused(): boolean {
     return this.#work === 0;
   }
@@ -102,7 +114,7 @@ export class RenderBudget {
     this.count(1 + length / 16);
   }
 
-  /** Counts values or pieces of text before a caller visits them one by one. */
+  /** Counts values or pieces of text, before the caller visits each of them. */
   count(values: number): void {
     this.#work += values;
     if (this.#work <= this.#granted) return;
@@ -115,8 +127,9 @@ export class RenderBudget {
   }
 
   /**
-   * Refuses a text before it is built, if it is longer than any result can be.
-   * @param length of the whole text. @param added how many of its characters are processed now.
+   * Refuses a text before it is built, if it is longer than any result may be.
+   * @param length the length of the whole text.
+   * @param added how many of its characters are processed now.
    */
   claim(length: number, added = length): void {
     if (length > RenderBudget.maxResultBytes) throw new RenderError("resultTooLarge");
@@ -125,8 +138,8 @@ export class RenderBudget {
 }
 
 /**
- * Counts the values that are visited when a value is written as text, including the elements of nested lists.
- * @param whole true for JSON, which includes the members of objects.
+ * Counts the values that writing a value as text visits, including the elements of nested lists.
+ * @param whole true for JSON: the members of objects count, too.
  */
 export function countValue(value: JsonValue | undefined, whole: boolean, budget: RenderBudget): void {
   if (typeof value === "string") {
@@ -147,8 +160,10 @@ export function countValue(value: JsonValue | undefined, whole: boolean, budget:
 }
 
 /**
- * The rounds of a loop over a value: members in the order of their names, or elements; none for any other value.
- * @throws {RenderError} budget, before it makes a list that is too long for any loop: `split` can make millions.
+ * Returns the rounds of a loop over a value: members in the order of their names, or elements. A value of another type
+ * has none.
+ * @throws {RenderError} budget, before it copies a list that is too long for any loop: `split` can make millions of
+ * elements.
  */
 export function roundsOf(
   value: JsonValue | undefined,

@@ -1,7 +1,7 @@
 /**
- * Finds the variables that a template prints for every request: if one is absent, every request fails. It walks the
- * template as the evaluator does, with `request` unknown. If a condition or a name depends on `request`, it stops
- * there. So it reports only failures that every request would meet.
+ * Finds a variable that a template prints for every request, although nothing defines it: then every request fails. The
+ * search walks the template as the evaluator does, but the values of `request` are unknown. It skips a block or a name
+ * that depends on them. So it reports only failures that every request would meet.
  */
 
 import { unreachable } from "../../lib/errors.ts";
@@ -25,13 +25,13 @@ export type VariableLookup = (name: string) => JsonValue | undefined;
 
 interface NeedsOptions {
   readonly sha256: Sha256;
-  /** The template sees `request`. */
+  /** True if the template has the variable `request`. Texts of a boot section do not have it. */
   readonly seesRequest: boolean;
 }
 
 /** A value that is unknown because it depends on the request. */
 const unknown = Symbol("unknown");
-/** The variable `request`, whose two members are always there. */
+/** The variable `request`. Its two members always exist, but their values are unknown. */
 const request = Symbol("request");
 /** All variables. */
 const root = Symbol("root");
@@ -56,7 +56,7 @@ export class TemplateNeeds {
   }
 
   /**
-   * The first variable that is absent for every request; undefined without one.
+   * Returns the first variable that is absent for every request; undefined if there is none.
    * @param budget limits the walk.
    * @throws {TooLongHere} when a short budget is used up.
    */
@@ -65,14 +65,14 @@ export class TemplateNeeds {
     try {
       return walk.absent(this.#program, { context: root, outer: undefined, isInLoop: false, locals: undefined });
     } catch (error) {
-      // A loop exceeds the limits. Rendering reports the same error.
+      // The work exceeds the limits. Rendering reports the same error.
       if (error instanceof RenderError) return undefined;
       throw error;
     }
   }
 }
 
-/** The statements that may print an absent variable; a helper's result is never absent. */
+/** Keeps only the statements that may print an absent variable. A helper's result is never absent. */
 function printing(program: Program): Program {
   return program.flatMap((statement): Program => {
     if (statement.kind === "text") return [];
@@ -168,7 +168,7 @@ class NeedsWalk {
   }
 }
 
-/** True for a value that blocks and helpers cannot use. */
+/** True for a value that is not known here, so that a block or a helper cannot use it. */
 function isOpen(value: KnownValue): value is typeof unknown | typeof request | typeof root {
   return typeof value === "symbol";
 }

@@ -1,6 +1,6 @@
 /**
- * Converts the handlebars parser's errors into our own catalogue. Its messages quote the template, so only the kind and
- * the place of an error are read from them.
+ * Converts errors of the handlebars parser into RenderErrors. The parser's messages quote the template, so davit reads
+ * only the kind of an error from them.
  */
 
 import Handlebars from "handlebars";
@@ -9,15 +9,15 @@ import type { TextPosition } from "../core/text-position.ts";
 
 const tokenReasons = new Map<string, RenderReason>([
   ["CLOSE_UNESCAPED", "tripleClose"],
-  // Four braces in a row: `{"a": {"b":{{json x}}}}`.
+  // The author wrote `}}}` or more, as in `{"a": {"b":{{json x}}}}`.
   ["CLOSE_RAW_BLOCK", "tripleClose"],
   ["EOF", "notClosed"],
 ]);
 
-/** Translates one error of `Handlebars.parse`. */
+/** Converts one error of `Handlebars.parse`. */
 export function toRenderError(error: unknown): RenderError {
   if (!(error instanceof Error)) return new RenderError("syntax");
-  // The grammar's own checks include the place.
+  // Errors of the grammar's own checks have the place.
   const { lineNumber, column } = { lineNumber: undefined, column: undefined, ...fieldsOf(error) };
   if (typeof lineNumber === "number" && typeof column === "number") {
     const reason = error.message.startsWith("Invalid path") ? "syntax" : "blockMismatch";
@@ -28,14 +28,17 @@ export function toRenderError(error: unknown): RenderError {
 }
 
 function syntaxReason(message: string): RenderReason {
-  // The lexer finds no rule only in a comment or a raw block that never ends.
+  // The lexer fails only in a comment or a raw block that is not closed.
   if (message.startsWith("Lexical")) return "notClosed";
   const token = /, got '([A-Z_]+)'$/.exec(message)?.[1] ?? "";
   if (token === "CLOSE" && message.includes("\nExpecting 'CLOSE_UNESCAPED'")) return "tripleOpen";
   return tokenReasons.get(token) ?? "syntax";
 }
 
-/** Where the parser stopped. Only the lexer's state has it; if the package changes, only the place is lost. */
+/**
+ * Returns the place where the parser stopped. It is only in the lexer's internal state. If the package changes that
+ * state, errors lose their place and nothing else.
+ */
 function lexerPosition(atEnd: boolean): TextPosition | undefined {
   const { first_line, first_column, last_line, last_column } = {
     first_line: undefined,
@@ -49,7 +52,7 @@ function lexerPosition(atEnd: boolean): TextPosition | undefined {
   return { line, column: column + 1 };
 }
 
-/** Follows names that the package's types lack; an empty object for a missing one. */
+/** Reads a member at a path that the package's types lack. Returns an empty object if one is missing. */
 function fieldsOf(start: object, ...names: readonly string[]): object {
   let value: unknown = start;
   for (const name of names) value = typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;

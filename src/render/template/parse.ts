@@ -1,7 +1,7 @@
 /**
- * Parses a template's text into our own syntax tree. It uses only the grammar and the white-space rules of the
- * handlebars package. Nothing is compiled to JavaScript. It refuses what our language lacks (partials, decorators,
- * unknown helpers and blocks, wrong arguments), so that mistakes show before a machine boots.
+ * Parses a template's text into davit's own syntax tree. It uses only the grammar and the white-space rules of the
+ * handlebars package: nothing is compiled to JavaScript. It refuses what davit's language lacks (partials, decorators,
+ * unknown helpers and blocks, wrong arguments). So mistakes show before a machine boots.
  */
 
 import Handlebars from "handlebars";
@@ -43,9 +43,9 @@ function toProgram(program: hbs.AST.Program | undefined, locals: Locals): Progra
   });
 }
 
-/** If white space at its start was removed, the text begins later than the original. */
+/** Converts a text. If the parser removed white space at its start, its place is behind that white space. */
 function toText(statement: hbs.AST.ContentStatement): Program {
-  // The package's types are wrong here.
+  // The package's types declare `original` wrongly.
   const { value: text, original }: { readonly value: string; readonly original: unknown } = statement;
   if (text === "") return [];
   const cut = typeof original === "string" ? original.slice(0, original.indexOf(text)) : "";
@@ -79,7 +79,10 @@ function toIncludeZero(block: hbs.AST.BlockStatement, name: Block["name"]): bool
   return pair.value.value;
 }
 
-/** A name alone is always a variable, even if a helper has that name: every helper takes arguments. */
+/**
+ * Converts a tag or a sub-expression. A name without arguments is always a variable, even if a helper has that name:
+ * every helper takes arguments.
+ */
 function toCallOrPath(node: hbs.AST.MustacheStatement | hbs.AST.SubExpression, locals: Locals): TemplateExpression {
   const { path, params } = node;
   if (!isPath(path)) throw failure("unsupported", node);
@@ -96,7 +99,7 @@ function toExpression(node: hbs.AST.Expression, locals: Locals): TemplateExpress
   if (isPath(node)) return toPath(node, locals);
   if (isSubExpression(node)) return toCallOrPath(node, locals);
   if (isValueLiteral(node)) return { kind: "literal", value: node.value };
-  // Only the words null and undefined remain.
+  // Only the literals `null` and `undefined` remain.
   return { kind: "literal", value: null };
 }
 
@@ -115,7 +118,7 @@ function toStart(path: hbs.AST.PathExpression, first: string | undefined, locals
     if (name === undefined) throw failure("unknownData", path);
     return { kind: "loop", name, depth };
   }
-  // `./name` and `this.name` mean the context even if a block gave that name to a value.
+  // `./name` and `this.name` are members of the context, even if a block gave that name to a value.
   const isScoped = /^(?:\.|this\b)/.test(path.original);
   if (first !== undefined && depth === 0 && !isScoped && locals.includes(first)) return { kind: "local", name: first };
   return { kind: "context", depth };

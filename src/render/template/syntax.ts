@@ -21,7 +21,7 @@ export interface Block {
   readonly argument: TemplateExpression;
   /** `{{#if 0 includeZero=true}}`: zero counts as true. */
   readonly includeZero: boolean;
-  /** Names after `as |value key|`. */
+  /** The names in `as |value key|`. */
   readonly names: readonly string[];
   readonly body: Program;
   readonly otherwise: Program;
@@ -55,7 +55,7 @@ export type PathStart =
 export const loopNames = ["index", "key", "first", "last"] as const;
 export type LoopName = (typeof loopNames)[number];
 
-/** A path as people write it, such as `disk.path`. */
+/** Returns a path as people write it, such as `disk.path`. */
 export function nameOf({ from, members }: Path): string {
   const name = members.join(".");
   switch (from.kind) {

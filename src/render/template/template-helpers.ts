@@ -1,6 +1,6 @@
 /**
- * The helpers of the template language, in one table. Each is a pure function of its arguments; an absent variable
- * arrives as null. docs/use/templates.md shows each with an example, and a test runs those.
+ * The helpers of the template language, in one table. Each helper is a pure function of its arguments. An absent
+ * variable is passed as null. docs/use/templates.md has an example of each helper, and a test runs the examples.
  */
 
 import { normalizeMac } from "../../model/hardware-ids.ts";
@@ -25,7 +25,7 @@ interface Helper {
   readonly run: (args: Args, tools: HelperTools) => JsonValue | undefined;
 }
 
-// Deeper indentation is a mistake, and would let a small text grow very large.
+// Deeper indentation is a mistake. It would also let a small text grow very large.
 const maxIndent = 100;
 
 const helpers = {
@@ -59,7 +59,7 @@ export function isHelperName(name: string): name is HelperName {
   return Object.hasOwn(helpers, name);
 }
 
-/** How many arguments a helper takes. */
+/** Returns how many arguments a helper takes. */
 export function helperArity(name: HelperName): { readonly min: number; readonly max: number } {
   return helpers[name];
 }
@@ -76,7 +76,7 @@ export function runHelper(name: HelperName, args: Args, tools: HelperTools): Jso
   return result;
 }
 
-/** A value as a template prints it. The budget counts every visited value. */
+/** Returns a value as a template prints it. The budget counts every visited value. */
 function printed(value: JsonValue | undefined, { budget }: HelperTools): string {
   countValue(value, false, budget);
   return textOf(value);
@@ -87,7 +87,9 @@ function json(value: JsonValue, { budget }: HelperTools): string {
   return canonicalJson(value);
 }
 
-/** True for the same type and value; lists and objects compare by content. A number never equals a string. */
+/**
+ * True if both have the same type and value. Lists and objects are compared by content. A number never equals a string.
+ */
 function areEqual(a: JsonValue, b: JsonValue, tools: HelperTools): boolean {
   if (typeof a === "object" && typeof b === "object") return json(a, tools) === json(b, tools);
   if (typeof a === "string") tools.budget.work(a.length);
@@ -125,13 +127,16 @@ function split([value, separator]: Args, tools: HelperTools): JsonValue {
   return between === "" ? [text] : cut(text, between, tools);
 }
 
-/** Splits a text. The budget counts the most pieces that there can be. */
+/** Splits a text. Before that, the budget counts a quarter of a unit for each piece that is possible. */
 function cut(text: string, between: string, { budget }: HelperTools): string[] {
   budget.count(text.length / between.length / 4);
   return text.split(between);
 }
 
-/** A MAC address with another separator; absent and empty stay empty. */
+/**
+ * Writes a MAC address with another separator. An empty text stays empty.
+ * @returns undefined for any other text that is no MAC address.
+ */
 function macWith(separator: string, text: string): string | undefined {
   return text === "" ? "" : normalizeMac(text)?.replaceAll(":", separator);
 }

@@ -1,10 +1,10 @@
 /**
- * Templates: the language of Profiles' configs. It is Handlebars' grammar with a small set of blocks and helpers
- * (docs/use/templates.md), made for configs: nothing is escaped, and an absent variable is an error.
+ * Templates: the language of Profiles' configs. It has the grammar of Handlebars with a small set of blocks and helpers
+ * (docs/use/templates.md). It is made for configs: nothing is escaped, and an absent variable is an error.
  *
- * The same text and variables yield the same result. Only own members of variables are reached. Parsing and rendering
- * end within stated limits. An error never quotes the template or a value. It never turns a template into JavaScript,
- * reads a clock, or writes anywhere.
+ * The same text and variables yield the same result. A template reaches only own members of variables. Parsing and
+ * rendering have limits. An error never quotes the template or a value. A template never becomes JavaScript, reads no
+ * clock, and writes nothing.
  */
 
 import type { JsonObject } from "../../model/json.ts";
@@ -16,24 +16,26 @@ import { parseProgram } from "./parse.ts";
 import type { Sha256 } from "./template-helpers.ts";
 import { type Piece, PieceTrace, PlaceTrace, type Trace } from "./trace.ts";
 
-/** What a template may print: made by `variables.ts`. */
+/** The variables that a template can read: `variables.ts` makes them. */
 export type Variables = JsonObject;
 
 export interface Template {
   /**
    * Renders the template.
-   * @param budget for this render; a full one by default.
+   * @param budget the limits of this render; full limits by default.
    * @throws {RenderError} for an absent variable, a helper's bad argument, or when the budget is used up.
    * @throws {TooLongHere} when a short budget is used up.
    */
   render(variables: Variables, budget?: RenderBudget): string;
   /**
-   * Renders the template, and marks which parts of the result are copied and which are values.
-   * @throws {RenderError} as `render`. @throws {TooLongHere}
+   * Renders the template, and marks which parts of the result are copied from it and which are values.
+   * @throws {RenderError} as `render`.
+   * @throws {TooLongHere} as `render`.
    */
   pieces(variables: Variables, budget?: RenderBudget): readonly Piece[];
   /**
-   * The template's place for a place in its result; undefined for an empty result. It renders once more.
+   * Returns the place in the template from which a place in its result comes; undefined for an empty result. It renders
+   * the template again.
    * @throws {RenderError} as `render`.
    */
   origin(variables: Variables, place: TextPosition): TextPosition | undefined;
@@ -65,8 +67,8 @@ export function parseTemplate(text: string): TemplateProblem | undefined {
 }
 
 /**
- * Makes a template ready to render any number of times.
- * @throws {RenderError} when the text has a mistake; `parseTemplate` finds the same beforehand.
+ * Makes a template that can be rendered any number of times.
+ * @throws {RenderError} when the text has a mistake. `parseTemplate` finds the same mistake.
  */
 export function compileTemplate(text: string, { sha256 }: TemplateOptions): Template {
   const program = parseProgram(text);
@@ -74,7 +76,7 @@ export function compileTemplate(text: string, { sha256 }: TemplateOptions): Temp
     try {
       return evaluate(program, variables, { sha256, budget, ...(trace && { trace }) });
     } catch (error) {
-      // Only absurdly nested values reach the engine's own limits of stack or string length.
+      // Only extremely nested values reach the engine's own limits of stack or string length.
       if (error instanceof RangeError) throw new RenderError("budget");
       throw error;
     }

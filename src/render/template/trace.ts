@@ -1,6 +1,6 @@
 /**
- * Finds the place in a template for a place in its result. The author corrects the template, but loops and conditions
- * move its text. It renders once more, on demand.
+ * Traces the pieces of a result back to the template. A mistake in a result must be corrected in the template, but
+ * loops and conditions make the two differ in their lines.
  */
 
 import { advance, isBefore, type TextPosition, textStart } from "../core/text-position.ts";
@@ -8,8 +8,9 @@ import { advance, isBefore, type TextPosition, textStart } from "../core/text-po
 /** Receives every piece of a result, in order. */
 export interface Trace {
   /**
+   * Records one piece.
    * @param at the piece's place in the template.
-   * @param isCopy the piece is copied from the template; otherwise a tag printed it.
+   * @param isCopy true if the piece is copied from the template, false if a tag printed it.
    */
   wrote(piece: string, at: TextPosition, isCopy: boolean): void;
 }
@@ -22,7 +23,7 @@ export interface Piece {
 
 /** Distinguishes copied text from printed values. */
 export class PieceTrace implements Trace {
-  /** Neighbours differ in kind, and none is empty. */
+  /** Copied and printed pieces alternate. No piece is empty. */
   readonly pieces: Piece[] = [];
 
   wrote(text: string, _at: TextPosition, isCopy: boolean): void {
@@ -33,6 +34,7 @@ export class PieceTrace implements Trace {
   }
 }
 
+/** Finds the place in the template for one place in the result. */
 export class PlaceTrace implements Trace {
   readonly #wanted: TextPosition;
   #end = textStart;
@@ -43,7 +45,10 @@ export class PlaceTrace implements Trace {
     this.#wanted = wanted;
   }
 
-  /** The place in the template; that of the last piece for a place after the end, undefined for an empty result. */
+  /**
+   * The place in the template. If the wanted place is after the end, it is the place of the last piece. Undefined for
+   * an empty result.
+   */
   get found(): TextPosition | undefined {
     return this.#found;
   }
@@ -55,7 +60,9 @@ export class PlaceTrace implements Trace {
     this.#found = isCopy ? this.#within(start, at) : at;
   }
 
-  /** In a copied piece the wanted place has the same distance from the start as in the template. */
+  /**
+   * Returns the wanted place within a copied piece: its distance from the start of the piece is the same in both texts.
+   */
   #within(start: TextPosition, at: TextPosition): TextPosition {
     const { line, column } = this.#wanted;
     if (!isBefore(this.#wanted, this.#end)) return at;

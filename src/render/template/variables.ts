@@ -1,5 +1,6 @@
 /**
- * The variables of templates. Later entries win: the Profile's metadata, the Group's, the selector, then davit's own.
+ * Makes the variables of templates. If several sources have a name, the last of these wins: the Profile's metadata, the
+ * Group's metadata, the selector, davit's own variables.
  */
 
 import { compareBytes } from "../../lib/order.ts";
@@ -10,7 +11,10 @@ import { isHarmless } from "../core/request-text.ts";
 import { withDefaults } from "../core/values.ts";
 import type { Variables } from "./template.ts";
 
-/** davit's address for machines, such as `http://192.0.2.1:8080`: from the configuration, never the request. */
+/**
+ * davit's address for machines, such as `http://192.0.2.1:8080`. It comes from the configuration, never from the
+ * request.
+ */
 interface DavitAddress {
   readonly davitUrl: string;
 }
@@ -23,15 +27,15 @@ interface BootScope extends DavitAddress {
 
 export interface TemplateScope extends BootScope {
   readonly labels: Labels;
-  /** As sent, without the `?`. */
+  /** The query as sent, without the `?`. */
   readonly rawQuery: string;
 }
 
-/** What a template has read of its request: it cannot have printed anything else. */
+/** Records what a template reads of its request. The template can print nothing else of the request. */
 export class RequestReads {
   readonly #noted: (() => void) | undefined;
   #isAny = false;
-  /** True if it read a text that could be more than data to GRUB or a shell. */
+  /** True after a read of a text that GRUB or a shell could take for more than data. */
   isHarmful = false;
 
   /** @param noted called synchronously at each read. */
@@ -52,8 +56,8 @@ export class RequestReads {
 }
 
 /**
- * Variables of the configs: metadata, the selector under lower-cased keys, `request` and `davit`.
- * @param reads records what is read.
+ * Returns the variables of configs: metadata, the selector under lower-cased keys, `request` and `davit`.
+ * @param reads records what the template reads of the request.
  */
 export function templateVariables(
   { group, defaults, labels, rawQuery, davitUrl }: TemplateScope,
@@ -63,7 +67,7 @@ export function templateVariables(
   let request: JsonObject | undefined;
   const get = () => {
     reads.note();
-    // Created once: a loop may read it 100,000 times.
+    // Created once, because a loop can read it 100,000 times.
     request ??= watchedRequest(sentLabels(labels), rawQuery, reads);
     return request;
   };
@@ -83,7 +87,7 @@ function watchedRequest(labels: ReadonlyMap<string, string>, rawQuery: string, r
 function watchedLabels(labels: ReadonlyMap<string, string>, reads: RequestReads): JsonObject {
   const query: JsonObject = Object.fromEntries(labels);
   for (const [name, value] of labels) {
-    // Loops and JSON can print names, too, and both read the value.
+    // Loops and the helper `json` can print names, too. Both also read the value.
     if (isHarmless(name) && isHarmless(value)) continue;
     const get = () => {
       reads.isHarmful = true;
@@ -95,8 +99,8 @@ function watchedLabels(labels: ReadonlyMap<string, string>, reads: RequestReads)
 }
 
 /**
- * Variables of kernel, initrd and arguments: the same without the request, so that nothing from a machine gets into a
- * boot script. A metadata key `request` does not change that.
+ * Returns the variables of kernel, initrds and arguments. They lack `request`, so that nothing from a machine gets into
+ * a boot script. A metadata key `request` is left out, too.
  */
 export function bootVariables({ group, defaults, davitUrl }: BootScope): Variables {
   const entries = groupEntries(group, defaults).filter(([name]) => name !== "request");
@@ -109,7 +113,7 @@ function groupEntries(
   { metadata, selector }: BootScope["group"],
   defaults: JsonObject | undefined,
 ): readonly NamedValue[] {
-  // Of two keys that differ only in case, the lower in byte order wins, as in /metadata.
+  // If two keys differ only in case, the lower one in byte order wins, as in `/metadata`.
   const labels = Object.entries(selector).toSorted(([a], [b]) => compareBytes(b, a));
   const own = Object.entries(withDefaults(metadata, defaults));
   return [...own, ...labels.map(([label, value]): NamedValue => [label.toLowerCase(), value])];
