@@ -1,5 +1,7 @@
 /**
- * Adds its claim to each Group's document, from the stored claims of the Group, its namespace and removed Groups.
+ * Adds the claim to a Group's document. The claim comes from the Group's stored document. A new Group inherits the
+ * claim of a Group of its namespace with the same selector, present or just removed. Without such a Group, it claims
+ * its machines now.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -14,7 +16,7 @@ export interface ClaimsOptions {
   /** The stored documents. */
   readonly documents: Pick<Documents, "claimIndex" | "textAt">;
   readonly sha256: (text: string) => string;
-  /** Undefined if no namespace ranks before the others. */
+  /** Undefined if there is no admin namespace. */
   readonly adminNamespace?: string | undefined;
 }
 
@@ -27,7 +29,10 @@ export class Claims {
     this.#ranking = ranking;
   }
 
-  /** A Group's document with its claim. Call it before the Group is ranked; `stored` is the Group's stored document. */
+  /**
+   * Returns a Group's document with its claim. Call it before `Ranking.update`, because the ranking reads the claim.
+   * @param stored the Group's stored document.
+   */
   claimed(
     id: ObjectName,
     document: GroupDocument | undefined,
@@ -41,7 +46,10 @@ export class Claims {
     return withClaim(document, { ...(inherited ?? claimOf(stored, spec, documents.claimIndex)), ...tenant });
   }
 
-  /** The claim of a new Group if another Group of its namespace has this selector, or had it a moment ago. */
+  /**
+   * The claim that a new Group inherits. Undefined if no other Group of its namespace has this selector, or just had
+   * it.
+   */
   #inherited({ namespace, name }: ObjectName, spec: GroupSpec): Claim | undefined {
     const { documents, sha256, adminNamespace } = this.#options;
     const known = this.#ranking.claimIn(namespace, selectorText(spec.selector, spec.expressions));

@@ -2,15 +2,15 @@
  * The controller keeps the documents below `/davit` in line with a source's objects, and reports each object's status.
  *
  * It is level-based: a change only says which name to look at. A reconcile then reads the source's view and the store
- * as they are now. Names that a source reports together are written as one step. The first full list is one step, too,
- * and `/davit/synced` is written after it; the boot service answers nothing before that key exists. Trials then render
- * what machines would get, in the background; `status-composer.ts` adds to each status what they find.
+ * as they are now. Names that a source reports together are written as one step, and so is the first full list. After
+ * that list, the controller writes `/davit/synced`; the boot service answers nothing before. In the background, trials
+ * render what machines would get, and `status-composer.ts` adds their findings to the statuses.
  *
- * A removed Group that named a machine leaves a tombstone in the same step, see `tombstones.ts`. The tombstone stays
- * while more Groups are expected to go or to come back, see `tombstones/vigil.ts`.
+ * The step that removes a Group also writes its tombstones, see `tombstones.ts`. They stay longer while more Groups are
+ * expected to go or to come back, see `vigil.ts`.
  *
- * It removes no object that an unreadable part of the source may hold. If a first list is empty, it removes nothing
- * until a second list confirms it. It never answers a machine and never reads a request.
+ * The controller removes no object that an unreadable part of the source may hold. If the first list is empty, it
+ * removes nothing until a second list confirms it. It never answers a machine and never reads a request.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -40,7 +40,7 @@ export interface ControllerOptions {
   readonly source: Source;
   readonly store: Store;
   readonly statusSink: StatusSink;
-  /** Stopped with the controller. */
+  /** The controller's `stop` stops it, too. */
   readonly trials: TrialRunner;
   readonly clock: Clock;
   readonly log: Log;
@@ -55,25 +55,25 @@ export interface ControllerOptions {
   readonly davitUrl?: string;
   /** How long a machine waits after its Group was removed: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
-  /** The only namespace in which matchAll and priority count; undefined if they count in every namespace. */
+  /** The only namespace where matchAll, broad selectors and priority count; undefined if they count everywhere. */
   readonly adminNamespace?: string | undefined;
   /** Called once, when this run's first full list is in the store. */
   readonly onSynced: () => void;
-  /** Called before each try of the step that writes the first complete list, and once more after it succeeded. */
+  /** Called before each try to store the first complete list, and again after it is stored. */
   readonly onComplete?: () => void;
 }
 
 /** What to look at: one name, everything, tombstones to renew, or a view that has become half. */
 type Work = ObjectName | { readonly kind: "everything" | "tombstones" | "half" };
 
-// The limit for names that are looked at again: high enough that a burst costs few disk writes, low enough to finish
-// soon. Names that a source reports together, such as its first list, are one step of any size.
+// The limit for names that do not depend on each other, such as those of a resync: high enough that a burst costs few
+// disk writes, low enough to finish soon. Names that a source reports together are one step of any size.
 const maxNamesPerStep = 256;
 
-// Only people read the count of a Profile's Groups, so it may be late while 5,000 Groups arrive one by one.
+// Only people read `groupCount`, so it may be late while 5,000 Groups arrive one by one.
 const recountDelayMs = 1_000;
 
-// A healthy source delivers its first list sooner.
+// A healthy source delivers its first list sooner, and then no early holds are needed.
 const earlyHoldsDelayMs = 2_000;
 
 // Nobody but davit should write below /davit or to statuses. The resync repairs what somebody wrote there anyway.
@@ -92,7 +92,7 @@ export class Controller implements SourceListener {
   readonly #trials: Trials;
   readonly #planner: Planner;
   readonly #recounts: DelayedNames;
-  /** Names reported before the first list was complete. */
+  /** Names reported before the first list is complete. */
   readonly #early: DelayedNames;
   readonly #vigil: TombstoneVigil;
   readonly #queue: WorkQueue<Work>;
@@ -100,10 +100,11 @@ export class Controller implements SourceListener {
   readonly #stopping = new AbortController();
   #isListed = false;
   #isSynced = false;
-  /** The store may still have an object that left the source, because no sync has seen the complete view yet. */
+  /** True until a sync of a complete view: the store may still have objects that left the source. */
   #awaitsWholeView = true;
-  /** A complete list of this run is in the store. */
+  /** True if a complete list of this run is in the store. */
   #wasWhole = false;
+  /** How many lists in a row were empty. */
   #emptyLists = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -150,7 +151,7 @@ export class Controller implements SourceListener {
     await this.#options.source.start(this);
   }
 
-  /** Ends after the running step and status writes; idempotent. */
+  /** Resolves after the running step and the running status writes; idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#queue.stop();
@@ -163,14 +164,14 @@ export class Controller implements SourceListener {
     this.#documents.stop();
   }
 
-  /** Monotonic: the store has the source's state of that time. Undefined until this run's first list is stored. */
+  /** Monotonic: the store has the source's state of then or later. Undefined until this run's first list is stored. */
   get provenAtMs(): number | undefined {
     const { provenAtMs } = this.#options.source;
     if (!this.#isSynced || provenAtMs === undefined) return undefined;
     return Math.min(provenAtMs, this.#queue.unfinishedSinceMs ?? provenAtMs);
   }
 
-  /** For a person: what waits because something cannot be read. */
+  /** For a person: what waits because part of the source cannot be read. */
   get attention(): readonly string[] {
     return this.#planner.attention;
   }
@@ -198,13 +199,13 @@ export class Controller implements SourceListener {
   }
 
   changed(names: readonly ObjectName[]): void {
-    // The first list covers every change before it, but it may take long.
+    // Early holds need not wait for the first list, which may take long. That list covers all other changes.
     if (!this.#isListed) this.#early.add(names);
     else this.#addChanged(names);
   }
 
   #addChanged(names: readonly ObjectName[]): void {
-    // A change may be as old as an outage. Until it is stored, davit's `provenAtMs` stays at the source's value of now.
+    // A change may be as old as an outage. So `provenAtMs` does not pass the source's current value until it is stored.
     const { provenAtMs } = this.#options.source;
     for (const name of names) {
       this.#queue.addTogether(isOwn(name) ? [name] : this.#planner.dependentsOf(name), provenAtMs);
@@ -264,14 +265,14 @@ export class Controller implements SourceListener {
     return this.#vigil.due(this.#documents.tombstones(), this.#options.source.isFollowed);
   }
 
-  /** Renews tombstones. A tombstone that cannot be written now is tried again soon, if it still exists. */
+  /** Renews the tombstones that are due. If the store refuses, the next check tries again those that still exist. */
   async #renewTombstones(): Promise<void> {
     const ttlSeconds = this.#options.tombstoneTtlSeconds;
     const writes = this.#tombstonesDue().map((path) => ({ path, text: this.#documents.textAt(path), ttlSeconds }));
     if ((await this.#write(writes)) === "written") this.#vigil.renewed();
   }
 
-  /** Brings every name of the source and of the store in line, as one step; then marks the store as synced. */
+  /** Reconciles all names of the source and the store as one step. Then it marks the store as synced. */
   async #syncEverything(): Promise<void> {
     const { source, log } = this.#options;
     const names = this.#planner.names();
@@ -279,7 +280,7 @@ export class Controller implements SourceListener {
       log.warn({}, "the source is empty but the store is not, waiting for a second list to confirm it");
       return;
     }
-    // Read now: the view may have changed by the time the step is written.
+    // Read before the step, because the view may change while the step is written.
     const { complete: isWhole, isHalf } = source.view;
     const isFirst = isWhole && !this.#wasWhole;
     if (isFirst) this.#options.onComplete?.();
@@ -298,7 +299,7 @@ export class Controller implements SourceListener {
 
   /**
    * Reconciles names and writes the resulting changes as one step.
-   * @returns the names to try again, because the store refused the step.
+   * @returns the names to try again if the store refused the step; otherwise none.
    */
   async #step(names: readonly ObjectName[]): Promise<readonly ObjectName[]> {
     const ended = this.#stepMetrics.begin(names);
@@ -332,7 +333,7 @@ export class Controller implements SourceListener {
       return "written";
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      // The step deletes a tombstone that had already expired when the step was applied.
+      // The step deletes a tombstone that expired before the store applied the step.
       if (error.refusal === "keyNotFound") return "outdated";
       this.#options.log.warn({ err: error.message }, "the store did not take a step, trying again later");
       return "refused";
@@ -341,7 +342,7 @@ export class Controller implements SourceListener {
 
   #report({ name: id, status, isRemoved }: Planned, written: boolean): void {
     const { kind, namespace, name } = id;
-    // A removal changes what machines get, and the object is no longer there to report it.
+    // A removal changes what machines get, and a removed object has no status that could show it.
     if (isRemoved && written) this.#options.log.info({ kind, namespace, name }, "object removed");
     if (status === undefined) {
       this.#composer.forget(id);
@@ -353,7 +354,7 @@ export class Controller implements SourceListener {
     }
   }
 
-  /** Writes the key that lets machines be answered; false when the store refused it. */
+  /** Writes `/davit/synced`, so that machines are answered. @returns false if the store refused it. */
   async #markSynced(sawWholeView: boolean, sawHalf: boolean): Promise<boolean> {
     const { source, clock, sha256 } = this.#options;
     const before = this.#documents.synced();
@@ -365,7 +366,7 @@ export class Controller implements SourceListener {
     return await this.#mark({ source: source.kind, at: toRfc3339(clock.nowMs()), revision, complete, ...half });
   }
 
-  /** Runs at once and before the rest: a half view may concern any machine. A view that is not half ends the mark. */
+  /** Marks the store as half before all other work, because any machine may be concerned. A sync ends the mark. */
   async #markHalf(): Promise<void> {
     const before = this.#documents.synced();
     const isMarked = before === undefined || before.half === true || !this.#options.source.view.isHalf;

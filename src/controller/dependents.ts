@@ -1,17 +1,21 @@
-/** Finds the objects to look at again after a change: Profiles that read the object, Groups that name the Profile. */
+/**
+ * Finds the objects to look at again after a change. If a ConfigMap or Secret changed, these are the Profiles that read
+ * it. If a Profile changed, these are the Groups that name it.
+ */
 
 import { type GroupObject, type ObjectName, objectKey, type ProfileObject, referencesOf } from "../model/source.ts";
 import { ByReference } from "./core/names.ts";
 
 export class Dependents {
-  /** From each object that is read to its readers. */
+  /** From each object to the objects that refer to it. */
   readonly #readers = new ByReference<ObjectName>();
-  /** From each reader to the objects that it reads. */
+  /** From each object to the objects that it refers to. */
   readonly #reads = new Map<string, readonly ObjectName[]>();
 
   /**
-   * Replaces an object's references; undefined for an object that is gone.
-   * @returns the references that it gained or lost.
+   * Replaces the references of `reader`.
+   * @param object undefined if it is gone.
+   * @returns the objects to which `reader` gained or lost a reference.
    */
   update(reader: ObjectName, object: ProfileObject | GroupObject | undefined): readonly ObjectName[] {
     const readerKey = objectKey(reader);

@@ -1,7 +1,11 @@
 /**
- * Machines that may have unreadable Groups. If the selector of a refused Group cannot be read whole, it may name any
- * machine of its namespace. A lost namespace may hold a Group of any machine. So an Install from a Group that names no
- * machine waits. The machines of a lost namespace always wait, because their Groups may have changed.
+ * Makes machines wait that an unreadable Group may name.
+ *
+ * - If the selector of a refused Group cannot be read whole, it may name any machine. So in its namespace, an Install
+ *   waits if its Group names no machine.
+ * - A lost namespace may hold a Group for any machine. So in every namespace, an Install waits if its Group names no
+ *   machine.
+ * - All machines of a lost namespace's Groups wait, because these Groups may have changed.
  */
 
 import type { GroupDocument } from "../model/documents.ts";
@@ -9,14 +13,14 @@ import type { Group } from "../model/group.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 import { namesMachine } from "../model/specificity.ts";
 
-/** The source replaces its view when it starts. */
+/** The source, not its view: it replaces the view when it starts. */
 interface RefusingSource {
   readonly view: Pick<SourceView, "refusalOf" | "unheard">;
 }
 
 export class HiddenMachines {
   readonly #source: RefusingSource;
-  /** Names of such Groups, by namespace. */
+  /** Refused Groups whose selectors cannot be read whole, by namespace and then by key. */
   readonly #hidden = new Map<string, Map<string, ObjectName>>();
   #unheard = "";
 
@@ -25,8 +29,8 @@ export class HiddenMachines {
   }
 
   /**
-   * Records what the view holds of a Group now. @returns true when the namespace got its first such Group, or lost its
-   * last.
+   * Records whether the view refuses this Group with a selector that cannot be read whole.
+   * @returns true if the namespace got its first such Group, or lost its last one: then all its Groups need new marks.
    */
   note(name: ObjectName): boolean {
     const { namespace } = name;
@@ -39,14 +43,17 @@ export class HiddenMachines {
     return (before === 0) !== (names.size === 0);
   }
 
-  /** True when the set of lost namespaces has changed since the last call: every Group must be marked anew. */
+  /** True if the set of lost namespaces has changed since the last call: then every Group needs new marks. */
   takeUnheard(): boolean {
     const before = this.#unheard;
     this.#unheard = [...this.#source.view.unheard].toSorted().join();
     return this.#unheard !== before;
   }
 
-  /** A Group's document, marked where its machines must wait or may be those of an unreadable Group. */
+  /**
+   * Returns a Group's document with its marks: `unheard` in a lost namespace, and `doubted` if an unreadable Group may
+   * name its machines.
+   */
   mark(document: GroupDocument, namespace: string, group: Group): GroupDocument {
     const { unheard } = this.#source.view;
     const isHidden = this.#hidden.has(namespace) || unheard.size > 0;
@@ -54,7 +61,7 @@ export class HiddenMachines {
     return { ...document, ...doubted, ...(unheard.has(namespace) && { unheard: true }) };
   }
 
-  /** For a person: what waits and for which Groups, one line for each namespace. */
+  /** For a person, one line for each namespace: which machines wait, and which Groups are the cause. */
   get attention(): readonly string[] {
     return [...this.#hidden].map(([namespace, names]) => {
       const [first] = names.values();

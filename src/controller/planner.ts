@@ -1,6 +1,6 @@
 /**
- * Plans steps: for some objects, the documents that the store should have by the source's current view, and their
- * statuses. It changes neither the view nor the stored documents, so a plan that could not be written is made again.
+ * Plans steps. For some objects, a plan has the documents that the store should have by the source's current view, and
+ * the objects' statuses. Planning changes neither the view nor the store, so a plan that was not written is made again.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -43,7 +43,7 @@ export interface PlannerOptions {
   readonly davitUrl?: string;
   /** How long a tombstone lasts: whole seconds, at least 1. */
   readonly tombstoneTtlSeconds: number;
-  /** The only namespace in which matchAll and priority count; undefined if they count in every namespace. */
+  /** The only namespace where matchAll, broad selectors and priority count; undefined if they count everywhere. */
   readonly adminNamespace?: string | undefined;
 }
 
@@ -54,15 +54,15 @@ export interface Planned {
   readonly status: ObjectStatus | undefined;
   /** True when the step removes the documents of an object that is gone. */
   readonly isRemoved: boolean;
-  /** The single findings behind the status; undefined if davit could not look at the object. */
+  /** The findings that the status sums up; undefined if davit could not look at the object. */
   readonly reported?: Findings | undefined;
 }
 
-/** Documents to change in one step, in this order, and what to report once they are changed. */
+/** What to write in one step, in this order, and what to do afterwards. */
 export interface Step {
   readonly planned: readonly Planned[];
   readonly writes: readonly DocumentWrite[];
-  /** For each tombstone that is written or removed, the namespace of its object. */
+  /** The namespace of each tombstone's object, for the tombstones that the step writes or removes. */
   readonly moved: readonly string[];
   /** Other objects to look at again. */
   readonly alsoLookAt: readonly ObjectName[];
@@ -74,12 +74,12 @@ export interface Step {
 interface GroupPlan {
   readonly id: ObjectName;
   readonly stored: GroupDocument | undefined;
-  /** Undefined for a Group that is gone or out of view for now. */
+  /** Undefined if the Group is gone or not in view now, or if davit failed on it. */
   readonly draft: GroupDraft | undefined;
   /** The document that the store should have. */
   readonly document: GroupDocument | undefined;
   readonly twin: GroupDocument | undefined;
-  /** The status if davit failed on the Group. */
+  /** The status of a Group on which davit failed. */
   readonly failed?: ObjectStatus;
 }
 
@@ -92,14 +92,14 @@ interface Draft {
   readonly groupChanges: GroupChange[];
   /** The new contents of this step's Profiles, by their keys. */
   readonly contents: Map<string, ProfileContent>;
-  /** By key, as are the names below. */
+  /** By key, like the two maps below. */
   readonly names: Map<string, ObjectName>;
   readonly alsoLookAt: Map<string, ObjectName>;
   readonly recount: Map<string, ObjectName>;
 }
 
 export class Planner {
-  /** Makes machines with possibly unreadable Groups wait. */
+  /** Makes machines wait that an unreadable Group may name. */
   readonly hidden: HiddenMachines;
   /** Stored objects whose deletion waits. */
   readonly withheld: Withheld;
@@ -166,7 +166,7 @@ export class Planner {
     return [...names.values()];
   }
 
-  /** Takes in the stored Groups, so that a step before the first full plan knows them. Further calls do nothing. */
+  /** Reads refusals and stored Groups, which a step before the first sync must know. Further calls do nothing. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -190,7 +190,7 @@ export class Planner {
       alsoLookAt: new Map(),
       recount: new Map(),
     };
-    // All references and selectors first, because statuses report them.
+    // All Groups are drafted first, because statuses depend on the references and selectors of other Groups.
     const groups = this.#draftGroups(draft);
     for (const name of draft.names.values())
       if (name.kind === "Profile") groups.push(...this.#planProfile(name, draft));
@@ -213,7 +213,7 @@ export class Planner {
     return status === undefined || uid === undefined ? planned : { ...planned, status: { ...status, uid } };
   }
 
-  /** Takes in the step's Groups, and adds to the step the Groups that share the selector of a changed one. */
+  /** Drafts the step's Groups, and adds Groups with the same selector as a changed Group to the step. */
   #draftGroups(draft: Draft): GroupPlan[] {
     this.#addDoubted(draft.names);
     this.#pairs.addBound(draft.names, (name) => addTo(draft.names, name));
@@ -227,13 +227,13 @@ export class Planner {
       addTo(draft.names, name);
       groups.push(this.#draftGroup(name, draft));
     }
-    // The step's changes to the siblings themselves affect further Groups.
+    // Drafting the siblings may have changed them, too, and this affects further Groups.
     const late = this.#ranking.takeAffected();
     for (const id of [...late.siblings, ...late.others]) addTo(draft.alsoLookAt, groupName(id));
     return groups;
   }
 
-  /** Adds all Groups of a namespace that got its first Group with an unreadable selector, or lost its last. */
+  /** Adds all Groups of a namespace that got its first Group with an unreadable selector, or lost the last one. */
   #addDoubted(names: Map<string, ObjectName>): void {
     const changed = [...names.values()].filter((name) => isGroup(name) && this.hidden.note(name));
     const namespaces = new Set(changed.map(({ namespace }) => namespace));
@@ -268,8 +268,8 @@ export class Planner {
   }
 
   /**
-   * The plan for a Group on which davit failed. It still takes part in selection, so that no other Group gets its
-   * machines.
+   * The plan for a Group on which davit failed. The Group still takes part in selection, so that no other Group gets
+   * its machines.
    */
   #failGroup(id: ObjectName): GroupPlan {
     const known = this.#known(id);
@@ -313,7 +313,7 @@ export class Planner {
     );
     draft.changes.push(...changes);
     draft.groupChanges.push(groupChangeOf(id, stored, document));
-    // The machines of a refused version waited; they must not be installed while the Group is replaced.
+    // The twin made machines wait. Its tombstones keep them waiting, because the Group may only be replaced.
     if (document === undefined) draft.groupChanges.push(groupChangeOf(id, this.#storedTwin(id), undefined));
     const isRemoved = document === undefined && changes.length > 0;
     draft.planned.push({ name: id, status, isRemoved, reported });
@@ -341,7 +341,7 @@ export class Planner {
     return { ...outcome, changes: [...ofTwin, ...outcome.changes], document };
   }
 
-  /** @returns the Groups that must change with the Profile and are not in the step. */
+  /** Plans a Profile. @returns the drafts of the Groups that it adds to the step. */
   #planProfile(id: ObjectName, draft: Draft): readonly GroupPlan[] {
     const { source, documents } = this.#options;
     const { namespace, name } = id;
@@ -368,7 +368,7 @@ export class Planner {
     return this.#draftDoubted(id, { changes, content }, draft);
   }
 
-  /** Takes in a Profile's result. @returns the Groups that change with it and are not in the step. */
+  /** Records a Profile's content. @returns the drafts of the Groups that it adds to the step. */
   #draftDoubted(id: ObjectName, { changes, content }: Pick<Outcome, "changes" | "content">, draft: Draft) {
     if (content === undefined) return [];
     draft.contents.set(objectKey(id), content);
@@ -384,14 +384,14 @@ export class Planner {
     return hasNewVerdict || comesOrGoes ? this.dependentsOf(id) : [];
   }
 
-  /** A refused or pending object exists, so its deletion does not wait. */
+  /** Records whether a deletion waits. A refused or pending object exists, so its deletion does not wait. */
   #noteWithheld(id: ObjectName, isOutOfView: boolean): void {
     const { view } = this.#options.source;
     this.withheld.note(id, isOutOfView && (view.refusalOf(id) ?? view.pendingOf?.(id)) === undefined);
   }
 }
 
-/** The Group as the boot service has it, without a stored tie: the caller asks whether there is a tie now. */
+/** The Group as the boot service has it, but without a stored tie: the ranking decides whether it ties now. */
 function groupOf({ namespace, name }: ObjectName, document: GroupDocument): Group {
   return toGroup(namespace, name, document.spec, { ...document, tied: false });
 }

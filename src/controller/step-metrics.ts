@@ -1,4 +1,4 @@
-/** Counts reconciles under the metric names of other controllers: one "controller" for each kind. */
+/** Counts reconciles under the metric names of controller-runtime, with one `controller` label for each kind. */
 
 import type { Clock } from "../lib/clock.ts";
 import type { Metrics } from "../lib/metrics.ts";
@@ -38,7 +38,7 @@ export class StepMetrics {
     }
   }
 
-  /** Begins a step for these names. @returns a function to call with the result when the step has ended. */
+  /** Begins a step for these names. @returns a function to call when the step has ended, with its results. */
   begin(names: readonly ObjectName[]): (planned: readonly Planned[], written: boolean) => void {
     const sinceMs = this.#clock.monotonicMs();
     const kinds = new Set(names.map(controllerOf));

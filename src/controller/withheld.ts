@@ -1,23 +1,23 @@
 /**
- * Deletions that wait: objects that the source no longer shows stay in effect, because an unreadable part of the source
- * may hold them.
+ * Holds back deletions. An object that the source no longer shows stays in effect while an unreadable part of the
+ * source may hold it.
  */
 
 import type { Log } from "../lib/log.ts";
 import type { GroupDocument } from "../model/documents.ts";
 import { type ObjectName, objectKey, type SourceView } from "../model/source.ts";
 
-// The message counts the others.
+// A message names this many objects and counts the others.
 const shownNames = 3;
 
-/** The source replaces its view when it starts. */
+/** The source, not its view: it replaces the view when it starts. */
 interface WatchedSource {
   readonly view: Pick<SourceView, "isGone" | "isLeaving" | "withheld">;
 }
 
 export class Withheld {
   readonly #source: WatchedSource;
-  /** Objects that only the store has, and that may still exist. */
+  /** Stored objects that the source does not show, but that may still exist. */
   readonly #stored = new Map<string, ObjectName>();
   #wasLogged = false;
 
@@ -25,24 +25,25 @@ export class Withheld {
     this.#source = source;
   }
 
-  /** Records whether a stored object waits for its deletion. */
+  /** Records whether the deletion of a stored object waits. */
   note(name: ObjectName, isWithheld: boolean): void {
     if (isWithheld) this.#stored.set(objectKey(name), name);
     else this.#stored.delete(objectKey(name));
   }
 
-  /** A Group's document, marked where the Group may be gone: an Install waits. */
+  /** Returns a Group's document, marked `leaving` if the Group may be gone. Then an Install waits. */
   mark(document: GroupDocument, name: ObjectName): GroupDocument {
     const isLeaving = this.#stored.has(objectKey(name)) || this.#source.view.isLeaving?.(name) === true;
     return isLeaving ? { ...document, leaving: true } : document;
   }
 
-  /** True when one of the stored objects is now known to be gone. */
+  /** True if a deletion that waited can be made: one of the objects is now known to be gone. */
   get isOver(): boolean {
     const { view } = this.#source;
     return [...this.#stored.values()].some((name) => view.isGone(name));
   }
 
+  /** All objects whose deletion waits: those recorded here, and those that the source withholds. */
   get names(): readonly ObjectName[] {
     const known = new Map(this.#source.view.withheld.map((name) => [objectKey(name), name]));
     return [...new Map([...this.#stored, ...known]).values()];
@@ -58,7 +59,7 @@ export class Withheld {
     else log.info({}, "no deletion waits any more");
   }
 
-  /** For a person: what stays, and what that means for machines. */
+  /** For a person: which objects stay, and what their machines get meanwhile. */
   get attention(): readonly string[] {
     const { names } = this;
     if (names.length === 0) return [];

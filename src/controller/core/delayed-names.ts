@@ -1,4 +1,7 @@
-/** Names to look at a little later. Names added meanwhile join them, each once. */
+/**
+ * Collects names, and passes all of them on after one delay. The delay begins with the first name. It passes each name
+ * once.
+ */
 
 import type { Clock } from "../../lib/clock.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
@@ -24,7 +27,7 @@ export class DelayedNames {
     for (const name of names) this.#names.set(objectKey(name), name);
   }
 
-  /** Cancels the delay; idempotent. */
+  /** Cancels the delay and drops the names that wait; idempotent. */
   stop(): void {
     this.#stopped.abort();
   }

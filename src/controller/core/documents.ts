@@ -1,4 +1,7 @@
-/** The controller's view of its own documents in the store. It follows them and writes them, one step at a time. */
+/**
+ * Holds the controller's documents as the store has them. It follows the store's changes, and writes each step as one
+ * batch.
+ */
 
 import {
   davitRoot,
@@ -24,7 +27,7 @@ import type { SingleCommand } from "../../store/command/command.ts";
 import { storePath } from "../../store/core/node.ts";
 import type { Store } from "../../store/store.ts";
 
-/** A document's new text, undefined to remove it, and how long it stays; without a time it stays for ever. */
+/** A document's new text, or undefined to remove it. It expires after `ttlSeconds`, if set. */
 export interface DocumentWrite extends DocumentChange {
   readonly ttlSeconds?: number;
 }
@@ -41,7 +44,9 @@ export class Documents implements FeedListener {
   readonly #texts = new Map<string, string>();
   /** Hashes of the stored secret texts, by namespace/profile. */
   readonly #secrets = new Map<string, Set<string>>();
-  /** True once a sync was complete. Decoded when it is written, because every Group reads it. */
+  /**
+   * `complete` of the stored sync mark. It is decoded when the mark changes, because every Group of a step reads it.
+   */
   #isComplete = false;
   #unfollow: (() => void) | undefined;
 
@@ -69,8 +74,8 @@ export class Documents implements FeedListener {
   }
 
   /**
-   * The index for claims made now: how many changes the store has taken. Until the whole source was read once, all
-   * claims get the same index, because a part that is read late may hold the older Groups.
+   * The index for claims made now: the store's index. It is 0 until the whole source was read once, because a part that
+   * is read late may hold the older Groups. So all claims until then are equally old.
    */
   get claimIndex(): number {
     return this.#isComplete ? this.#store.indexes.storeIndex : 0;
@@ -92,7 +97,7 @@ export class Documents implements FeedListener {
     return text === undefined ? undefined : decodeSynced(text);
   }
 
-  /** Every Profile and Group that has a document. A Group with a twin comes twice. */
+  /** The names of all Profiles and Groups that have a document. A Group with a twin is returned twice. */
   *names(): Iterable<ObjectName> {
     for (const path of this.#texts.keys()) {
       const address = documentAddress(path);
@@ -119,15 +124,15 @@ export class Documents implements FeedListener {
     return this.#texts.get(path);
   }
 
-  /** Path and text of every Profile and Group, sorted by path: the content that a sync's revision covers. */
+  /** Path and text of every document of a Profile or Group, sorted by path. A sync's revision is their hash. */
   contents(): readonly (readonly [path: string, text: string])[] {
     const own = [...this.#texts].filter(([path]) => isObjectPath(path));
     return own.toSorted(([a], [b]) => (a < b ? -1 : 1));
   }
 
   /**
-   * Writes all changes as one step, and resolves once they are on disk and applied.
-   * @throws {StoreError} when the store takes no writes now.
+   * Writes all changes as one batch. Resolves when they are on disk and applied.
+   * @throws {StoreError} when the store refuses the batch, for example because it takes no writes now.
    */
   async write(changes: readonly DocumentWrite[]): Promise<void> {
     if (changes.length > 0) await this.#store.submit({ kind: "batch", commands: changes.map(toCommand) });

@@ -1,7 +1,7 @@
 /**
- * Unexpected exceptions in the work on one object. Such a bug in davit must not stop the work on all other objects. The
- * log names where the exception was thrown, but never its message, which may quote a template. davit tries the object
- * again when a change names it, at the latest with the resync. Retrying sooner cannot help: a bug repeats.
+ * Catches unexpected exceptions in the work on one object: a bug in davit must not stop the work on all other objects.
+ * The log names the line of code that threw, but not the exception's message, which may quote a template. davit tries
+ * the object again when a change names it, at the latest with the resync. Retrying sooner cannot help: a bug repeats.
  */
 
 import { placeOf } from "../../lib/errors.ts";
@@ -16,9 +16,9 @@ export class Faults {
   }
 
   /**
-   * Runs the work on one object.
-   * @returns the result; after an exception, the result of the first fallback that throws none.
-   * @throws {unknown} when all of them throw.
+   * Runs the work on one object. After an exception, it runs the fallbacks in `otherwise`, in order.
+   * @returns the first result.
+   * @throws {unknown} the last exception, if all of them throw.
    */
   guard<Result>(id: ObjectName, run: () => Result, ...otherwise: readonly (() => Result)[]): Result {
     try {

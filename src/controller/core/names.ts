@@ -1,9 +1,9 @@
-/** Names of objects by their keys. */
+/** Functions for names of objects, and maps of names by key. */
 
 import { ownerName, twinName } from "../../model/documents.ts";
 import { isOwnKind, type ObjectName, objectKey, ownKinds, type SourceView } from "../../model/source.ts";
 
-/** A map of names by key; of equal names the last one stays. */
+/** Makes a map of names by key, each name once. */
 export function byKey(names: Iterable<ObjectName>): Map<string, ObjectName> {
   const all = new Map<string, ObjectName>();
   for (const name of names) addTo(all, name);
@@ -23,7 +23,7 @@ export function withoutThose(
   return [...names].flatMap(([key, name]) => (those.has(key) ? [] : [name]));
 }
 
-/** True while there is no Profile and no Group. */
+/** True for a view that shows no Profile and no Group. */
 export function isEmpty(view: Pick<SourceView, "all">): boolean {
   return ownKinds.every((kind) => view.all(kind)[Symbol.iterator]().next().done === true);
 }
@@ -38,23 +38,23 @@ export function isGroup({ kind }: ObjectName): boolean {
   return kind === "Group";
 }
 
-/** Parses `namespace/name`, which may be the id of a twin. */
+/** Parses a Group's id, `namespace/name`. For the id of a twin, it returns the name of the Group. */
 export function groupName(id: string): ObjectName {
   const [namespace = "", name = ""] = id.split("/");
   return { kind: "Group", namespace, name: ownerName(name) };
 }
 
-/** The name under which a Group's refused version is stored. */
+/** The name of a Group's twin in the store. */
 export function twinOf(id: ObjectName): ObjectName {
   return { ...id, name: twinName(id.name) };
 }
 
-/** A value for each object that refers to another one, such as a Group to its Profile. */
+/** Holds a value for each reference from one object to another, such as from a Group to its Profile. */
 export class ByReference<Value> {
-  /** By the key of the object that is referred to, then by that of the other. */
+  /** By the key of the object that is referred to, then by the key of the object that refers to it. */
   readonly #all = new Map<string, Map<string, Value>>();
 
-  /** @param value undefined forgets the referrer. */
+  /** Sets the value of a reference. @param value undefined removes the reference. */
   note(to: ObjectName, from: ObjectName, value: Value | undefined): void {
     const key = objectKey(to);
     const values = this.#all.get(key) ?? new Map<string, Value>();
@@ -66,6 +66,7 @@ export class ByReference<Value> {
     return this.#all.get(objectKey(to))?.get(objectKey(from));
   }
 
+  /** The values of all references to this object. */
   of(to: ObjectName): readonly Value[] {
     return [...(this.#all.get(objectKey(to))?.values() ?? [])];
   }

@@ -1,8 +1,8 @@
 /**
- * Names that wait for work. Adding a name that already waits changes nothing. Adding a name that is worked on makes it
- * wait again. Failed names return after a delay that grows with each failure; names that failed together return
- * together. `retryLimit` bounds all retries. The queue holds each name once, so the number of objects bounds it. One
- * worker takes from it.
+ * Holds names that wait for work, for one worker. A name waits only once, however often it is added, so the number of
+ * objects bounds the queue. A name that is added while the worker has it waits again. Names that failed together return
+ * together, after a delay. The delay doubles with each failure in a row, and `retryLimit` bounds the rate of all
+ * retries.
  */
 
 import { backoffMs } from "../../lib/backoff.ts";
@@ -24,7 +24,7 @@ export type WorkQueueMetrics = Pick<
 export interface WorkQueueOptions<Item> {
   readonly clock: Clock;
   readonly keyOf: (item: Item) => string;
-  /** A label of the metrics, so from a closed set. */
+  /** The metrics' label `name`. The set of names is closed, so the number of time series is bounded. */
   readonly name: "objects" | "statuses" | "trials";
   readonly metrics: WorkQueueMetrics;
 }
@@ -32,20 +32,22 @@ export interface WorkQueueOptions<Item> {
 interface Working {
   readonly count: number;
   readonly sinceMs: number;
-  /** When the first of them was added, or an earlier time if one may have been true earlier. */
+  /**
+   * Monotonic: when the first of these names was added, or the earliest `sinceMs` of `addTogether` if that is earlier.
+   */
   readonly addedAtMs: number;
 }
 
 interface WaitingItem<Item> {
   readonly item: Item;
   readonly sinceMs: number;
-  /** Reported together with others: all such names are taken at once. */
+  /** Added by `addTogether`: `take` returns all of these at once. */
   readonly isReported: boolean;
 }
 
-// client-go's item backoff starts at 5 ms; the cap keeps a recovered disk from waiting longer than a person would.
+// The first delay is that of client-go. The cap makes davit try again soon after a disk has recovered.
 const retryDelays = { firstMs: 5, capMs: 30_000 };
-// client-go's overall limit (util/workqueue, BucketRateLimiter): a first try never waits for it.
+// client-go's limit on all retries together (util/workqueue, BucketRateLimiter). First tries do not count.
 const retryLimit = { perSecond: 10, burst: 100 };
 
 export class WorkQueue<Item> {
@@ -53,13 +55,13 @@ export class WorkQueue<Item> {
   readonly #limit: TokenBucket;
   readonly #waiting = new Map<string, WaitingItem<Item>>();
   readonly #failures = new Map<string, number>();
-  /** Monotonic: the earliest time at which the changes that wait together may have been true. */
+  /** Monotonic: the earliest `sinceMs` of the waiting names. Undefined if none was given. */
   #newsSinceMs: number | undefined;
   readonly #stopped = new AbortController();
   #wake: (() => void) | undefined;
-  /** The names that were taken last and are worked on. */
+  /** The names that the worker has now. */
   #working: Working | undefined;
-  /** When the first failure came since the last time that nothing was failing. */
+  /** Monotonic: `addedAtMs` of the first work that failed. It stays until no name is failing. */
   #failingSinceMs: number | undefined;
 
   constructor(options: WorkQueueOptions<Item>) {
@@ -75,22 +77,22 @@ export class WorkQueue<Item> {
     return this.#waiting.size;
   }
 
-  /** Monotonic: every name that was added before is finished; undefined while no name waits. */
+  /** Monotonic: all work that was added before this time is finished. Undefined while nothing waits, runs or fails. */
   get unfinishedSinceMs(): number | undefined {
-    // Names wait in order of arrival.
+    // The map keeps the order of arrival, so its first name has waited longest.
     const waiting = this.#waiting.values().next().value?.sinceMs;
     return earliest(waiting, this.#newsSinceMs, this.#working?.addedAtMs, this.#failingSinceMs);
   }
 
-  /** Adds a name independent of others. `take` returns as many of these as its limit allows. */
+  /** Adds a name that does not depend on other names. `take` returns at most `limit` of these. */
   add(item: Item): void {
     this.#add(item, false);
   }
 
   /**
-   * Adds names that are true only together. `take` returns all of them at once, with every other waiting name of this
-   * kind: a reader that sees only some of them sees a state that never existed.
-   * @param sinceMs monotonic, since when they may be true; now by default.
+   * Adds names whose changes belong together: a reader that sees only some of them sees a state that never existed. So
+   * `take` returns all names at once that this method added, even those of several calls.
+   * @param sinceMs monotonic: the changes may be as old as this. By default they are new.
    */
   addTogether(items: Iterable<Item>, sinceMs?: number): void {
     for (const item of items) {
@@ -99,7 +101,10 @@ export class WorkQueue<Item> {
     }
   }
 
-  /** Adds names that failed together again. The delay doubles with each failure in a row of one of them. */
+  /**
+   * Adds names again, together and after a delay, because the work on them failed. The delay doubles with each failure
+   * in a row. The name with the most failures decides.
+   */
   retryLater(items: readonly Item[]): void {
     if (items.length === 0) return;
     const { clock, metrics, name } = this.#options;
@@ -120,8 +125,8 @@ export class WorkQueue<Item> {
   }
 
   /**
-   * Waits for work, then takes all names that were reported together and up to `limit` others, in order of arrival.
-   * Empty once stopped.
+   * Ends the work on the names of the last call, and waits for new work.
+   * @returns all names that `addTogether` added, and at most `limit` others, in order of arrival. Empty after `stop`.
    */
   async take(limit: number): Promise<readonly Item[]> {
     this.#finish();
@@ -148,7 +153,7 @@ export class WorkQueue<Item> {
     return taken;
   }
 
-  /** Ends every wait, now and later. */
+  /** Ends all waiting: from now on `take` returns nothing, and failed names do not return. */
   stop(): void {
     this.#stopped.abort();
     this.#wake?.();
@@ -173,7 +178,7 @@ export class WorkQueue<Item> {
     this.#wake?.();
   }
 
-  /** @returns how often it had failed in a row before. */
+  /** Counts a failure. @returns how many failures in a row came before it. */
   #fail(item: Item): number {
     const key = this.#options.keyOf(item);
     const failures = this.#failures.get(key) ?? 0;
