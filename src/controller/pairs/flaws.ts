@@ -1,7 +1,7 @@
 /**
- * Finds Groups of Profiles that install, for which a part of the Profile fails for every request. Their machines wait,
- * whichever part they ask for. A verdict stays until the Profile or the Group changes, so looking at everything again
- * costs nothing. If a step has no time to look, a stored flaw stays until a later step looks.
+ * Finds flaws: parts of an installing Profile that fail for a Group with every request. The Group's machines then wait,
+ * whichever part they ask for. A verdict stays until the Profile or the Group changes, so a resync costs nothing. If a
+ * step has no time to look, a stored flaw stays until a later step looks.
  */
 
 import type { ProfileContent } from "../../model/profile.ts";
@@ -22,7 +22,7 @@ export interface FlawVerdict {
   readonly id: ObjectName;
   /** What fails; undefined if nothing fails. */
   readonly flaw: string | undefined;
-  /** What it was found with; undefined where a step had no time to look and kept an earlier flaw. */
+  /** The versions that the verdict is about. Undefined if a step had no time to look and kept an earlier flaw. */
   readonly about?: { readonly looks: Looks; readonly spec: Renderable };
 }
 
@@ -38,8 +38,9 @@ export class Flaws {
   }
 
   /**
-   * What fails for a Group, if its Profile installs.
-   * @param given `flaw` comes from an earlier look: it stays if looking takes too long here.
+   * Returns the verdict on a Group. Undefined if its Profile does not install, or if there is no time to look and no
+   * earlier flaw.
+   * @param given `flaw` comes from an earlier look. It stays if this look exceeds its budget.
    */
   of(
     profile: ObjectName,
@@ -66,7 +67,10 @@ export class Flaws {
     this.#verdicts.note(profile, id, undefined);
   }
 
-  /** The Groups whose verdict changes with new content of their Profile. Looks at the Groups with a flaw first. */
+  /**
+   * The Groups whose verdict changes when their Profile gets this content, and those whose flaw it has no time to
+   * check. It looks first at the Groups that have a flaw.
+   */
   changedBy(profile: ObjectName, content: ProfileContent, budgets: FlawBudgets): readonly ObjectName[] {
     const flawed = this.#verdicts.of(profile).filter(({ flaw }) => flaw !== undefined);
     const looks = this.#options.looks.atContent(profile, content);
@@ -83,12 +87,14 @@ export class Flaws {
   }
 }
 
-/** True where no step had time to look at the newest versions, so that a flaw from an earlier look counts. */
+/**
+ * True for a verdict that keeps the flaw of an earlier look, because no step had time to look at the newest versions.
+ */
 export function isOpen(verdict: { readonly about?: unknown } | undefined): boolean {
   return verdict !== undefined && verdict.about === undefined;
 }
 
-/** The selector's labels are variables, too. */
+/** True if templates see the same in both, whatever the request. The selector's labels are variables, too. */
 export function isSameForAll(a: Renderable, b: Renderable): boolean {
   return a === b || (isSameGiven(a, b) && JSON.stringify(a.selector) === JSON.stringify(b.selector));
 }

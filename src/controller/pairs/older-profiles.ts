@@ -1,6 +1,6 @@
 /**
- * Profiles whose newest version davit does not accept, so that it serves an older one. Groups that had the older
- * version keep it. A Group that came later waits: its author did not write it for that version.
+ * Handles Profiles whose newest version davit does not accept: it serves an older version. Groups that had the older
+ * version keep it. A Group that was added later waits, because its author did not write it for the older version.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";
@@ -14,28 +14,36 @@ import type { Outcome } from "../status/conditions.ts";
 
 export class OlderProfiles {
   readonly #documents: Pick<Documents, "profile">;
-  /** By the key of each Profile that this run planned. */
+  /** Whether davit serves an older version of a Profile: by key, for the Profiles that this run planned. */
   readonly #isOlder = new Map<string, boolean>();
+  /** Groups that wait for a newer version of their Profile. */
   readonly #late = new ByReference<ObjectName>();
 
   constructor(documents: Pick<Documents, "profile">) {
     this.#documents = documents;
   }
 
-  /** @param outcome the Profile's result; `isOlder` undefined keeps the known value. */
+  /**
+   * Records whether davit serves an older version. @param outcome of the Profile; the known value stays if `isOlder` is
+   * undefined.
+   */
   note(profile: ObjectName, { isOlder, status }: Pick<Outcome, "isOlder" | "status">): void {
     const key = objectKey(profile);
-    // For a Profile that is gone the store gives the same answer, unless an older version is still there.
+    // A Profile that is gone needs no entry, unless the store still has an older version of it.
     const isForgotten = status === undefined && isOlder === false && !this.#isStoredOlder(profile);
     if (isForgotten) this.#isOlder.delete(key);
     else if (isOlder !== undefined) this.#isOlder.set(key, isOlder);
   }
 
-  /** Why a Group waits; undefined if it had the served version, or if the served version is the newest. */
+  /**
+   * The mark of a Group that waits for a newer version of its Profile. Undefined if the Group had the served version,
+   * or if the served version is the newest.
+   */
   lateness(id: ObjectName, document: GroupDocument, stored: GroupDocument | undefined): GroupState["oldProfile"] {
     const profile: ObjectName = { kind: "Profile", namespace: id.namespace, name: document.spec.profile };
     const had = hadBy(document, stored);
-    // Otherwise a Group that is refused meanwhile would count as a Group that had the older version.
+    // This also marks a refused version. Without the mark, the Group would later count as a Group that had the older
+    // version.
     const isLate = this.#isServedOlder(profile) && (had === undefined || takesOthers(had, document.spec));
     this.#late.note(profile, id, isLate ? id : undefined);
     return isLate ? { ...(had && { had }) } : undefined;
@@ -45,7 +53,7 @@ export class OlderProfiles {
     this.#late.note(profile, id, undefined);
   }
 
-  /** The Groups that no longer wait. */
+  /** The Groups that need not wait any more, because davit serves the newest version. */
   released(profile: ObjectName): readonly ObjectName[] {
     return this.#isServedOlder(profile) ? [] : this.#late.of(profile);
   }
@@ -60,20 +68,20 @@ export class OlderProfiles {
 }
 
 /**
- * True if the selector takes machines that the older selector does not take. The older version was not written for
- * these.
+ * True if the newer selector takes machines that the older one does not. An older version was not written for those
+ * machines.
  */
 export function takesOthers(before: SelectorSpec, spec: SelectorSpec): boolean {
   return !implies(selectionOf(spec), selectionOf(before));
 }
 
-/** The spec by which a Group had its Profile; undefined if it had none. */
+/** The spec with which a Group had its Profile; undefined if it never had it. */
 export function hadSpec(stored: GroupDocument): GroupSpec | undefined {
   if (stored.oldProfile === undefined) return lastAccepted(stored)?.spec;
   return stored.oldProfile.had && stored.spec;
 }
 
-/** The selector of the machines that got this Profile from this Group. */
+/** The selector with which a Group had this Profile; undefined if it never had it. */
 function hadBy({ uid, spec }: GroupDocument, stored: GroupDocument | undefined): SelectorSpec | undefined {
   if (stored === undefined || stored.uid !== uid || stored.spec.profile !== spec.profile) return undefined;
   if (stored.oldProfile !== undefined) return stored.oldProfile.had;

@@ -1,4 +1,4 @@
-/** Reports what is wrong with a Profile for one of its Groups, in words for its user. */
+/** Words what is wrong with a Profile for one of its Groups. */
 
 import { type ObjectName, objectKey } from "../../model/source.ts";
 import { reasonCodes } from "../../render/core/reason-codes.ts";
@@ -14,7 +14,7 @@ function placeText({ field, isOfGroup, at }: Lack): string {
   return `${field}${isOfGroup ? " of the Group" : ""}${where}`;
 }
 
-/** What is wrong, and for which Group. */
+/** The text of a fault. @param scope says for which Groups. */
 function faultText({ reason, variable }: Lack, scope: string): string {
   if (reason !== "undefinedVariable") return `${renderReasons[reason]}, ${scope}`;
   return `${variable === undefined ? "a variable" : `the variable "${variable}"`} is not defined ${scope}`;
@@ -25,7 +25,7 @@ function cureOf({ reason }: Lack): string {
   return "define it in the metadata, or surround it with {{#if}}";
 }
 
-/** One finding for each place; it names the first Group. */
+/** The findings on a Profile: one for each faulty place. Each names the first Group that it harms. */
 export function profileFindings(
   harmed: readonly { readonly name: ObjectName; readonly lack: Lack }[],
 ): readonly Finding[] {
@@ -48,7 +48,7 @@ export function lackText(lack: Lack): string {
   return `${placeText(lack)}: ${faultText(lack, "for this Group")}`;
 }
 
-/** For a Group that waits for the newest version of its Profile. */
+/** The finding on a Group that waits for the newest version of its Profile. */
 export function lateFinding({ name }: ObjectName): Finding {
   const message =
     `The newest version of Profile "${name}" is not valid for all its Groups, and the older one that stays is not ` +
@@ -56,13 +56,13 @@ export function lateFinding({ name }: ObjectName): Finding {
   return { type: "ResolvedRefs", reason: "ProfileOutdated", message };
 }
 
-/** For a Group that keeps davit from serving the newest version of its Profile. */
+/** The finding on a Group that keeps davit from serving the newest version of its Profile. */
 export function harmFinding({ name }: ObjectName, lack: Lack): Finding {
   const message = `Profile "${name}": ${lackText(lack)}, so the Profile's last good version stays: ${cureOf(lack)}`;
   return findingOf("ResolvedRefs", message, lack);
 }
 
-/** For a Group that keeps its older metadata. */
+/** The finding on a Group that keeps its older metadata and arguments. */
 export function keptFinding({ name }: ObjectName, lack: Lack): Finding {
   const fault =
     lack.reason === "undefinedVariable"

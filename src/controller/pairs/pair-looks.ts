@@ -1,4 +1,4 @@
-/** How davit looks at a version of a Profile for its Groups, within a budget. */
+/** Makes the looks at one version of a Profile. A look finds what fails for a Group, within a budget. */
 
 import { type ProfileDocument, profilePath } from "../../model/documents.ts";
 import type { ProfileContent } from "../../model/profile.ts";
@@ -9,13 +9,13 @@ import { secretTexts } from "../trials/trial-inputs.ts";
 import { type Lack, NeedsReader, ProfileNeeds, type Renderable } from "./profile-needs.ts";
 import { ProfileRenders, RendersBench } from "./profile-renders.ts";
 
-/** One way to look. */
+/** One way to find what fails for a Group. */
 export interface Look {
-  /** @throws {TooLongHere} */
+  /** @throws {TooLongHere} when the budget is used up. */
   readonly lacks: (group: Renderable, budget: RenderBudget) => readonly Lack[];
 }
 
-/** Two ways, the cheaper one first. */
+/** The two ways to look at one version: `names` compares names of variables; `renders` renders, which costs more. */
 export interface Looks {
   readonly names: ProfileNeeds;
   readonly renders: ProfileRenders;
@@ -23,10 +23,10 @@ export interface Looks {
 
 export const ways = ["names", "renders"] as const satisfies readonly (keyof Looks)[];
 
-/** A Profile's new content, with the texts for its hashes. */
+/** A Profile's new content, with the texts of its secret templates. */
 export interface NewContent {
   readonly content: ProfileContent;
-  /** Texts of its secret templates by their hash. */
+  /** By SHA-256. */
   readonly secretTexts: ReadonlyMap<string, string>;
 }
 
@@ -34,7 +34,7 @@ export interface PairLooksOptions {
   readonly view: () => Pick<SourceView, "get">;
   readonly documents: Pick<Documents, "profile" | "textAt">;
   readonly sha256: (text: string) => string;
-  /** Where machines reach davit; an example URL unless known. */
+  /** Where machines reach davit; an example URL if that is unknown. */
   readonly davitUrl?: string;
 }
 
@@ -42,9 +42,9 @@ export class PairLooks {
   readonly #options: PairLooksOptions;
   readonly #reader: NeedsReader;
   readonly #bench: RendersBench;
-  /** For stored Profiles, by the text of their documents. */
+  /** By the key of a stored Profile, with the text of its document. */
   readonly #ofStored = new Map<string, { readonly text: string; readonly looks: Looks }>();
-  /** For Profiles that a step changes. */
+  /** For contents that a step plans. */
   readonly #ofContents = new WeakMap<ProfileContent, Looks>();
 
   constructor(options: PairLooksOptions) {
@@ -53,14 +53,18 @@ export class PairLooks {
     this.#bench = new RendersBench({ davitUrl: "http://192.0.2.1:8080", ...options });
   }
 
-  /** Looks at the step's content of a Profile, else at the stored content. @param contents of the step. */
+  /**
+   * Returns the looks at the content that a step plans for a Profile, or else at its stored content.
+   * @param contents that the step plans, by the keys of their Profiles.
+   */
   atNewest(profile: ObjectName, contents: ReadonlyMap<string, ProfileContent>): Looks | undefined {
     const content = contents.get(objectKey(profile));
     return content === undefined ? this.#atStored(profile) : this.atContent(profile, content);
   }
 
   /**
-   * Looks at the stored content of a Profile; undefined if there is none. The same object until the content changes.
+   * Returns the looks at the stored content of a Profile; undefined if nothing is stored. It returns the same object
+   * until the content changes.
    */
   #atStored(profile: ObjectName): Looks | undefined {
     const { namespace, name } = profile;
@@ -79,12 +83,12 @@ export class PairLooks {
     return looks;
   }
 
-  /** Forgets a Profile that Groups no longer name. */
+  /** Forgets the looks at a stored Profile. */
   forget(profile: ObjectName): void {
     this.#ofStored.delete(objectKey(profile));
   }
 
-  /** Looks at the step's content of a Profile. The same object for all of its Groups. */
+  /** Returns the looks at the content that a step plans for a Profile: the same object for all of its Groups. */
   atContent(profile: ObjectName, content: ProfileContent): Looks {
     const known = this.#ofContents.get(content);
     if (known !== undefined) return known;
@@ -93,6 +97,7 @@ export class PairLooks {
     return looks;
   }
 
+  /** Returns the looks at a version of a Profile. Without `secretTexts`, they use the Secrets in view. */
   at(
     { namespace }: ObjectName,
     { content, secretTexts: known }: Pick<ProfileDocument, "content"> & Partial<NewContent>,
@@ -110,7 +115,7 @@ export class PairLooks {
   }
 }
 
-/** What a look finds; undefined if it takes too long here. */
+/** The result of a look; undefined if the look exceeds its budget. */
 export function withinBudget<Result>(look: () => Result): Result | undefined {
   try {
     return look();
@@ -121,8 +126,8 @@ export function withinBudget<Result>(look: () => Result): Result | undefined {
 }
 
 /**
- * The findings of the first way that has any. Undefined, for unknown, if a way takes too long here and no other way
- * finds anything.
+ * Tries the ways in order, and returns the findings of the first way that has any. Undefined means unknown: nothing is
+ * found, but a way exceeded its budget.
  */
 export function foundBy(look: (way: keyof Looks) => readonly Lack[]): readonly Lack[] | undefined {
   const byNames = withinBudget(() => look("names"));
@@ -131,6 +136,7 @@ export function foundBy(look: (way: keyof Looks) => readonly Lack[]): readonly L
   return byRenders?.length === 0 ? byNames : byRenders;
 }
 
+/** True if two Groups have the same metadata and arguments. */
 export function isSameGiven(a: Renderable, b: Renderable): boolean {
   const text = ({ metadata, args = [] }: Renderable) => JSON.stringify([metadata, args]);
   return text(a) === text(b);

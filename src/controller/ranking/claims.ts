@@ -1,7 +1,7 @@
 /**
- * When a Group's claim to its machines was accepted. If Groups of several namespaces match a machine alike, the first
- * claim wins. The claim stays in the Group's document as long as the selector does not widen. Values added to a list
- * get a claim of their own, and the others keep theirs: adding a machine to a list loses no claim. Pure.
+ * Decides how old a Group's claim to its machines is. If alike Groups of several namespaces match a machine, the first
+ * claim wins. A Group keeps its claim as long as its selector does not widen. Values that are added to a list get a new
+ * claim, and the other values keep theirs: adding a machine to a list loses no claim. Pure.
  */
 
 import type { GroupDocument } from "../../model/documents.ts";
@@ -10,14 +10,14 @@ import { implies, selectionOf } from "../../model/implication.ts";
 
 export type Claim = Pick<GroupState, "claimedAt" | "claimedLater" | "tenant">;
 
-// Beyond this limit, the oldest additions are merged, with the latest of their claims.
+// Beyond this limit, the oldest later claims of a label are merged. The merged claim has the latest of their indexes.
 const mostLaterClaims = 32;
 
 type ClaimPlace = Omit<LaterClaim, "at">;
 
 /**
  * The claim of a Group.
- * @param stored its document so far; undefined for a new Group.
+ * @param stored the Group's stored document; undefined for a new Group.
  * @param index of the store, for claims made now.
  */
 export function claimOf(stored: GroupDocument | undefined, spec: GroupSpec, index: number): Claim {
@@ -36,7 +36,7 @@ export function withClaim({ claimedAt: _, claimedLater: __, tenant: ___, ...docu
   return { ...document, ...claim };
 }
 
-/** The part of a claim that concerns machines with this label. */
+/** The claim to machines that have this value of this label. */
 export function claimOn({ claimedAt, claimedLater = [], tenant }: Claim, label: string, value: string): Claim {
   const later = claimedLater.flatMap((each) => (counts(each, label, value) ? [each.at] : []));
   const at = later.reduce((latest, each) => Math.max(latest, each), claimedAt ?? 0);
@@ -47,7 +47,10 @@ function counts({ label, values, isName }: LaterClaim, of: string, value: string
   return label === of ? values.includes(value) : isName !== true;
 }
 
-/** Drops the values that the selector no longer names: naming one again makes a new claim. */
+/**
+ * The later claim, without values that the selector no longer names. If it names one of these again, that is a new
+ * claim.
+ */
 function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClaim[] {
   const named = new Set(namedValues(selection, claim.label));
   const values = claim.values.filter((value) => named.has(value));
@@ -55,8 +58,8 @@ function stillNamed(claim: LaterClaim, selection: Selection): readonly LaterClai
 }
 
 /**
- * Values that a narrower selector names, and that the previous selector matched without naming them: a selector for a
- * whole vendor claims no value.
+ * The values that a narrower selector names, for each label whose values the previous selector did not name. They get a
+ * new claim: a selector for a whole vendor, for example, claims no single machine.
  */
 function newlyNamed(before: Selection, after: Selection): readonly ClaimPlace[] {
   return labelsOf(after).flatMap((label) => {
@@ -65,7 +68,10 @@ function newlyNamed(before: Selection, after: Selection): readonly ClaimPlace[] 
   });
 }
 
-/** The values that a label may have, whatever other expressions say; undefined where no values are named. */
+/**
+ * The values that a selector names for a label, by `matchLabels` or `In`; undefined if it names none. Other expressions
+ * on the label do not matter.
+ */
 function namedValues({ selector, expressions }: Selection, label: string): readonly string[] | undefined {
   if (Object.hasOwn(selector, label)) return [selector[label] ?? ""];
   const list = expressions.find(({ key, operator }) => key === label && operator === "In");
@@ -76,7 +82,7 @@ function labelsOf({ selector, expressions }: Selection): readonly string[] {
   return [...new Set([...Object.keys(selector), ...expressions.map(({ key }) => key)])];
 }
 
-/** The label whose list of values grew, with the added values; undefined where the selector widened in another way. */
+/** The label whose list of values grew, and the added values. Undefined if the selector widened in another way. */
 function addedValues(before: Selection, after: Selection): readonly ClaimPlace[] | undefined {
   for (const label of labelsOf(before)) {
     const [known, values] = [valuesOf(before, label), valuesOf(after, label)];
@@ -88,7 +94,7 @@ function addedValues(before: Selection, after: Selection): readonly ClaimPlace[]
   return undefined;
 }
 
-/** The values that a label may have, where no other expression is about it. */
+/** As `namedValues`, but undefined if another expression is about the label, too. */
 function valuesOf({ selector, expressions }: Selection, label: string): readonly string[] | undefined {
   const own = expressions.filter(({ key }) => key === label);
   const [only] = own;
@@ -114,7 +120,7 @@ function shortened(claims: readonly LaterClaim[]): readonly LaterClaim[] {
   return [...merged, ...claims.slice(1 - mostLaterClaims)];
 }
 
-/** Merges claims, as if all had been made with the last one. */
+/** Merges claims. All of their values get the latest index among them. */
 function together(first: LaterClaim, others: readonly LaterClaim[]): LaterClaim {
   const at = others.reduce((last, each) => Math.max(last, each.at), first.at);
   return { ...first, at, values: [...new Set([first, ...others].flatMap(({ values }) => values))] };

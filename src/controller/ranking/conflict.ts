@@ -1,10 +1,13 @@
-/** What a Group's user reads about other Groups that want its machines. Pure; equal standings give equal texts. */
+/**
+ * Makes the condition `Conflicted`, which reports other Groups that get a Group's machines. Pure: equal standings give
+ * equal texts.
+ */
 
 import type { Group } from "../../model/group.ts";
 import type { Condition } from "../../model/source.ts";
 import type { Standing } from "./ranking.ts";
 
-// Groups that give the same answers never make a machine wait.
+// During a rename both Groups exist. They do not tie if their machines get the same answers.
 const renaming =
   "To rename a Group, create it under its new name with the same Profile, args, metadata and hold, " +
   "then delete the old one";

@@ -1,25 +1,26 @@
 /**
- * Decides which Group of one selector gets its machines. Until a Group changes, an answer costs the same among ten
- * thousand Groups as among ten.
+ * Decides between Groups with the same selector (copies). It keeps each result until one of these Groups changes. So a
+ * repeated question costs the same among ten thousand copies as among ten.
  */
 
 import { type Contest, outcomeText, settle } from "../../model/contest.ts";
 import type { Group } from "../../model/group.ts";
 import { sampleLabels } from "./sample-labels.ts";
 
-/** So many are looked at each time. */
+/** Up to this many copies are compared at each call. With more copies, the eldest is remembered. */
 const fewCopies = 8;
 
 export class Copies {
+  /** By selector. */
   readonly #groups = new Map<string, Set<Group>>();
   /**
-   * Groups removed in this step: a Group that is renamed in one step keeps its claim. By namespace and selector, like
-   * `#eldest`.
+   * The Group with the oldest claim among those removed in this step, by namespace and selector. A Group that is
+   * renamed in one step inherits its claim.
    */
   readonly #parted = new Map<string, Group>();
-  /** The oldest claim of each namespace, where many Groups share a selector. */
+  /** The Group with the oldest claim, by namespace and selector. Only for selectors that many Groups share. */
   readonly #eldest = new Map<string, Group>();
-  /** By selector, then by priority, for selectors whose Groups have not changed since. */
+  /** Results of contests, by selector and then by priority. A change to a Group of the selector removes them. */
   readonly #contests = new Map<string, Map<number, Contest<Group>>>();
 
   add(group: Group): void {
@@ -31,7 +32,7 @@ export class Copies {
     if (eldest !== undefined) this.#eldest.set(key, older(group, eldest));
   }
 
-  /** Removes a Group: the same object that was added. */
+  /** Removes a Group. @param group the same object that was added. */
   remove(group: Group): void {
     const groups = this.#groups.get(group.selectorText);
     groups?.delete(group);
@@ -42,7 +43,7 @@ export class Copies {
     if (this.#eldest.get(key) === group) this.#eldest.delete(key);
   }
 
-  /** Forgets which Groups were removed. */
+  /** Ends a step, and forgets which Groups it removed. */
   endStep(): void {
     this.#parted.clear();
   }
@@ -63,7 +64,9 @@ export class Copies {
     return this.#groups.get(selectorText) ?? new Set();
   }
 
-  /** The result of the contest between the Groups of this Group's selector and priority, for every machine. */
+  /**
+   * The contest between all Groups with this Group's selector and priority. It has the same result for every machine.
+   */
   contestOf(group: Group): Contest<Group> {
     const { selectorText, priority } = group;
     const copies = this.of(selectorText);
@@ -77,7 +80,7 @@ export class Copies {
 }
 
 function contestAmong(copies: ReadonlySet<Group>, priority: number): Contest<Group> {
-  // One Group stands for all Groups whose machines get the same answers.
+  // Groups with one outcome take part as one: the Group with the oldest claim.
   const heads = new Map<string, Group>();
   for (const group of copies) {
     if (group.priority !== priority) continue;
@@ -90,7 +93,7 @@ function contestAmong(copies: ReadonlySet<Group>, priority: number): Contest<Gro
   return settle(groups, first === undefined ? new Map() : sampleLabels(first));
 }
 
-/** The key of a selector in a namespace. */
+/** The key of a Group's namespace and selector. */
 function keyOf({ id, selectorText }: Group): string {
   return id.slice(0, id.indexOf("/") + 1) + selectorText;
 }

@@ -1,11 +1,11 @@
 /**
- * Finds Groups that never win, because others win all of their machines, and Groups that tie. It holds every Group as
- * the boot service has it or is about to have it, and uses an index. So a change costs as much among 10,000 Groups as
- * among ten. It reads no store and no source.
+ * Finds Groups that tie, and Groups that never win because other Groups win all of their machines. It holds every Group
+ * as the boot service has it now or will have it after the step. An index finds the Groups that a change affects, so a
+ * change costs the same among 10,000 Groups as among ten. It reads no store and no source.
  *
- * Where no index helps, as among thousands of patterns for one label, it compares a bounded number of Groups. So "free"
- * may mean that the search ended early. A Group reported as losing always loses, and it is looked at again as soon as
- * its winner changes. The boot service decides for each machine anew.
+ * Sometimes no index helps, for example with thousands of patterns for one label. Then it compares a bounded number of
+ * Groups, so `free` can mean that the search ended early. A Group that it reports as losing does lose. It looks at that
+ * Group again when the winner changes. The boot service uses no standings: it decides for each machine by itself.
  */
 
 import { assert } from "../../lib/errors.ts";
@@ -19,49 +19,52 @@ import type { Claim } from "./claims.ts";
 import { Copies } from "./copies.ts";
 import { sampleLabels } from "./sample-labels.ts";
 
-/** How a Group stands among the others. */
+/** The result for a Group among all others. */
 export type Standing =
   | { readonly kind: "free" }
-  /** Every machine that it selects gets another Group. */
+  /** Every machine that this Group selects gets another Group. */
   | { readonly kind: "shadowed"; readonly by: Group }
-  /** No Group gets the machines that both select, or at least some of those machines. */
+  /** At least some of the machines that both select get no Group. */
   | { readonly kind: "tied"; readonly with: Group }
-  /** Machines that it selects get the other Group, whose namespace claimed them first. */
+  /** Some machines that both select get the other Group, whose namespace claimed them first. */
   | { readonly kind: "outclaimed"; readonly by: Group };
 
-/** Groups to look at again after some have changed; changed Groups may be among them. */
+/** Ids of Groups to look at again after a change. Changed Groups may be among them. */
 export interface Affected {
-  /** They have the same selector as a changed Group. */
+  /** Groups with the same selector as a changed Group. */
   readonly siblings: ReadonlySet<string>;
-  /** A changed Group selects all of their machines, or some of them with an equal right. */
+  /** Groups that lost to a changed Group, may lose to it now, or share machines with a rival. */
   readonly others: ReadonlySet<string>;
 }
 
 /**
- * How many Groups are compared. `least` and `most` are for the standing of one Group. `ofStep` is for all standings of
- * a step, and again for all Groups that its changes may affect: enough for 256 names. The resync has the same budget,
- * and looks at what a larger step leaves open.
+ * Limits on comparisons between Groups. `least` and `most` limit the search for the standing of one Group. `ofStep`
+ * limits the search for all standings of a step, and separately the search for Groups that the step affects. It is
+ * enough for a step of 256 names. After a larger step, the resync finds the rest: its steps have at most 256 names
+ * each.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 
 export class Ranking {
   readonly #groups = new Map<string, Group>();
   readonly #copies = new Copies();
-  /** Keys are a label with a value that a selector names, and the label alone. */
+  /** By index text: each label with a value that a selector names, and each label alone. */
   readonly #byLabel = new Map<string, Set<Group>>();
   readonly #index = new SelectorIndex<Group>();
-  /** Groups that were added, removed or changed, one for each selector and priority. */
+  /**
+   * The Groups that were added, removed or changed since the last `takeAffected`, one for each selector and priority.
+   */
   readonly #touched = new Map<string, Group>();
-  /** Groups that lose a machine, and the winner of each: ids. */
+  /** From the id of each shadowed Group to the id of the winner. */
   readonly #shadows = new ShadowMap();
-  /** Groups that lost to a removed or changed Group. */
+  /** Ids of Groups that were shadowed by a Group that was then removed or changed. */
   readonly #freed = new Set<string>();
-  /** Groups that share machines with a rival: a Group that is added or removed may decide between them. */
+  /** Ids of Groups that share machines with a rival. Any Group that is added or removed may decide between the two. */
   readonly #rivalled = new Set<string>();
   /** How many comparisons are left for the standings of this step. */
   #left: number = comparisons.ofStep;
 
-  /** Takes in a Group's current state; undefined for a Group that is gone. */
+  /** Replaces a Group; undefined for a Group that is gone. */
   update(id: string, group: Group | undefined): void {
     const before = this.#groups.get(id);
     if (before === group || (before !== undefined && group !== undefined && isSame(before, group))) return;
@@ -70,11 +73,14 @@ export class Ranking {
     if (group !== undefined) this.#add(group);
   }
 
-  /** Begins a step. @returns the Groups whose standing may have changed by the updates since the last step. */
+  /**
+   * Ends a series of updates, and renews the limit on comparisons.
+   * @returns the Groups whose standing these updates may have changed.
+   */
   takeAffected(): Affected {
     const siblings = new Set<string>();
     const others = new Set([...this.#freed].filter((id) => this.#groups.has(id)));
-    // Searches with few comparisons first, so that they finish whatever the others cost.
+    // Small searches first, so that they finish even if a large one uses up the limit.
     const searches = [...this.#touched.values()]
       .map((group) => ({ group, candidates: this.#candidatesFor(group) }))
       .toSorted((a, b) => sizeOf(a.candidates) - sizeOf(b.candidates));
@@ -93,7 +99,7 @@ export class Ranking {
     return { siblings, others };
   }
 
-  /** How a known Group stands among the others. */
+  /** The standing of a Group. `update` must have added the Group before. */
   standingOf({ id }: Group): Standing {
     const group = this.#groups.get(id);
     assert(group !== undefined, "A Group has a standing after it was taken in");
@@ -110,7 +116,7 @@ export class Ranking {
     return outranks(winner, gone, machine) && !mayHaveBarred(gone, winner, machine);
   }
 
-  /** The claim that a namespace has to a selector's machines, by a Group that exists or was removed in this step. */
+  /** A namespace's oldest claim to a selector's machines, from a Group that exists or was removed in this step. */
   claimIn(namespace: string, selectorText: string): Claim | undefined {
     const eldest = this.#copies.eldestOf(namespace, selectorText);
     if (eldest === undefined) return undefined;
@@ -118,7 +124,7 @@ export class Ranking {
     return { claimedAt, ...(claimedLater.length > 0 && { claimedLater }) };
   }
 
-  /** True for a Group whose machines are all answered 503, because another Group of its selector has an equal right. */
+  /** True if all machines of a Group are answered 503, because it ties with a Group of the same selector. */
   isTied({ id }: Group): boolean {
     const group = this.#groups.get(id);
     if (group === undefined) return false;
@@ -131,7 +137,7 @@ export class Ranking {
     return this.#rivalled.has(other.id) || isRival(other, group);
   }
 
-  /** The tie, or the claim of another Group, that keeps a Group from a machine; undefined if there is none. */
+  /** The standing of a Group that a rival keeps from a machine; undefined if no rival does. */
   #standingAmongRivals(group: Group): Standing | undefined {
     const most = this.#budget();
     const { winner = group, rivals } = this.#copies.contestOf(group);
@@ -147,7 +153,10 @@ export class Ranking {
     return found.toSorted(compareStandings)[0];
   }
 
-  /** @param most the limit of common machines to look at, and of Groups for each machine. */
+  /**
+   * The standing that a rival gives to a Group; undefined if the rival keeps it from no machine.
+   * @param most limits the common machines to look at, and the Groups for each of them.
+   */
   #standingBeside(group: Group, other: Group, most: number): Standing | undefined {
     let outclaimed: Standing | undefined;
     for (const machine of commonMachines(group, other, most)) {
@@ -162,7 +171,9 @@ export class Ranking {
     return outclaimed;
   }
 
-  /** The Groups that match a machine; if there are too many, only these two and the first in the order. */
+  /**
+   * The Groups that match a machine. If there are too many, only the two given Groups and the first one in the order.
+   */
   #contenders(
     group: Group,
     other: Group,
@@ -174,13 +185,17 @@ export class Ranking {
     return new Set([group, other, ...others]);
   }
 
-  /** The first non-rival Group in order that selects all of this Group's machines, if few comparisons find it. */
+  /**
+   * The first Group in the order that selects all machines of this Group and is no rival, as far as the limit allows.
+   * The Group itself if no other is found.
+   */
   #winnerOver(group: Group): Group {
-    // A Group that selects all of its machines also selects this sample. Without a sample, nothing is known.
+    // A Group that selects all of these machines also selects this sample. Without a matching sample, no search is
+    // possible.
     const machine = sampleLabels(group);
     if (!matches(group, machine)) return group;
     const most = this.#budget();
-    // The most likely winner is a copy under another name, so those are compared first.
+    // The most likely winner is a Group with the same selector, so these are compared first.
     const copies = firstOf([this.#copies.of(group.selectorText)], most);
     const copy = [...copies].reduce((best, other) => (isBetter(other, best, group) ? other : best), group);
     const { winner, compared } = firstAbove(group, copy, { lists: this.#index.listsFor(machine), most });
@@ -192,7 +207,7 @@ export class Ranking {
     return Math.max(comparisons.least, Math.min(comparisons.most, this.#left));
   }
 
-  /** Sets that together contain every Group whose machines this Group all selects. */
+  /** Sets of Groups. A Group is in one of them if this Group selects all of its machines. */
   #candidatesFor(group: Group): readonly ReadonlySet<Group>[] {
     const candidates = placesOf(group).map((texts) => texts.map((text) => this.#byLabel.get(text) ?? new Set<Group>()));
     const [fewest = []] = candidates.toSorted((a, b) => sizeOf(a) - sizeOf(b));
@@ -222,7 +237,7 @@ export class Ranking {
   }
 }
 
-/** Which Group was reported as losing to which other Group, by their ids. */
+/** Records which Group loses all of its machines to which other Group, by their ids. */
 class ShadowMap {
   readonly #winners = new Map<string, string>();
   readonly #losers = new Map<string, Set<string>>();
@@ -246,7 +261,7 @@ class ShadowMap {
 
 const free: Standing = { kind: "free" };
 
-/** Ties first, since they are worse, then by names: equal facts give equal texts. */
+/** Sorts ties first, because they are worse, and then by names. So equal facts give equal texts. */
 function compareStandings(a: Standing, b: Standing): number {
   return textOf(a) < textOf(b) ? -1 : 1;
 }
@@ -256,7 +271,10 @@ function textOf(standing: Standing): string {
   return standing.kind === "outclaimed" ? `2 ${standing.by.id}` : "3";
 }
 
-/** Machines that two selectors match: one for each value that their lists share, or at most one without lists. */
+/**
+ * Sample machines that both selectors match: one for each value of the first Group's list that both accept. Without a
+ * list, at most one machine.
+ */
 function* commonMachines(group: Group, other: Group, most: number): Iterable<Labels> {
   const selector = { ...group.selector, ...other.selector };
   const expressions = [...group.expressions, ...other.expressions];
@@ -270,13 +288,16 @@ function* commonMachines(group: Group, other: Group, most: number): Iterable<Lab
   }
 }
 
-/** True when the two differ in nothing that affects a standing. */
+/** True if the Groups differ in nothing that affects a standing. */
 function isSame(group: Group, other: Group): boolean {
   if (!isSameRank(group, other) || !isSameOutcome(group, other) || group.claimedAt !== other.claimedAt) return false;
   return JSON.stringify(group.claimedLater) === JSON.stringify(other.claimedLater);
 }
 
-/** The first Group in order, from `known` on, that selects all of a Group's machines; the lists have the same order. */
+/**
+ * Finds the first Group in the order that selects all machines of `group`; `known` if no earlier Group does. Each list
+ * is in the order, too.
+ */
 function firstAbove(
   group: Group,
   known: Group,
@@ -298,12 +319,14 @@ function isBetter(other: Group, best: Group, group: Group): boolean {
   return compareGroups(other, best) < 0 && mayShadow(other, group);
 }
 
-/** False for a Group with an equal right, and for a tenant's Group, whose order counts in its own namespace alone. */
+/**
+ * False for a rival, and for a tenant's Group of another namespace, because its order counts only in its own namespace.
+ */
 function mayShadow(other: Group, group: Group): boolean {
   return !isRival(group, other) && (!other.isTenant || isSameNamespace(other, group));
 }
 
-/** The first Groups of these lists, list by list, up to this many. */
+/** At most this many Groups of these lists, list by list. */
 function* firstOf(lists: Iterable<Iterable<Group>>, most: number): Iterable<Group> {
   let left = most;
   for (const list of lists) {
@@ -318,12 +341,18 @@ function isSameRank(a: Group, b: Group): boolean {
   return a.priority === b.priority && a.selectorText === b.selectorText;
 }
 
-/** A Group with more labels beats a wider Group, unless the wider one has a priority or either has expressions. */
+/**
+ * False if `other` cannot lose to `group`, which selects all of its machines. A selector with more labels wins, unless
+ * the wider one has a priority or one of the two has expressions.
+ */
 function mayLose(other: Group, group: Group): boolean {
   return group.priority > 0 || group.expressions.length > 0 || other.expressions.length > 0;
 }
 
-/** The index texts of Groups whose machines meet a requirement: one list for each positive requirement. */
+/**
+ * One list of index texts for each positive requirement of a Group. A Group that selects only machines of this Group is
+ * in the index under a text of each list.
+ */
 function placesOf({ selector, expressions }: Group): readonly (readonly string[])[] {
   const labels = Object.entries(selector).map(([label, value]) => [labelText(label, value)]);
   const others = expressions
@@ -332,7 +361,7 @@ function placesOf({ selector, expressions }: Group): readonly (readonly string[]
   return [...labels, ...others];
 }
 
-/** The index texts of a Group. */
+/** All texts under which a Group is in the index. */
 function textsOf(group: Group): ReadonlySet<string> {
   const { selector, expressions } = group;
   return new Set([...placesOf(group).flat(), ...Object.keys(selector), ...expressions.map(({ key }) => key)]);

@@ -4,7 +4,10 @@ import { type Expression, isPositive } from "../../model/expression.ts";
 import type { Selection } from "../../model/group.ts";
 import type { Labels } from "../../model/labels.ts";
 
-/** The MAC address is from the block for documentation (RFC 7042). All values are the same for every Group, always. */
+/**
+ * Values of identity labels for a sample machine, always the same. The MAC address is from the block for documentation
+ * (RFC 7042).
+ */
 export const samples: ReadonlyMap<string, string> = new Map([
   ["uuid", "01234567-89ab-4cde-8f01-23456789abcd"],
   ["mac", "00:00:5e:00:53:01"],
@@ -13,8 +16,8 @@ export const samples: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The labels that the selector asks for and no more. A machine with these labels nearly always matches. Where one
- * expression wants what another rules out, the search ends.
+ * Returns the labels that the selector asks for, and no others. A machine with these labels nearly always matches. It
+ * may not match if a label has several expressions and no candidate meets them all.
  */
 export function sampleLabels({ selector, expressions }: Selection): Labels {
   const labels = new Map(Object.entries(selector));
@@ -28,7 +31,7 @@ export function sampleLabels({ selector, expressions }: Selection): Labels {
   return labels;
 }
 
-/** Values of a label that some expression may accept. */
+/** Values to try for a label: the sample value, and one value for each value of the expressions. */
 function candidates(wishes: readonly Expression[]): readonly string[] {
   const [{ key } = { key: "" }] = wishes;
   return [
@@ -37,7 +40,7 @@ function candidates(wishes: readonly Expression[]): readonly string[] {
   ];
 }
 
-/** A value that matches one of an expression's values. */
+/** A text that matches a pattern of an expression; for other operators, the value itself. */
 function instanceOf({ key, operator }: Expression, value: string): string {
   if (operator !== "Prefix" && operator !== "Glob") return value;
   const text = operator === "Glob" ? value.replaceAll("*", "").replaceAll("?", "0") : value;
