@@ -1,21 +1,22 @@
 /**
- * The hosts that a request may name on a listener without credentials. A web page can make its own name resolve to this
- * address, and its visitor's browser then sends that name. No web page owns an IP address or `localhost`.
+ * Checks the `Host` header on a listener without credentials, against DNS rebinding. The owner of a web page can make
+ * the page's host name resolve to davit's address. A visitor's browser then sends the page's requests to davit, with
+ * the page's host name. No web page's name is an IP address or `localhost`, so these are always allowed.
  */
 
 import { isIP } from "node:net";
 
 export class AllowedHosts {
   readonly #names: ReadonlySet<string>;
-  /** The last `Host` that was admitted: most clients always send the same one. */
+  /** The last `Host` header that was admitted. Most clients repeat theirs, so this saves the check. */
   #admitted: string | undefined;
 
-  /** @param names allowed besides IP addresses and `localhost`, in any letter case. */
+  /** @param names host names to allow besides IP addresses and `localhost`, in any letter case. */
   constructor(names: Iterable<string>) {
     this.#names = new Set(["localhost", ...[...names].map((name) => name.toLowerCase())]);
   }
 
-  /** True for a `Host` header that may be served. Browsers always send one; only other programs leave it out. */
+  /** True if a request with this header may be served. A missing header is admitted: every browser sends one. */
   admits(header: string | undefined): boolean {
     if (header === undefined || header === this.#admitted) return true;
     const host = hostOf(header);
@@ -25,7 +26,7 @@ export class AllowedHosts {
   }
 }
 
-/** The host of a `Host` header in lower case, without port and brackets; empty for a malformed header. */
+/** Returns the host of a `Host` header in lower case, without port and brackets; empty for a malformed header. */
 export function hostOf(header = ""): string {
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:]*))(?::\d*)?$/.exec(header) ?? [];
   return (bracketed ?? plain ?? "").toLowerCase();

@@ -1,25 +1,27 @@
-/** Bearer tokens: read from a header, and compared in constant time with those of a file. */
+/** Reads bearer tokens from headers, and compares them in constant time with the tokens of a file. */
 
 import { hash, timingSafeEqual } from "node:crypto";
 import { StartError } from "../lib/start-error.ts";
 import { readTokens } from "../lib/token-file.ts";
 import { WatchedFiles, type WatchedFilesOptions } from "../lib/watched-files.ts";
 
-/** SHA-256 of a token: all have one length, so comparing reveals no token's length. */
+/** The SHA-256 of a token. All digests have the same length, so a comparison does not reveal the length of a token. */
 type TokenDigest = Buffer;
 
-/** The challenge of a refusal: the schemes that davit accepts (RFC 9110, 11.6.1). */
+/** The challenge of a refusal. It names the schemes that davit accepts (RFC 9110, 11.6.1). */
 export const tokenChallenge = 'Bearer realm="davit", Basic realm="davit"';
 
 export interface TokenFileOptions extends Pick<WatchedFilesOptions<unknown>, "clock" | "log"> {
   readonly path: string;
-  /** Logged when the file no longer has any token: an operator who empties it wants nobody to get in. */
+  /** The warning to log when a change removes the last token. From then on every token is refused. */
   readonly emptied: string;
-  /** Called after each change. */
+  /** Called after each change of the tokens. */
   readonly changed?: () => void;
 }
 
-/** The tokens of a file that may change at any time: the next request is checked against the new ones. */
+/**
+ * The tokens of a file. davit reads the file again when it changes, and checks later requests against the new tokens.
+ */
 export class TokenFile {
   readonly #files: WatchedFiles<readonly TokenDigest[]>;
   #tokens: readonly TokenDigest[] = [];
@@ -40,8 +42,8 @@ export class TokenFile {
   }
 
   /**
-   * Reads the file and follows it.
-   * @throws {StartError} when it cannot be used, or has no token.
+   * Reads the file, and watches it for changes.
+   * @throws {StartError} when the file cannot be used, or has no token.
    */
   static async open(options: TokenFileOptions): Promise<TokenFile> {
     const file = new TokenFile(options);
@@ -51,18 +53,20 @@ export class TokenFile {
     throw new StartError(`Cannot use "${options.path}": it has no token`);
   }
 
-  /** True for one of the file's tokens. */
+  /** True if the file has this token. */
   holds(token: string): boolean {
     return holdsToken(this.#tokens, token);
   }
 
-  /** Stops following the file; idempotent. */
+  /** Stops watching the file. Idempotent. */
   stop(): void {
     this.#files.stop();
   }
 }
 
-/** The token of an `Authorization` header: that of Bearer, or the password of Basic with any user. */
+/**
+ * Returns the token of an `Authorization` header: the Bearer token, or the password of Basic. The user name is ignored.
+ */
 export function tokenOf(authorization = ""): string | undefined {
   const [, scheme = "", rest = ""] = /^(\S+) +(\S+) *$/.exec(authorization) ?? [];
   if (scheme.toLowerCase() === "bearer") return rest;
@@ -72,13 +76,16 @@ export function tokenOf(authorization = ""): string | undefined {
   return colon < 0 ? undefined : pair.slice(colon + 1);
 }
 
-/** True for one of these tokens. It compares with all of them, so that the time reveals nothing. */
+/**
+ * True if `token` is one of `tokens`. It always compares with all of them, so its duration does not depend on the
+ * match.
+ */
 export function holdsToken(tokens: readonly TokenDigest[], token: string): boolean {
   const digest = tokenDigest(token);
   return tokens.reduce((isHeld, known) => timingSafeEqual(known, digest) || isHeld, false);
 }
 
-/** The form in which tokens are compared. */
+/** Returns the digest of a token, by which tokens are compared. */
 export function tokenDigest(token: string): TokenDigest {
   return hash("sha256", token, "buffer");
 }

@@ -1,6 +1,6 @@
 /**
- * Answers malformed bytes on a connection, where Node has only the socket and an error. Earlier requests are answered
- * first.
+ * Answers Node's `clientError` event: unreadable bytes, or a request that arrives too slowly. The event has only the
+ * socket and an error, and no response. If an earlier request still waits for its answer, that answer is sent first.
  */
 
 import { ServerResponse, STATUS_CODES } from "node:http";
@@ -17,35 +17,38 @@ export interface ClientErrorOptions {
   readonly hasTls: boolean;
 }
 
-/** Answers bytes that Node could not read, if a client can still get the answer, and ends the connection. */
+/** Answers unreadable bytes if the client can still get the answer, and ends the connection. */
 export function answerClientError(error: Error, socket: Socket, options: ClientErrorOptions): void {
   const code = codeOf(error);
   if (code === "ECONNRESET" || socket.destroyed) return;
   options.log.debug({ code }, "unreadable request");
   const current = answerOf(socket);
   if (options.hasTls && !code?.startsWith("HPE_") && code !== "ERR_HTTP_REQUEST_TIMEOUT") {
-    // After a failed handshake nobody can read an answer.
+    // The TLS handshake failed, so the client could not read an answer.
     socket.destroy();
   } else if (!(current instanceof ServerResponse)) {
     refuse(socket, headRefusal(code), options);
   } else if (isDue(current)) {
-    // Every further byte would cause another error.
+    // Without the pause, every further byte would cause another error.
     socket.pause();
     current.once("finish", () => socket.writable && answerClientError(error, socket, options));
   } else if (current.headersSent) {
-    // An answer has begun: another one would end up in the middle of its bytes.
+    // Part of the current answer is sent: an error answer would land in the middle of its body.
     socket.destroy();
   } else {
     refuse(socket, bodyRefusal(code), options);
   }
 }
 
-/** Bytes after a whole request do not void its answer, which may be that of a write. A watch is cut. */
+/**
+ * True if the client must still get this answer, which may confirm a write. The request has arrived whole, and the
+ * answer has not begun or is complete. An answer in between may be a watch, which has no end: it is cut.
+ */
 function isDue({ req, headersSent, writableEnded }: ServerResponse): boolean {
   return req.complete && (!headersSent || writableEnded);
 }
 
-/** Answers on a bare socket, and ends it. */
+/** Writes a whole answer to a socket without a response object, and closes the socket. */
 export function refuse(
   socket: Duplex,
   refusal: RequestRefusal,
@@ -60,7 +63,7 @@ function headRefusal(code: string | undefined): RequestRefusal {
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badRequest";
 }
 
-/** For a request whose head was read, but whose body cannot be. */
+/** The refusal of a request whose head was read, but whose body is unreadable. */
 function bodyRefusal(code: string | undefined): RequestRefusal {
   if (code === "HPE_INVALID_EOF_STATE") return "bodyCut";
   return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "timeout" : "badBody";

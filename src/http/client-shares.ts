@@ -1,19 +1,22 @@
 /**
- * The client of a connection or a request, for limits by client. A client is an IPv4 address or an IPv6 /64, because
- * one machine can have every address of a /64.
+ * Names the client of a connection or a request, for limits by client. A client is an IPv4 address or an IPv6 /64
+ * network, because one machine can use every address of a /64.
  */
 
 import type { IncomingMessage } from "node:http";
 import { type BlockList, isIPv6 } from "node:net";
 
 export interface ClientsOptions {
-  /** Addresses without a limit by client, such as a NAT's. */
+  /** Addresses without a limit by client, such as the address of a NAT. */
   readonly exempt?: BlockList | undefined;
   /** Proxies whose `X-Forwarded-For` davit trusts. */
   readonly trustedProxies?: BlockList | undefined;
 }
 
-/** The name under which a client's share is counted; undefined for a client without a share of its own. */
+/**
+ * The name under which a client's share is counted. Undefined for a client without a limit of its own: only the limit
+ * for all clients together applies to it.
+ */
 export type Holder = string | undefined;
 
 export class Clients {
@@ -25,12 +28,15 @@ export class Clients {
     this.#proxies = trustedProxies;
   }
 
-  /** The holder of a connection. A trusted proxy has none: its connections carry many clients. */
+  /** The holder of a connection; undefined for a trusted proxy, because its connections carry many clients. */
   ofConnection(address = ""): Holder {
     return includes(this.#proxies, address) ? undefined : this.#holderOf(address);
   }
 
-  /** The holder of a request: the last address in `X-Forwarded-For` that is not a trusted proxy. */
+  /**
+   * The holder of a request. If a trusted proxy sent it, this is the last address in `X-Forwarded-For` that is not a
+   * trusted proxy.
+   */
   ofRequest({ socket, headers }: IncomingMessage): Holder {
     const peer = socket.remoteAddress ?? "";
     if (!includes(this.#proxies, peer)) return this.#holderOf(peer);
@@ -49,12 +55,12 @@ function includes(list: BlockList | undefined, address: string): boolean {
   return list?.check(plainOf(address), isIPv6(plainOf(address)) ? "ipv6" : "ipv4") === true;
 }
 
-/** An IPv4 address may come in the form of IPv6. */
+/** Removes the prefix that an IPv4 address has on a listener for both IPv4 and IPv6. */
 function plainOf(address: string): string {
   return address.replace(/^::ffff:(?=\d+\.)/i, "");
 }
 
-/** The address, or the /64 of IPv6: its first four groups. */
+/** Returns an IPv4 address unchanged, and for an IPv6 address its /64: the first four groups. */
 function networkOf(address: string): string {
   const plain = plainOf(address);
   if (!isIPv6(plain)) return plain;

@@ -1,10 +1,11 @@
 /**
- * Limits the connections of one listener. A process without a free descriptor closes new connections silently and
- * cannot open its own files. So a listener takes fewer connections than there are descriptors, and logs refused ones.
+ * Limits the connections of one listener. A process without a free descriptor loses new connections silently, and
+ * cannot open its own files. So a listener takes fewer connections than there are descriptors, and logs that it refuses
+ * some.
  *
- * No client may have more connections than remain free: a single client gets half. Many clients together can still take
- * all of them. If a probe fails, the process is killed. So a listener for probes makes room: it closes a connection of
- * the client with the most.
+ * No client may have more connections than remain free, so a single client gets at most half. Many clients together can
+ * still take all of them. That must not happen on the listener for probes, because a process is killed when its probe
+ * fails. So that listener makes room: it closes a connection of the client with the most connections.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -16,7 +17,9 @@ import type { Clients, Holder } from "./client-shares.ts";
 
 export interface ConnectionLimitOptions {
   readonly maxConnections: number;
-  /** When full, closes a connection of the client with the most in favour of a client with few. */
+  /**
+   * If there is no room, closes a connection of the client with the most connections, in favour of a client with few.
+   */
   readonly makesRoom?: boolean;
   readonly clients: Clients;
   readonly log: Log;
@@ -25,18 +28,23 @@ export interface ConnectionLimitOptions {
   readonly onRefused?: () => void;
 }
 
-/** The pause between log lines: a line for each refusal would fill a disk when thousands retry. */
+/**
+ * The shortest time between two log lines. Thousands of clients may retry, and a line for each refusal would fill the
+ * disk.
+ */
 const quietMs = 10_000;
 
-/** Descriptors for downloads (512 at most), the store's log, and other open files. */
+/** Descriptors for assets that are being sent, the store's log, and other open files. */
 const reservedFiles = 2_048;
 
-/** Connections for supervisors, scrapers and people. */
+/** The most connections of the operations listener. Supervisors, scrapers and people need few. */
 const maxOperators = 256;
 
-/** How long a refused connection may take to send its request, so that it gets its 503. */
+/** How long a refused connection stays open. A request that it sends meanwhile is answered 503. */
 const farewellMs = 1_000;
-/** The share of all connections that may wait for their 503; more are closed at once. */
+/**
+ * The fraction of all connections that may be refused ones and still open. Further refused connections close at once.
+ */
 const farewellShare = 1 / 16;
 
 const messages = {
@@ -47,10 +55,10 @@ const messages = {
     "See what it keeps them for, or keep it away (a network policy)",
 } as const;
 
-/** The listeners, named for their clients: machines, clients of the store, operators. */
+/** The listeners: `boot` serves machines, `store` clients of the store, `ops` operators. */
 export type Listener = "boot" | "store" | "ops";
 
-/** How many connections each listener takes for this limit of open files. Machines come first. */
+/** Returns how many connections each listener may take. The limit on open files is shared; machines get the most. */
 export function connectionsWithin(maxOpenFiles: number): Readonly<Record<Listener, number>> {
   const store = Math.floor(maxOpenFiles / 4);
   return {
@@ -60,18 +68,22 @@ export function connectionsWithin(maxOpenFiles: number): Readonly<Record<Listene
   };
 }
 
-/** A connection of a listener that makes room. */
+/** An accepted connection of a listener that makes room. */
 interface Taken {
   readonly holder: Holder;
+  /** True while a request on it waits for its answer. */
   readonly isBusy: boolean;
 }
 
 export class ConnectionLimit {
   readonly #options: ConnectionLimitOptions;
   readonly #shares: Shares;
-  /** The longest idle connection first; empty for a listener that does not make room. */
+  /** Accepted connections, if the listener makes room. The one whose last request began or ended first comes first. */
   readonly #taken = new Map<Socket, Taken>();
-  /** By the address and port of the other end: with TLS a request has another socket than its connection. */
+  /**
+   * Refused connections that are still open, by the peer's address and port. With TLS, a request's socket is another
+   * object than its connection's socket.
+   */
   readonly #leaving = new Set<string>();
   #loggedAtMs = Number.NEGATIVE_INFINITY;
   #count = 0;
@@ -81,7 +93,7 @@ export class ConnectionLimit {
     this.#shares = new Shares({ limit: options.maxConnections });
   }
 
-  /** Refuses connections beyond the limit, and logs them. */
+  /** Makes a server refuse connections beyond the limit, and logs that. */
   watch(server: Server): void {
     const { maxConnections, makesRoom = false } = this.#options;
     server.on("connection", (socket: Socket) => this.#enter(socket));
@@ -89,12 +101,13 @@ export class ConnectionLimit {
       server.on("request", (request, response) => this.#noteRequest(request, response));
       return;
     }
-    // Node closes connections beyond its own limit before davit sees their client.
+    // Beyond this number Node closes connections before davit sees their client. To make room davit needs the client,
+    // so the branch above does not set it.
     server.maxConnections = maxConnections;
     server.on("drop", () => this.#refused("files"));
   }
 
-  /** True for a refused connection: its request gets 503. */
+  /** True for a refused connection that is still open: its request gets a 503. */
   isLeaving(socket: Socket): boolean {
     return this.#leaving.size > 0 && this.#leaving.has(peerOf(socket));
   }
@@ -119,7 +132,9 @@ export class ConnectionLimit {
   }
 
   /**
-   * Closes a connection of the client with the most, if the newcomer has none yet or would still have fewer afterwards.
+   * Closes a connection of the client with the most connections. It does so only if the newcomer has none yet, or has
+   * with the new one still fewer than that client.
+   * @returns true if a connection was closed.
    */
   #makeRoom(newcomer: Holder): boolean {
     if (this.#options.makesRoom !== true) return false;
@@ -141,7 +156,7 @@ export class ConnectionLimit {
     return its.find(([, { isBusy }]) => !isBusy) ?? its[0];
   }
 
-  /** Moves a connection behind all others whenever a request begins or ends. */
+  /** Moves the request's connection to the end of `#taken`, when the request begins and when it ends. */
   #noteRequest({ socket }: IncomingMessage, response: ServerResponse): void {
     const touch = (isBusy: boolean) => {
       const taken = this.#taken.get(socket);

@@ -1,6 +1,7 @@
 /**
- * Converts thrown errors into answers. Only this file and the store's catalogue of refusals know statuses.
- * Bodies are short and name no templates, values or paths. A 500 reveals nothing; the log has the rest.
+ * Converts thrown errors into answers. Only this file maps errors of the boot service, of signing and of HTTP to
+ * statuses. Those of the store are in `store/core/refusal.ts`. A body is short, and names no templates, values or
+ * paths. The body of a 500 has no details; the log has them.
  */
 
 import { BootError, type BootRefusal } from "../boot/boot-error.ts";
@@ -9,7 +10,7 @@ import { RenderError } from "../render/core/render-error.ts";
 import { waitingConfig } from "../render/grub/waiting.ts";
 import { SigningError, type SigningRefusal } from "../sign/signing-error.ts";
 
-/** Refusals of HTTP itself, before any other part of davit runs. */
+/** Why the HTTP layer refuses a request, with the status and the text of the answer. */
 export const requestRefusals = {
   badRequest: { status: 400, text: "bad request" },
   /** The connection ended before the body did. */
@@ -29,11 +30,11 @@ export const requestRefusals = {
   rangeNotSatisfiable: { status: 416, text: "range not satisfiable" },
   headersTooLarge: { status: 431, text: "headers too large" },
   overloaded: { status: 503, text: "too many downloads" },
-  /** Too many connections from one address. */
+  /** The listener, or the client, has too many connections. */
   crowded: { status: 503, text: "too many connections" },
-  /** Answers that their clients do not read. */
+  /** Too many answers wait until their clients read them. */
   unsent: { status: 503, text: "too many unread answers" },
-  /** An asset that is written all the time. */
+  /** The file of an asset changed at each attempt to read it. */
   changing: { status: 503, text: "asset is being written" },
 } as const;
 
@@ -53,16 +54,16 @@ export class RequestError extends Error {
   }
 }
 
-/** A whole answer to an error. */
+/** The whole answer to an error. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  /** What is logged at level error; undefined if nothing needs attention. */
+  /** What to log at level error; undefined if nobody needs to act. */
   readonly report?: object;
 }
 
-/** Converts anything thrown while `path` was requested into an answer. Each listener has its own function. */
+/** Converts what a handler threw while `path` was requested into an answer. */
 export type AnswerError = (thrown: unknown, path: string) => ErrorAnswer;
 
 const bootStatuses: Readonly<Record<BootRefusal, number>> = {
@@ -82,14 +83,16 @@ const bootStatuses: Readonly<Record<BootRefusal, number>> = {
   doubtful: 503,
   withheld: 503,
   busy: 503,
-  // After a 500 Ignition asks again for ever; after anything lower it enters its emergency shell.
+  // Ignition retries for ever after a 500. After a lower error status it enters its emergency shell.
   broken: 500,
 };
 
-// iPXE and GRUB wait this long before each retry: long enough to limit load, short enough for a person who watches.
+// The pause before a client retries. iPXE reads it from `Retry-After`, GRUB from the script of `waitingConfig`. It
+// limits the load, and a person who watches does not wait long.
 const retryAfterSeconds = 5;
 
-// A machine that needs a signature cannot continue without it, so most reasons ask for a retry. `withheld` is final.
+// A machine that requires signatures cannot boot without them, so most reasons get 503: the machine retries. `withheld`
+// is final.
 const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
   expired: 503,
   busy: 503,
@@ -100,7 +103,7 @@ const signingStatuses: Readonly<Record<SigningRefusal, number>> = {
 /** The status of a failed readiness probe. */
 export const notReadyStatus = bootStatuses.notReady;
 
-/** The errors of the boot and operations listeners: one line of plain text. */
+/** Answers errors of the boot and operations listeners in plain text. */
 export const answerError: AnswerError = (thrown, path) => {
   if (thrown instanceof BootError)
     return plainAnswer(bootStatuses[thrown.reason], thrown.message, path, bootReport(thrown));
@@ -132,16 +135,19 @@ function plainAnswer(status: number, text: string, path: string, report?: object
   return { status, headers, body, ...(report && { report }) };
 }
 
-/** GRUB runs the body of an error as a script. So on GRUB's path, and on its signature's, the line is a comment. */
+/**
+ * Returns the body. GRUB runs it as a script, whatever the status. So a 503 of `/grub` is a script that waits and
+ * retries. Other errors of `/grub` and its signatures are comments.
+ */
 function bodyOf(status: number, words: string, path: string): string {
   if (status === 503 && path === "/grub") return waitingConfig(words, retryAfterSeconds);
   return `${/^\/grub(\.(sig|asc))?$/.test(path) ? "# " : ""}${words}\n`;
 }
 
-// The report for a missing text, whose error carries no problem.
+// The problem to log for a BootError `broken` without a problem: the text of a Secret is missing.
 const textIsGone = "the text of a Secret is not in the store";
 
-/** Only broken configs need a person. The other refusals are ordinary, and the access log has them. */
+/** What to log for a refusal. Only a broken config needs a person; the access log has the other refusals. */
 function bootReport({ reason, group, profile, problem, cause }: BootError): object | undefined {
   if (reason !== "broken") return undefined;
   if (cause instanceof RenderError) {

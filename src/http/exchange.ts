@@ -1,4 +1,4 @@
-/** A request and its answer, as every listener hands them to its handler. */
+/** A request and its response, which every listener passes to its handler. */
 
 import type { IncomingMessage } from "node:http";
 import type { Soon } from "../lib/soon.ts";
@@ -8,23 +8,25 @@ import { pathEnd } from "./target.ts";
 export interface Exchange {
   readonly request: IncomingMessage;
   readonly response: WireResponse;
-  /** As sent, without the query, and without the `http://host` that proxies' clients put first. */
+  /** The path as sent, without the query. A `http://host` before it, as clients of proxies send it, is removed. */
   readonly path: string;
-  /** The target after the first `?`, exactly as sent: ASCII, since Node refuses anything else. */
+  /** The target after the first `?`, exactly as sent. It is ASCII, because Node refuses other bytes. */
   readonly rawQuery: string;
 }
 
 export interface Answer {
   readonly status: number;
-  /** Name, value, name, value, as they go out: Content-Type first, and no Content-Length. */
+  /**
+   * Names and values in turn, in the order in which they are sent. Content-Type is first; `send` adds Content-Length.
+   */
   readonly headers: readonly string[];
-  /** Undefined for an answer that has none, and no length, such as a 304. */
+  /** Undefined for an answer that has neither a body nor a Content-Length, such as a 304. */
   readonly body?: string | Buffer | undefined;
-  /** Of the body as UTF-8, if known. */
+  /** The length of the body in UTF-8, if known. */
   readonly byteLength?: number | undefined;
 }
 
-/** Undefined from a handler that sends its answer itself: a long poll, a file. */
+/** The answer to send. Undefined if the handler sends its answer itself, such as a long poll or a file. */
 export type Handled = Soon<Answer | undefined>;
 
 export function exchangeOf(request: IncomingMessage, response: WireResponse): Exchange {
@@ -35,7 +37,7 @@ export function exchangeOf(request: IncomingMessage, response: WireResponse): Ex
   return { request, response, path, rawQuery: url.slice(end + 1) };
 }
 
-/** Sends a whole answer. For HEAD Node leaves out the body. */
+/** Sends a whole answer. For HEAD, Node leaves out the body. */
 export function send(response: WireResponse, { status, headers, body, byteLength }: Answer): void {
   if (body === undefined) {
     response.writeHead(status, [...headers]).end();
@@ -43,12 +45,12 @@ export function send(response: WireResponse, { status, headers, body, byteLength
   }
   const bytes = byteLength ?? Buffer.byteLength(body);
   response.writeOrdered(status, [...headers, "Content-Length", String(bytes)]);
-  // Byte count equals letter count, so the text is ASCII. Node copies that faster if it is declared.
+  // As many bytes as characters: the text is ASCII. Node copies it faster as latin1.
   if (typeof body === "string" && bytes === body.length) response.end(body, "latin1");
   else response.end(body);
 }
 
-/** Begins an answer that its handler continues. */
+/** Writes the head of an answer. The handler sends the body later. */
 export function begin(response: WireResponse, status: number, headers: readonly string[]): WireResponse {
   response.writeHead(status, [...headers]);
   return response;

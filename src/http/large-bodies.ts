@@ -1,6 +1,7 @@
 /**
- * Limits the memory of large answers while their clients fetch them. A body for many machines, or an event with many
- * watchers, is in memory once. All together take at most 128 MiB, and no client takes more than remains free.
+ * Limits the memory of large answers while clients fetch them. A body that many machines fetch, or an event that many
+ * watchers get, is in memory only once. By default, such bodies together take at most 128 MiB. No client may hold more
+ * than remains free.
  */
 
 import type { ServerResponse } from "node:http";
@@ -10,12 +11,12 @@ import type { Holder } from "./client-shares.ts";
 import { RequestError } from "./errors.ts";
 import { WireResponse } from "./response-headers.ts";
 
-/** Smaller bodies go into their sockets' buffers at once. */
+/** Smaller bodies are not counted: the sockets' buffers take them at once. */
 const largeBytes = 64 * 1024;
 
 const presetLimitBytes = 128 * 1024 * 1024;
 
-/** Bytes that are being sent, and the function to call when this answer has ended. */
+/** Bytes to send, and the function to call when the answer has ended. */
 export interface HeldBytes {
   readonly bytes: Buffer;
   readonly release: () => void;
@@ -32,23 +33,23 @@ export class LargeBodies {
   readonly #shares: Shares;
   readonly #sent = new Map<object, Sent>();
 
-  /** @param shares of all that the listener keeps for its clients. */
+  /** @param shares counts these bodies. The listener may count other memory of its clients there, too. */
   constructor(shares = new Shares({ limit: presetLimitBytes })) {
     this.#shares = shares;
   }
 
-  /** Of all bodies that are being sent. */
+  /** The bytes that `shares` counts now. */
   get bytes(): number {
     return this.#shares.total;
   }
 
   /**
-   * The bytes to send for a text, shared with other answers until this one ends.
+   * Returns what to send for a text. Answers with the same large text share its bytes until they end.
    * @throws {RequestError} unsent, when too much is being sent already.
    */
   take(rendered: Rendered, response: ServerResponse, holder: () => Holder): string | Buffer {
     const { body } = rendered;
-    // A client that has left gets nothing, and would never release what is held for it.
+    // A closed response emits no further `close`, so its bytes would never be released.
     if (!isLarge(body) || response.destroyed) return body;
     const held = this.hold(rendered, body, holder);
     if (held === undefined) throw new RequestError("unsent");
@@ -58,8 +59,8 @@ export class LargeBodies {
   }
 
   /**
-   * The bytes of a text, the same for all its receivers.
-   * @param of the same object for equal texts, and different objects for others.
+   * Returns the bytes of a text; all who send the text share them.
+   * @param of identifies the text: the same object for equal texts, different objects for different texts.
    * @returns undefined when too much is being sent already.
    */
   hold(of: object, text: string, holder: () => Holder): HeldBytes | undefined {
@@ -79,7 +80,8 @@ export class LargeBodies {
   }
 
   #begin(of: object, text: string, holder: Holder): Sent | undefined {
-    // A unit of text is at least one byte, so bytes are made only where there is room.
+    // UTF-8 has at least one byte for each unit of the text. So this check needs no bytes, and refuses most texts that
+    // are too large.
     if (!this.#shares.admits(holder, text.length)) return undefined;
     const bytes = Buffer.from(text);
     if (!this.#shares.take(holder, bytes.length)) return undefined;

@@ -1,4 +1,4 @@
-/** Starts and stops listening: errors say what to do, and stopping cuts no answer short. */
+/** Starts and stops a server. Errors of the start say what to do. A stop gives pending answers 5 s to finish. */
 
 import { once } from "node:events";
 import type { Server } from "node:http";
@@ -25,14 +25,14 @@ const listenRefusals: Readonly<Record<string, string>> = {
 };
 
 /**
- * The most connections that wait to be accepted. Node's own 511 are too few: thousands of machines may connect within a
- * second after a power-on. A client that finds no room notices only when it sends its request again, 1 to 30 s later.
- * Linux limits this to net.core.somaxconn, which is 4,096 by default.
+ * How many connections may wait to be accepted. Node's default of 511 is too small: after a power-on, thousands of
+ * machines may connect within a second. A client that finds the queue full only notices when it must send its request
+ * again, 1 to 30 s later. Linux limits the queue to net.core.somaxconn, by default 4,096.
  */
 const backlog = 16_384;
 
 /**
- * Listens. Where IPv6 is off, `::` means every IPv4 address.
+ * Makes the server listen. On a machine without IPv6, `::` means every IPv4 address.
  * @throws {StartError} with one sentence for the operator.
  */
 export async function listen(server: Server, options: ListenOptions): Promise<AddressInfo> {
@@ -57,15 +57,15 @@ function listenError({ host, port, option }: ListenOptions, cause: unknown): Sta
 
 /** How long requests in flight may take after `close`. The whole process has 10 s to end. */
 const closeGraceMs = 5_000;
-/** The interval between checks while closing: short enough to notice an end soon, and 50 checks cost nothing. */
+/** How often `close` looks for finished connections. This notices an end soon, and 50 checks in 5 s cost nothing. */
 const closeStepMs = 100;
 
-/** Follows a server's connections, to end each after its answer is out. */
+/** Tracks a server's connections. On close, it ends each one after its answer is sent. */
 export class OpenConnections {
   readonly #server: Server;
-  /** The sockets that requests use: above TLS, if there is TLS. */
+  /** The sockets that requests use. With TLS, they carry the decrypted bytes. */
   readonly #sockets = new Set<Socket>();
-  /** The sockets below: with TLS, a connection in its handshake is only here. */
+  /** The TCP sockets. With TLS, a connection is only in this set until its handshake is complete. */
   readonly #wires = new Set<Socket>();
 
   constructor(server: Server) {
@@ -77,9 +77,10 @@ export class OpenConnections {
   /** Closes the server; requests in flight finish within 5 s or are cut. */
   async close(clock: Clock): Promise<void> {
     const ended = new AbortController();
-    // Node would call this at once, see `#endIdle`.
+    // Node's `close` calls this at once, which would cut answers: see `#endIdle`.
     this.#server.closeIdleConnections = () => undefined;
-    // A server that does not listen has nothing to close.
+    // For a server that does not listen, `close` passes an error to its callback. It has nothing to close, so the error
+    // is ignored.
     const closed = new Promise((resolve) => this.#server.close(resolve)).finally(() => ended.abort());
     for (let waitedMs = 0; waitedMs < closeGraceMs && !ended.signal.aborted; waitedMs += closeStepMs) {
       await clock.sleep(closeStepMs, ended.signal);
@@ -90,8 +91,9 @@ export class OpenConnections {
   }
 
   /**
-   * Node's `closeIdleConnections` calls a connection idle when the socket has the answer's last byte, and destroys what
-   * the client has not fetched yet: a kernel would lose its end. So davit waits until the client has all bytes.
+   * Ends connections that wait for no answer. Node's `closeIdleConnections` would destroy a connection as soon as its
+   * socket has the answer's last byte. Bytes that the client has not fetched would be lost, such as the end of a
+   * kernel. `socket.end` sends all of them first.
    */
   #endIdle(): void {
     for (const socket of this.#sockets) if (answerOf(socket) === undefined) socket.end();
@@ -105,7 +107,10 @@ function follow(server: Server, event: "connection" | "secureConnection", socket
   });
 }
 
-/** The answer that a connection waits for; Node keeps it on the socket until its last byte is out. */
+/**
+ * Returns the answer that is being sent on a connection; undefined for none. Node keeps it in a private member of the
+ * socket until its last byte is out.
+ */
 export function answerOf(socket: Socket): object | undefined {
   const answer: unknown = Reflect.get(socket, "_httpMessage");
   return typeof answer === "object" && answer !== null ? answer : undefined;

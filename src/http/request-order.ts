@@ -1,4 +1,4 @@
-/** Answers the requests of one connection in order, as the reference does. */
+/** Answers the requests of one connection one after another, as etcd does. */
 
 import { type RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -7,21 +7,25 @@ import { nextTurn } from "../lib/slices.ts";
 import { Clients, type Holder } from "./client-shares.ts";
 import { answerOf } from "./listen.ts";
 
-// The limit may be exceeded by the requests of one read of 64 KiB. Node holds bodies that nobody reads yet.
+// The most waiting requests of one connection. One read of 64 KiB may bring more requests, so the limit is exceeded by
+// these at most. Waiting bodies need no limit: Node stops reading when nobody reads a body.
 const maxWaiting = 100;
 
-/** Of all connections. Each takes about 3 KiB. */
+/** The most waiting requests of all connections together. Each takes about 3 KiB. */
 const maxWaitingInAll = 16_384;
 
 /**
- * A client may send its next request before it has its last answer. Node passes on each request as soon as its head is
- * read. A read could then overtake the write before it (RFC 9112, 9.3.2), and a client that does not read would have
- * every answer made and kept. So each request waits until the earlier answers are out, a watch included.
+ * Returns a listener that passes on the requests of a connection one at a time.
  *
- * While more than 100 wait, nothing more is read from their connection. If they wait for a watch, the connection is cut
- * instead: without reading, davit would not notice that its client has gone. It is also cut when its client has more
- * waiting requests, on all its connections, than others leave free.
- * @param clients knows which client opened a connection.
+ * A client may send its next request before it has the last answer. Node passes on each request as soon as its head is
+ * read. Without this listener, a read could overtake the write before it (RFC 9112, 9.3.2). And davit would make and
+ * keep every answer for a client that does not read. So each request waits until all earlier answers are sent, even a
+ * watch.
+ *
+ * While more than 100 requests of a connection wait, davit does not read from the connection. If they wait for a watch,
+ * davit cuts the connection: without reading, it would not notice that the client has gone. davit also cuts a
+ * connection when its client has more waiting requests than remain free for others.
+ * @param clients names the client of a connection.
  */
 export function inOrder(listener: RequestListener, clients = new Clients()): RequestListener {
   const all = new Shares({ limit: maxWaitingInAll });
@@ -35,7 +39,7 @@ export function inOrder(listener: RequestListener, clients = new Clients()): Req
     });
   };
   return (request, response) => {
-    // Node gives the connection to one answer at a time.
+    // Node gives the socket to one response at a time. This response has it, so no earlier answer is pending.
     if (response.socket !== null) return listener(request, response);
     const { socket } = request;
     if (socket.destroyed) return;
@@ -54,7 +58,10 @@ export function inOrder(listener: RequestListener, clients = new Clients()): Req
   };
 }
 
-/** Runs after the pending requests are passed on and the next answer has begun, if it can. */
+/**
+ * Decides whether to read on from a connection, pause it or cut it. It first waits a turn: by then Node has passed on
+ * all pending requests, and the next answer has begun if it can.
+ */
 async function review(socket: Socket, countOf: (socket: Socket) => number): Promise<void> {
   await nextTurn();
   if (countOf(socket) <= maxWaiting) socket.resume();
@@ -62,7 +69,7 @@ async function review(socket: Socket, countOf: (socket: Socket) => number): Prom
   else socket.pause();
 }
 
-/** True for an answer that has begun and has no known end: a watch. */
+/** True for an answer that has begun and is not complete. It may be a watch, which has no known end. */
 function isOpenEnded(answer: object | undefined): boolean {
   return answer instanceof ServerResponse && answer.headersSent && !answer.writableEnded;
 }

@@ -1,10 +1,10 @@
 /**
- * The response class of every listener: it spells header names in Title-Case, puts Content-Type first and
- * Content-Length last.
+ * The response class of every listener. It writes header names in Title-Case, Content-Type first and Content-Length
+ * last.
  *
- * GRUB compares `Content-Length: ` byte by byte, and Fastify writes lower case: GRUB then waits 68 s for each file. On
- * an error status GRUB swallows the first header line, so that line must not be the length (GRUB 2.06
- * grub-core/net/http.c; measured with Debian 12). Node adds Date and Connection after these.
+ * GRUB needs both (GRUB 2.06 grub-core/net/http.c; measured with Debian 12). It looks for `Content-Length: ` in exactly
+ * this spelling; without it, GRUB waits 68 s for each file. On an error status GRUB skips the first header line, so
+ * Content-Length must not be first. Node adds Date and Connection after these headers.
  */
 
 import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from "node:http";
@@ -12,18 +12,18 @@ import { type IncomingMessage, type OutgoingHttpHeader, type OutgoingHttpHeaders
 type GivenHeaders = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
 export class WireResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
-  /** The body's length by the head; undefined until there is a head, or if the head names none. */
+  /** The Content-Length that was written; undefined before the head is written, or if the head has none. */
   announcedBytes: number | undefined;
-  /** How much of a body in pieces the network has taken. */
+  /** How many bytes of a body in pieces the kernel has taken. */
   takenBytes = 0;
-  /** True if the body is shared with other answers and counted with them. */
+  /** True if `LargeBodies` counts the body; `UnsentAnswers` must not count it again. */
   isCountedElsewhere = false;
 
   override writeHead(statusCode: number, statusMessage?: string, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, headers?: GivenHeaders): this;
   override writeHead(statusCode: number, second?: string | GivenHeaders, third?: GivenHeaders): this {
     const ordered = new OrderedHeaders();
-    // Removes what `setHeader` collected, so that it is written in our order too.
+    // Moves the headers that `setHeader` collected into our order.
     for (const name of this.getHeaderNames()) {
       ordered.add(name, this.getHeader(name));
       this.removeHeader(name);
@@ -36,8 +36,8 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
   }
 
   /**
-   * As `writeHead`, for headers that already have their final spelling and order, when nothing was set before. The
-   * value of Content-Length is the last one.
+   * Writes the head as it is, which is faster than `writeHead`. The headers must have their final spelling and order,
+   * Content-Length last. `setHeader` must not have been called.
    */
   writeOrdered(statusCode: number, headers: string[]): void {
     this.announcedBytes = Number(headers.at(-1));
@@ -45,7 +45,7 @@ export class WireResponse<Request extends IncomingMessage = IncomingMessage> ext
   }
 }
 
-/** Headers in the form that costs Node least: name, value, name, value. */
+/** Collects headers. `toRaw` returns names and values in turn, the form that Node handles fastest. */
 class OrderedHeaders {
   #type: OutgoingHttpHeader | undefined;
   #length: OutgoingHttpHeader | undefined;

@@ -1,15 +1,15 @@
-/** Finds the route of a path: most by one look into a map, the few with a variable part by their patterns. */
+/** Finds the route of a path. Most routes are found in a map; the few with a variable part are tried one by one. */
 
 import { RequestError } from "./errors.ts";
 
-/** `:name` in a URL stands for one name, and a `*` at its end for all the rest. */
+/** In a URL, `:name` matches one name, and a `*` at the end matches the rest of the path. */
 export interface Route {
   readonly url: string;
 }
 
 export interface RouteMatch<Kind extends Route> {
   readonly route: Kind;
-  /** What the variable part stands for. */
+  /** The text that the variable part matched; empty for a route without one. */
   readonly rest: string;
 }
 
@@ -17,14 +17,16 @@ export class RouteTable<Kind extends Route> {
   readonly #exact: ReadonlyMap<string, RouteMatch<Kind>>;
   readonly #patterns: readonly (readonly [pattern: RegExp, route: Kind])[];
 
-  /** @param routes the first of several that match a path wins, but an exact one before all others. */
+  /**
+   * @param routes if several match a path, the first one wins. Routes without a variable part come before all others.
+   */
   constructor(routes: readonly Kind[]) {
     const isExact = ({ url }: Kind) => !/[:*]/.test(url);
     this.#exact = new Map(routes.filter(isExact).map((route) => [route.url, { route, rest: "" }]));
     this.#patterns = routes.filter((route) => !isExact(route)).map((route) => [patternOf(route.url), route]);
   }
 
-  /** @param path without escapes. */
+  /** @param path from `unescapedPath`, or decoded in another way. */
   find(path: string): RouteMatch<Kind> | undefined {
     return this.#exact.get(path) ?? this.#match(path);
   }
@@ -47,8 +49,8 @@ function patternOf(url: string): RegExp {
 }
 
 /**
- * A path without its escapes; a slash stays escaped, so that it never separates names.
- * @throws {RequestError} badRequest for escapes that are none, or not UTF-8.
+ * Decodes the escapes of a path. An escaped slash stays escaped, so a name that contains it remains one name.
+ * @throws {RequestError} badRequest for a malformed escape, or for bytes that are not UTF-8.
  */
 export function unescapedPath(path: string): string {
   if (!path.includes("%")) return path;

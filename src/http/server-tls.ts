@@ -1,6 +1,6 @@
 /**
- * TLS of a listener. Its certificate may change while it serves: open connections keep the old certificate, new ones
- * get the new one.
+ * The TLS of a listener. The certificate may change while the listener serves: open connections keep the old
+ * certificate, later ones get the new one.
  */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
@@ -9,17 +9,17 @@ import { createServer, type Server } from "node:https";
 import { checkServerIdentity, createSecureContext } from "node:tls";
 import { FileError } from "../lib/watched-files.ts";
 
-/** A listener's certificate and key, and the authorities for its clients; all PEM. */
+/** A listener's certificate and key, and the authorities that sign its clients' certificates; all in PEM. */
 export interface ServerTlsMaterial {
   readonly cert: string;
   readonly key: string;
-  /** Clients must have a certificate signed by one of these; undefined requires none. */
+  /** Clients must have a certificate signed by one of these; undefined: clients need none. */
   readonly ca: string | undefined;
-  /** When the certificate ends, Unix milliseconds. */
+  /** When the certificate expires, Unix milliseconds. */
   readonly expiresAtMs: number;
 }
 
-// Every cipher has forward secrecy: recorded connections stay unreadable even with the key.
+// Every cipher has forward secrecy: who gets the key later still cannot read recorded connections.
 const secrecy = {
   minVersion: "TLSv1.2",
   ciphers: [
@@ -29,12 +29,12 @@ const secrecy = {
   ].join(":"),
 } as const;
 
-// A very slow handshake would delay the end of the process.
+// A client that stalls in its handshake keeps a connection open, also while davit stops. Node's default is 120 s.
 const handshakeTimeoutMs = 10_000;
 
 /**
- * Checks that certificate, key and client authorities can be used together.
- * @throws {FileError}
+ * Reads a certificate, its key and optional client authorities, and checks that they fit together.
+ * @throws {FileError} when one of them cannot be used.
  */
 export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): ServerTlsMaterial {
   const certificate = readOr("the certificate file has no certificate in PEM", () => new X509Certificate(cert));
@@ -45,7 +45,7 @@ export function readTlsMaterial([cert = "", key = "", ca]: readonly string[]): S
   return { cert, key, ca, expiresAtMs: certificate.validToDate.getTime() };
 }
 
-/** True if clients that use this name or address accept the certificate. */
+/** True if the certificate is valid for this host name or address. */
 export function isForHost(cert: string, host: string): boolean {
   return checkServerIdentity(host, new X509Certificate(cert).toLegacyObject()) === undefined;
 }
@@ -57,7 +57,7 @@ export function namesOf(cert: string): readonly string[] {
 
 export class ServerTls {
   #material: ServerTlsMaterial;
-  /** One, or two for `localhost`, which has an address of either kind. */
+  /** The open servers with this TLS: `renew` updates them. */
   readonly #servers = new Set<Server>();
 
   constructor(material: ServerTlsMaterial) {
@@ -76,7 +76,7 @@ export class ServerTls {
     return server;
   }
 
-  /** Uses this for new connections. Whether clients need a certificate does not change. */
+  /** Uses this material for new connections. A change cannot switch the check of client certificates on or off. */
   renew(material: ServerTlsMaterial): void {
     this.#material = material;
     const { cert, key, ca } = material;
@@ -84,7 +84,9 @@ export class ServerTls {
   }
 }
 
-/** Checks the authorities: Node ignores unreadable parts of the list, and could then trust nobody. */
+/**
+ * Checks that every authority is readable. Node skips unreadable ones silently, and would then refuse their clients.
+ */
 function checkAuthorities(ca: string): void {
   const blocks = ca.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new FileError("the client authorities have no certificate in PEM");
@@ -93,7 +95,7 @@ function checkAuthorities(ca: string): void {
   }
 }
 
-/** Does not pass on the library's own messages. */
+/** Runs `read`, and replaces the library's error by a FileError with our own words. */
 function readOr<Value>(problem: string, read: () => Value): Value {
   try {
     return read();

@@ -1,7 +1,7 @@
 /**
- * One HTTP server, used by all three listeners: explicit limits, header spelling for GRUB, and a single way from a
- * request to its handler and from an error to bytes. Errors that Node would answer itself (oversized headers, unreadable
- * requests) take the same way. It never trusts `X-Forwarded-*` and never redirects.
+ * The HTTP server of all three listeners. It sets limits, spells headers for GRUB, passes each request to the
+ * listener's handler, and answers what the handler throws. It also answers errors that Node would otherwise answer
+ * itself, such as oversized headers and unreadable requests. It trusts `X-Forwarded-For` only from configured proxies.
  */
 
 import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
@@ -19,19 +19,19 @@ import type { ServerTls } from "./server-tls.ts";
 import { countedResponses, type UnsentAnswers } from "./unsent-answers.ts";
 
 export interface ServerLimits {
-  /** Longest path and query. 8 KiB holds 256 labels of ordinary size. */
+  /** The longest path with its query. 8 KiB holds 256 labels of ordinary size. */
   readonly maxTargetBytes: number;
-  /** Largest request line and header block; Node answers 431 beyond. */
+  /** The largest request line with its headers; a larger one is answered 431. */
   readonly maxHeaderBytes: number;
-  /** While an answer is due, a connection without progress for this long is cut; 0: never, for long polls. */
+  /** While an answer is due, a connection without progress for this long is cut. 0 disables this, for long polls. */
   readonly stallTimeoutMs: number;
-  /** A request's head must be complete within this time, against very slow clients. */
+  /** How long a client may take to send a request's head. It stops very slow clients. */
   readonly headersTimeoutMs: number;
-  /** A whole request, with its body; not shorter than the head's. */
+  /** How long a client may take to send a whole request with its body; not shorter than `headersTimeoutMs`. */
   readonly requestTimeoutMs: number;
-  /** The interval between checks for requests past those two limits. */
+  /** How often Node looks for requests that have exceeded these two limits. */
   readonly connectionCheckMs: number;
-  /** A connection is closed when no request follows an answer for this long. */
+  /** A connection is closed when no request follows an answer within this time. */
   readonly keepAliveTimeoutMs: number;
 }
 
@@ -42,9 +42,9 @@ const defaultLimits: ServerLimits = {
   stallTimeoutMs: 120_000,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 30_000,
-  // Node's own 30 s would make the two limits above mere hints.
+  // With Node's default of 30 s, a request could exceed the two limits above by 30 s.
   connectionCheckMs: 2_000,
-  // iPXE unpacks an initrd between two requests of one connection, and treats a closed connection as an error.
+  // While iPXE unpacks an initrd, it sends no request. If the connection is closed meanwhile, iPXE reports an error.
   keepAliveTimeoutMs: 75_000,
 };
 
@@ -55,11 +55,11 @@ export interface ServerOptions<Visit> {
   readonly limits?: Partial<ServerLimits>;
   /** Speaks HTTPS instead of HTTP. */
   readonly tls?: ServerTls | undefined;
-  /** Refuses connections beyond a limit. */
+  /** The limits on connections; undefined: none. */
   readonly connections?:
     | Pick<ConnectionLimitOptions, "maxConnections" | "makesRoom" | "clients" | "onRefused">
     | undefined;
-  /** Counts unread answers, and refuses clients with too many. */
+  /** Counts unread answers, and refuses clients with too many of them; undefined: nothing is counted. */
   readonly unsent?: UnsentAnswers | undefined;
   readonly handler: Handler<Visit>;
 }
@@ -67,11 +67,14 @@ export interface ServerOptions<Visit> {
 /** What a listener does with its requests. */
 export interface Handler<Visit> {
   /**
-   * Called before `handle`, and also for a request that is refused for its head; it must not answer. Not called for
-   * clients that have too much open.
+   * Called before `handle`, which gets the result. It must not answer. It is also called for a request that is then
+   * refused for its head, but not for one that exceeds the limits on connections or unread answers.
    */
   begin(exchange: Exchange): Visit;
-  /** Answers, or throws what `answerError` knows. A body that it does not read is dropped after the answer. */
+  /**
+   * Answers, or throws an error that `answerError` can convert. If it does not read the body, Node drops the body after
+   * the answer.
+   */
   handle(exchange: Exchange, visit: Visit): Handled;
   /** Called once, when the server closes: ends long polls. */
   end?(): void;
@@ -86,7 +89,8 @@ export interface HttpServer {
    */
   listen(options: ListenOptions): Promise<AddressInfo>;
   /**
-   * Takes no new connection, closes idle ones, lets requests in flight finish for 5 s, then cuts them. Idempotent.
+   * Takes no new connection, and closes idle ones. Requests in flight have 5 s to finish; then they are cut.
+   * Idempotent.
    */
   close(): Promise<void>;
 }
@@ -100,7 +104,7 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   let closed: Promise<void> | undefined;
   const answered = answering(options, { limit, maxTargetBytes: limits.maxTargetBytes });
   const listener: RequestListener = (request, response) => {
-    // The last answer ends its connection.
+    // While the server closes, an answer is the last one on its connection.
     if (closed !== undefined) response.shouldKeepAlive = false;
     answered(request, response);
   };
@@ -109,13 +113,15 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   const server: Server = tls ? tls.createServer(nodeOptions, ordered) : createHttpServer(nodeOptions, ordered);
   server.timeout = limits.stallTimeoutMs;
   server.on("clientError", (error, socket) => {
-    // Node's types name the interface; it is always the socket of a connection.
+    // Node's types name only the interface `Duplex`. This is always the socket of a connection.
     if (socket instanceof Socket) answerClientError(error, socket, clientErrors);
   });
-  // Node would answer 417 with chunks; an unknown expectation may be ignored (RFC 9110, 10.1.1).
+  // An unknown expectation may be ignored (RFC 9110, 10.1.1). Without this handler, Node answers 417 with a chunked
+  // body.
   server.on("checkExpectation", (request, response) => server.emit("request", request, response));
-  // Node passes these as bare sockets, and would close them silently. davit is no proxy: it has nothing to connect to.
-  // A connection that waits for another answer is cut, since its client would take this one for that.
+  // davit is no proxy, so CONNECT gets 404. Node passes only the bare socket, and without this handler closes it
+  // silently. If the client still waits for another answer, it would take the 404 for that one, so the connection is
+  // cut.
   server.on("connect", ({ socket }) => {
     if (answerOf(socket) === undefined) refuse(socket, "notFound", clientErrors);
     else socket.destroy();
@@ -135,7 +141,7 @@ export function createServer<Visit>(options: ServerOptions<Visit>): HttpServer {
   };
 }
 
-/** Answers requests, after the checks that every one of them must pass. */
+/** Returns the function that checks each request, and passes it to the handler. */
 function answering<Visit>(
   options: ServerOptions<Visit>,
   { limit, maxTargetBytes }: { readonly limit: ConnectionLimit | undefined; readonly maxTargetBytes: number },
@@ -146,7 +152,7 @@ function answering<Visit>(
     const exchange = exchangeOf(request, response);
     const fail = (thrown: unknown) => sendFailure(thrown, exchange, options);
     try {
-      // Refused connections and clients that do not read: nothing more is done for them.
+      // For a refused connection, or a client that does not read its answers, davit does nothing more.
       if (limit?.isLeaving(request.socket) === true) throw new RequestError("crowded", { connection: "close" });
       if (unsent?.refuses(request) === true) throw new RequestError("unsent", { connection: "close" });
       const visit = handler.begin(exchange);
@@ -160,13 +166,12 @@ function answering<Visit>(
   };
 }
 
-/** @throws {RequestError} */
+/** @throws {RequestError} targetTooLong, or badRequest without the `Host` header that HTTP/1.1 requires. */
 function checkHead({ url = "", headers, httpVersion }: IncomingMessage, maxTargetBytes: number): void {
   if (url.length > maxTargetBytes) throw new RequestError("targetTooLong");
   if (headers.host === undefined && httpVersion === "1.1") throw new RequestError("badRequest");
 }
 
-/** Options of Node's server. */
 function nodeOptionsOf(limits: ServerLimits, unsent: UnsentAnswers | undefined) {
   return {
     ServerResponse: unsent === undefined ? WireResponse : countedResponses(unsent),
@@ -175,12 +180,12 @@ function nodeOptionsOf(limits: ServerLimits, unsent: UnsentAnswers | undefined) 
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: limits.connectionCheckMs,
-    // davit checks it with every request instead: Node's own answer would be chunked.
+    // `checkHead` checks this instead, because Node's own refusal has a chunked body.
     requireHostHeader: false,
   };
 }
 
-/** Answers what was thrown; an answer that has begun is cut. */
+/** Answers an error. If another answer has begun, cuts the connection instead. */
 function sendFailure<Visit>(thrown: unknown, { response, path }: Exchange, options: ServerOptions<Visit>): void {
   const { status, headers, body, report } = options.answerError(thrown, path);
   if (report !== undefined) options.log.error({ path, ...report }, "request failed");

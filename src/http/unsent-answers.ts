@@ -1,8 +1,8 @@
 /**
- * Counts unread answers. Bytes that the network does not take at once stay in memory: at most 128 MiB for each
- * listener, and for no client more than remains free. A client above its share gets 503 until it reads. Beyond the
- * whole limit, davit cuts answers of the client with the most. Nearly all answers are sent at once, and cost one
- * comparison.
+ * Counts answers that clients have not read yet. Bytes that the kernel does not take at once stay in davit's memory: at
+ * most 128 MiB for each listener. A client that holds more than remains free gets 503 until it reads. Beyond 128 MiB,
+ * davit cuts answers of the client that holds the most. The kernel takes nearly all answers at once, and counting these
+ * costs one comparison.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -25,7 +25,7 @@ interface Unsent {
 }
 
 export class UnsentAnswers {
-  /** Other counts for the same listener may be added to it. */
+  /** Counts the bytes by client. Other counters of the same listener may use it, too. */
   readonly shares: Shares;
   readonly #clients: Clients;
   readonly #limitBytes: number;
@@ -39,7 +39,7 @@ export class UnsentAnswers {
     this.shares = new Shares({ limit: limitBytes });
   }
 
-  /** The sum of all counts. */
+  /** The bytes that `shares` counts now. */
   get bytes(): number {
     return this.shares.total;
   }
@@ -55,7 +55,10 @@ export class UnsentAnswers {
     return this.#clients.ofRequest(req);
   }
 
-  /** Counts what an answer has in memory now, until it is out or `settled`. */
+  /**
+   * Counts the bytes that an answer has in memory now. They count until the answer closes, or `settled` is called.
+   * Beyond the limit, answers are cut.
+   */
   follow(response: ServerResponse): void {
     this.watchStall(response);
     if (this.#unsent.has(response)) this.settled(response);
@@ -71,7 +74,7 @@ export class UnsentAnswers {
     if (this.#stallMs !== undefined) socket?.setTimeout(this.#stallMs);
   }
 
-  /** The client has taken everything, and may be silent for ever. */
+  /** Stops counting an answer, because its client has taken everything. The client may then be silent for ever. */
   settled(response: ServerResponse): void {
     const unsent = this.#unsent.get(response);
     if (unsent === undefined) return;
@@ -79,7 +82,10 @@ export class UnsentAnswers {
     this.shares.release(unsent.holder, unsent.bytes);
   }
 
-  /** Cuts the largest answer of the client with the most. Answers of clients without a share count separately. */
+  /**
+   * Cuts the largest answer of the client that holds the most. Clients without a share are not added up: each of their
+   * answers is compared alone.
+   */
   #cutLargest(): void {
     const weight = ({ holder, bytes }: Unsent) => (holder === undefined ? bytes : this.shares.heldBy(holder));
     let largest: [ServerResponse, Unsent] | undefined;
@@ -94,7 +100,7 @@ export class UnsentAnswers {
   }
 }
 
-/** The response class of a listener whose unsent answers are counted. */
+/** Returns the response class for a listener whose unread answers are counted. */
 export function countedResponses(unsent: UnsentAnswers): typeof WireResponse {
   return class<Request extends IncomingMessage = IncomingMessage> extends WireResponse<Request> {
     override end(done?: () => void): this;
@@ -103,7 +109,7 @@ export function countedResponses(unsent: UnsentAnswers): typeof WireResponse {
     override end(chunk?: unknown, encoding?: BufferEncoding | (() => void), done?: () => void): this {
       if (typeof encoding === "string") super.end(chunk, encoding, done);
       else super.end(chunk, encoding ?? done);
-      // Without a body nothing is added after the bytes that were counted when written.
+      // Without a chunk, `end` adds no bytes. What was written before is counted by who wrote it.
       if (chunk !== undefined && !this.isCountedElsewhere && this.writableLength > 0) unsent.follow(this);
       return this;
     }
