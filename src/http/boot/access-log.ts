@@ -1,7 +1,7 @@
 /**
- * One log line, two metrics and a history entry for each request of the boot listener, after its answer is out or its
- * client is gone.
- * davit logs only part of what a machine sends, and no long values. It never logs rendered configs.
+ * Records each request of the boot listener after its answer is sent or its client has gone: one log line, two metrics
+ * and a history entry. The log line has only part of what a machine sends, and no long values. davit never logs
+ * rendered configs.
  */
 
 import type { BootRefusal } from "../../boot/boot-error.ts";
@@ -12,10 +12,10 @@ import { type Labels, sentLabels } from "../../model/labels.ts";
 import type { Exchange } from "../exchange.ts";
 import { type Recorder, recordRequest } from "./request-recorder.ts";
 
-/** The part of an answer that its log line records. */
+/** The machine that sent a request, and what it was answered. */
 export interface RequestedMachine {
   readonly labels: Labels;
-  /** The source of the labels. */
+  /** The query from which `labels` were read. */
   readonly rawQuery: string;
   /** `namespace/name`. */
   readonly group?: string | undefined;
@@ -29,24 +29,24 @@ export interface AccessLogOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics, "bootRequests" | "bootRequestSeconds">;
-  /** Undefined: nothing is remembered. */
+  /** Where history entries are stored; undefined: nowhere. */
   readonly history?: Recorder | undefined;
 }
 
-/** Longer label values and paths are not logged: strangers may send anything. */
+/** Longer label values and paths are left out of the log line, because strangers may send anything. */
 const maxLoggedLength = 1024;
 
-/** What is known of a request until its answer is sent. */
+/** What the handler has found out about a request. It adds to this until the answer is sent. */
 export interface LoggedRequest {
   /** The route that answers; undefined when there is none. */
   readonly route: string | undefined;
-  /** The asking machine and the result, as far as known. */
+  /** The machine and the result; undefined until they are known. */
   machine: RequestedMachine | undefined;
   /** True when a signature was asked for. */
   isSignature: boolean;
 }
 
-/** Records a request once its answer is out. */
+/** Called when a request begins. Records the request when its response closes. */
 export type AccessLog = (exchange: Exchange, request: LoggedRequest) => void;
 
 export function accessLog({ log, clock, metrics, history }: AccessLogOptions): AccessLog {
@@ -71,7 +71,8 @@ export function accessLog({ log, clock, metrics, history }: AccessLogOptions): A
           address,
         });
       }
-      // One shape for every request, which is faster to make; the line omits undefined members.
+      // Every entry has all members, because objects of one shape are faster to make. The log line omits undefined
+      // members.
       const entry: LogEntry = {
         method,
         path: brief(path),
@@ -98,7 +99,7 @@ interface LogEntry {
   readonly mac: string | undefined;
   readonly uuid: string | undefined;
   /**
-   * The answer is a signature, or the reason why there is none. GRUB asks for signatures at the signed file's path.
+   * True if the request asked for a signature. The path alone does not show this: GRUB asks at the signed file's path.
    */
   readonly signature: true | undefined;
   readonly durationMs: number;
@@ -112,8 +113,8 @@ interface Series {
 }
 
 /**
- * Finds the two series of a request by its route; looking them up by labels each time costs more than counting.
- * The counter returns the endpoint name that it used.
+ * Returns a function that counts a request in both metrics, and returns the endpoint's name in them. It remembers the
+ * series of each route and status: finding them by labels each time costs more than counting.
  */
 function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["metrics"]) {
   const known = new Map<string | undefined, Map<number, Series>>();
@@ -136,13 +137,18 @@ function requestCounter({ bootRequests, bootRequestSeconds }: AccessLogOptions["
   };
 }
 
-/** The route; if GRUB asks for a signature at the signed path, the route where other clients get that signature. */
+/**
+ * The route under which metrics count a request. GRUB asks for a signature at the signed file's path. This counts as
+ * the route where other clients get the signature.
+ */
 function countedAs(route: string | undefined, isSignature: boolean): string | undefined {
   if (route === undefined || !isSignature) return route;
   return /\.(sig|asc)$/.test(route) ? route : `${route}.sig`;
 }
 
-/** A closed set: the routes, and `other` for everything else. */
+/**
+ * The endpoint's name in metrics: one for each route, and `other` for all other paths. So strangers cannot add names.
+ */
 function endpointOf(url: string | undefined): string {
   if (url === undefined) return "other";
   return url === "/" ? "root" : url.replaceAll(/^\/|\/\*$/g, "").replace("/:name", "-part");

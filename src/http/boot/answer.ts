@@ -1,4 +1,4 @@
-/** Finds the config for a machine's request, and what the access log records of it. */
+/** Finds the config that a machine asks for, and reports the result to the access log. */
 
 import type { ConfigName, ConfigRequest, MachineConfig } from "../../boot/boot-configs.ts";
 import { BootError } from "../../boot/boot-error.ts";
@@ -7,10 +7,12 @@ import { labelsFromQuery } from "../../model/labels.ts";
 import type { Rendered } from "../../render/core/rendered.ts";
 import type { RequestedMachine } from "./access-log.ts";
 
-/** The route of every generic part: logs and metrics have one name, whatever part a stranger asks for. */
+/**
+ * The one route of all generic parts. Metrics use it as the name, so a stranger cannot add names by asking for parts.
+ */
 export const partRoute = "/generic/:name";
 
-/** Makes machines' configs; returns a promise for a slow one. */
+/** Makes machines' configs. A slow config is a promise. */
 export interface Configs {
   /** @throws {BootError} */
   render(name: ConfigName, request: ConfigRequest): Soon<MachineConfig>;
@@ -21,8 +23,8 @@ export interface MachineQuestion extends Omit<ConfigRequest, "labels"> {
 }
 
 /**
- * The config that a machine asks for.
- * @param report receives who asked and what was found, as far as known; also for a refusal.
+ * Returns the config that a machine asks for.
+ * @param report receives the machine and what was found. It is also called for a refusal, except for a LabelError.
  * @throws {BootError | LabelError}
  */
 export function answerMachine(

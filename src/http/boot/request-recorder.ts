@@ -6,30 +6,30 @@ import type { History } from "../../history/history.ts";
 import { refusalNumber } from "../refusal-numbers.ts";
 import { WireResponse } from "../response-headers.ts";
 
-/** Takes finished requests in. */
+/** Stores history entries. */
 export type Recorder = Pick<History, "record">;
 
 /** What is known of a request besides its answer. */
 export interface EndedRequest {
   readonly method: string;
-  /** As sent, without a query. */
+  /** The path as sent, without the query. */
   readonly path: string;
-  /** As metrics name it. */
+  /** The endpoint's name in metrics. */
   readonly endpoint: string;
   readonly machine:
     | { readonly rawQuery: string; readonly group?: string | undefined; readonly refusal?: BootRefusal | undefined }
     | undefined;
-  /** By the monotonic clock. */
+  /** When the request began, on the monotonic clock. */
   readonly startedMs: number;
   readonly durationMs: number;
-  /** Of the client. */
+  /** The client's address. */
   readonly address: string;
 }
 
-/** Load balancers ask for this again and again; machines never do. */
+/** The endpoint that is not recorded. Load balancers request it all the time; machines never do. */
 const ignoredEndpoint = "root";
 
-/** These have many paths: the requested path is half of the information. */
+/** Endpoints with many paths: their entries keep the path. For other endpoints the name is enough. */
 const pathEndpoints: ReadonlySet<string> = new Set([
   "assets",
   "other",

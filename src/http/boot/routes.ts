@@ -1,6 +1,6 @@
 /**
- * The boot listener: boot scripts and every rendered config, for GET and HEAD, and their signatures.
- * Nothing here changes state. Only signatures and slow configs wait. Answers contain only what the renderers made.
+ * The handler of the boot listener. For GET and HEAD it answers boot scripts, rendered configs and their signatures. It
+ * changes no state. Slow configs and new signatures are made by other threads; everything else is answered at once.
  */
 
 import { type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -28,13 +28,13 @@ import {
 } from "./signatures.ts";
 
 export interface BootHandlerOptions extends BootSigners {
-  /** Finds a machine's config or throws BootError, which errors.ts turns into an answer. */
+  /** Finds a machine's config, or throws a BootError, which `errors.ts` converts into an answer. */
   readonly configs: Configs;
   readonly accessLog?: AccessLog;
-  /** Returns the client of a request, for limits by client. */
+  /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
   readonly large?: LargeBodies;
-  /** Further routes, besides those of configs. */
+  /** Routes that are not configs, such as the one of assets. */
   readonly routes?: readonly BootRoute[];
 }
 
@@ -43,17 +43,20 @@ export interface BootRoute extends Route {
   readonly answer: (exchange: Exchange, visit: BootVisit) => Handled;
 }
 
-/** A request on its way through the listener. */
+/** A request, with what `begin` has found for `handle`. */
 export interface BootVisit extends LoggedRequest {
   readonly found: RouteMatch<BootRoute> | undefined;
-  /** Why no route was looked for. */
+  /** The error, if the path cannot be decoded; then no route was looked for. */
   readonly problem: unknown;
 }
 
-/** A path and its text. */
+/** A path, and the function that renders its text. */
 interface Endpoint {
   readonly url: string;
-  /** @param rawQuery replaces the request's query. @throws what `errors.ts` knows. */
+  /**
+   * @param rawQuery used instead of the request's query, which may end in GRUB's `.sig`.
+   * @throws what `errors.ts` can convert.
+   */
   readonly render: (exchange: Exchange, visit: BootVisit, rawQuery: string) => Soon<Rendered>;
 }
 
@@ -113,7 +116,9 @@ function visitOf(table: RouteTable<BootRoute>, exchange: Exchange): BootVisit {
   }
 }
 
-/** The routes of a path and its signatures. Signatures come first: a part's name could have their endings. */
+/**
+ * The routes of a path and of its signatures. Those of signatures come first: `/generic/:name` would match them, too.
+ */
 function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, limits: Limits): readonly BootRoute[] {
   const answer: BootRoute["answer"] = (exchange, visit) =>
     after(render(exchange, visit, exchange.rawQuery), (rendered) => textAnswer(rendered, exchange, limits));
@@ -142,7 +147,7 @@ function routesOf({ url, render }: Endpoint, signer: BootSigner | undefined, lim
   ];
 }
 
-/** @throws {RequestError} for a name that no part may have, such as a signature's where nothing is signed. */
+/** @throws {RequestError} notFound for a name that no part may have. Without a signer, `.sig` paths end here. */
 function askedPart({ found }: BootVisit): ConfigName {
   const name = found?.rest ?? "";
   if (!isPartName(name)) throw new RequestError("notFound");
@@ -153,7 +158,7 @@ function plain(body: string): Rendered {
   return { body, contentType: plainText, isShared: true };
 }
 
-/** A long text shares its bytes with other answers. */
+/** Returns a text as an answer. Answers with the same long text share its bytes. */
 function textAnswer(rendered: Rendered, { request, response }: Exchange, { clients, large }: Limits): Answer {
   const headers = ["Content-Type", rendered.contentType, "Cache-Control", "no-store"];
   const { body, byteLength } = rendered;

@@ -1,6 +1,7 @@
 /**
- * Signatures of configs: the same path with `.sig` or `.asc`, for the same query. Errors equal those of the path
- * without the ending, and are unsigned. Without a signing key these paths do not exist.
+ * Signatures of configs. They are at the config's path with `.sig` or `.asc`, for the same query. A config that fails
+ * has no signature: both paths answer the same error, which is not signed. Without a signing key these paths do not
+ * exist.
  */
 
 import { after, type Soon } from "../../lib/soon.ts";
@@ -17,7 +18,7 @@ export type BootSigner = Pick<Signer, "sign" | "withhold" | "publicKey">;
 export interface BootSigners {
   /** Undefined: there are no signatures except `grubSigner`'s. */
   readonly signer?: BootSigner | undefined;
-  /** Signs GRUB's configs instead of `signer`, and nothing else. */
+  /** Signs `/grub` instead of `signer`, and nothing else. */
   readonly grubSigner?: BootSigner | undefined;
 }
 
@@ -35,7 +36,7 @@ const contentTypes = {
   asc: "text/plain; charset=utf-8",
 } as const satisfies Record<SignatureForm, string>;
 
-/** The public keys that there are, by their paths. */
+/** The paths of the existing public keys, with their answers. */
 export function publicKeys({ signer, grubSigner }: BootSigners): readonly (readonly [url: string, key: Answer])[] {
   const keys = { "/signing-key.asc": signer, "/grub-signing-key.asc": grubSigner };
   return Object.entries(keys).flatMap(([url, key]) => (key ? [[url, answerIn("asc", key.publicKey)] as const] : []));
@@ -44,8 +45,8 @@ export function publicKeys({ signer, grubSigner }: BootSigners): readonly (reado
 const grubEnding = ".sig";
 
 /**
- * The query whose answer GRUB wants the signature of; undefined for any other request. With enforced signatures GRUB
- * appends `.sig` to the whole name of each file, and counts the query as part of the name.
+ * If GRUB asks for a signature, returns the query of the signed config; otherwise undefined. When GRUB enforces
+ * signatures, it appends `.sig` to each file's name. The query is part of the name for GRUB, so `.sig` is at its end.
  */
 export function queryGrubWantsSigned({ request: { headers }, rawQuery }: Exchange): string | undefined {
   if (!rawQuery.endsWith(grubEnding) || !isGrub(headers["user-agent"])) return undefined;
@@ -60,8 +61,8 @@ export interface SignatureQuestion {
 }
 
 /**
- * The signature of a rendered text: at once when it is known, since a promise costs more.
- * @throws {SigningError} withheld.
+ * Returns the signature of a rendered text. A known signature comes without a promise, which would cost more.
+ * @throws {SigningError} withheld, for a text that must not be signed. Other SigningErrors reject the promise.
  */
 export function signatureOf(rendered: Rendered, { signer, form, client }: SignatureQuestion): Soon<Answer> {
   if (rendered.isUnsigned === true) return signer.withhold();

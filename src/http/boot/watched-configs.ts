@@ -1,4 +1,4 @@
-/** Counts refusals by reason, and notes machines that match no Group. */
+/** Counts refusals by reason, and reports machines that match no Group to `NearMisses`. */
 
 import { BootError, bootRefusals } from "../../boot/boot-error.ts";
 import type { NearMisses } from "../../boot/near-misses.ts";
@@ -11,12 +11,12 @@ export interface WatchedConfigsOptions {
   readonly nearMisses: Pick<NearMisses, "report">;
 }
 
-/** The same configs and the same refusals, counted. */
+/** Wraps `configs`. The result has the same configs and throws the same refusals, but counts them. */
 export function watchedConfigs(configs: Configs, { metrics, nearMisses }: WatchedConfigsOptions): Configs {
   const counters = new Map<string, { inc(): void }>();
   for (const reason of Object.keys(bootRefusals)) {
     metrics.bootRefusals.inc({ reason }, 0);
-    // Looking a series up by its label costs more than counting.
+    // Finding the series by its label for each refusal would cost more than counting.
     counters.set(reason, metrics.bootRefusals.labels({ reason }));
   }
   const refused = (error: unknown, labels: Labels): never => {
