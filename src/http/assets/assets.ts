@@ -1,10 +1,11 @@
 /**
  * `/assets/*`: kernels, initrds and other files of the assets directory.
  *
- * Each answer has a true length and the bytes of one version of the file. If the file is written or shrinks while it is
- * sent, the connection ends: a short or mixed answer never looks whole. Each request checks the file, so a change shows
- * at once. It never lists a directory, follows a link out of the root, or opens anything except a regular file. It uses
- * neither chunked encoding nor compression, because no firmware asks for them.
+ * Each answer has a true length, and the bytes of one version of the file. If the file changes while it is sent, davit
+ * cuts the connection: a client must not take a short or mixed answer for a whole one. Each request checks the file
+ * again, so the next request gets a changed file. davit never lists a directory, follows a link out of the root, or
+ * opens anything except a regular file. It uses neither chunked encoding nor compression, because no firmware asks for
+ * them.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -32,9 +33,9 @@ export interface AssetsOptions {
   readonly clock: Pick<Clock, "nowMs">;
   readonly log: Pick<Log, "warn">;
   readonly metrics: Pick<Metrics, "assetStreams" | "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
-  /** Returns the client of a request, for limits by client. */
+  /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
-  /** The most downloads at one time; further ones are refused with a request to retry. */
+  /** The most downloads at one time; further ones are answered 503. */
   readonly maxStreams?: number;
 }
 
@@ -43,12 +44,13 @@ export interface AssetRoute extends Route {
 }
 
 /**
- * Each download then has 5 Mbit/s of a 10 Gbit/s link, so 64 MiB take two minutes; more would slow all of them. Outside
- * the cache they use at most 188 MiB: 64 large read buffers, and small ones.
+ * With so many downloads, each gets 5 Mbit/s of a 10 Gbit/s link, and 64 MiB take two minutes. More downloads would
+ * slow all of them further. Besides the cache, downloads use at most 188 MiB: 64 large read buffers, and small ones for
+ * the rest.
  */
 const maxAssetStreams = 2048;
 
-/** A file that was written between two checks is checked again. A file that is written all the time is not sent. */
+/** How often davit opens a file that changes before its first bytes are sent. After that the answer is 503. */
 const maxLooks = 3;
 
 const prefix = "/assets/";
@@ -79,7 +81,7 @@ export function assetRoute(options: AssetsOptions): AssetRoute {
   return {
     url: `${prefix}*`,
     answer: async (exchange) => {
-      // The table ignores escapes; what follows the prefix is cut from the path as sent.
+      // The route matched the decoded path. The prefix is cut from the path as sent, which may spell it with escapes.
       if (root === undefined || !exchange.path.startsWith(prefix)) throw new RequestError("notFound");
       return await answer(root, sending, exchange);
     },
@@ -150,8 +152,8 @@ async function answerWith(asset: Asset, sending: DownloadContext, exchange: Exch
 type AssetHead = Pick<Answer, "status" | "headers">;
 
 /**
- * The requested bytes and the matching status. An empty file has the range 0 to -1.
- * @throws {RequestError} when the request asks for bytes beyond the file.
+ * Returns the bytes to send, with the status and the headers for them. An empty file has the range 0 to -1.
+ * @throws {RequestError} rangeNotSatisfiable, when the file has none of the requested bytes.
  */
 function chooseRange(asset: Asset, request: IncomingMessage): AssetHead & { readonly range: ByteRange } {
   const { sizeBytes } = asset.version;
@@ -168,7 +170,11 @@ function chooseRange(asset: Asset, request: IncomingMessage): AssetHead & { read
   }
 }
 
-/** @param byteLength of the whole body, which is sent as it is read. */
+/**
+ * Sends the head, then the body as it is read. An error before the head is thrown. A later error is logged and cuts the
+ * connection.
+ * @param byteLength of the whole body.
+ */
 async function sendBody(
   { status, headers, byteLength }: AssetHead & { readonly byteLength: number },
   pieces: AssetPieces,

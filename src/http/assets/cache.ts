@@ -1,10 +1,10 @@
 /**
- * Contents of files in memory, in chunks of 1 MiB that begin at multiples of 1 MiB, up to a given sum.
+ * Caches contents of files in memory, up to a limit. A chunk holds up to 1 MiB, and begins at a multiple of 1 MiB.
  *
- * A chunk has bytes of the requested version only: the cache takes what was read whole before the file changed. Several
- * requests for a chunk cause one read. The memory never exceeds the limit, including chunks in use and chunks being
- * read. The cache never waits for room: if there is none, `pin` returns undefined and the caller reads without it. The
- * least recently used chunk is dropped first.
+ * All bytes of a chunk belong to the requested version: the cache drops a chunk if the file changes during the read.
+ * Several requests for a chunk cause one read. The limit includes chunks in use and chunks being read. The cache never
+ * waits for room: without room `pin` returns undefined, and the caller reads the file itself. The least recently used
+ * chunk is dropped first.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -19,33 +19,33 @@ export interface AssetCacheOptions {
   readonly metrics: Pick<Metrics, "assetCacheBytes" | "assetCacheHits" | "assetCacheMisses">;
 }
 
-/** A chunk that stays in place until it is released. */
+/** A chunk whose memory is not used for anything else until the caller releases it. */
 export interface PinnedChunk {
   readonly bytes: Buffer;
-  /** Settles when `bytes` are there; rejects as `readAsset` does. Undefined when they are there already. */
+  /** Resolves when `bytes` are filled; rejects as `readAsset` does. Undefined if they are already filled. */
   readonly loading: Promise<void> | undefined;
 }
 
 /**
- * The kernel takes about 0.2 ms for one write of this size, so the other work for a chunk costs little in comparison.
- * Larger chunks measured no faster, and would keep other requests waiting (bench/RESULTS.md).
+ * The kernel takes about 0.2 ms to write a chunk of this size; all other work for a chunk is short in comparison.
+ * Larger chunks were no faster in measurements, and would delay other requests (bench/RESULTS.md).
  */
 export const chunkBytes = 1024 * 1024;
 
-/** The unit in which a small file's memory is counted. */
+/** The memory of a chunk is counted in whole pages. */
 const pageBytes = 4096;
 
 /**
- * Two contents have different change times only if the clock ticked between the writes. The kernel's clock ticks every
- * 10 ms or faster, that of the coarsest file system every 2 s. A file is cached once any further change must show.
+ * A file is cached only if its last change is at least this old. The clock of a file system ticks at most every 2 s.
+ * Two writes within one tick have the same change time, so the cache could not notice the second one.
  */
 const settleMs = 2_000;
 
 export class AssetCache {
   readonly #options: AssetCacheOptions;
-  /** By file; the newest version of each file that was requested. */
+  /** By file, the newest version that was requested and has chunks. */
   readonly #versions = new Map<string, CachedVersion>();
-  /** Unused chunks, least recently used first. */
+  /** Chunks that nobody has pinned, least recently used first. */
   readonly #idle = new Set<Chunk>();
   #heldBytes = 0;
 
@@ -59,10 +59,10 @@ export class AssetCache {
   }
 
   /**
-   * Pins a chunk of the open version. A missing chunk is read from this asset's handle; the caller keeps the handle
-   * open until the chunk is loaded.
+   * Pins a chunk of the asset's version. A missing chunk is read from the asset's handle, which the caller keeps open
+   * until the chunk is loaded.
    * @param index 0 for the first `chunkBytes` of the file.
-   * @returns undefined when the chunk is missing and there is no room for it.
+   * @returns undefined when the chunk is missing and the cache does not take it.
    */
   pin(asset: Asset, index: number): PinnedChunk | undefined {
     const owner = this.#versionOf(asset.version);
@@ -86,7 +86,10 @@ export class AssetCache {
     else this.#count(-pinned.memoryBytes);
   }
 
-  /** The cached version; undefined when a newer one was seen, because an old version is not worth its memory. */
+  /**
+   * Finds or makes the entry of a version, and drops chunks of an older version. Returns undefined if the cache has
+   * seen a newer version: an old version is not worth its memory.
+   */
   #versionOf(version: FileVersion): CachedVersion | undefined {
     const known = this.#versions.get(version.file);
     if (known === undefined) return { version, chunks: new Map() };
@@ -97,8 +100,8 @@ export class AssetCache {
   }
 
   /**
-   * Refuses a file larger than the cache: it would displace all others, and its first chunks would be gone before the
-   * next request.
+   * True if a version may be cached. A file larger than the cache would displace all others, and its first chunks would
+   * be gone before the next request. A file that has just changed may change again unnoticed (`settleMs`).
    */
   #mayKeep({ sizeBytes, ctimeNs }: FileVersion): boolean {
     const { limitBytes, clock } = this.#options;
@@ -126,7 +129,10 @@ export class AssetCache {
     }
   }
 
-  /** @returns memory of this length, if possible that of a dropped chunk; undefined when all memory is in use. */
+  /**
+   * Drops unused chunks until there is room.
+   * @returns a buffer of this length, if possible that of a dropped chunk; undefined when all memory is in use.
+   */
   #makeRoom(lengthBytes: number): Buffer | undefined {
     const memoryBytes = memoryOf(lengthBytes);
     let free: Buffer | undefined;
@@ -140,7 +146,7 @@ export class AssetCache {
     return free ?? Buffer.allocUnsafeSlow(lengthBytes);
   }
 
-  /** New requests no longer find this chunk; those that pinned it use it to the end. */
+  /** Removes a chunk: new requests no longer find it. Requests that have pinned it can use it until they release it. */
   #drop(chunk: Chunk): void {
     if (!chunk.isKept) return;
     chunk.isKept = false;
@@ -167,7 +173,7 @@ class Chunk implements PinnedChunk {
   readonly bytes: Buffer;
   loading: Promise<void> | undefined;
   pins = 1;
-  /** False once new requests must not find it. */
+  /** False after the chunk was dropped: new requests no longer find it. */
   isKept = true;
 
   constructor(owner: CachedVersion, index: number, bytes: Buffer) {

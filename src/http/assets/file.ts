@@ -1,6 +1,6 @@
 /**
- * Finds and opens files below the assets directory: regular files only, and never anything outside of it. A read
- * returns bytes of the version that was opened, or is refused: a file may be written while it is read.
+ * Opens files below the assets directory: regular files only, and nothing outside of it. A file may be written while it
+ * is read. A read returns only bytes of the version that was opened; otherwise it fails.
  */
 
 import { type BigIntStats, constants } from "node:fs";
@@ -8,11 +8,11 @@ import { type FileHandle, lstat, open, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
 
-/** An open asset. All reads use one descriptor, so that a file replaced meanwhile cannot mix with it. */
+/** An open asset. All reads use one descriptor, so bytes of a file that replaces it cannot mix in. */
 export interface Asset {
   readonly handle: FileHandle;
   readonly version: FileVersion;
-  /** Strong: changes whenever size or modification time do. */
+  /** A strong tag: it changes with the file's size, modification time, change time or inode. */
   readonly etag: string;
   /** Last-Modified as HTTP writes it. */
   readonly modified: string;
@@ -25,20 +25,20 @@ export interface FileVersion {
   readonly sizeBytes: number;
   /** Modification time, which programs may set. */
   readonly mtimeNs: bigint;
-  /** Change time, which only the kernel sets: it differs even if a program sets the modification time back. */
+  /** Change time, which programs cannot set. It changes even if a program sets the modification time back. */
   readonly ctimeNs: bigint;
 }
 
-/** The requested bytes are gone: the file was written or cut since it was opened. */
+/** The requested bytes are gone: the file was written or truncated after it was opened. */
 export class AssetChanged extends Error {
   override readonly name = "AssetChanged";
 }
 
 /**
  * Opens the asset that a path names.
- * @param root the assets directory; itself may be a symbolic link.
+ * @param root the assets directory, which may itself be a symbolic link.
  * @param path as sent, percent-encoded: the part after `/assets/`.
- * @returns undefined when there is no such asset. Otherwise the caller closes the handle.
+ * @returns undefined when there is no such asset. Otherwise the caller must close the handle.
  */
 export async function openAsset(root: string, path: string): Promise<Asset | undefined> {
   const segments = path.split("/").map(decodeURIComponent);
@@ -51,11 +51,11 @@ export async function openAsset(root: string, path: string): Promise<Asset | und
   }
 }
 
-// The errors for a path without a file to serve: absent, a file instead of a directory, a circle of links, a name too
-// long, a file that davit may not read, a link that appeared between two checks.
+// Errors for a path without a file to serve. ENOENT: it is absent. ENOTDIR: a directory of the path is a file. ELOOP:
+// links form a loop, or a link has appeared after the check. EACCES: davit may not read it. ENXIO: it is a socket.
 const absentCodes: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENAMETOOLONG", "EACCES", "ENXIO"]);
 
-/** No empty names, no dot files, no way up, and no escaped separator. */
+/** False for an empty name, a name that begins with a dot (so also `..`), and an escaped slash or NUL. */
 function isServedName(name: string): boolean {
   return name !== "" && !name.startsWith(".") && !/[/\0]/.test(name);
 }
@@ -64,8 +64,8 @@ async function openBelow(root: string, segments: readonly string[]): Promise<Ass
   const realRoot = await realpath(root);
   const path = await realpath(join(realRoot, ...segments));
   if (!path.startsWith(realRoot + sep)) return undefined;
-  // The file is checked before it is opened, because opening a device can have effects. It is opened without blocking
-  // and checked again, because a FIFO may have replaced it in between.
+  // Opening a device can have effects, so the file is checked first. A FIFO could replace it after that check. So it is
+  // opened without blocking, and checked again.
   if (!(await lstat(path)).isFile()) return undefined;
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
   const stats = await handle.stat({ bigint: true });
@@ -86,8 +86,8 @@ function versionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileVersi
 }
 
 /**
- * Fills `target` with the asset's bytes from `position` on. The handle must stay open until this is settled.
- * @throws {AssetChanged} when these may not be bytes of the version that was opened.
+ * Fills `target` with the asset's bytes from `position` on. The handle must stay open until the promise settles.
+ * @throws {AssetChanged} when the bytes may not belong to the version that was opened.
  */
 export async function readAsset({ handle, version }: Asset, target: Buffer, position: number): Promise<void> {
   for (let filled = 0; filled < target.length; ) {
@@ -95,18 +95,21 @@ export async function readAsset({ handle, version }: Asset, target: Buffer, posi
     if (bytesRead === 0) throw new AssetChanged("Asset shrank while it was sent");
     filled += bytesRead;
   }
-  // Checked after the read: later writes cannot be among these bytes.
+  // The check comes after the read. So a write that it does not see cannot have changed these bytes.
   const stats = await handle.stat({ bigint: true });
   if (!isStill(version, stats)) throw new AssetChanged("Asset was written while it was sent");
 }
 
-/** A replaced file lost its name, which also changes its change time. Its bytes stay, because nobody writes it. */
+/**
+ * True if the open file still has this version. A file that was replaced has no name left (`nlink` is 0), and losing it
+ * has set its change time. Nobody can open it by name to write it, so its bytes count as unchanged.
+ */
 function isStill({ sizeBytes, mtimeNs, ctimeNs }: FileVersion, stats: BigIntStats): boolean {
   if (Number(stats.size) !== sizeBytes || stats.mtimeNs !== mtimeNs) return false;
   return stats.ctimeNs === ctimeNs || stats.nlink === 0n;
 }
 
-/** Time and size are not enough: with rsync, tar and reproducible builds, other bytes may have the same ones. */
+/** Modification time and size are not enough: rsync, tar and reproducible builds can give both to other bytes. */
 function etagOf({ mtimeNs, ctimeNs, size, ino }: BigIntStats): string {
   return `"${[mtimeNs, ctimeNs, size, ino].map((part) => part.toString(16)).join("-")}"`;
 }

@@ -1,11 +1,11 @@
-/** The bytes of one answer, piece by piece: from the cache, and from the file where the cache has no room. */
+/** Reads the bytes of one answer, piece by piece: from the cache, or from the file where the cache has no room. */
 
 import { type AssetCache, chunkBytes } from "./cache.ts";
 import { type Asset, readAsset } from "./file.ts";
 import type { ByteRange } from "./preconditions.ts";
 import type { ReadBuffers } from "./read-buffers.ts";
 
-/** Bytes to send; they do not change until they are released. */
+/** Bytes to send. They do not change until `release` is called. */
 export interface AssetPiece {
   readonly bytes: Buffer;
   readonly release: () => void;
@@ -21,7 +21,7 @@ export class AssetPieces {
   readonly #options: AssetPiecesOptions;
   readonly #end: number;
   #position: number;
-  /** Holds bytes that are read past the cache. */
+  /** The buffer for reads that bypass the cache. */
   #buffer: Buffer | undefined;
 
   constructor(asset: Asset, range: ByteRange, options: AssetPiecesOptions) {
@@ -32,7 +32,7 @@ export class AssetPieces {
   }
 
   /**
-   * The next piece; the caller must have released the one before.
+   * Returns the next piece. The caller must have released the previous one.
    * @returns undefined at the end.
    * @throws {AssetChanged} when the file has changed since it was opened.
    */
@@ -43,7 +43,7 @@ export class AssetPieces {
     return piece;
   }
 
-  /** Gives back the buffer, once no piece is in use. The asset stays open. */
+  /** Gives back the buffer. No piece may be in use any more. The asset stays open. */
   close(): void {
     if (this.#buffer !== undefined) this.#options.buffers.giveBack(this.#buffer);
     this.#buffer = undefined;
@@ -68,7 +68,7 @@ export class AssetPieces {
   async #read(): Promise<AssetPiece> {
     const leftBytes = this.#end - this.#position;
     this.#buffer ??= this.#options.buffers.take(leftBytes);
-    // Only up to the end of a chunk, since the next one may be in the cache.
+    // Reads only to the end of the chunk, because the next chunk may be in the cache.
     const toChunkEnd = chunkBytes - (this.#position % chunkBytes);
     const bytes = this.#buffer.subarray(0, Math.min(leftBytes, toChunkEnd));
     await readAsset(this.#asset, bytes, this.#position);

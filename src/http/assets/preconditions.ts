@@ -2,13 +2,13 @@
 
 import type { IncomingHttpHeaders } from "node:http";
 
-/** What identifies a file's state. */
+/** The values by which a client recognizes a file's state. */
 export interface Validators {
   readonly etag: string;
   readonly modified: string;
 }
 
-/** Bytes `start` to `end`, both included, of a file. */
+/** The bytes of a file from `start` to `end`, both included. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;
@@ -17,7 +17,7 @@ export interface ByteRange {
 export type RangeSelection =
   | { readonly kind: "whole" }
   | { readonly kind: "part"; readonly range: ByteRange }
-  /** The range begins after the end of the file. */
+  /** The file has none of the requested bytes. */
   | { readonly kind: "none" };
 
 /** True when the client already has the current file: the answer is 304. */
@@ -29,8 +29,8 @@ export function isUnchanged(headers: IncomingHttpHeaders, { etag, modified }: Va
 }
 
 /**
- * The requested bytes. A malformed header, an unknown unit or several ranges are ignored, and so is a range whose
- * If-Range no longer holds.
+ * Selects the requested bytes. It ignores a malformed header, an unknown unit and several ranges. It also ignores a
+ * range if the condition `If-Range` does not hold.
  */
 export function selectRange(headers: IncomingHttpHeaders, sizeBytes: number, validators: Validators): RangeSelection {
   const [, first, last] = /^bytes=\s*(\d*)-(\d*)\s*$/.exec(headers.range ?? "") ?? [];
@@ -48,13 +48,13 @@ function suffix(count: number, sizeBytes: number): RangeSelection {
   return { kind: "part", range: { start: Math.max(0, sizeBytes - count), end: sizeBytes - 1 } };
 }
 
-/** A weak tag never holds here, and a date holds only if it is exactly the file's. */
+/** True without `If-Range`, or if it equals the file's tag or date exactly. A weak tag never equals it. */
 function ifRangeHolds(headers: IncomingHttpHeaders, { etag, modified }: Validators): boolean {
   const condition = headers["if-range"];
   return condition === undefined || condition === etag || condition === modified;
 }
 
-/** The tags of a list; weak and strong ones compare alike for If-None-Match. */
+/** The tags of a list, without the mark of weak ones: for If-None-Match weak and strong tags compare alike. */
 function entityTags(list: string): string[] {
   return list.match(/"[^"]*"/g) ?? [];
 }

@@ -1,9 +1,9 @@
 /**
- * Memory for reads past the cache: each download keeps one buffer to its end. The first 64 downloads get large buffers,
- * all others small ones, so the number of downloads bounds the sum.
+ * Provides memory for reads that bypass the cache. Each download keeps one buffer until it ends. Up to 64 downloads at
+ * a time have large buffers, all others have small ones. So the limit on downloads also limits this memory.
  */
 
-// The size of a cache chunk, for the same reason.
+// As large as a cache chunk, for the reason given at `chunkBytes`.
 const largeBytes = 1024 * 1024;
 const maxLarge = 64;
 
@@ -13,7 +13,10 @@ const smallBytes = 64 * 1024;
 export class ReadBuffers {
   #largeCount = 0;
 
-  /** @param wantedBytes the most that the download has to hold. The caller gives the buffer back. */
+  /**
+   * Returns a buffer for a download. The caller must give it back.
+   * @param wantedBytes the most that the download has to hold; the buffer may be smaller, but not larger.
+   */
   take(wantedBytes: number): Buffer {
     if (wantedBytes <= smallBytes || this.#largeCount >= maxLarge) {
       return Buffer.allocUnsafeSlow(Math.min(wantedBytes, smallBytes));

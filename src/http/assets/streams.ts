@@ -1,6 +1,6 @@
 /**
- * Sends pieces of assets, each after the kernel has taken the one before: what a client has not fetched is in the
- * socket's buffers or still in the file. It limits the answers that are sent at one time.
+ * Sends assets piece by piece. A piece is read only after the kernel has taken the one before. So a slow client keeps
+ * the kernel's socket buffer full, but not davit's memory. The number of downloads at one time is limited.
  */
 
 import type { ServerResponse } from "node:http";
@@ -12,9 +12,9 @@ import { WireResponse } from "../response-headers.ts";
 import type { AssetPiece, AssetPieces } from "./pieces.ts";
 
 /**
- * One write in each turn of the event loop: the kernel copies a piece within the call, which takes milliseconds. Node
- * accepts one connection in each turn, so a machine behind a burst of downloads would wait for a write of each of them.
- * Where 128 or more wait to write, 32 turns pass between two writes.
+ * At most one download writes in each turn of the event loop, because the kernel copies a piece during the call. Node
+ * accepts one connection in each turn. If every download wrote in each turn, a new connection would wait for all of
+ * them. If 128 or more wait to write, 32 turns pass between two writes.
  */
 const turns = new Turns((waiting) => (waiting < 128 ? 0 : 32));
 
@@ -22,13 +22,16 @@ export class AssetStreams {
   readonly #shares: Shares;
   readonly #running: Metrics["assetStreams"];
 
-  /** @param limit answers at one time; no client has more of them than are left free. */
+  /** @param limit the most downloads at one time. No client may have more than remain free. */
   constructor(limit: number, running: Metrics["assetStreams"]) {
     this.#shares = new Shares({ limit });
     this.#running = running;
   }
 
-  /** @returns false when the limit is reached; else the caller calls `leave` when its answer has ended. */
+  /**
+   * Counts a download.
+   * @returns false when the limit is reached. Otherwise the caller must call `leave` when the download ends.
+   */
   enter(client: Holder): boolean {
     const isIn = this.#shares.take(client);
     this.#running.set(this.#shares.total);
@@ -44,7 +47,7 @@ export class AssetStreams {
 /**
  * Writes `first` and all later pieces to an answer whose head is written, and ends the answer.
  * @returns false when the client has gone.
- * @throws what `pieces` throw; the answer is cut.
+ * @throws what `pieces` throw, after cutting the answer.
  */
 export async function sendPieces(response: ServerResponse, first: AssetPiece, pieces: AssetPieces): Promise<boolean> {
   try {
@@ -54,19 +57,22 @@ export async function sendPieces(response: ServerResponse, first: AssetPiece, pi
     response.end();
     return true;
   } catch (error) {
-    // The announced bytes will not follow: only a closed connection makes that clear to the client.
+    // The announced bytes will not follow. Only a closed connection shows that to the client.
     response.destroy();
     throw error;
   }
 }
 
-/** Resolves when the kernel has taken the whole piece: with false when it never will. */
+/**
+ * Writes a piece and releases it. Resolves to true when the kernel has taken the whole piece, to false if it never
+ * will.
+ */
 async function write(response: ServerResponse, { bytes, release }: AssetPiece): Promise<boolean> {
   try {
     await turns.next();
-    // Node keeps what is written to an ended socket, and never reports it.
+    // Node keeps what is written to an ended socket, and never calls back.
     if (response.destroyed || response.socket?.writable === false) return false;
-    // Node kept the head until now: it hands head and bytes to the kernel in one call.
+    // Node has kept the head until now. It passes head and bytes to the kernel in one call.
     const isTaken = await new Promise<boolean>((resolve) => {
       response.write(bytes, (error) => resolve(error === undefined || error === null));
     });
