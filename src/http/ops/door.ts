@@ -1,11 +1,15 @@
 /**
- * The door of the operations listener, for routes that show machines and their configs. Health, version and metrics are
- * open to everyone who reaches the listener; a config may be confidential.
+ * Guards the routes of the operations listener that show machines and their configs, because a config may be
+ * confidential. Health, version and metrics are open to everyone who reaches the listener.
  *
- * With a token file, each request needs one of its tokens, wherever it comes from. Without one, only clients on this
- * machine are admitted: the listener must be bound to a loopback address, the request must have passed no proxy, and it
- * must name a loopback address, which excludes web pages under other names. The sender's address proves nothing: a
- * port-forward into a pod arrives from loopback, whoever uses it.
+ * With a token file, each request needs one of its tokens, wherever it comes from. Without a token file, only clients
+ * on this machine are admitted:
+ * - The listener must be bound to a loopback address.
+ * - The request must not have passed a proxy.
+ * - Its `Host` header must name a loopback address. A web page under another name cannot send such a header.
+ *
+ * davit does not check the sender's address, which proves nothing: a port-forward into a pod comes from loopback,
+ * whoever uses it.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -20,9 +24,9 @@ import { RequestError } from "../errors.ts";
 export interface OpsDoorOptions {
   /** Undefined: clients on this machine need no token, and all others are refused. */
   readonly tokenFile: string | undefined;
-  /** The address that the listener is bound to; undefined until it is. */
+  /** Returns the address that the listener is bound to; undefined before that. */
   readonly boundTo: () => string | undefined;
-  /** True for a host that only this machine reaches; IPv6 comes without brackets. */
+  /** True for a host that only this machine can reach. An IPv6 address is passed without brackets. */
   readonly isLoopback: (host: string) => boolean;
   readonly clock: Clock;
   readonly log: Log;
@@ -39,8 +43,8 @@ export class OpsDoor {
   }
 
   /**
-   * Reads the file of tokens, if there is one, and follows it.
-   * @throws {StartError} when it cannot be used, or has no token.
+   * Makes the door. If there is a token file, it is read, and watched for changes.
+   * @throws {StartError} when the file cannot be used, or has no token.
    */
   static async open(options: OpsDoorOptions): Promise<OpsDoor> {
     const { tokenFile: path, clock, log } = options;
@@ -48,7 +52,7 @@ export class OpsDoor {
     return new OpsDoor(options, path === undefined ? undefined : await TokenFile.open({ path, emptied, clock, log }));
   }
 
-  /** Guards every route that is added to this instance from now on. */
+  /** Guards every route that is added to this Fastify instance from now on. */
   guard(app: FastifyInstance): void {
     app.addHook("onRequest", (request, _reply, done) => {
       const refusal = this.#refusalOf(request.raw);
@@ -58,7 +62,7 @@ export class OpsDoor {
     });
   }
 
-  /** Stops following the file; idempotent. */
+  /** Stops watching the token file. Idempotent. */
   stop(): void {
     this.#tokens?.stop();
   }
@@ -76,8 +80,8 @@ export class OpsDoor {
 }
 
 /**
- * Other headers of proxies: from standards, nginx, HAProxy, Envoy and network operators.
- * No direct client sends any of them.
+ * Headers of proxies besides `X-Forwarded-*`: from standards, nginx, HAProxy, Envoy and network operators. No client
+ * without a proxy sends any of them.
  */
 const proxyHeaders: ReadonlySet<string> = new Set([
   "forwarded",

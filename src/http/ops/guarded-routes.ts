@@ -1,4 +1,4 @@
-/** Routes of the operations listener that show machines and their configs: one door guards all of them. */
+/** The routes of the operations listener that show machines and their configs. One door guards all of them. */
 
 import type { FastifyPluginAsync } from "fastify";
 import type { OpsDoor } from "./door.ts";
@@ -13,7 +13,7 @@ export interface GuardedRoutesOptions {
 }
 
 export const guardedRoutes: FastifyPluginAsync<GuardedRoutesOptions> = async (app, { door, previews, history }) => {
-  // Before any route: earlier routes would stay open.
+  // Must come first: the door does not guard routes that were added before.
   door.guard(app);
   await app.register(previewRoutes, { previews });
   await app.register(historyRoutes, history);

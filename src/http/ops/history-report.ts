@@ -1,4 +1,4 @@
-/** Formats the history: lines for a person, JSON for programs. Both quote what machines sent. */
+/** Formats the history: lines for a person, JSON for programs. Both escape what machines sent. */
 
 import { type BootEnd, bootsOf, type PastBoot, type StageOf } from "../../history/boots.ts";
 import type { MachineHistory, PastRequest, UnrecordedRequests } from "../../history/history-view.ts";
@@ -6,7 +6,7 @@ import { toRfc3339 } from "../../lib/clock.ts";
 import type { Labels } from "../../model/labels.ts";
 import { refusalOf } from "../refusal-numbers.ts";
 
-/** Everything about some machines; the latest boot first. */
+/** Returns everything about these machines, with the latest boot of each first. */
 export function machinesJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
   return {
     machines: machines.map((machine) => ({
@@ -20,7 +20,7 @@ export function machinesJson(machines: readonly MachineHistory[], stageOf: Stage
   };
 }
 
-/** Each machine with only its latest boot. */
+/** Lists these machines, each with only its latest boot. */
 export function listJson(machines: readonly MachineHistory[], stageOf: StageOf): object {
   return {
     machines: machines.map((machine) => ({
@@ -30,12 +30,12 @@ export function listJson(machines: readonly MachineHistory[], stageOf: StageOf):
   };
 }
 
-/** As `machinesJson`, in lines. */
+/** As `machinesJson`, but in lines of text. */
 export function machinesText(machines: readonly MachineHistory[], stageOf: StageOf): string {
   return machines.map((machine) => machineText(machine, stageOf)).join("\n");
 }
 
-/** As `listJson`: a line each. */
+/** As `listJson`, but in text, one line for each machine. */
 export function listText(machines: readonly MachineHistory[], stageOf: StageOf): string {
   if (machines.length === 0) return "no machine has asked for anything yet\n";
   const lines = machines.map((machine) => {
@@ -46,14 +46,14 @@ export function listText(machines: readonly MachineHistory[], stageOf: StageOf):
   return lines.join("");
 }
 
-/** Requests that were not recorded; undefined for none. */
+/** Describes the requests that were not recorded; undefined if all were. */
 export function unrecordedJson(unrecorded: UnrecordedRequests | undefined): object | undefined {
   if (unrecorded === undefined) return undefined;
   const { count, firstAtMs, lastAtMs } = unrecorded;
   return { requests: count, firstAt: toRfc3339(firstAtMs), lastAt: toRfc3339(lastAtMs) };
 }
 
-/** A line, or nothing. */
+/** As `unrecordedJson`, but a line of text; empty if all were recorded. */
 export function unrecordedText(unrecorded: UnrecordedRequests | undefined): string {
   if (unrecorded === undefined) return "";
   const { count, firstAtMs, lastAtMs } = unrecorded;
@@ -165,7 +165,10 @@ function groupText(boot: PastBoot | undefined): string {
   return boot?.group === undefined ? "" : `, group ${boot.group}`;
 }
 
-/** A machine may send anything, even characters that move a terminal's cursor or turn the direction of its text. */
+/**
+ * Makes a label's value safe for a terminal. A machine may send anything, even characters that move the cursor or
+ * change the direction of text.
+ */
 function quoted(value: string): string {
   if (/^[\x21-\x7e]+$/.test(value) && !/["\\]/.test(value)) return value;
   return JSON.stringify(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, (letter) => {

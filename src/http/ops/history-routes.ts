@@ -1,7 +1,7 @@
 /**
- * `/history`: what machines asked for lately, and where each boot stopped. Without a query it lists the machines that
- * were seen last. With `mac`, `uuid`, `hostname`, `serial` or `address` it shows everything recorded of the matching
- * machines. It answers text, and JSON to clients that accept `application/json`.
+ * `/history` shows what machines asked for recently, and where each boot stopped. Without a query it lists the machines
+ * that were seen last. With `mac`, `uuid`, `hostname`, `serial` or `address` it shows everything recorded about the
+ * matching machines. It answers in JSON if the client prefers `application/json`, otherwise in text.
  */
 
 import type { FastifyPluginAsync } from "fastify";
@@ -22,7 +22,7 @@ export interface HistoryRoutesOptions {
   readonly bootFilesOf: BootFilesOf;
 }
 
-/** As many machines as a person can read through. */
+/** The most machines in an answer: a person does not read more. */
 const maxMachines = 50;
 
 const askedLabels: ReadonlySet<string> = new Set(["mac", "uuid", "hostname", "serial"]);
@@ -47,7 +47,7 @@ export const historyRoutes: FastifyPluginAsync<HistoryRoutesOptions> = async (ap
             vary: "accept",
             "x-content-type-options": "nosniff",
           })
-          // A Buffer, because Fastify completes the content type of JSON text.
+          // A Buffer, because Fastify would add a charset to the type of a JSON text.
           .send(Buffer.from(body))
       );
     },
@@ -73,15 +73,15 @@ function textBody({ text }: Report, { unrecorded }: HistoryView, shown: ListText
 }
 
 /**
- * The machines that a query names, in any spelling that a machine may send.
- * @throws {RequestError} for any other query, or for labels that are not recorded.
+ * Finds the machines that a query names. It accepts every spelling of a label that machines may send.
+ * @throws {RequestError} historyQuestion for a query of another form; notRemembered if no recorded machine matches.
  */
 function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
   const asked = sentLabels(labelsFromQuery(rawQuery));
   const address = asked.get("address");
   const labels = new Map([...asked].filter(([name]) => askedLabels.has(name)));
   const names = labels.size + (address === undefined ? 0 : 1);
-  // A malformed MAC address is no label.
+  // `labelsFromQuery` drops a malformed MAC address, so the labels alone do not show the mistake.
   const isMacLost = /(?:^|&)mac=/i.test(rawQuery) && !labels.has("mac");
   if (names === 0 || names < asked.size || isMacLost) throw new RequestError("historyQuestion");
   const found = address === undefined || labels.size > 0 ? view.find(labels, maxMachines) : view.at(address);
@@ -90,15 +90,15 @@ function find(view: HistoryView, rawQuery: string): readonly MachineHistory[] {
   return there;
 }
 
-/** The files that a Group's machines get now; undefined when it has none, or is gone. */
+/** Returns the files that a Group's machines get now; undefined if there are none, or the Group is gone. */
 export type BootFilesOf = (group: string) => BootFiles | undefined;
 
 /**
- * Names stages by the Profiles of now. A file of an earlier Profile, or one that the client names, is shown by its
- * path.
+ * Returns a function that names the stage of a request. It recognizes the kernel and initrds of the Group's current
+ * Profile. Any other file is shown by its path, such as one of an earlier Profile.
  */
 function stagesBy(bootFilesOf: BootFilesOf): StageOf {
-  // Looked up once for each Group, however many requests its machines have made.
+  // So each Group's files are looked up once, and not for each request.
   const known = new Map<string, BootFiles | undefined>();
   return (request, group) => {
     const { path, endpoint } = request;
@@ -111,7 +111,7 @@ function stagesBy(bootFilesOf: BootFilesOf): StageOf {
   };
 }
 
-/** A location's path, without server and query. */
+/** The path of a location, without server and query. */
 function pathOf(location: string): string {
   return location.replace(/^[a-z]+:\/\/[^/]*/i, "").replace(/[?#].*$/s, "");
 }

@@ -11,7 +11,7 @@ export interface PreviewRoutesOptions {
   readonly previews: Pick<Previews, "of">;
 }
 
-/** The whole query belongs to the machine: the preview has no options of its own. */
+/** The whole query is what the machine would send, so the preview cannot take options from it. */
 export const previewRoutes: FastifyPluginAsync<PreviewRoutesOptions> = async (app, { previews }) => {
   app.route({
     method: ["GET", "HEAD"],
@@ -25,7 +25,7 @@ export const previewRoutes: FastifyPluginAsync<PreviewRoutesOptions> = async (ap
           "content-type": isJson ? jsonText : plainText,
           "cache-control": "no-store",
           vary: "accept",
-          // A browser may take a config for anything.
+          // Without this, a browser may guess the type of the text, such as HTML.
           "x-content-type-options": "nosniff",
         })
         .send(Buffer.from(body));

@@ -1,10 +1,12 @@
-/** A preview as a person reads it on a terminal. Quoted text cannot move the cursor or begin a line. */
+/**
+ * Formats a preview as text for a terminal. Foreign text in it cannot move the cursor or begin a line at the margin.
+ */
 
 import type { Loser, NamedGroup, NearMiss } from "../../boot/explain.ts";
 import { shown, visible } from "../../lib/visible.ts";
 import type { Preview, Rendering } from "./preview.ts";
 
-/** Writes the whole preview, lines ended by LF. */
+/** Returns the whole preview. Every line ends in LF. */
 export function previewText(preview: Preview): string {
   const { losers, moreLosers, nearest, moreOthers, warnings } = preview;
   const sections = [
@@ -67,7 +69,7 @@ function renderingLines(rendering: Rendering): readonly string[] {
   ];
 }
 
-/** Tabs stay: they are the only control character that configs need within a line. */
+/** Indents and escapes a line. Tabs stay: they are the only control character that configs need within a line. */
 function bodyLine(line: string): string {
   return `    ${line.split("\t").map(visible).join("\t")}`;
 }

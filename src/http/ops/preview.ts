@@ -1,9 +1,9 @@
 /**
- * Shows what a machine with given labels would get, and why. It explains the selection and renders every config with
- * the code that answers machines, from one state of the store. It stores, counts and logs nothing.
+ * Shows what a machine with given labels would get, and why. It explains the selection, and renders every config with
+ * the code that also answers machines. All of it comes from one state of the store. It stores, counts and logs nothing.
  *
- * It never shows Secrets, nor configs made from them: only their status and length. Slow work runs in slices, so that
- * machines do not wait.
+ * It shows no config that is made from a Secret, only the status and length. Slow work runs in slices, and machines are
+ * answered between two slices.
  */
 
 import { type BootConfigs, type ConfigName, configNames } from "../../boot/boot-configs.ts";
@@ -23,7 +23,10 @@ import { answerError } from "../errors.ts";
 
 export interface PreviewsOptions {
   readonly index: BootIndex;
-  /** Makes the configs over a view of the index. @throws {BootError} before the boot listener is open. */
+  /**
+   * Makes the configs of a view of the index.
+   * @throws {BootError} before the boot listener is open.
+   */
   readonly configsOver: (view: BootView) => Pick<BootConfigs, "answer">;
 }
 
@@ -32,13 +35,13 @@ export interface Rendering {
   readonly path: string;
   readonly status: number;
   readonly contentType: string;
-  /** Of the whole body. */
+  /** The length of the whole body in UTF-8. */
   readonly bytes: number;
-  /** Its first 64 KiB; absent if it is made from a Secret. */
+  /** The first 64 Ki characters of the body; absent if the body is made from a Secret. */
   readonly body?: string;
   readonly isCut: boolean;
   readonly isSecret: boolean;
-  /** The problem that the log would show for a 500; it quotes nothing. */
+  /** For a 500, the problem as the log would show it. It quotes no value. */
   readonly problem?: string;
 }
 
@@ -49,17 +52,23 @@ export interface Preview extends Explanation {
   readonly renderings: readonly Rendering[];
 }
 
-/** The most Groups of each kind that are listed. */
+/** The most losing Groups, and the most Groups that nearly match, in a preview. */
 const shownGroups = 10;
-/** Longer than any config that a person reads. There are six configs, and one for each generic part. */
+/**
+ * The most characters of a body in a preview: more than a person reads. There are six configs, and one for each generic
+ * part.
+ */
 const maxShownLength = 64 * 1024;
 
-/** GRUB's user agent, because davit spells locations differently for other clients. */
+/**
+ * The user agent for each config. `/grub` is rendered for GRUB, because its locations are spelled differently for
+ * others.
+ */
 const userAgents: Readonly<Partial<Record<ConfigName, string>>> = { grub: "GRUB preview" };
 
 export class Previews {
   readonly #options: PreviewsOptions;
-  /** All previews take turns: machines wait for at most one slice. */
+  /** All previews share these turns, so machines wait for one slice at most. */
   readonly #turns = new Turns();
 
   constructor(options: PreviewsOptions) {
@@ -147,14 +156,15 @@ function showsSecret(name: ConfigName, { profile }: BootSnapshot): boolean {
   return part !== undefined && isOfSecret(profile?.content.templates[part]);
 }
 
-/** The six of every machine, and the parts that this machine's Profile names. */
+/** The six configs of every machine, and the generic parts of this machine's Profile. */
 function configsOf({ profile }: BootSnapshot): readonly ConfigName[] {
   const parts = profile === undefined ? [] : partsOf(profile.content.templates).filter(isGenericPart);
   return [...configNames, ...parts];
 }
 
 /**
- * Configs without request data are cached in the snapshot's Group. So a config that is not cached has read the request.
+ * Returns the paths whose configs have data from the request. davit caches configs without such data in the Group. So a
+ * served config that is not in the snapshot's Group has read the request.
  */
 function pathsUsingRequest(moment: BootSnapshot, renderings: readonly Rendering[]): readonly string[] {
   const used = configsOf(moment).filter((name) => {

@@ -1,4 +1,4 @@
-/** `/livez /readyz /version /metrics`: for supervisors and operators, on a listener of its own. */
+/** The routes of the operations listener that need no credentials: `/livez`, `/readyz`, `/version` and `/metrics`. */
 
 import type { FastifyPluginAsync } from "fastify";
 import type { Metrics } from "../../lib/metrics.ts";
@@ -9,14 +9,14 @@ import { rawQueryOf } from "./server.ts";
 export interface ReadyCheck {
   /** Lower case, one word or hyphenated. */
   readonly name: string;
-  /** The reason, in a few words, if it does not hold; undefined when it holds. */
+  /** Returns undefined if it holds, otherwise the reason in a few words. */
   check(): string | undefined;
 }
 
 export interface OpsRoutesOptions {
   readonly version: string;
   readonly checks: readonly ReadyCheck[];
-  /** Problems for a person while machines are answered: a line each, shown by `/readyz?verbose`. */
+  /** Problems that need a person although machines are answered, one line each. `/readyz?verbose` shows them. */
   readonly attention?: () => readonly string[];
   readonly metrics: Pick<Metrics, "contentType" | "text">;
 }
@@ -25,7 +25,7 @@ const plainText = "text/plain; charset=utf-8";
 
 export const opsRoutes: FastifyPluginAsync<OpsRoutesOptions> = async (app, { version, checks, attention, metrics }) => {
   const method = ["GET", "HEAD"];
-  // A process that runs this line is alive. One that cannot continue ends itself.
+  // If davit cannot continue, it ends itself. So a process that answers is alive.
   app.route({ method, url: "/livez", handler: (_request, reply) => reply.type(plainText).send("ok\n") });
   app.route({
     method,

@@ -1,4 +1,7 @@
-/** The server of the operations listener: Fastify's routes over the server of all listeners. */
+/**
+ * The server of the operations listener: Fastify finds the routes, and the server that all listeners share does the
+ * rest.
+ */
 
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import { codeOf } from "../../lib/errors.ts";
@@ -7,18 +10,19 @@ import { createServer, type HttpServer, type ServerOptions } from "../server.ts"
 import { pathEnd } from "../target.ts";
 
 export interface OpsServer extends HttpServer {
-  /** Where routes are registered, before `listen`. Other methods than GET and HEAD never reach them. */
+  /** Routes are added here before `listen`. Only GET and HEAD requests reach them. */
   readonly app: FastifyInstance;
 }
 
 /** Makes a server that does not listen yet. */
 export function createOpsServer(options: Omit<ServerOptions<undefined>, "handler">): OpsServer {
   const app = fastify({
-    // Routes for GET take HEAD too: Node leaves out the body, and the headers are the same.
+    // davit's routes name HEAD themselves. Node leaves out the body, and the headers are the same.
     exposeHeadRoutes: false,
     logger: false,
     return503OnClosing: false,
-    // Questions are read from the raw query, whose parsed form loses repeats and bad escapes: `request.query` is empty.
+    // Leaves `request.query` empty. Routes read the raw query, because the parsed form loses repeated names and bad
+    // escapes.
     routerOptions: { querystringParser: () => ({}) },
     frameworkErrors: (_error, request, reply) => answerWith(new RequestError("badRequest"), request, reply),
   });
@@ -26,7 +30,7 @@ export function createOpsServer(options: Omit<ServerOptions<undefined>, "handler
     const path = pathOf(request);
     const { status, headers, body, report } = options.answerError(thrown, path);
     if (report !== undefined) options.log.error({ path, ...report }, "request failed");
-    // A Buffer, because Fastify completes the content type of JSON text.
+    // A Buffer, because Fastify would add a charset to the type of a JSON text.
     reply.code(status).headers(headers).send(Buffer.from(body));
   };
   app.setErrorHandler((error, request, reply) => answerWith(toRequestError(error), request, reply));
@@ -55,7 +59,7 @@ export function createOpsServer(options: Omit<ServerOptions<undefined>, "handler
   };
 }
 
-/** Refuses every method but GET and HEAD: 405 on a path that has a route, else 404. Bodies are never read. */
+/** Refuses every method except GET and HEAD: with 405 if the path has a route, else with 404. Bodies are never read. */
 function refuseOtherMethods(app: FastifyInstance): void {
   const paths = new Set<string>();
   app.addHook("onRoute", ({ url }) => void paths.add(url));
@@ -84,7 +88,10 @@ const refusalOfStatus: Readonly<Record<number, RequestRefusal>> = {
   415: "unsupportedType",
 };
 
-/** Fastify's own errors carry a status and quote the request: only the status is kept. */
+/**
+ * Converts an error of Fastify into davit's refusal for the same status. Its own message is dropped, because it quotes
+ * the request.
+ */
 function toRequestError(thrown: unknown): unknown {
   const isFastifys = codeOf(thrown)?.startsWith("FST_ERR_") === true;
   if (!isFastifys || !(thrown instanceof Error) || !("statusCode" in thrown)) return thrown;
