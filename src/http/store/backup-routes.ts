@@ -12,7 +12,7 @@ import type { SecretsGuard } from "./secrets-guard.ts";
 
 export interface BackupOptions {
   readonly store: Store;
-  /** Cut when the listener closes. */
+  /** The backups that are being sent. They are cut when the listener closes. */
   readonly streams: BackupStreams;
   readonly guard: SecretsGuard;
 }

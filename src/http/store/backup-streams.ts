@@ -1,7 +1,7 @@
 /**
- * The answers with backups. Each is made while it is sent, no faster than its reader takes it. It is cut if the reader
- * takes nothing for too long, or when the listener ends. A cut answer lacks the last line of a backup, so nobody
- * mistakes it for a complete one.
+ * Sends backups. Each backup is made while it is sent, no faster than its reader takes it. davit cuts the answer if the
+ * reader takes nothing for a minute, or when the listener closes. A cut answer lacks the last line of a backup, so
+ * nobody takes it for a complete one.
  */
 
 import type { ServerResponse } from "node:http";
@@ -15,10 +15,10 @@ export interface BackupStreamsOptions {
   readonly log: Log;
 }
 
-// Each keeps the old nodes that change meanwhile: while two are sent, an overwritten store takes at most three times
-// its memory.
+// Each backup keeps the old versions of nodes that change while it is sent. If the whole store is overwritten during
+// two backups, it takes up to three times its memory.
 const maxBackups = 2;
-/** Longer than a reader's disk stalls while it writes and syncs, which takes seconds. */
+/** A reader's disk may stall for seconds while it writes and syncs; this is longer. */
 const stallLimitMs = 60_000;
 
 export class BackupStreams {
@@ -29,7 +29,7 @@ export class BackupStreams {
     this.#options = options;
   }
 
-  /** How many are sent now. */
+  /** How many backups are being sent. */
   get count(): number {
     return this.#open.size;
   }
@@ -40,7 +40,7 @@ export class BackupStreams {
   }
 
   /**
-   * Answers with a backup; resolves when it is sent, or cut. The head must have been written.
+   * Sends a backup. Resolves when it is sent or cut. The caller must have written the head.
    * @param client its address, for the log.
    */
   async answer(response: ServerResponse, client: string): Promise<void> {
@@ -48,7 +48,7 @@ export class BackupStreams {
     log.info({ client }, "backup begins");
     const startMs = clock.monotonicMs();
     this.#open.add(response);
-    // A client that left needs no error.
+    // Without a listener, the error of a client that disconnects would end the process.
     response.on("error", () => undefined);
     try {
       const bytes = await this.#send(response);
@@ -69,7 +69,10 @@ export class BackupStreams {
     for (const response of this.#open) response.destroy();
   }
 
-  /** @returns how many bytes were written until the end, or until the answer was cut. */
+  /**
+   * Writes the backup.
+   * @returns how many bytes were written until the end, or until the answer was cut.
+   */
   async #send(response: ServerResponse): Promise<number> {
     let bytes = 0;
     for await (const slice of this.#options.store.backup()) {
@@ -85,7 +88,7 @@ export class BackupStreams {
     const settled = new AbortController();
     const settle = () => settled.abort();
     response.once("drain", settle).once("close", settle);
-    // The events may have come before anyone listened.
+    // Waits only if neither event has happened yet.
     if (response.writableNeedDrain && !response.destroyed) {
       await this.#options.clock.sleep(stallLimitMs, settled.signal);
     }

@@ -1,10 +1,14 @@
 /**
- * The door of the store listener: TLS, client certificates, bearer tokens of a file or of a cluster's ServiceAccounts,
- * each if configured. It checks each request first. Its files may change at any time: new connections get the
- * new certificate, the next request is checked against the new tokens, and a broken file is ignored.
+ * The door of the store listener. It checks the credentials of each request before any route sees the request.
+ * Credentials are client certificates, bearer tokens of a file, and tokens of a cluster's ServiceAccounts, as far as
+ * they are configured. The door also has the listener's TLS.
  *
- * An admitted request is carried out even if its token is removed before its body arrives; watches and streams are cut.
- * Refusals never say which part of the credentials was wrong, and the door compares in constant time.
+ * The door's files may change at any time. New connections get the new certificate, and the next request is checked
+ * against the new tokens. A file that becomes unusable is ignored: its last good content counts.
+ *
+ * If a token is removed before the body of an admitted request arrives, the request is still carried out. Watches and
+ * streams are cut. Refusals never say which part of the credentials was wrong. Tokens of the file are compared in
+ * constant time.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -25,30 +29,36 @@ export interface StoreDoorOptions {
   readonly keyFile?: string | undefined;
   readonly clientCaFile?: string | undefined;
   readonly tokenFile?: string | undefined;
-  /** The name or address that clients are given; undefined when none is configured. */
+  /** The host of the URL that clients are given; undefined when none is configured. */
   readonly host?: string | undefined;
   /** Further names that clients may use on a listener without credentials. */
   readonly allowedHosts?: readonly string[];
-  /** Checks tokens of a cluster's ServiceAccounts: some may do what the file's tokens may, others may only read. */
+  /**
+   * Checks tokens of a cluster's ServiceAccounts. Some accounts may read and write, as with a token of the file; others
+   * may only read.
+   */
   readonly serviceAccounts?: Pick<ServiceAccountTokens, "known" | "accessOf"> | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "storeUnauthorized">;
 }
 
-// Supervisors ask these without credentials; neither reveals any key.
+// Supervisors request these without credentials. Neither reveals a key.
 const openPaths = new Set(["/health", "/version"]);
 const readingMethods: ReadonlySet<string | undefined> = new Set(["GET", "HEAD"]);
 
 const expiryCheckMs = 1_000;
 
-/** Whether a request is admitted, and if not, why. */
+/** Whether a request is admitted; if not, the reason. */
 type DoorVerdict = "admitted" | "unauthorized" | "forbidden" | "wrongHost";
 
 export class StoreDoor {
   readonly #options: StoreDoorOptions;
   readonly #hosts: AllowedHosts;
-  /** Open answers, by the token that admitted them: a watch may last for days. */
+  /**
+   * Long-lived answers, by the token that admitted them. A watch may last for days, and a token may become invalid
+   * meanwhile.
+   */
   readonly #open = new Map<string, Set<ServerResponse>>();
   readonly #stopping = new AbortController();
   #tls: ServerTls | undefined;
@@ -62,8 +72,8 @@ export class StoreDoor {
   }
 
   /**
-   * Reads the door's files and follows them.
-   * @throws {StartError} when they cannot be used.
+   * Makes the door: reads its files, and watches them for changes.
+   * @throws {StartError} when a file cannot be used.
    */
   static async open(options: StoreDoorOptions): Promise<StoreDoor> {
     const door = new StoreDoor(options);
@@ -82,7 +92,7 @@ export class StoreDoor {
     return this.#tls;
   }
 
-  /** True when everybody needs a client certificate or a token. */
+  /** True when every client needs a certificate or a token. */
   get asksForCredentials(): boolean {
     return this.#asksForToken || this.#options.clientCaFile !== undefined;
   }
@@ -92,8 +102,8 @@ export class StoreDoor {
   }
 
   /**
-   * Why a request must not continue; undefined if it may. Most requests are decided without a promise. TLS has already
-   * checked client certificates: without one there is no connection.
+   * Returns why a request is refused; undefined if it is admitted. Most requests are admitted without a promise. Client
+   * certificates need no check here: TLS lets no connection in without a valid one.
    */
   refusalOf(request: IncomingMessage): Soon<StoreError | undefined> {
     if (this.#admits(request)) return undefined;
@@ -105,10 +115,10 @@ export class StoreDoor {
     });
   }
 
-  /** True if a request may continue and this is known without waiting. */
+  /** True if a request is admitted, and this is certain without waiting. */
   #admits({ method, url = "", headers }: IncomingMessage): boolean {
     if (!this.#asksForToken) return this.asksForCredentials || this.#hosts.admits(headers.host);
-    // A browser sends this request before it sends credentials.
+    // A browser sends OPTIONS without credentials, before its actual request.
     if (method === "OPTIONS" || openPaths.has(url.slice(0, pathEnd(url)))) return true;
     const token = tokenOf(headers.authorization);
     if (token === undefined) return false;
@@ -124,10 +134,10 @@ export class StoreDoor {
     return isEnough(access, method) ? "admitted" : "forbidden";
   }
 
-  /** Cuts a long-lived answer when its request's token is removed or expires. */
+  /** Registers a long-lived answer. It is cut when the request's token is removed or expires. */
   follow({ headers }: IncomingMessage, response: ServerResponse): void {
     const token = this.#asksForToken ? tokenOf(headers.authorization) : undefined;
-    // The client of an answer that had to wait may have gone.
+    // The client may have disconnected before its answer was ready.
     if (token === undefined || response.destroyed) return;
     if (!this.#isKnown(token)) return void response.destroy();
     const open = this.#open.get(token) ?? new Set();
@@ -138,14 +148,14 @@ export class StoreDoor {
     });
   }
 
-  /** Stops following the files; idempotent. */
+  /** Stops watching the files. Idempotent. */
   stop(): void {
     this.#stopping.abort();
     this.#tlsFiles?.stop();
     this.#tokens?.stop();
   }
 
-  /** Checks each token once, however many answers it admitted. */
+  /** Cuts the answers of tokens that are no longer valid. It checks each token once, not each answer. */
   #cutRevoked(): void {
     for (const [token, open] of this.#open) {
       if (this.#isKnown(token)) continue;
@@ -157,7 +167,7 @@ export class StoreDoor {
     return this.#tokens?.holds(token) === true || this.#options.serviceAccounts?.known(token) !== undefined;
   }
 
-  /** Tokens of ServiceAccounts expire without an event. */
+  /** Looks for expired tokens every second, because the token of a ServiceAccount expires without an event. */
   async #watchExpiry(): Promise<void> {
     const { clock } = this.#options;
     const { signal } = this.#stopping;
@@ -191,7 +201,7 @@ export class StoreDoor {
     this.#tokens = await TokenFile.open({ path: tokenFile, emptied, changed, clock, log });
   }
 
-  /** Logs what clients will reject in the certificate. */
+  /** Logs a warning if clients will refuse the certificate. */
   #warnOf({ cert, expiresAtMs }: ServerTlsMaterial): void {
     const { clock, log, certFile: path, host } = this.#options;
     if (expiresAtMs <= clock.nowMs()) log.warn({ path }, "certificate has expired, clients will refuse it");
@@ -210,7 +220,7 @@ const refusals = {
   ],
 } as const;
 
-/** True when this access permits the method; every method except reads needs write access. */
+/** True if the access permits the method. Reads need any access, every other method needs write access. */
 function isEnough(access: Access | undefined, method: string | undefined): boolean {
   return access === "write" || (access === "read" && readingMethods.has(method));
 }

@@ -1,26 +1,26 @@
 /**
- * The data for the store's followers: every document below `/davit` as it is now, and the latest steps. Count and bytes
- * bound the steps. A follower whose next step is gone gets everything again.
+ * Holds what the store's followers are sent: every document below `/davit` as it is now, and the latest steps. The
+ * steps have a limit in number and in bytes. A follower whose next step was dropped gets all documents again.
  */
 
 import type { DocumentChange } from "../../model/feed.ts";
 import { encodeFollowLine, type FollowPlace } from "../../model/follow-line.ts";
 
 export interface FollowHistoryOptions {
-  /** Enough for a follower that was away for a minute during an upgrade. */
+  /** The most steps. The default is enough for a follower that was away for a minute during an upgrade. */
   readonly maxSteps?: number;
-  /** Bound for the texts of all steps; a single step beyond it is not stored. */
+  /** The most bytes of all steps. A single step beyond it is not kept. */
   readonly maxBytes?: number;
 }
 
 interface HistoryStep extends FollowPlace {
   readonly changes: readonly DocumentChange[];
   readonly sizeBytes: number;
-  /** Written out once, for the first follower. */
+  /** The step's lines, made once for the first follower that gets them. */
   lines?: string;
 }
 
-/** The head of a dump. */
+/** The first line of a dump, without its kind. */
 interface Greeting {
   readonly cluster: string;
   readonly nowMs?: number;
@@ -29,7 +29,7 @@ interface Greeting {
 const presetMaxSteps = 1_000;
 const presetMaxBytes = 16 * 1024 * 1024;
 
-/** How much of a dump is written out at a time: some milliseconds' work. */
+/** The length of a dump's chunk in characters: at most a few milliseconds of work. */
 const chunkLength = 64 * 1024;
 
 export class FollowHistory {
@@ -38,14 +38,14 @@ export class FollowHistory {
   #documents = new Map<string, string>();
   #steps: HistoryStep[] = [];
   #sizeBytes = 0;
-  /** How many steps were dropped: the position of the first kept step. */
+  /** How many steps were dropped. This is also the position of the first kept step. */
   #dropped = 0;
-  /** Where the history begins. */
+  /** The place of the store when this history began. */
   readonly #start: FollowPlace;
-  /** The steps contain everything after this index. */
+  /** The kept steps are all changes after this index. */
   #knownAfter: number;
 
-  /** @param start the place of the store now. */
+  /** @param start the current place of the store. */
   constructor(start: FollowPlace, { maxSteps = presetMaxSteps, maxBytes = presetMaxBytes }: FollowHistoryOptions = {}) {
     this.#start = start;
     this.#knownAfter = start.index;
@@ -74,24 +74,25 @@ export class FollowHistory {
   }
 
   /**
-   * The position from which a follower continues that has everything up to `after`; undefined when the history no
-   * longer reaches back so far, or when the follower has another history.
-   * @param now the place of the store: this history has all changes of its run since the start.
+   * Returns the position of the first step that a follower lacks, if it has everything up to `after`. Undefined if that
+   * step was dropped, or if the follower has documents of another history.
+   * @param now the current place of the store.
    */
   positionAfter(after: FollowPlace, now: FollowPlace): number | undefined {
     if (after.index < this.#knownAfter || after.index > now.index) return undefined;
+    // A change after the start was made by the present run. The change at the start may be of an earlier run.
     const { run } = after.index === this.#start.index ? this.#start : now;
     if (run === undefined || after.run !== run) return undefined;
     const at = this.#steps.findIndex(({ index }) => index > after.index);
     return at < 0 ? this.end : this.#dropped + at;
   }
 
-  /** True for a position whose step was dropped. */
+  /** True if the step at this position was dropped. */
   isGone(position: number): boolean {
     return position < this.#dropped;
   }
 
-  /** The lines of the step at a position; undefined for `end`. */
+  /** Returns the lines of the step at a position; undefined for `end`. */
   linesAt(position: number): string | undefined {
     const step = this.#steps[position - this.#dropped];
     if (step === undefined) return undefined;
@@ -100,7 +101,9 @@ export class FollowHistory {
     return step.lines;
   }
 
-  /** The lines of a dump, in pieces, of the documents as they are now: later changes do not show. */
+  /**
+   * Returns the lines of a dump in chunks. They have the documents as they are at the call: later changes do not show.
+   */
   dump(greeting: Greeting, now: FollowPlace): Iterator<string> {
     return dumpLines([...this.#documents], greeting, now);
   }
@@ -134,8 +137,8 @@ function changeLine({ path, text }: DocumentChange): string {
 }
 
 /**
- * An upper bound of a text's memory: V8 uses two bytes a unit unless the text is Latin-1, and its written lines take as
- * much again.
+ * Estimates the memory of a text and of its lines together. V8 uses one byte for each unit of a Latin-1 text. For other
+ * texts, this is half of what they take.
  */
 function bytesOf(text: string): number {
   return text.length * 2;

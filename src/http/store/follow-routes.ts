@@ -1,6 +1,6 @@
 /**
- * `GET /davit/v1/follow`, on the store's listener: the documents below `/davit` for a boot service in another process,
- * including the texts of Secrets. `model/follow-line.ts` describes the lines. The guard decides who may ask.
+ * `GET /davit/v1/follow`, on the store's listener: the documents below `/davit` for a boot service in another process.
+ * They include the texts of Secrets, and the guard decides who may ask. `model/follow-line.ts` describes the lines.
  */
 
 import type { Log } from "../../lib/log.ts";
@@ -12,13 +12,13 @@ import type { SecretsGuard } from "./secrets-guard.ts";
 
 export interface FollowOptions {
   readonly store: Store;
-  /** Stopped with the listener. */
+  /** The streams to followers. They end when the listener closes. */
   readonly streams: FollowStreams;
   readonly log: Log;
   readonly guard: SecretsGuard;
   /**
-   * True once this davit itself would answer machines from its store. Before that, a newly started store may hold old
-   * documents; its earlier followers continue with those they have.
+   * True when this davit itself answers machines from its store. Before that, the store may hold outdated documents. So
+   * a follower gets 503, and continues with the documents that it has.
    */
   readonly isReady: () => boolean;
 }
@@ -45,12 +45,12 @@ export function followAnswer(options: FollowOptions): (exchange: Exchange) => An
 /** Headers of an answer that is sent line by line. */
 export const streamHeaders = ["Content-Type", "application/x-ndjson", "Cache-Control", "no-store"];
 
-/** Refuses a client that may come again. */
+/** Answers 503 with the time after which the client may retry. */
 export function busyAnswer(retryAfterSeconds: number, text: string): Answer {
   return plainAnswer(503, text, ["Retry-After", String(retryAfterSeconds)]);
 }
 
-/** Unreadable parameters count as absent: the answer is then everything. */
+/** Reads what a follower has. Unreadable parameters count as absent, and the follower then gets everything. */
 function readFollowRequest(rawQuery: string): FollowRequest {
   const query = new URLSearchParams(rawQuery);
   const after = query.get("after") ?? "";

@@ -1,7 +1,7 @@
 /**
- * The answers to followers. Each starts with a dump or at a place in the history, and then sends every later step until
- * the follower disconnects. A slow follower costs only its place in the history. davit disconnects it when the history
- * has dropped its next step, or when it took nothing for three heartbeats; then it reconnects.
+ * The answers to followers. Each starts with a dump or at a position in the history. It then sends every later step
+ * until the follower disconnects. For a slow follower davit keeps only its position. davit disconnects a follower if
+ * the history has dropped its next step, or if it takes nothing for three heartbeats. The follower then reconnects.
  */
 
 import type { ServerResponse } from "node:http";
@@ -13,7 +13,7 @@ import { FollowHistory, type FollowHistoryOptions } from "./follow-history.ts";
 
 /** What a follower already has. */
 export interface FollowRequest {
-  /** Empty when it has nothing. */
+  /** The cluster of its documents; empty if it has none. */
   readonly cluster: string;
   readonly after: FollowPlace | undefined;
 }
@@ -21,7 +21,10 @@ export interface FollowRequest {
 export interface FollowStreamsOptions {
   readonly store: Store;
   readonly clock: Clock;
-  /** Monotonic: the store has all that the source reported by then; undefined before the source was heard. */
+  /**
+   * Returns the last time, on the monotonic clock, at which the store had all that the source reported. Undefined until
+   * davit has heard the source.
+   */
   readonly provenAtMs: () => number | undefined;
   /** How often a follower gets a heartbeat; `heartbeatMs` unless given. */
   readonly beatMs?: number | undefined;
@@ -31,17 +34,17 @@ export interface FollowStreamsOptions {
 
 interface FollowStream {
   readonly response: ServerResponse;
-  /** The rest of its dump. */
+  /** The rest of the dump; undefined when all of it is written. */
   dump: Iterator<string> | undefined;
-  /** Position of the next step in the history. */
+  /** The position of the next step in the history. */
   position: number;
   /** False while the follower has not taken what was written. */
   isFlowing: boolean;
-  /** How many heartbeats passed while it did not flow. */
+  /** How many heartbeats in a row found it not flowing. */
   missedBeats: number;
 }
 
-// Enough for one boot replica in every rack of a large hall; each costs a socket and its place.
+// Enough for one boot replica in every rack of a large hall. Each follower costs a socket and a position.
 const presetMaxFollowers = 256;
 const maxMissedBeats = 3;
 
@@ -74,7 +77,7 @@ export class FollowStreams {
     void this.#beat();
   }
 
-  /** How many follow now. */
+  /** How many followers are connected. */
   get count(): number {
     return this.#streams.size;
   }
@@ -84,7 +87,9 @@ export class FollowStreams {
     return this.#streams.size >= this.#maxFollowers;
   }
 
-  /** Answers with a stream that ends when the follower disconnects, or at `endAll`. The head must have been sent. */
+  /**
+   * Answers with a stream that ends when the follower disconnects, or at `endAll`. The caller must have sent the head.
+   */
   answer(response: ServerResponse, { cluster, after }: FollowRequest): void {
     if (response.destroyed) return;
     const { clusterId } = this.#store.identity;
@@ -108,19 +113,21 @@ export class FollowStreams {
     if (this.#stopping.signal.aborted) response.end();
   }
 
-  /** Ends every answer; their followers reconnect. */
+  /** Ends every answer. The followers reconnect. */
   endAll(): void {
     for (const { response } of this.#streams) response.end();
   }
 
-  /** Ends every answer, and new ones at once. Idempotent. */
+  /** Ends every answer, and from now on every new one at once. Idempotent. */
   stop(): void {
     this.#stopping.abort();
     this.#unfollow();
     this.endAll();
   }
 
-  /** Writes until the follower's buffer is full, or nothing is left. */
+  /**
+   * Writes until the follower's buffer is full, or nothing is left. Disconnects a follower whose next step was dropped.
+   */
   #pump(stream: FollowStream): void {
     while (stream.isFlowing && !this.#history.isGone(stream.position)) {
       const text = this.#next(stream);
@@ -153,7 +160,7 @@ export class FollowStreams {
   }
 
   #beatOne(stream: FollowStream): void {
-    // A follower that took everything written has everything up to now, so the current index holds for it.
+    // The buffer is not full, so every step up to now is written. So the follower may be sent the current index.
     if (stream.isFlowing) this.#write(stream, this.#now());
     else stream.missedBeats += 1;
     if (stream.missedBeats * this.#beatMs >= maxMissedBeats * heartbeatMs) stream.response.destroy();

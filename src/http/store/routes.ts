@@ -1,4 +1,4 @@
-/** The store's listener: behind one door, the key API, and the answers to other boot services and to backups. */
+/** The handler of the store's listener. Behind one door it has the key API, the streams to followers, and backups. */
 
 import { after } from "../../lib/soon.ts";
 import { backupPath } from "../../model/backup-path.ts";
@@ -29,7 +29,7 @@ export function storeHandler({ store, door, keys, follow, backup }: StoreHandler
     const other = exchange.request.method === "GET" ? others.get(exchange.path) : undefined;
     const handled = other === undefined ? keys.handle(exchange, undefined) : other(exchange);
     return after(handled, (made) => {
-      // What the handler sends itself may last: a watch, a stream.
+      // Without an answer here, the handler sends the answer itself. It may last, such as a watch or a stream.
       if (made === undefined) door.follow(exchange.request, exchange.response);
       return made;
     });
@@ -40,7 +40,8 @@ export function storeHandler({ store, door, keys, follow, backup }: StoreHandler
       const refused = door.refusalOf(exchange.request);
       if (refused === undefined) return answer(exchange);
       return after(refused, (refusal) => {
-        // The client left while its token was checked: a watch or a stream would wait for its end for ever.
+        // The client disconnected while its token was checked. The response emits no further `close`, so a watch or a
+        // stream would stay for ever.
         if (exchange.response.destroyed) return undefined;
         return refusal === undefined ? answer(exchange) : unauthorizedAnswer(store, refusal);
       });

@@ -1,8 +1,8 @@
 /**
- * Who may read everything from the store's listener, even the texts of Secrets: followers and backups. A door that asks
- * for credentials has already checked them. Without one, the listener must be on loopback, and the request must have
- * the local token of the data directory: other users of the computer reach loopback, too
- * (docs/internals/decisions/0003-who-may-follow-a-store-and-when.md).
+ * Decides who may read everything from the store's listener, even the texts of Secrets. It guards the routes for
+ * followers and backups. If the listener's door asks for credentials, it has already checked them. Otherwise the
+ * listener must be on loopback, and the request must have the local token of the data directory. Loopback is not
+ * enough: other users of the computer reach it, too (docs/internals/decisions/0003-who-may-follow-a-store-and-when.md).
  */
 
 import type { IncomingMessage } from "node:http";
@@ -13,11 +13,11 @@ export interface SecretsGuardOptions {
   /** True when the listener's door asks for credentials. */
   readonly doorAsks: boolean;
   readonly isLoopback: boolean;
-  /** That of the data directory. */
+  /** The token that davit keeps in its data directory. */
   readonly localToken: string;
 }
 
-/** Why a request is refused; undefined for one that may continue. */
+/** Returns why a request is refused; undefined if it may continue. */
 export type SecretsGuard = (request: IncomingMessage) => StoreError | undefined;
 
 /** Makes the guard of a listener. */

@@ -1,11 +1,10 @@
 /**
- * Tokens of a cluster's ServiceAccounts, which davit's own followers send. A token must be signed by the cluster, be
- * made for davit's audience, not have expired, and belong to an allowed account. davit checks them itself with the
- * cluster's public keys, so that followers can connect while the API server is away. For the same reason it stores the
- * keys on disk.
+ * Checks tokens of a cluster's ServiceAccounts, which davit's own followers send. The cluster must have signed the
+ * token for davit's audience. The token must not have expired, and must belong to an allowed account.
  *
- * Only the API server knows that a token's pod or account is gone. davit does not ask, so such a token remains valid
- * until it expires, by default after at most an hour.
+ * davit checks tokens itself with the cluster's public keys, so followers can connect while the API server is away. For
+ * the same reason it stores the keys on disk. Only the API server knows that a token's pod or account was deleted, and
+ * davit does not ask it. Such a token stays valid until it expires, by default within an hour.
  */
 
 import { hash } from "node:crypto";
@@ -19,16 +18,16 @@ import type { TokenKeys } from "../../model/cluster-trust.ts";
 import { isJsonObject, parseJsonObject } from "../../model/json.ts";
 
 export interface ServiceAccountTokensOptions {
-  /** Who may read and write: `NAMESPACE/NAME` each. */
+  /** Accounts that may read and write, each as `NAMESPACE/NAME`. */
   readonly allowed: readonly string[];
-  /** Who may only read, unless `allowed` names them too. */
+  /** Accounts that may only read, unless `allowed` names them too. */
   readonly reading: readonly string[];
-  /** The `aud` that tokens must be made for. */
+  /** The audience (`aud`) that a token must have. */
   readonly audience: string;
   /** Fetches the keys from the cluster. @throws {Error} while the cluster does not answer. */
   readonly fetchKeys: () => Promise<TokenKeys>;
   readonly files: Files;
-  /** Where the keys are kept. */
+  /** The directory in which the keys are stored. */
   readonly directory: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -44,15 +43,18 @@ interface KnownToken {
 }
 
 const fileName = "service-account-keys.json";
-/** The interval between fetches of the keys. While the cluster answers, withdrawn keys remain valid no longer. */
+/** How often the keys are fetched. While the cluster answers, a withdrawn key stays valid for at most this long. */
 const refreshMs = 10 * 60_000;
-/** A token with an unknown key makes davit fetch the keys again, but no sooner than this after the last fetch. */
+/** A token with an unknown key makes davit fetch the keys again, but not sooner than this after the last fetch. */
 const unknownKeyPauseMs = 10_000;
-/** Clocks of a cluster's nodes differ. */
+/** How much the clocks of a cluster's nodes may differ. */
 const clockToleranceSeconds = 10;
-/** The algorithms of API servers (kube-apiserver --service-account-signing-key-file takes RSA and ECDSA keys). */
+/**
+ * The algorithms with which API servers sign (kube-apiserver --service-account-signing-key-file takes RSA and ECDSA
+ * keys).
+ */
 const algorithms = ["RS256", "ES256", "ES384", "ES512"];
-/** Cached tokens: more than the followers that a store takes. */
+/** The most accepted tokens to remember: more than the followers that a store takes. */
 const maxKnown = 1_024;
 
 export class ServiceAccountTokens {
@@ -75,13 +77,13 @@ export class ServiceAccountTokens {
     this.#subjects = new Map([...subjects(options.reading, "read"), ...subjects(options.allowed, "write")]);
   }
 
-  /** Reads the kept keys, and begins to fetch new ones. Resolves before the first fetch. */
+  /** Reads the stored keys, and begins to fetch new ones. Resolves without waiting for a fetch. */
   async start(): Promise<void> {
     this.#keys = await this.#readKept();
     this.#refreshing = this.#refresh();
   }
 
-  /** Idempotent. */
+  /** Stops fetching keys. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#refreshing;
@@ -93,7 +95,7 @@ export class ServiceAccountTokens {
     return known !== undefined && known.expiresAtMs > this.#options.clock.nowMs() ? known.access : undefined;
   }
 
-  /** The access of a token; undefined for a bad one. It never throws. */
+  /** Returns the access of a token; undefined for an invalid one. It never throws. */
   async accessOf(token: string): Promise<Access | undefined> {
     const known = this.known(token);
     if (known !== undefined || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return known;
@@ -123,7 +125,7 @@ export class ServiceAccountTokens {
       return "judged";
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return "unknownKey";
-      // Other faults of a token concern only its sender.
+      // The token is invalid, which concerns only its sender.
       return "judged";
     }
   }
@@ -159,7 +161,7 @@ export class ServiceAccountTokens {
       const text = JSON.stringify(keys);
       if (text === JSON.stringify(this.#keys)) return;
       this.#keys = keys;
-      // Tokens signed by withdrawn keys lose their access.
+      // Tokens that withdrawn keys have signed lose their access.
       this.#known.clear();
       await writeWholeFile(files, directory, fileName, [Buffer.from(text)]);
       log.info({ keys: keys.keys.length }, "keys of ServiceAccounts read");
@@ -172,7 +174,10 @@ export class ServiceAccountTokens {
     }
   }
 
-  /** The keys on disk; undefined when there are none, or they cannot be read: then the cluster must be asked first. */
+  /**
+   * Returns the keys on disk; undefined when there are none, or they cannot be read. Then no token is accepted before a
+   * fetch succeeds.
+   */
   async #readKept(): Promise<TokenKeys | undefined> {
     const { files, directory, log } = this.#options;
     try {
