@@ -8,33 +8,34 @@ import { isSecret, refuseReserved, refuseSecret } from "./guard.ts";
 import { actionBody, errorBody, eventBody, readBody } from "./json.ts";
 import type { KeysRequest } from "./request.ts";
 
-/** The answer to any read, which may be large: a success whose body is not written yet. */
+/** A successful read whose body is not made yet. The body may be large. */
 export interface BegunListing {
   readonly request: ReadRequest;
   readonly headers: readonly string[];
-  /** The caller ends it. */
+  /** The receiver must end it. */
   readonly listing: Listing;
 }
 
 export type ReadRequest = Extract<KeysRequest, { kind: "read" }>;
 export type WriteRequest = Extract<KeysRequest, { kind: "write" }>;
 
-// The stated limit of the API; the reference limits only its request line.
+// The documented limit of the API. etcd limits only its request line.
 const maxKeyBytes = 32 * 1024;
-// Each level of a listing repeats its whole path, so one deep key makes a long answer. The reference limits a request
-// line to 4,096 bytes, which allow no deeper key.
+// Each level of a listing repeats its whole path, so a deep key makes a long answer. A deeper key does not fit into
+// etcd's request line of 4,096 bytes either.
 const maxKeyDepth = 2_048;
 
 export class KeyAnswers {
   readonly #store: Store;
   readonly #maxValueBytes: number;
 
-  /** @param maxValueBytes longest value that a client may write. */
+  /** @param maxValueBytes the longest value that a client may write. */
   constructor(store: Store, maxValueBytes: number) {
     this.#store = store;
     this.#maxValueBytes = maxValueBytes;
   }
 
+  /** Begins the answer to a read. */
   /** @throws {StoreError} keyNotFound, notDirectory. */
   read(request: ReadRequest): BegunListing {
     const { path, recursive, sorted } = request;
@@ -44,7 +45,7 @@ export class KeyAnswers {
     return { request, headers: successHeaders(this.#store, indexes), listing };
   }
 
-  /** The answer to a read of a file; undefined for everything else, which `read` answers. */
+  /** Answers the read of a file. Undefined for anything else, which `read` answers. */
   readFile(path: ReadRequest["path"]): Answer | undefined {
     const { indexes } = this.#store;
     if (isSecret(path)) return undefined;
@@ -73,7 +74,7 @@ export class KeyAnswers {
   }
 }
 
-/** On every answer of the API, so that web pages of other origins can read it. */
+/** Headers of every answer of the API, so that web pages of other origins can read it. */
 export const corsHeaders: readonly string[] = [
   ...["Access-Control-Allow-Origin", "*"],
   ...["Access-Control-Allow-Methods", "POST, GET, OPTIONS, PUT, DELETE"],
@@ -82,13 +83,13 @@ export const corsHeaders: readonly string[] = [
 
 export const jsonHead: readonly string[] = ["Content-Type", "application/json", ...corsHeaders];
 
-/** Headers of a success; the `X-Etcd-*` twins are what existing clients read. */
+/** Headers of a success. Existing clients read the `X-Etcd-*` headers, which repeat davit's own. */
 export function successHeaders(store: Store, { storeIndex, raftIndex, raftTerm }: StoreIndexes): readonly string[] {
   const raft = ["X-Raft-Index", String(raftIndex), "X-Raft-Term", String(raftTerm)];
   return [...jsonHead, ...storeHeaders(store, storeIndex), ...raft];
 }
 
-/** @param challenge goes before the store's headers. */
+/** @param challenge the `WWW-Authenticate` header, if any; it comes before the store's headers. */
 export function refusalAnswer(
   store: Store,
   error: StoreError,
@@ -109,9 +110,10 @@ function storeHeaders(store: Store, index: number): readonly string[] {
   return ["X-Store-Index", text, "X-Etcd-Index", text, "X-Store-Cluster-Id", clusterId, "X-Etcd-Cluster-Id", clusterId];
 }
 
-/** @throws {StoreError} invalidForm for a path that no key may have. */
+/** @throws {StoreError} invalidForm for a path that is too long or too deep for a key. */
 export function refuseLongKey(path: string): void {
-  // No name is shorter than a slash and a character, and no character takes more than three bytes for each of its units.
+  // Nearly every path ends here. A name takes at least two units with its slash, and a unit at most three bytes, so a
+  // path of this length exceeds neither limit.
   if (path.length <= 2 * maxKeyDepth) return;
   if (Buffer.byteLength(path) > maxKeyBytes) throw tooLong(`key is longer than ${maxKeyBytes} bytes`);
   if (path.split("/", maxKeyDepth + 2).length > maxKeyDepth + 1) {

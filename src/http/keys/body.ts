@@ -1,4 +1,4 @@
-/** Reads bodies of the key API: forms of PUT and POST, and those of `/v2/members`. No other body is read. */
+/** Reads bodies of the key API: forms of PUT and POST, and bodies of `/v2/members`. No other body is read. */
 
 import type { IncomingMessage } from "node:http";
 import { Shares } from "../../lib/shares.ts";
@@ -6,44 +6,48 @@ import { StoreError } from "../../store/core/refusal.ts";
 import type { Clients } from "../client-shares.ts";
 import { isForm } from "./form.ts";
 
-// As many bytes as the reference reads (net/http, Request.ParseForm).
+// etcd reads as many bytes (net/http, Request.ParseForm).
 const maxBodyBytes = 10 * 1024 * 1024;
 
-/** Of all bodies that are being received. No client has more of them than are left free: three of the largest forms. */
+/**
+ * The most bytes of all bodies that are being received. No client may hold more than remains free. So a single client
+ * gets half: three of the largest forms.
+ */
 const maxReceivedBytes = 64 * 1024 * 1024;
 
-/** What a chunk takes beside its bytes, which may be one. */
+/** What a chunk takes in memory besides its bytes. A chunk may have only one byte. */
 const chunkBytes = 32;
 
-/** Shorter bodies are not counted: they come in one piece or few, and the limit on connections holds them. */
+/** Shorter bodies are not counted: they are so small that the limit on connections is enough. */
 const smallBytes = 16 * 1024;
 
 export class BodyReader {
   readonly #clients: Clients;
   readonly #received = new Shares({ limit: maxReceivedBytes });
 
-  /** @param clients knows which client sent a request. */
+  /** @param clients names the client of a request. */
   constructor(clients: Clients) {
     this.#clients = clients;
   }
 
   /**
-   * The form, decoded as latin1; undefined when there is none.
-   * @throws {StoreError} invalidForm for a content type or a length that the protocol refuses; crowded.
+   * Returns the form, decoded as latin1; undefined when the body is no form.
+   * @throws {StoreError} invalidForm for a malformed content type. The promise rejects with invalidForm for too long a
+   * body, or with crowded when too many bodies are being received.
    */
   form(request: IncomingMessage): Promise<string> | undefined {
     return isForm(request.headers["content-type"]) ? this.#read(request) : undefined;
   }
 
-  /** The body, whatever its type, decoded as UTF-8; empty when too much was sent. */
+  /** Returns the body, whatever its type, decoded as UTF-8. It is empty if the body is refused. */
   async text(request: IncomingMessage): Promise<string> {
     const text = await this.#read(request).catch(() => "");
     return Buffer.from(text, "latin1").toString();
   }
 
   /**
-   * Never settles when the connection ends first: nobody is left to get an answer.
-   * By events: an iterator over the body would take a tenth of the time of a small PUT.
+   * Reads a body, decoded as latin1. The promise never settles if the connection ends first, because nobody is left to
+   * get an answer. It uses events: an iterator would take a tenth of the time of a small PUT.
    */
   #read(request: IncomingMessage): Promise<string> {
     let text = "";
@@ -56,7 +60,7 @@ export class BodyReader {
         if (bytes > maxBodyBytes) refusal ??= new StoreError("invalidForm", "http: POST too large", 0);
         else if (refusal === undefined && !takes(chunk.length + chunkBytes))
           refusal = new StoreError("crowded", "too many bodies are being received", 0);
-        // The rest is read and dropped, so that the client can read the answer.
+        // The rest of a refused body is read and dropped. Otherwise the client might not get to read the answer.
         text = refusal === undefined ? text + chunk.toString("latin1") : "";
       });
       request.on("end", () => {
@@ -66,7 +70,10 @@ export class BodyReader {
     });
   }
 
-  /** Returns a function that counts bytes in the client's share, until the request ends; false where none is left. */
+  /**
+   * Returns a function that counts bytes in the client's share. It returns false if the share has no room for them. The
+   * bytes count until the request ends.
+   */
   #counted(request: IncomingMessage): (bytes: number) => boolean {
     if (Number(request.headers["content-length"]) <= smallBytes) return () => true;
     const client = this.#clients.ofRequest(request);

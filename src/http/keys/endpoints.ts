@@ -1,6 +1,5 @@
 /**
- * The endpoints of a store listener besides `/v2/keys`: identity, health and counts. Nothing here changes the
- * store.
+ * The endpoints of a store listener besides `/v2/keys`: identity, health and counts. None of them changes the store.
  */
 
 import type { Soon } from "../../lib/soon.ts";
@@ -13,9 +12,9 @@ import { clusterHeaders, jsonAnswer, notAllowedAnswer, textAnswer } from "./repl
 import { leaderStats, selfStats, storeStats, type Uptime } from "./stats.ts";
 
 export interface KeysEndpoint extends Route {
-  /** Other methods are answered 405, with these as `Allow`. */
+  /** The methods that the endpoint answers. Others get 405 with these as `Allow`. */
   readonly methods: readonly string[];
-  /** @param rest what a `*` in the URL stands for. */
+  /** @param rest the text that a `*` in the URL matched. */
   readonly answer: (exchange: Exchange, rest: string) => Soon<Answer>;
 }
 
@@ -26,7 +25,7 @@ export interface EndpointContext {
   readonly uptime: () => Uptime;
 }
 
-// Clients read this as the protocol's version: the last line of servers that speak it.
+// The version of etcd whose protocol davit speaks. Clients choose by it.
 const versionBody = '{"etcdserver":"3.4.23","etcdcluster":"3.4.0"}';
 
 export function endpointsOf({ store, bodies, member, uptime }: EndpointContext): readonly KeysEndpoint[] {
@@ -45,7 +44,8 @@ export function endpointsOf({ store, bodies, member, uptime }: EndpointContext):
     getOnly("/v2/stats/store", () => jsonAnswer(200, storeStats(store))),
     getOnly("/v2/stats/self", () => jsonAnswer(200, selfStats(member(), uptime()))),
     getOnly("/v2/stats/leader", () => jsonAnswer(200, leaderStats(member()))),
-    // Clients ask before they send credentials. There are no users: the listener decides who gets in.
+    // Clients ask this before they send credentials. davit has no users of the v2 protocol: the listener's door checks
+    // credentials.
     getOnly("/v2/auth/enable", () => jsonAnswer(200, '{"enabled":false}\n', clusterHeaders(store))),
     {
       url: "/v2/machines",

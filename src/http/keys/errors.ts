@@ -1,6 +1,6 @@
 /**
- * Errors of the store's listener outside its routes: v2 error bodies, since its clients read those.
- * Malformed requests are answered in plain text, as Go's net/http does.
+ * Answers errors of the store's listener that no route has answered. Its clients read v2 error bodies, so nearly all
+ * errors have one. Malformed requests are answered in plain text, as Go's net/http does.
  */
 
 import { refusals, StoreError } from "../../store/core/refusal.ts";
@@ -8,7 +8,7 @@ import type { Store } from "../../store/store.ts";
 import { type AnswerError, type ErrorAnswer, RequestError, type RequestRefusal, requestRefusals } from "../errors.ts";
 import { corsHeaders, refusalAnswer } from "./answers.ts";
 
-/** Refusals for which the reference has its own words. */
+/** Refusals that etcd words differently. */
 const causes: Partial<Record<RequestRefusal, string>> = {
   bodyCut: "unexpected EOF",
   badBody: "invalid byte in chunk length",
@@ -17,7 +17,7 @@ const causes: Partial<Record<RequestRefusal, string>> = {
 export function keysErrors(store: Store): AnswerError {
   return (thrown) => {
     if (!(thrown instanceof RequestError)) {
-      // The log has the rest: a bug's message may quote a value.
+      // A bug's message may quote a value, so only the log gets it.
       const answer = errorAnswer(store, 500, new StoreError("logFailed", "internal error", 0));
       return { ...answer, report: { err: thrown } };
     }

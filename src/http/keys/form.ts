@@ -1,8 +1,8 @@
-/** Queries and forms as the protocol reads them: strict on escapes, lax on content types. */
+/** Parses queries and forms by the rules of the protocol, which refuses bad escapes. */
 
 import { StoreError } from "../../store/core/refusal.ts";
 
-/** Parameters by name; the first value of a repeated name. */
+/** Parameters by name, each with the first value that was sent. */
 export type FormFields = ReadonlyMap<string, string>;
 
 const noFields: FormFields = new Map();
@@ -10,13 +10,14 @@ const badEscape = /%(?![0-9a-f]{2})/i;
 const utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
- * Reads `name=value` pairs. `text` has one character for each byte, as latin1 decodes them.
+ * Reads `name=value` pairs.
+ * @param text one character for each byte, as latin1 decodes it.
  * @throws {StoreError} invalidForm for a bad escape or a raw semicolon.
  */
 export function parseFields(text: string): FormFields {
   if (text === "") return noFields;
   const pairs = text.split("&").filter((pair) => pair !== "");
-  // Go's url.ParseQuery reports a semicolon anywhere before a bad escape.
+  // Go's url.ParseQuery reports a semicolon rather than a bad escape, wherever the two are.
   if (text.includes(";")) throw new StoreError("invalidForm", "invalid semicolon separator in query", 0);
   const fields = new Map<string, string>();
   for (const pair of pairs) {
@@ -28,14 +29,14 @@ export function parseFields(text: string): FormFields {
   return fields;
 }
 
-/** True for a text with a percent sign that two hexadecimal digits do not follow. */
+/** True if a percent sign in the text lacks its two hexadecimal digits. */
 export function hasBadEscape(text: string): boolean {
   return badEscape.test(text);
 }
 
 /** Percent-decodes a text without bad escapes; bytes that are not UTF-8 become U+FFFD. */
 export function decodeEscapes(text: string): string {
-  // Most texts are plain.
+  // Most texts have no escapes.
   if (!/[%\x80-\xff]/.test(text)) return text;
   const bytes = Buffer.allocUnsafe(text.length);
   let length = 0;
@@ -65,12 +66,12 @@ const parameter = new RegExp(`^\\s*;\\s*(${token})\\s*=\\s*(?:${token}|"(?:[^"\\
 const formType = "application/x-www-form-urlencoded";
 
 /**
- * True for a form. Any other media type is fine, and its body is not read.
- * @throws {StoreError} invalidForm for a content type that Go's mime.ParseMediaType does not read.
+ * True for the content type of a form. Other content types are allowed, and their bodies are not read.
+ * @throws {StoreError} invalidForm for a content type that Go's mime.ParseMediaType refuses.
  */
 export function isForm(contentType: string | undefined): boolean {
   if (contentType === undefined || contentType === "") return false;
-  // Nearly every one.
+  // Nearly every form has exactly this content type.
   if (contentType === formType) return true;
   const semicolon = contentType.indexOf(";");
   const base = (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase();

@@ -1,4 +1,4 @@
-/** What clients of the key API must not do: write davit's own documents, or read templates from Secrets. */
+/** Keeps clients of the key API from writing davit's own documents, and from reading templates of Secrets. */
 
 import { davitRoot, secretsRoot } from "../../model/documents.ts";
 import { isAtOrBelow, type StorePath, storePath } from "../../store/core/node.ts";
@@ -8,12 +8,12 @@ import { StoreError } from "../../store/core/refusal.ts";
 const reservedRoots = [storePath(davitRoot), storePath("/machines")];
 const hiddenRoot = storePath(secretsRoot);
 
-/** @throws {StoreError} reserved. */
+/** @throws {StoreError} reserved, for a path that only davit may write. */
 export function refuseReserved(path: StorePath, index: number): void {
   if (reservedRoots.some((root) => isAtOrBelow(path, root))) throw new StoreError("reserved", path, index);
 }
 
-/** True for a path that must look absent. */
+/** True for a path that clients must see as absent. */
 export function isSecret(path: StorePath): boolean {
   return isAtOrBelow(path, hiddenRoot);
 }

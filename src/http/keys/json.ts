@@ -1,8 +1,10 @@
 /**
- * Bodies of the key API, byte for byte as v2 clients know them: order of fields, escapes, one newline at the end.
+ * Makes the bodies of the key API, byte for byte as v2 clients know them: the order of fields, the escapes, the newline
+ * at the end.
  *
- * JSON.stringify writes the texts. Where Go escapes differently, the escapes are replaced in the whole body: those
- * characters occur only in texts. One search of a large body costs a tenth of a search in each text.
+ * JSON.stringify writes the texts. It escapes some characters differently than Go, so its escapes are replaced
+ * afterwards. They are replaced in the whole body, because these characters occur only in texts. Searching a large body
+ * once costs a tenth of searching each text.
  */
 
 import { toRfc3339 } from "../../lib/clock.ts";
@@ -10,15 +12,15 @@ import { type NodeRecord, rootPath, type StoreEvent } from "../../store/core/nod
 import { refusals, type StoreError } from "../../store/core/refusal.ts";
 import type { ListingStep } from "../../store/tree/listing.ts";
 
-/** The answer to a read of a node without a listing. */
+/** Returns the body for the read of a node that lists no others. */
 export function readBody(node: NodeRecord): string {
   return asGoEscapes(`${readBegin}${nodeJson(node)}${readEnd}`);
 }
 
 /**
- * The answer to a read, in pieces of some size. The last piece is returned; if it is the only one, none is yielded.
- * Pieces may be empty, so that each takes about the same time to make.
- * @param pieceLength in characters, about; a piece is longer by one node at most.
+ * Makes the body for a read in pieces. It yields all pieces except the last, and returns the last. A piece may be
+ * empty: each piece stands for about the same time, and some steps have no result.
+ * @param pieceLength about how many characters a piece has; it has at most one node more.
  */
 export function* readPieces(
   steps: Iterable<ListingStep | undefined>,
@@ -45,10 +47,10 @@ export function* readPieces(
 
 const readBegin = '{"action":"get","node":';
 const readEnd = "}\n";
-// A step without a result costs as much as this many characters.
+// A step without a result takes as long as this many characters.
 const stepLength = 50;
 
-/** A change, as its writer gets it. */
+/** Returns the body that reports a change to its writer. */
 export function eventBody({ action, node, prevNode }: StoreEvent): string {
   const previous = prevNode === undefined ? "" : `,"prevNode":${nodeJson(prevNode)}`;
   return asGoEscapes(`{"action":"${action}","node":${nodeJson(node)}${previous}}\n`);
@@ -56,7 +58,7 @@ export function eventBody({ action, node, prevNode }: StoreEvent): string {
 
 const watchedBodies = new WeakMap<StoreEvent, string>();
 
-/** The same for watchers: an event may have thousands of them, so it is written out once. */
+/** As `eventBody`, for watchers. An event may have thousands of them, so its body is made once. */
 export function watchedEventBody(event: StoreEvent): string {
   const known = watchedBodies.get(event);
   if (known !== undefined) return known;
@@ -65,7 +67,7 @@ export function watchedEventBody(event: StoreEvent): string {
   return body;
 }
 
-/** The answer to a write that asked for `noValueOnSuccess`. */
+/** Returns the body for a write with the parameter `noValueOnSuccess`. */
 export function actionBody(event: StoreEvent): string {
   return `{"action":"${event.action}"}\n`;
 }
@@ -108,12 +110,12 @@ function contentJson({ isDirectory, value, expiresAtMs, ttlSeconds }: NodeRecord
   return value === undefined ? end : `,"value":${JSON.stringify(value)}${end}`;
 }
 
-/** A time as Go writes it: a fraction of a second has no zeros at its end. */
+/** Returns a time as Go writes it: without zeros at the end of its fraction of a second. */
 export function timeJson(unixMs: number): string {
   return toRfc3339(unixMs).replace(/\.?0+Z$/, "Z");
 }
 
-// Characters that Go's encoding/json escapes and JSON.stringify does not, or escapes differently.
+// Characters that Go's encoding/json and JSON.stringify may escape differently.
 const special = ["<", ">", "&", "\\", "\u2028", "\u2029"];
 const escapes = /\\[bf\\]|[<>&\u2028\u2029]/g;
 const written: Readonly<Record<string, string>> = {
@@ -127,13 +129,15 @@ const written: Readonly<Record<string, string>> = {
   "\u2029": "\\u2029",
 };
 
-/** JSON with Go's escapes. A search for one character costs a fifth of a nanosecond a character. */
+/**
+ * Replaces the escapes of JSON.stringify with Go's. The search is cheap: a fifth of a nanosecond for each character.
+ */
 function asGoEscapes(json: string): string {
   const isPlain = special.every((mark) => !json.includes(mark));
   return isPlain ? json : json.replaceAll(escapes, (found) => written[found] ?? found);
 }
 
-/** A text as Go writes it in JSON. */
+/** Returns a text as Go writes it in JSON. */
 export function textJson(text: string): string {
   return asGoEscapes(JSON.stringify(text));
 }

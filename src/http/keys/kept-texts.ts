@@ -1,18 +1,19 @@
 /**
- * Keeps sent bodies of listings, to send them again. Clients of this protocol request the same listing repeatedly.
- * Writing a listing of 10,000 keys takes about 13 ms of the only thread; sending a kept one takes 1 ms. A text is kept
- * until something at or below its path has changed at the next request, or until others need its place.
+ * Caches the bodies of listings, because clients of this protocol request the same listing repeatedly. To make the body
+ * for 10,000 keys takes the only thread about 13 ms; to send a cached one takes 1 ms. Each request checks whether
+ * something at or below its path has changed, and then drops the cached body. Bodies are also dropped when others need
+ * the room.
  *
- * It keeps only whole texts, in the pieces in which they were sent, so a kept answer looks like any other. It keeps no
- * text with a ttl in it, since time changes that. Its memory has a bound, which includes texts that are being made or
- * sent: when slow readers fill it, nothing more is kept.
+ * Only whole bodies are cached, in the pieces in which they were sent. So a cached answer looks like any other. No body
+ * with a ttl is cached, because a ttl changes with time. The limit on memory includes bodies that are being made or
+ * sent. When slow readers use it up, nothing more is cached.
  */
 
 import type { Listing } from "../../store/tree/listing.ts";
 import type { BegunListing } from "./answers.ts";
 
 export interface KeptTextsOptions {
-  /** Of all texts. */
+  /** The most bytes of all bodies together. */
   readonly maxBytes?: number;
   readonly maxTextBytes?: number;
 }
@@ -21,8 +22,8 @@ export interface KeptTextsOptions {
 export interface ListingPieces {
   next(): IteratorResult<Buffer, Buffer>;
   /**
-   * Ends the listing, too. The caller calls it when it takes no more pieces. Idempotent, and not needed after the last
-   * piece.
+   * Ends the pieces and the listing. The caller calls it when it takes no more pieces. Idempotent, and not needed after
+   * the last piece.
    */
   end(): void;
 }
@@ -30,16 +31,16 @@ export interface ListingPieces {
 interface ListingText {
   readonly version: symbol;
   readonly pieces: Buffer[];
-  /** Of the pieces, and the overhead. */
+  /** The bytes of the pieces, and the overhead. */
   bytes: number;
-  /** How many need it: those who make or send it, and the cache itself. */
+  /** How many use it: answers that make or send it, and the cache itself. */
   holders: number;
 }
 
 const presetMaxBytes = 32 * 1024 * 1024;
 // About 40,000 small keys. Larger listings would leave no place for others.
 const presetMaxTextBytes = 8 * 1024 * 1024;
-// What a text costs beside its pieces and its path, with room to spare: a text of no keys takes about 500 bytes.
+// What a text takes besides its pieces and its path. A text without keys takes about 500 bytes; this leaves a margin.
 const overheadBytes = 1_024;
 
 export class KeptTexts {
@@ -54,19 +55,19 @@ export class KeptTexts {
     this.#maxTextBytes = maxTextBytes;
   }
 
-  /** Of all texts that are kept, being made or being sent. */
+  /** The bytes of all texts that are cached, being made or being sent. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How many are kept. */
+  /** How many texts are cached. */
   get count(): number {
     return this.#texts.size;
   }
 
   /**
-   * The body of a listing that has just begun: the kept one, or a new one from `make`.
-   * @param make is called only without a kept text.
+   * Returns the body of a listing that has just begun: the cached one, or a new one from `make`.
+   * @param make only called if no text is cached.
    */
   piecesOf({ request, listing }: BegunListing, make: () => Iterator<string, string>): ListingPieces {
     const { version } = listing;
@@ -83,7 +84,7 @@ export class KeptTexts {
     };
   }
 
-  /** The kept text, if it is still up to date. */
+  /** Returns the cached text; drops it if it is out of date. */
   #find(key: string, version: symbol | undefined): ListingText | undefined {
     const text = this.#texts.get(key);
     if (text === undefined) return undefined;
@@ -119,7 +120,7 @@ export class KeptTexts {
       for (;;) {
         const { done, value } = pieces.next();
         const piece = bytesOf(value);
-        // A text whose listing changed meanwhile will not be requested again.
+        // If the listing has changed meanwhile, no later request can use this text.
         if (text !== undefined && (listing.version !== version || !this.#add(text, piece))) {
           this.#release(text);
           text = undefined;
@@ -148,12 +149,15 @@ export class KeptTexts {
     return true;
   }
 
-  /** @returns false without room for this many more bytes. */
+  /**
+   * Counts further bytes of a text, and drops cached texts until there is room.
+   * @returns false if there is no room.
+   */
   #claim(text: ListingText, bytes: number): boolean {
     if (text.bytes + bytes > this.#maxTextBytes) return false;
     for (const [key, oldest] of this.#texts) {
       if (this.#bytes + bytes <= this.#maxBytes) break;
-      // A text that is being sent would stay in memory anyway.
+      // To drop a text that is being sent would free no memory.
       if (oldest.holders > 1) continue;
       this.#texts.delete(key);
       this.#release(oldest);
@@ -165,7 +169,7 @@ export class KeptTexts {
   }
 
   #keep(key: string, text: ListingText): void {
-    // Another request has stored its text first. If that text is outdated, the next request drops it.
+    // Another request was faster and has cached its text. If that text is out of date, the next request drops it.
     if (this.#texts.has(key)) return;
     text.holders += 1;
     this.#texts.set(key, text);
@@ -187,7 +191,10 @@ interface TextInMaking {
 
 const noBytes = Buffer.alloc(0);
 
-/** In memory of their own: a small buffer would keep the whole block of Node's pool alive. */
+/**
+ * Encodes a text into a buffer of its own. A small buffer of Node's pool would keep a whole block of the pool in
+ * memory.
+ */
 function bytesOf(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);

@@ -1,11 +1,12 @@
 /**
  * The answers to reads, which may list a million keys. A listing that fits into one piece is sent whole, with its
- * length. A longer one is sent in chunks; each is made after the client has taken the one before. All chunks show the
- * state of the moment when the first was made. So a listing never delays others by more than a piece. A slow reader
- * costs one piece, the nodes that change meanwhile, and its share of `kept-texts.ts`.
+ * length. A longer listing is sent in pieces, with chunked encoding. Each piece is made after the client has taken the
+ * one before, so a listing delays other requests by at most one piece. All pieces show the state of the store when the
+ * listing began. A slow reader costs the memory of one piece, of the nodes that change meanwhile, and of its text in
+ * `kept-texts.ts`.
  *
- * A listing ends early if its client is gone, takes nothing for too long, or is so slow that too much changed. The
- * connection is then cut, so that nobody mistakes a part for the whole.
+ * davit cuts the connection if the client takes nothing for too long, or is so slow that too much has changed. So
+ * nobody takes a part of a listing for the whole.
  */
 
 import type { ServerResponse } from "node:http";
@@ -20,7 +21,7 @@ import { KeptTexts, type ListingPieces } from "./kept-texts.ts";
 
 export interface OpenListingsOptions {
   readonly clock: Clock;
-  /** Knows which client sent a request. */
+  /** Names the client of a request. */
   readonly clients?: Clients;
   /** How many may be sent in pieces at a time; others wait for their turn. */
   readonly maxOpen?: number;
@@ -33,10 +34,10 @@ interface ListingStream extends BegunListing {
   readonly first: IteratorResult<Buffer, Buffer>;
 }
 
-// In characters. About 400 small keys, which take half a millisecond; larger pieces cost more in sum, because they
-// exceed the processor's cache.
+// In characters. About 400 small keys, which take half a millisecond. Larger pieces exceed the processor's cache, so a
+// whole listing takes longer.
 const pieceLength = 64 * 1024;
-// Each may hold the names of a large directory; more of them at a time measured no faster.
+// Each may hold the names of a large directory. More open listings were no faster in measurements.
 const presetMaxOpen = 16;
 const presetStallMs = 30_000;
 /** How long a client may take for a piece while others wait for their turn. */
@@ -49,7 +50,7 @@ export class OpenListings {
   readonly #stallMs: number;
   readonly #kept = new KeptTexts();
   readonly #turns = new Turns();
-  /** Listings that continue when an open one ends: clients take turns. */
+  /** Listings that wait for the place of an open one. Clients take turns. */
   readonly #waiting = new FairQueue<() => void>();
   #openCount = 0;
   /** How many listings gave up their places and are about to end. */
@@ -68,7 +69,7 @@ export class OpenListings {
   }
 
   /**
-   * Answers with the listing of `begin`, which is called again if the listing had to wait.
+   * Answers with the listing of `begin`. If the listing must wait, it is ended, and begun again when it is its turn.
    * @throws what `begin` throws, before anything is answered.
    */
   async answer(exchange: Exchange, begin: () => BegunListing): Promise<Answer | undefined> {
@@ -85,7 +86,7 @@ export class OpenListings {
     return this.#sendLate(exchange, begin);
   }
 
-  /** Continues in the place of another listing. */
+  /** Answers a listing that has waited, in the place of one that has ended. */
   #sendLate(exchange: Exchange, begin: () => BegunListing): Answer | undefined {
     try {
       const stream = this.#started(begin());
@@ -125,10 +126,12 @@ export class OpenListings {
     }
   }
 
-  /** Resolves when it is time for the next piece; with false when the client does not take this one. */
+  /**
+   * Writes a piece. Resolves to true when it is time for the next piece, to false if the client does not take this one.
+   */
   async #give(response: ServerResponse, piece: Buffer): Promise<boolean> {
     if (response.destroyed) return false;
-    // A piece may be empty: then only time has passed.
+    // A piece may be empty: it stands for steps without a result.
     if (piece.length > 0 && !response.write(piece) && !(await this.#isTaken(response))) return false;
     await this.#turns.next();
     return !response.destroyed;
@@ -165,7 +168,7 @@ function wholeAnswer(headers: readonly string[], body: Buffer): Answer {
   return { status: 200, headers, body };
 }
 
-/** The head that a GET would get, without the length: only the whole listing gives it. */
+/** Answers HEAD like a GET, but without the length: to know it, davit would have to make the whole listing. */
 function headAnswer({ pieces, headers }: ListingStream): Answer {
   pieces.end();
   return { status: 200, headers };

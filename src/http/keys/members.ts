@@ -1,6 +1,6 @@
 /**
- * `/v2/members`, from which clients learn the store's URL. Pure. The store is always a cluster of one: it lists itself,
- * and refuses every change of members, after the reference's checks of form.
+ * Answers `/v2/members`, from which clients learn the store's URL. The store is the only member of its cluster. It
+ * lists itself, and refuses every change of members. Before that, it checks the form of the request as etcd does. Pure.
  */
 
 import { isJsonObject } from "../../model/json.ts";
@@ -30,7 +30,7 @@ export type MembersAnswer =
   | { readonly kind: "json"; readonly status: number; readonly body: string }
   | { readonly kind: "notAllowed" };
 
-/** Answers as the reference with one member (etcd v3.4.23 v2http/client.go, membersHandler). */
+/** Answers as etcd with one member does (etcd v3.4.23 v2http/client.go, membersHandler). */
 export function answerMembers(member: Member, request: MembersRequest): MembersAnswer {
   switch (request.method) {
     case "GET":
@@ -44,8 +44,8 @@ export function answerMembers(member: Member, request: MembersRequest): MembersA
   }
 }
 
-// The only member cannot leave, and none can join: the log is a file of this process. It has no peers either, so the
-// reference's 204 for peer URLs would claim a change that was not made.
+// Answers every well-formed change. The only member cannot leave, and none can join: the log is a file of this process.
+// etcd answers 204 to new peer URLs. The store has no peers, so a 204 would claim a change that was not made.
 const cannot = problem(500, "Internal Server Error");
 
 function show(member: Member, rest: string): MembersAnswer {
@@ -64,7 +64,7 @@ function problemOfOther({ id }: Member, rest: string): MembersAnswer | undefined
   return other === id ? undefined : problem(404, `No such member: ${other}`);
 }
 
-/** An id as the store writes it; undefined for any other text. */
+/** Returns an id in the form that the store writes; undefined for any other text. */
 function memberId(text: string): string | undefined {
   if (!/^[0-9a-f]+$/i.test(text)) return undefined;
   const id = BigInt(`0x${text}`);
@@ -82,7 +82,9 @@ function problemOf({ contentType = "", body }: MembersRequest): MembersAnswer | 
   return wrong === undefined ? undefined : problem(400, wrong);
 }
 
-/** Undefined when a body has another shape; what is missing or null is an empty list. */
+/**
+ * Returns the peer URLs of a body: an empty list if they are missing or null, undefined if the body has another shape.
+ */
 function peerUrlsIn(body: string): readonly string[] | undefined {
   const parsed = parseJson(body);
   if (parsed === null) return [];
@@ -98,7 +100,7 @@ function parseJson(text: string): unknown {
     const value: unknown = JSON.parse(text);
     return value;
   } catch {
-    // The parser's message quotes the body.
+    // The parser's error is not used, because its message quotes the body.
     return undefined;
   }
 }

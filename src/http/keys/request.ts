@@ -1,7 +1,7 @@
 /**
  * Parses a request of `/v2/keys` into a read, a watch or a command. Pure. The order of the checks is part of the
- * protocol: only the first of several mistakes is reported, and all parameters are checked even if the method ignores
- * them.
+ * protocol: of several mistakes only the first is reported. All parameters are checked, even those that the method
+ * ignores.
  */
 
 import type { Expected, SingleCommand } from "../../store/command/command.ts";
@@ -15,9 +15,9 @@ export type KeysMethod = (typeof keysMethods)[number];
 export interface RawKeysRequest {
   readonly method: KeysMethod;
   readonly path: StorePath;
-  /** As sent, without the question mark. */
+  /** The query as sent, without the question mark. */
   readonly query: string;
-  /** The form of a PUT or POST, decoded as latin1; undefined when the body was none. */
+  /** The form of a PUT or POST, decoded as latin1; undefined when the body is no form. */
   readonly form?: string;
 }
 
@@ -33,7 +33,7 @@ export type KeysRequest =
     }
   | { readonly kind: "write"; readonly command: SingleCommand; readonly hidesNode: boolean };
 
-/** @throws {StoreError} of the 2xx codes. */
+/** @throws {StoreError} with an error code of the protocol from 201 to 211. */
 export function parseKeysRequest({ method, path, query, form }: RawKeysRequest): KeysRequest {
   const bodyFields = form === undefined ? undefined : parseFields(form);
   const fields = checkedFields(mergedFields(bodyFields, parseFields(query)), method);
@@ -72,7 +72,7 @@ interface CheckedFields {
   readonly refresh: boolean;
 }
 
-/** The field table, in the order of the reference (etcd v3.4.23 v2http/client.go, parseKeyRequest). */
+/** Reads and checks all fields, in the order of etcd (v3.4.23 v2http/client.go, parseKeyRequest). */
 function checkedFields(fields: FormFields, method: KeysMethod): CheckedFields {
   const prevIndex = numberIn(fields, "prevIndex", "indexNotNumber");
   const waitIndex = numberIn(fields, "waitIndex", "indexNotNumber");
@@ -112,9 +112,9 @@ function checkedFields(fields: FormFields, method: KeysMethod): CheckedFields {
 
 function readRequest(path: StorePath, fields: CheckedFields): KeysRequest {
   const { recursive, sorted, wait, quorum, stream, waitIndex = 0n } = fields;
-  // The reference ignores wait=true for a quorum read, and answers at once.
+  // etcd ignores wait=true for a quorum read, and answers at once.
   if (!wait || quorum) return { kind: "read", path, recursive, sorted };
-  // An index beyond 2^53 loses digits here, but no store ever reaches one.
+  // An index beyond 2^53 loses digits here, but no store reaches such an index.
   return { kind: "watch", path, recursive, stream, waitIndex: Number(waitIndex) };
 }
 
@@ -139,7 +139,7 @@ function deleteCommand(path: StorePath, fields: CheckedFields): SingleCommand {
   return { kind: "delete", path, dir: fields.dir, recursive: fields.recursive };
 }
 
-/** The write's conditions; undefined for none. An index of 0 alone is no condition. */
+/** Returns the conditions of a write; undefined for none. An index of 0 is no condition. */
 function expectedIn({ prevValue, prevIndex = 0n }: CheckedFields): Expected | undefined {
   if (prevValue === undefined && prevIndex === 0n) return undefined;
   return { ...(prevValue !== undefined && { value: prevValue }), ...(prevIndex > 0n && { index: prevIndex }) };
@@ -164,7 +164,7 @@ function numberIn(fields: FormFields, name: string, refusal: RefusalName): bigin
 const trueTexts = new Set(["1", "t", "T", "TRUE", "true", "True"]);
 const falseTexts = new Set(["0", "f", "F", "FALSE", "false", "False"]);
 
-/** An empty ttl counts as absent. A ttl beyond 2^53 loses digits here, which no clock lasts long enough to show. */
+/** An empty ttl counts as absent. A ttl beyond 2^53 s loses digits here, but no store runs that long. */
 function ttlIn(fields: FormFields): number | undefined {
   const ttl = fields.get("ttl") === "" ? undefined : numberIn(fields, "ttl", "ttlNotNumber");
   return ttl === undefined ? undefined : Number(ttl);
@@ -174,7 +174,7 @@ function isSet(fields: FormFields, name: string, shown?: string): boolean {
   return flagIn(fields, name, shown) ?? false;
 }
 
-/** `shown` is the reference's spelling of the name when it refuses the value. */
+/** @param shown how etcd writes the name when it refuses the value. */
 function flagIn(fields: FormFields, name: string, shown = `"${name}"`): boolean | undefined {
   const text = fields.get(name);
   if (text === undefined) return undefined;

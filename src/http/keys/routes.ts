@@ -1,6 +1,6 @@
 /**
- * The store's key API, `/v2/keys`, and the endpoints beside it. It also answers unknown paths. It reads targets and
- * bodies by the protocol's rules. It keeps no state: the store and the waiting answers have everything.
+ * The handler of the key API: `/v2/keys`, the endpoints beside it, and unknown paths. It reads targets and bodies by
+ * the rules of the protocol.
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -26,11 +26,11 @@ import { OpenWatches } from "./watches.ts";
 export interface KeysHandlerOptions {
   readonly store: Store;
   readonly clock: Clock;
-  /** Of the same store. */
+  /** Answers for the same store. */
   readonly answers: KeyAnswers;
-  /** Returns the client of a request, for limits by client. */
+  /** Names the client of a request, for limits by client. */
   readonly clients?: Clients;
-  /** Of the listener. */
+  /** Counts the unread answers of the listener. */
   readonly unsent?: UnsentAnswers;
   /** The URL that the members list and `/v2/machines` give to clients; called for each answer. */
   readonly advertiseUrl: () => string;
@@ -39,8 +39,8 @@ export interface KeysHandlerOptions {
 const memberName = "davit";
 
 /**
- * Limits of the listener. The protocol's keys may be 32 KiB long with each byte escaped, and so may a form with a
- * value. Long polls may be silent for ever.
+ * Limits of the listener. The target has room for a key of 32 KiB with every byte escaped, and for a query of 16 KiB. A
+ * long poll may be silent for ever, so no stall ends it.
  */
 export const keysLimits = { maxTargetBytes: 112 * 1024, maxHeaderBytes: 128 * 1024, stallTimeoutMs: 0 } as const;
 
@@ -63,7 +63,7 @@ export function keysHandler(options: KeysHandlerOptions): Handler<undefined> {
     begin: () => undefined,
     handle: (exchange) => {
       const { method, headers } = exchange.request;
-      // Node decodes chunks, and would hand on any other coding's bytes unchanged.
+      // Node decodes `chunked`. Bytes of any other coding would reach the handler undecoded.
       const coding = headers["transfer-encoding"];
       if (coding !== undefined && coding.toLowerCase() !== "chunked")
         return plainAnswer(501, "Unsupported transfer encoding");
@@ -100,7 +100,7 @@ function answerTarget(context: Context, table: RouteTable<KeysEndpoint>, exchang
   return methods.includes(request.method ?? "") ? answer(exchange, found.rest) : notAllowedAnswer(methods);
 }
 
-/** Answers most reads at once: a promise would cost more than the read. */
+/** Answers a key. Most reads are answered without a promise, which would cost more than the read. */
 function answerMethod(context: Context, exchange: Exchange, path: StorePath, query: string): Handled {
   const method = keysMethods.find((each) => each === exchange.request.method);
   if (method === undefined) return notAllowedAnswer(keysMethods);
@@ -138,7 +138,7 @@ async function answerKey(context: Context, exchange: Exchange, asked: KeyRequest
   }
 }
 
-// A link for people, on GET only, as Go's http.Redirect writes it.
+// Redirects as Go's http.Redirect does: for GET and HEAD, the body is a link for people.
 function redirectAnswer(method: string | undefined, location: string): Answer {
   const headers = [...corsHeaders, "Location", location];
   if (method !== "GET" && method !== "HEAD") return { status: 301, headers, body: "" };
@@ -147,5 +147,5 @@ function redirectAnswer(method: string | undefined, location: string): Answer {
   return { status: 301, headers: ["Content-Type", "text/html; charset=utf-8", ...headers], body };
 }
 
-// The query is copied from the target, so none of it may become a tag. The escapes are those of Go's net/http.
+// The link repeats the target's query, which must not become markup. The escapes are those of Go's net/http.
 const markup: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };

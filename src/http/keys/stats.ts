@@ -1,4 +1,4 @@
-/** `/v2/stats/*`: the store's counts since its start, and the state of a cluster of one. */
+/** `/v2/stats/*`: the store's counts since its start, and the state of a cluster with one member. */
 
 import { countNames } from "../../store/command/operation-counts.ts";
 import type { Store } from "../../store/store.ts";
@@ -8,7 +8,7 @@ import type { Member } from "./members.ts";
 /** When the store began to be served. */
 export interface Uptime {
   readonly startedAtMs: number;
-  /** Until now, by a clock that does not step. */
+  /** How long ago that was, on the monotonic clock. */
   readonly upMs: number;
 }
 
@@ -28,7 +28,7 @@ export function leaderStats({ id }: Member): string {
   return JSON.stringify({ leader: id, followers: {} });
 }
 
-/** A duration as Go writes it: `1h2m3.5s`, `3.5s`, `12ms`. */
+/** Returns a duration as Go writes it: `1h2m3.5s`, `3.5s`, `12ms`. */
 export function toGoDuration(durationMs: number): string {
   const ms = Math.floor(durationMs);
   if (ms === 0) return "0s";

@@ -1,6 +1,6 @@
 /**
- * The target of a request as it was sent. URL libraries fold `..`, `%2e` and `//`, while the protocol redirects them,
- * so this reads the raw text.
+ * Parses a request's target as it was sent. URL libraries resolve `..`, `%2e` and `//` silently. The protocol answers
+ * them with a redirect, so this reads the raw text.
  */
 
 import { type StorePath, storePath } from "../../store/core/node.ts";
@@ -15,10 +15,10 @@ export type Target =
 
 const keysPrefix = "/v2/keys";
 
-// Nearly every target: names without escapes, none of them of dots alone, and no empty one.
+// Matches nearly every target: it has no escapes, no empty names, and no name `.` or `..`.
 const plainTarget = /^(?:\/(?!\.{1,2}(?:[/?]|$))[\w.~!$'()*,:@+=&-]+)+(?:\?[\x21-\x7e]*)?$/;
 
-/** Reads a target in origin or absolute form. Bytes above ASCII must be escaped. */
+/** Parses a target in origin or absolute form. Bytes above ASCII must be escaped. */
 export function parseTarget(raw: string): Target {
   if (plainTarget.test(raw)) {
     const end = pathEnd(raw);
@@ -35,14 +35,15 @@ export function parseTarget(raw: string): Target {
   return { kind: "redirect", location: encodePath(clean) + (query === "" ? "" : `?${query}`) };
 }
 
-/** The key that a path names; undefined for a path outside `/v2/keys`. */
+/** Returns the key that a path names; undefined for a path outside `/v2/keys`. */
 export function keyOf(path: string): StorePath | undefined {
   if (path !== keysPrefix && !path.startsWith(`${keysPrefix}/`)) return undefined;
   const key = path.slice(keysPrefix.length);
   return storePath(key.replace(/\/$/, "") || "/");
 }
 
-// As Go's net/http cleans a path (cleanPath of ServeMux): dots and doubled slashes go, one trailing slash stays.
+// Cleans a path like Go's net/http (cleanPath of ServeMux): resolves `.` and `..`, and removes empty names. One
+// trailing slash stays.
 function cleanPath(path: string): string {
   const segments: string[] = [];
   for (const segment of path.split("/")) {
@@ -53,7 +54,7 @@ function cleanPath(path: string): string {
   return path.endsWith("/") && clean !== "/" ? `${clean}/` : clean;
 }
 
-// As Go's net/url escapes a path; encodeURIComponent escapes a different set.
+// Escapes a path like Go's net/url, which escapes fewer characters than encodeURIComponent, and also `!*'()`.
 function encodePath(path: string): string {
   return encodeURIComponent(path)
     .replaceAll(/[!*'()]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)

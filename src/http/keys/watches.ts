@@ -1,9 +1,8 @@
 /**
- * The answers that wait: long polls and streams. Headers are sent when the watch is registered, events when they
- * happen.
- * A slow client pauses its watch. It is disconnected when the history has moved past its place, or when unread answers
- * leave no room for its event; it reconnects with `waitIndex`. On shutdown every waiting answer ends properly, without
- * an event, and its client asks again.
+ * The answers that wait: long polls and streams. davit sends the headers when the watch is registered, and each event
+ * when it happens. A slow client pauses its watch. davit disconnects it when the history no longer has its next event,
+ * or when unread answers leave no room for an event. The client then reconnects with `waitIndex`. On shutdown every
+ * waiting answer ends properly without an event, and the client asks again.
  */
 
 import type { ServerResponse } from "node:http";
@@ -45,7 +44,7 @@ export class OpenWatches {
     begin(response, 200, successHeaders(this.#store, this.#store.indexes)).flushHeaders();
     response.on("drain", () => {
       this.#unsent.settled(response);
-      // From now on silence is allowed, for as long as nothing happens.
+      // The client has read everything. From now on it may be silent until the next event.
       response.socket?.setTimeout(0);
       handle.resume();
     });
@@ -55,7 +54,10 @@ export class OpenWatches {
     else handle.resume();
   }
 
-  /** @returns false for a client that must read first. */
+  /**
+   * Sends an event.
+   * @returns false if the client must read it before the next one.
+   */
   #send(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
     const body = watchedEventBody(event);
     if (isLarge(body)) return this.#sendLarge(response, event, isStream);
@@ -68,7 +70,7 @@ export class OpenWatches {
     return isTaken;
   }
 
-  /** All watchers of a large event share one copy. */
+  /** Sends an event that is large. All its watchers share one copy of the body. */
   #sendLarge(response: ServerResponse, event: StoreEvent, isStream: boolean): boolean {
     const held = this.#large.hold(event, watchedEventBody(event), () => this.#unsent.holderOf(response));
     if (held === undefined) {
@@ -85,7 +87,7 @@ export class OpenWatches {
     return isTaken;
   }
 
-  /** Ends every answer; new ones end at once. */
+  /** Ends every answer, and from now on every new one at once. */
   endAll(): void {
     this.#isEnding = true;
     for (const response of [...this.#open.keys()]) this.#end(response);
