@@ -1,11 +1,11 @@
 /**
  * The directory source: it follows Profiles, Groups, ConfigMaps and Secrets in files. A look lists the files, parses
- * the changed ones in worker threads, and takes in their definitions. The next look comes when a watch reports a
- * change, or after a while.
+ * the changed ones in worker threads, and takes over their definitions. The next look begins when a watch reports a
+ * change, or after `rescanMs` at the latest.
  *
- * A mistake in one file affects no object of another, and an incomplete view removes nothing (holdings.ts). A file that
- * may be half written can only make machines wait (known-files.ts). No problem and no log line quotes a file. The
- * source never writes a file and never uses the store.
+ * A mistake in one file does not affect objects of other files. While the view is incomplete, no object is removed
+ * (holdings.ts). A file that may be half written can only make machines wait (known-files.ts). No problem and no log
+ * line quotes a file. The source never writes a file and never uses the store.
  */
 
 import { packagedCrdsDirectory, readCrds } from "../admission/crds.ts";
@@ -21,27 +21,27 @@ import { Readers } from "./readers.ts";
 import { FileWatches } from "./watches.ts";
 
 export interface DirectorySourceOptions {
-  /** If a directory vanishes or loses its last manifest, its objects stay: it may return. */
+  /** If a directory vanishes or loses its last manifest, its objects stay, because the directory may return. */
   readonly directories: readonly string[];
   readonly clock: Clock;
   readonly log: Log;
   /** Where the CRD files are; the package's own by default. */
   readonly crdsDirectory?: string;
   /**
-   * The longest time between two looks, from 1 on. Without a watch, as on some network file systems, davit notices a
-   * change this late.
+   * The longest time between two looks, 1 or more. davit notices a change after this time even if no watch reports it,
+   * as on some network file systems.
    */
   readonly rescanMs: number;
 }
 
-// The shorter time between looks, while no manifest was found or there is a problem.
+// The longest time between two looks while the view is empty or incomplete.
 const anxiousRescanMs = 5_000;
-// Longer than a file must be at rest. After this time davit starts, even if a file never rests.
+// After this time davit reports its first list even if a file never rests. Any other file is at rest earlier.
 const maxFirstWaitMs = 15_000;
 
 export class DirectorySource implements Source {
   readonly kind = "directory";
-  /** An unreadable directory makes the view incomplete, so that no object is removed. */
+  /** Always true: an unreadable directory makes the view incomplete, which is enough to keep every object. */
   readonly isFollowed = true;
   readonly #options: DirectorySourceOptions;
   readonly #holdings = new Holdings();
@@ -50,7 +50,7 @@ export class DirectorySource implements Source {
   readonly #lookLog: LookLog;
   readonly #ended = new AbortController();
   #looks = 0;
-  /** When the last complete look began. */
+  /** Monotonic time at which the last look began that found every file at rest. */
   #provenAtMs: number | undefined;
   #isStirred = false;
   #pause = new AbortController();
@@ -89,7 +89,7 @@ export class DirectorySource implements Source {
 
   async #run(readers: Readers, listener: SourceListener): Promise<void> {
     const { clock, directories } = this.#options;
-    // A file may be half written when davit starts: the first look needs an earlier listing for comparison.
+    // A file may be half written when davit starts. With an earlier listing the first look can see that it changed.
     this.#files.see(await listFiles(directories), this.#moment());
     const startedMs = clock.monotonicMs();
     await clock.sleep(pauseMs, this.#ended.signal);
@@ -101,7 +101,7 @@ export class DirectorySource implements Source {
     }
   }
 
-  /** Waits for a while, or until a watch reports a change and its burst of events is over. */
+  /** Waits for this time, or until `pauseMs` after a watch reported a change: one change makes several events. */
   async #wait(durationMs: number): Promise<void> {
     const { clock } = this.#options;
     if (!this.#isStirred) await clock.sleep(durationMs, this.#pause.signal);
@@ -120,9 +120,9 @@ export class DirectorySource implements Source {
   }
 
   /**
-   * One look at everything.
-   * @param mayWait whether to delay the first list until every file is at rest.
-   * @returns after how many milliseconds the next look is due.
+   * Looks at all files once.
+   * @param mayWait true to delay the first list while a file is not at rest.
+   * @returns the number of milliseconds until the next look.
    */
   async #look(readers: Readers, listener: SourceListener, mayWait: boolean): Promise<number> {
     const { directories, rescanMs } = this.#options;
@@ -142,7 +142,7 @@ export class DirectorySource implements Source {
     return this.#holdings.size === 0 || !this.#holdings.complete ? Math.min(anxiousRescanMs, rescanMs) : rescanMs;
   }
 
-  /** Reads changed files; returns how many were read by now. */
+  /** Requests changed files and takes in all answers that are ready. Returns how many files were parsed. */
   async #read(readers: Readers): Promise<number> {
     const answers = await readers.read(this.#files.due(this.#moment()));
     const ignoring: IgnoringFile[] = [];
@@ -160,7 +160,7 @@ export class DirectorySource implements Source {
     return answers.filter(({ parsed }) => parsed.digest !== "" && parsed.isUnchanged !== true).length;
   }
 
-  /** Takes in and reports the files' contents; returns the names of changed objects. */
+  /** Updates the view from the files, and reports the changes. Returns the names of changed objects. */
   #take(problems: DirectoryListing["problems"], isAtRest: boolean, listener: SourceListener): readonly ObjectName[] {
     const before = this.#holdings.problems;
     const change = this.#holdings.take({ files: this.#files.looked, problems, isAtRest });
@@ -173,7 +173,7 @@ export class DirectorySource implements Source {
   }
 }
 
-/** True for a file whose ignored documents differ from its previous version's; false for a file without any. */
+/** True if a file has ignored documents, and its previous version had others. */
 function ignoresOthers({ ignored }: FileContent, before: FileContent | undefined): boolean {
   const known = new Set(before?.ignored.map(({ key }) => key));
   const keys = new Set(ignored.map(({ key }) => key));

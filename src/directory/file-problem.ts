@@ -8,7 +8,7 @@ export interface FileProblem extends SourceProblem {
   readonly code: FindingCode;
   /** The file's name in messages. */
   readonly file: string;
-  /** Undefined for the file as a whole. */
+  /** Undefined for a problem of the whole file. */
   readonly at?: Position;
   /** The message without the place. */
   readonly text: string;

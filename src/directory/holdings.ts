@@ -1,18 +1,18 @@
 /**
- * The objects of the directory source: the view that the controller reads, and the rules by which it follows the files.
+ * Holds the objects of the directory source. The controller reads them as a view, which follows the files by rules:
  *
- * - An object whose new version is refused keeps its last accepted one.
- * - While a file cannot be read or is refused, the view is incomplete and keeps all objects. It becomes complete again
- *   only after a look that read every file. Objects may come back, for example with a volume, and must be known before
- *   the view counts as complete.
- * - Of a file that may be half written, only changes that make machines wait take effect (model/at-once.ts), and no
- *   object is removed meanwhile.
- * - Of a name that is defined twice, the last accepted version stays. Without one, nothing is taken, except that a
- *   Group is taken as a refused one.
- * - A refused Group without an accepted version is kept in the view, with the reason of its refusal, if its selector
- *   can be parsed.
+ * - If the newest version of an object is refused, its last accepted version stays.
+ * - While a file cannot be read or has a mistake, the view is incomplete and keeps all objects. After that it becomes
+ *   complete when a look finds no problem and every file at rest. Before that, objects may still return, for example
+ *   with a volume.
+ * - From a file that may be half written, only changes that make machines wait take effect (model/at-once.ts).
+ *   Meanwhile no object is removed.
+ * - If a name is defined twice, its last accepted version stays. If there is none, a Group becomes a refused Group, and
+ *   an object of another kind is not in the view.
+ * - A refused Group without an accepted version is in the view, with the reason for its refusal, if its selector can be
+ *   read.
  *
- * It does no I/O and reads no clock.
+ * This file does no I/O and reads no clock.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -36,17 +36,17 @@ import type { Definition, FileContent } from "./read-file.ts";
 
 /** A file as a look found it. */
 export interface LookedFile extends FileContent {
-  /** Set while the file may be half written: the definitions of its last version that counted in full. */
+  /** Only while the file may be half written: the definitions of its last version that counted in full. */
   readonly before?: readonly Definition[];
 }
 
 /** What one look at the directories found. */
 export interface DirectoryLook {
-  /** Every file that counts, in byte order of its path. */
+  /** Every known file, in byte order of the paths. */
   readonly files: Iterable<LookedFile>;
   /** Problems outside the files' contents, such as a directory that cannot be read or is empty. */
   readonly problems: readonly FileProblem[];
-  /** False while a file is still being written or was not read: a missing object may be in it. */
+  /** False while a file may be half written or is not read yet: an object that seems missing may be in that file. */
   readonly isAtRest: boolean;
 }
 
@@ -68,7 +68,7 @@ export class Holdings implements SourceView {
   #refusals: ReadonlyMap<string, Refusal> = new Map();
   #isComplete = false;
   #isHalf = true;
-  /** Objects that no file defines any more, and that stay for now. */
+  /** Objects that stay in the view for now, although no file defines them. */
   #leaving: ReadonlyMap<string, ObjectName> = new Map();
 
   get complete(): boolean {
@@ -144,7 +144,7 @@ export class Holdings implements SourceView {
     return { names, removed, differs: differs || names.length > 0 };
   }
 
-  /** Replaces the refusals. @returns the objects whose refusal is new, changed or over. */
+  /** Replaces all refusals. @returns the objects whose refusal is new, changed or over. */
   #takeRefusals(refusals: readonly Refusal[]): readonly ObjectName[] {
     const before = this.#refusals;
     this.#refusals = new Map(refusals.map((refusal) => [objectKey(refusal), refusal]));
@@ -154,7 +154,7 @@ export class Holdings implements SourceView {
     );
   }
 
-  /** Chooses the version to use for a name, from all of its definitions. */
+  /** Chooses the version of an object for the view. @param same all definitions of its name. */
   #resolve(same: readonly Definition[], isUnsettled: boolean): Resolved {
     const [first, second] = same;
     if (first === undefined) return {};
@@ -168,7 +168,7 @@ export class Holdings implements SourceView {
     return { ...(object && { object }), ...(problem && { problem }), ...(refusal && { refusal }) };
   }
 
-  /** Records anew which objects are about to leave. @returns the objects that newly leave, or stay after all. */
+  /** Updates which objects no file defines. @returns those that lost their definition or have one again. */
   #takeLeaving(found: ReadonlyMap<string, unknown>): readonly ObjectName[] {
     const before = this.#leaving;
     const names = Object.values(this.#objects).flatMap((objects) => [...objects.values()].map(nameOf));
@@ -187,7 +187,7 @@ export class Holdings implements SourceView {
     return this.get(kind, namespace, name);
   }
 
-  /** Takes an object into the view; true when it is new or differs from the version before. */
+  /** Puts an object into the view. @returns true if it is new or differs from its previous version. */
   #put(object: SourceObject): boolean {
     const held = this.#held(nameOf(object));
     if (held === object || isDeepStrictEqual(held, object)) return false;
@@ -211,7 +211,7 @@ export class Holdings implements SourceView {
     return true;
   }
 
-  /** Removes objects that files no longer define; none while the view is incomplete. */
+  /** Removes objects that no file defines; none while the view is incomplete or a file is not at rest. */
   #removeMissing(found: ReadonlyMap<string, unknown>, { isAtRest }: DirectoryLook): readonly SourceObject[] {
     if (!this.complete || !isAtRest) return [];
     const removed: SourceObject[] = [];
@@ -232,7 +232,10 @@ interface Resolved {
   readonly refusal?: Refusal;
 }
 
-/** Files have no generations. ConfigMaps and Secrets have no status to report a refusal. */
+/**
+ * Returns the refusal of an object; undefined for ConfigMaps and Secrets, because they have no status that could show
+ * it. The generation is always 1, because files have no generations.
+ */
 function toRefusal(id: ObjectName, message: string, same: readonly Definition[]): Refusal | undefined {
   const { kind, namespace, name } = id;
   if (!isOwnKind(kind)) return undefined;
@@ -244,8 +247,8 @@ function toRefusal(id: ObjectName, message: string, same: readonly Definition[])
 }
 
 /**
- * Of a Profile that is defined twice, either definition may be the intended one. So it counts as booting from the local
- * disk only if all of them say so.
+ * Returns the caution for a Profile. If the Profile is defined twice, either definition may be the intended one. So
+ * machines boot from their own disk only if all definitions say so, and one `Install` makes it an installing Profile.
  */
 function cautionOf(same: readonly Definition[]): ProfileCaution {
   const all = same.map((definition): ProfileCaution => {
@@ -259,7 +262,7 @@ function cautionOf(same: readonly Definition[]): ProfileCaution {
   return { ...(local && { local }), ...(all.some(({ isInstall }) => isInstall) && { isInstall: true }) };
 }
 
-/** The readable part of a Group. */
+/** Returns the readable part of a Group; undefined if there is none, or for an object of another kind. */
 function standInOf(definition: Definition): GroupSpec | undefined {
   const object = objectIn(definition);
   return object?.kind === "Group" ? object.spec : undefined;
@@ -270,8 +273,8 @@ function hidesMachines(definition: Definition): boolean {
 }
 
 /**
- * True when a problem belongs to no named Profile or Group. A refused one with a name has its problem at its own place,
- * so that problem does not count.
+ * True if there is a problem besides those of refused Profiles and Groups whose names are known. Such an object's
+ * definition has the same origin as its problem.
  */
 function hasNameless(
   problems: readonly FileProblem[],
@@ -292,8 +295,8 @@ function groupByName(definitions: readonly Definition[]): ReadonlyMap<string, re
 }
 
 /**
- * The objects of files that may be half written: what such a file defines now, and what it defined when it was last
- * whole.
+ * Returns the keys of objects in files that may be half written: what such a file defines now, and what its last
+ * version that counted in full defined.
  */
 function unsettledKeys(files: readonly LookedFile[]): ReadonlySet<string> {
   const definitions = files.flatMap((file) => (file.before === undefined ? [] : [...file.definitions, ...file.before]));
@@ -308,7 +311,7 @@ function duplicateProblem(first: Definition, second: Definition): FileProblem {
   return { origin: originOf(second), message, code: "duplicate-object", file, at, text: message };
 }
 
-/** From several versions of one Group, takes the first that names machines, and makes it a refused Group. */
+/** Returns the first readable version of a Group as a refused Group; undefined if no version is readable. */
 function refusedGroup(same: readonly (SourceObject | undefined)[], refusal: string): GroupObject | undefined {
   for (const object of same) {
     if (object?.kind === "Group") return { ...object, refusal };

@@ -1,14 +1,14 @@
 /**
- * The files that the directory source knows: which version of each was read, and whether that version counts in full
- * yet. A file that is rewritten in place is half written for a while, and its first half may be a valid manifest.
+ * Knows for each file which version was read, and whether that version counts in full. A file that is rewritten in
+ * place is half written for a while, and its first half may be a valid manifest.
  *
- * - A version that is older than 2 s when it is first seen counts at once: a finished file was moved in.
- * - Any other counts in full once its mtime is 2 s old and nothing about the file changed for 2 s, by a clock that
- *   never steps. Then its bytes are read once more, and must be the same.
- * - If the file became smaller or lacks its final newline, both times are 10 s.
- * - A file that is gone counts as changed for 2 s: it may be about to be replaced.
+ * - A version that is already 2 s old when davit first sees it counts at once: someone moved a finished file here.
+ * - Any other version counts in full when its mtime is 2 s old, and davit saw no change for 2 s of the monotonic clock.
+ *   Before that davit reads the bytes once more, and they must be the same.
+ * - If the file became smaller or lacks its final newline, these times are 10 s.
+ * - A file that is gone counts as changing for 2 s, because its writer may be about to replace it.
  *
- * It does no I/O and reads no clock.
+ * This file does no I/O and reads no clock.
  */
 
 import { compareBytes } from "../lib/order.ts";
@@ -17,20 +17,21 @@ import { type DirectoryListing, isSameFile, type ListedFile } from "./list-files
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
 import type { Definition, FileContent } from "./read-file.ts";
 
-/** Both clocks at one time. */
+/** The wall clock and the monotonic clock at the same moment. */
 export interface ClockReading {
   readonly nowMs: number;
   readonly monotonicMs: number;
 }
 
-// Writers need a moment: a file that changed at one listing is read when the next listing finds it unchanged.
+// The time between two listings while a file changes. davit reads the file when the next listing finds it unchanged.
 export const pauseMs = 100;
 const settleMs = 2_000;
 const unfinishedSettleMs = 10_000;
-// Files that were written or read together count together, unless that delays one of them for long.
+// A rested file counts only when no other file will rest within this time, so that files written together count
+// together. It waits for them no longer than `maxOverdueMs`.
 const togetherMs = 500;
 const maxOverdueMs = 10_000;
-// A larger difference between the clocks' paces means that someone set the wall clock: it then shows no file's age.
+// If the wall clock moves by more than this against the monotonic clock, someone set it, and no file's age is known.
 const maxClockDriftMs = 1_000;
 
 /** A file in the last listing. */
@@ -43,26 +44,26 @@ interface Sighting {
   readonly isSeenTwice: boolean;
 }
 
-/** A version that counted in full. */
+/** The last version of a file that counted in full. */
 interface SettledVersion {
   readonly definitions: readonly Definition[];
   readonly file: ListedFile;
 }
 
-/** A file's newest version. */
+/** The newest version of a file that was read. */
 interface KnownFile {
-  /** Empty for a file that could not be read, which is tried again. */
+  /** Empty if the file could not be read: then it is tried again. */
   readonly signature: string;
   readonly digest: string;
   readonly read: FileContent;
-  /** The last version that counted in full; this version, if `isSettled`. */
+  /** The last version that counted in full. It is this version if `isSettled`, or the one before if this is broken. */
   readonly settled: SettledVersion | undefined;
   readonly isSettled: boolean;
-  /** False while its bytes were read so early that some may be missing. */
+  /** False if the bytes were read before the file was at rest, so some may be missing. */
   readonly isVerified: boolean;
-  /** Why it must be at rest for longer than others. */
+  /** Why this version must be at rest for longer than others. */
   readonly unfinished?: Unfinished | undefined;
-  /** Monotonic time at which it was found to be gone. */
+  /** Monotonic time of the first listing without the file. */
   readonly goneMs?: number;
 }
 
@@ -75,11 +76,11 @@ const nothing: FileContent = { definitions: [], problems: [], ignored: [] };
 export class KnownFiles {
   #files = new Map<string, KnownFile>();
   #sightings: ReadonlyMap<string, Sighting> = new Map();
-  /** Versions that are being read, by their paths. */
+  /** The signatures of the versions that are being read, by path. */
   readonly #requested = new Map<string, string>();
   #clockOffsetMs: number | undefined;
 
-  /** Takes in a listing. Everything known below an unreadable place stays. */
+  /** Takes in a listing. Files at or below an unreadable path stay as they were known. */
   see({ files, unreadable }: DirectoryListing, { nowMs, monotonicMs }: ClockReading): void {
     const offsetMs = nowMs - monotonicMs;
     const isSteady = Math.abs(offsetMs - (this.#clockOffsetMs ?? offsetMs)) < maxClockDriftMs;
@@ -98,12 +99,15 @@ export class KnownFiles {
     for (const [path, known] of this.#files) if (!seen.has(path)) this.#lose(path, known, monotonicMs);
   }
 
-  /** True while `take` has not had all results of `due`. */
+  /** True while `take` has not received the results for all files of `due`. */
   get isReading(): boolean {
     return this.#requested.size > 0;
   }
 
-  /** The files to read now: changed files at rest, and files that are about to count in full. */
+  /**
+   * Returns the files to read now: changed files that two listings saw alike, and files that have rested and whose
+   * bytes must be read once more.
+   */
   due(moment: ClockReading): readonly ParseRequest[] {
     const requests = [...this.#sightings].flatMap(([path, { file, isSeenTwice }]) => {
       const known = this.#files.get(path);
@@ -118,8 +122,8 @@ export class KnownFiles {
 
   /**
    * Takes in a parsed file.
-   * @returns undefined where nothing new is known: the bytes are unchanged, or belong to another version than the
-   *   listed one. The next look sees that version, too, and reads it at rest.
+   * @returns undefined if nothing new is known: the bytes are unchanged, or do not belong to the listed version. In the
+   *   second case the next look finds the newer version and reads it.
    */
   take(request: ParseRequest, parsed: ParsedFile, moment: ClockReading): KnownVersion | undefined {
     const { path, knownDigest } = request;
@@ -132,7 +136,7 @@ export class KnownFiles {
       this.#files.set(path, { ...before, isVerified: true });
       return undefined;
     }
-    // Other bytes under the same times: a write within one tick of the file system's clock.
+    // The bytes changed but the signature did not: the file was written within one tick of the file system's clock.
     if (knownDigest !== undefined) this.#beginAnew(path, moment);
     const unfinished = this.#unfinished(request, read, before?.settled);
     const known = { signature: signature ?? "", digest, read, settled: before?.settled, isSettled: false, unfinished };
@@ -141,7 +145,7 @@ export class KnownFiles {
     return { before: before?.read, unfinished: isVerified ? undefined : unfinished };
   }
 
-  /** Lets rested files count in full, as soon as files written or read with them have rested, too. */
+  /** Makes rested files count in full, unless a file is being read or will rest soon (`togetherMs`). */
   settle(moment: ClockReading): void {
     const rested: [path: string, known: KnownFile][] = [];
     let isNear = this.isReading;
@@ -157,7 +161,7 @@ export class KnownFiles {
     for (const [path, known] of rested) this.#files.set(path, settled(known, this.#sightings.get(path)?.file));
   }
 
-  /** Every file, in byte order of its path. */
+  /** Every known file, in byte order of the paths. */
   get looked(): readonly LookedFile[] {
     const sorted = [...this.#files].toSorted(([a], [b]) => compareBytes(a, b));
     return sorted.map(([, { read, isSettled, settled }]) =>
@@ -165,19 +169,19 @@ export class KnownFiles {
     );
   }
 
-  /** Milliseconds until there is work, unless an answer comes first; undefined when every file counts. */
+  /** Returns how long to wait for the next look, unless a read ends first; undefined if every file counts in full. */
   waitMs(moment: ClockReading): number | undefined {
     if (this.#isChanging()) return pauseMs;
     const left = [...this.#files].flatMap(([path, known]) =>
       known.isSettled ? [] : [this.#leftMs(path, known, moment)],
     );
     if (left.length === 0 && !this.isReading) return undefined;
-    // While files are being read, rested files wait for the answers.
+    // While files are being read, rested files do not count yet (`settle`), so they need no look.
     const waits = this.isReading ? left.filter((leftMs) => leftMs > 0) : left;
     return Math.ceil(waits.reduce((least, leftMs) => Math.min(least, Math.max(leftMs, pauseMs)), settleMs));
   }
 
-  /** True while a listed version was not read. An unreadable version changes nothing, and is retried now and then. */
+  /** True while a listed version is neither read nor being read. A file that could not be read does not count here. */
   #isChanging(): boolean {
     return [...this.#sightings].some(([path, { file }]) => {
       const signature = this.#files.get(path)?.signature;
@@ -199,7 +203,7 @@ export class KnownFiles {
       });
   }
 
-  /** How long a file must still rest; zero or less when it has rested. */
+  /** Returns how long a file must still rest; zero or less if it has rested. */
   #leftMs(path: string, { goneMs, unfinished }: Resting, { nowMs, monotonicMs }: ClockReading): number {
     if (goneMs !== undefined) return settleMs - (monotonicMs - goneMs);
     const sighting = this.#sightings.get(path);
@@ -208,7 +212,7 @@ export class KnownFiles {
     if (sighting.ageMs >= restMs) return sighting.sinceMs - monotonicMs;
     const restedMs = monotonicMs - sighting.sinceMs;
     const ageMs = nowMs - sighting.file.modifiedMs;
-    // A time in the future comes from another machine's clock, or from before the clock was set.
+    // An mtime in the future shows no age: it is from another machine's clock, or from before this clock was set.
     return restMs - (ageMs < 0 ? restedMs : Math.min(restedMs, ageMs));
   }
 
@@ -225,20 +229,21 @@ export class KnownFiles {
   ): Unfinished | undefined {
     if (advice.some(({ code }) => code === "unfinished-file")) return "unended";
     if (settled === undefined || file.sizeBytes >= settled.file.sizeBytes) return undefined;
-    // A finished file that was moved here is another file.
+    // A smaller file that was finished elsewhere and moved here did not shrink.
     const isMovedIn = !isSameFile(file, settled.file) && (this.#sightings.get(file.path)?.ageMs ?? 0) >= settleMs;
     return isMovedIn ? undefined : "shrank";
   }
 }
 
-/** The result of reading a version. */
+/** What `take` learned from a version. */
 export interface KnownVersion {
+  /** The content of the version that was read before; undefined for a new file. */
   readonly before: FileContent | undefined;
-  /** Set where the version counts later because of it. */
+  /** Why the version counts later than others; undefined if it does not. */
   readonly unfinished: Unfinished | undefined;
 }
 
-/** Marks a version as counting in full. A version with nothing but a problem keeps the previous definitions. */
+/** Marks a version as counting in full. If it has only problems, the previous version's definitions stay. */
 function settled(known: KnownFile, file: ListedFile | undefined): KnownFile {
   const { definitions, problems } = known.read;
   const isBroken = definitions.length === 0 && problems.length > 0 && known.settled !== undefined;

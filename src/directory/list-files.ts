@@ -1,11 +1,12 @@
 /**
  * Lists the manifests below directories, without reading them: `*.yaml`, `*.yml` and `*.json`, recursively. It skips
- * names that begin with a dot. It follows links, because a mounted ConfigMap is made of them (`web.yaml` leads to
- * `..data/web.yaml`, and `..data` to the newest version); it reads a directory that is reached twice only once.
+ * names that begin with a dot. It follows links, because a mounted ConfigMap consists of links: `web.yaml` leads to
+ * `..data/web.yaml`, and `..data` to the newest version. If two paths lead to one directory, it lists the directory
+ * once.
  *
  * If an entry has a manifest's name but is neither a file nor a directory, such as a named pipe or a device, davit
- * reports a problem and never opens it. Opening it could take for ever, and skipping it would remove the objects of the
- * file that it replaced.
+ * reports a problem and never opens the entry. Opening a pipe could take for ever. Skipping the entry would remove the
+ * objects of the file whose place it took.
  *
  * A given directory without a single manifest counts as missing: the mount point of an unmounted volume looks the same
  * as a directory that was emptied on purpose (docs/internals/decisions/0004).
@@ -20,10 +21,10 @@ import { type FileProblem, wholeProblem } from "./file-problem.ts";
 
 export interface ListedFile {
   readonly path: string;
-  /** Its name in messages: relative to its directory, which comes first when there are several. */
+  /** The name in messages: the path below the given directory. With several directories, their names come first. */
   readonly label: string;
   readonly sizeBytes: number;
-  /** When it was last written, by its file server's wall clock: Unix milliseconds. */
+  /** The mtime in Unix milliseconds, by the wall clock of the file server. */
   readonly modifiedMs: number;
   /** Changes whenever the bytes may have changed. */
   readonly signature: string;
@@ -32,16 +33,16 @@ export interface ListedFile {
 export interface DirectoryListing {
   /** In byte order of their paths, directory by directory. */
   readonly files: readonly ListedFile[];
-  /** Directories to watch: path to an identity that changes when another directory takes its place. */
+  /** Directories to watch, by path. The value changes when another directory takes the place of this one. */
   readonly directories: ReadonlyMap<string, string>;
-  /** Paths that could not be read; what is known of files at and below them still counts. */
+  /** Paths that could not be read. What davit knew about files at and below them still counts. */
   readonly unreadable: readonly string[];
   readonly problems: readonly FileProblem[];
 }
 
-// A directory given by mistake, such as /, must not be walked for minutes.
+// A directory with more files was probably given by mistake, such as /. Further files are not listed.
 const maxFiles = 100_000;
-// Enough to keep a disk busy, few enough to leave the pool of file operations to others.
+// Enough to keep a disk busy, and few enough that other file operations of davit do not wait long.
 const parallelStats = 16;
 
 /** Lists the files below directories. It never throws: it reports unreadable places as problems. */
@@ -58,7 +59,7 @@ export function signatureOf({ size, mtimeNs, ctimeNs, ino, dev }: BigIntStats): 
   return [size, mtimeNs, ctimeNs, ino, dev].join(":");
 }
 
-/** True for two versions that may be one file, written in place. */
+/** True if two versions have the same inode, as after a write in place. */
 export function isSameFile(a: ListedFile, b: ListedFile): boolean {
   return fileIn(a) === fileIn(b);
 }
@@ -94,7 +95,8 @@ class DirectoryWalk implements DirectoryListing {
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // A directory may vanish while its parent is read. If a given directory vanished, its files still count.
+      // A directory below a given one may vanish while its parent is read. A given directory that vanished is a
+      // problem, and its files still count.
       if (code === "ENOENT" && level === "below") return { path, isEmpty: true };
       const message = `The directory cannot be read (${code}): restore it, or correct its permissions`;
       this.#report(path, wholeProblem(origin, "unreadable-file", message));
@@ -103,7 +105,7 @@ class DirectoryWalk implements DirectoryListing {
   }
 
   /**
-   * Takes in a directory's entries. @returns true when no manifest, and nothing that could hide one, is in or below it.
+   * Adds the entries of a directory. @returns true if neither it nor a directory below has a manifest or a problem.
    */
   async #take(entries: readonly Dirent[], directory: string, label: string): Promise<boolean> {
     const knownProblemCount = this.problems.length;
@@ -121,7 +123,7 @@ class DirectoryWalk implements DirectoryListing {
     return isEmpty && this.problems.length === knownProblemCount;
   }
 
-  /** What an entry is, seen through links; undefined for an irrelevant or vanished entry. */
+  /** Returns the status of what an entry leads to; undefined if the entry is irrelevant, vanished or unreadable. */
   async #look(entry: Dirent, path: string, label: string): Promise<BigIntStats | undefined> {
     if (!entry.isDirectory() && !entry.isSymbolicLink() && !isManifest(entry.name)) return undefined;
     try {
@@ -129,15 +131,15 @@ class DirectoryWalk implements DirectoryListing {
     } catch (error) {
       const code = codeOf(error);
       if (code === undefined) throw error;
-      // A missing file or directory was removed a moment ago. A dangling link shows that something should be there:
-      // whatever its name, it may lead to a directory of manifests, on a volume that is not mounted.
+      // A file or directory that is missing here was removed a moment ago. A dangling link is a problem whatever its
+      // name: it may be meant for a directory of manifests, on a volume that is not mounted.
       const isGone = code === "ENOENT" && !entry.isSymbolicLink();
       if (!isGone) this.#report(path, unreadableProblem(join(label, entry.name), code, entry.name));
       return undefined;
     }
   }
 
-  /** Adds a manifest, or the manifests below a directory. @returns true when there are any. */
+  /** Adds a manifest, or the manifests below a directory. @returns true if there are any, usable or not. */
   async #add(entry: Dirent, { directory, label, stats }: AddedEntry): Promise<boolean> {
     const { name } = entry;
     const path = join(directory, name);
@@ -163,7 +165,10 @@ class DirectoryWalk implements DirectoryListing {
     return true;
   }
 
-  /** Adds the content of a directory below another. A linked empty directory may be a volume that is not mounted. */
+  /**
+   * Adds the manifests of a directory below a given one. An empty directory behind a link is a problem: it may be the
+   * mount point of a volume that is not mounted.
+   */
   async #addBelow(path: string, label: string, isLinked: boolean): Promise<boolean> {
     const below = await this.#enter(path, { label, origin: label, level: "below" });
     const isReachedFirst = below.path === path;
@@ -180,7 +185,7 @@ class DirectoryWalk implements DirectoryListing {
   }
 }
 
-/** A directory and the first path that reached it: facts about its files use that path. */
+/** A directory that was entered, with the first path that led to it. Its files are listed under this path. */
 interface Visited {
   readonly path: string;
   readonly isEmpty: boolean;
@@ -211,7 +216,7 @@ function unreadableProblem(label: string, code: string, name: string): FileProbl
   return wholeProblem(label, "unreadable-file", `${what} (${code}): check its permissions`);
 }
 
-/** The problem of a non-file in the place of a manifest. */
+/** Returns the problem of an entry that has a manifest's name but is no file. */
 export function noFileProblem(label: string, stats: BigIntStats): FileProblem {
   const what = `This is ${kindOf(stats)} and no file`;
   const text = `${what}, so what came from it before stays: put the file back, or remove it`;

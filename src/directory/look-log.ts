@@ -1,7 +1,7 @@
 /**
- * Logs a look of the directory source: new problems, removed objects and ignored documents. One mistake can affect
- * thousands, so each kind gets some lines and a count. No line quotes a file, beyond the names of objects that were
- * accepted from it.
+ * Logs a look of the directory source: new problems, removed objects, unfinished files and ignored documents. One
+ * mistake can affect thousands of objects, so each of these gets a few lines and a count. The lines quote nothing of a
+ * file except names of accepted objects.
  */
 
 import type { Log } from "../lib/log.ts";
@@ -28,7 +28,7 @@ const unfinishedTexts: Readonly<Record<Unfinished, string>> = {
   unended: "it lacks its final newline, as a file that is half written: end it with a line break",
 };
 
-// Enough to see what happened; the view has all problems.
+// Enough to see what happened. The view still has every problem.
 const maxLines = 20;
 
 export class LookLog {
@@ -38,7 +38,7 @@ export class LookLog {
     this.#log = log;
   }
 
-  /** Logs new problems, and when the last one is gone. */
+  /** Logs new problems, and logs when there are no problems any more. */
   problems(before: readonly SourceProblem[], now: readonly SourceProblem[]): void {
     const known = new Set(before.map(problemText));
     const fresh = now.filter((problem) => !known.has(problemText(problem)));
@@ -49,7 +49,7 @@ export class LookLog {
     if (before.length > 0 && now.length === 0) this.#log.info({}, "all manifests can be used again");
   }
 
-  /** Logs objects that no file defines any more. */
+  /** Logs objects that were removed because no file defines them. */
   removed(objects: readonly SourceObject[]): void {
     for (const { kind, namespace, name, origin } of objects.slice(0, maxLines)) {
       this.#log.info({ kind, namespace, name, origin }, "object left the manifests");
@@ -57,7 +57,7 @@ export class LookLog {
     if (objects.length > maxLines) this.#log.info({ count: objects.length }, "many objects left the manifests");
   }
 
-  /** Logs which files count late. */
+  /** Logs files that count later than others. */
   unfinished(files: readonly UnfinishedFile[]): void {
     for (const { label, why } of files.slice(0, maxLines)) {
       const finding: FindingCode = "unfinished-file";
@@ -67,7 +67,7 @@ export class LookLog {
       this.#log.warn({ count: files.length }, "many files count 10 s after their last change");
   }
 
-  /** Logs which documents are other projects': a missing object may have become one of them. */
+  /** Logs documents of other projects. They can explain a missing object: its `apiVersion` or `kind` may be wrong. */
   ignored(files: readonly IgnoringFile[]): void {
     for (const { label, ignored } of files.slice(0, maxLines)) {
       const documents = ignored.slice(0, maxLines).map(({ place }) => place);

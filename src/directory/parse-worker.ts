@@ -1,6 +1,6 @@
 /**
- * A worker thread of the directory source: it reads, parses and admits files, so that a large or bad file never delays
- * the thread that answers machines. Its data is the texts of the CRDs; it answers each request in order.
+ * A worker thread of the directory source. It reads, parses and admits files, so that a large or bad file never delays
+ * the thread that answers machines. `workerData` has the texts of the CRDs. The thread answers requests in order.
  */
 
 import { hash } from "node:crypto";
@@ -13,20 +13,20 @@ import { type FileContent, maxFileBytes, readFileBytes, unusableFile, withProble
 
 /** A file to read. */
 export interface ParseRequest extends ListedFile {
-  /** The digest of known bytes: a file that still has them is not parsed again. */
+  /** The digest of the bytes that were read before. If the file still has these bytes, it is not parsed again. */
   readonly knownDigest?: string;
 }
 
 export interface ParsedFile extends FileContent {
-  /** The version that was read; undefined when reading failed, so that it is tried again. */
+  /** The version that was read; undefined if reading failed, so that davit tries again. */
   readonly signature: string | undefined;
-  /** The digest of its bytes; empty where they were not read. */
+  /** The digest of the file's bytes; empty if they were not read. */
   readonly digest: string;
-  /** The bytes match the request's digest, so the content is not sent again. */
+  /** Set if the bytes match the request's digest. Then the content is empty, because the caller has it. */
   readonly isUnchanged?: true;
 }
 
-/** Sent once, when requests can be answered, and for each request. */
+/** A message of the thread: `ready` once, when it can answer requests, and `parsed` for each request. */
 export type WorkerAnswer =
   | { readonly kind: "ready" }
   | { readonly kind: "parsed"; readonly files: readonly ParsedFile[] };
@@ -61,8 +61,8 @@ function parseFile(request: ParseRequest): ParsedFile {
 }
 
 /**
- * Reads a file, or what took its place since the listing. It opens every file without waiting, because opening a named
- * pipe would wait for its writer. It takes the signature after the bytes, so the signature shows whether they are the
+ * Reads a file. Something else may have taken its place since the listing. `O_NONBLOCK` is for a named pipe: without
+ * it, opening would wait for a writer. The signature is taken after the bytes, so it shows whether they belong to the
  * listed version.
  */
 function readListed({ path, label, knownDigest }: ParseRequest): ParsedFile {

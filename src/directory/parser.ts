@@ -1,7 +1,7 @@
 /**
- * The main thread's side of the parser: it sends files to the worker thread in batches, and starts a new thread when
- * one dies. A file that kills the thread counts as a file that cannot be parsed; the others of its batch are read
- * again.
+ * The main thread's side of the parser. It sends files to the worker thread in batches, and starts a new thread when
+ * one dies. If a file kills the thread, the batch is read again, file by file. Then the file that kills the thread
+ * again counts as one that cannot be parsed.
  */
 
 import { Worker } from "node:worker_threads";
@@ -11,11 +11,11 @@ import { unusableFile } from "./read-file.ts";
 // Few enough that one message stays small, enough that 10,000 files need few messages.
 const maxFilesPerBatch = 256;
 
-// Several times the need of a file with the most marks (read-file.ts). V8 ends a thread at its limit where it can, but
-// if memory runs out between two checks it ends the whole process.
+// About four times what a file with the most marks needs (read-file.ts). At this limit V8 ends the thread. But if
+// memory runs out between two of its checks, V8 ends the whole process, so files must not get near the limit.
 const maxHeapMegabytes = 2_048;
 
-// Node's type stripping runs the sources as they are; a build has the same file compiled.
+// Node runs the TypeScript sources directly. In a build the same file is JavaScript.
 const workerUrl = new URL(`./parse-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 export class ManifestParser {
@@ -34,7 +34,7 @@ export class ManifestParser {
   }
 
   /**
-   * Parses files; the answers are in their order. One call at a time.
+   * Parses files, and returns the answers in the same order. Only one call may run at a time.
    * @param progress receives the count of parsed files now and then.
    * @throws {Error} when the worker thread cannot be started at all.
    */
@@ -47,7 +47,7 @@ export class ManifestParser {
     return parsed;
   }
 
-  /** Ends the thread until the next call, because a thread that parsed much keeps its memory. Not during a call. */
+  /** Ends the thread until the next call, because an idle thread keeps its memory. Do not call it during `parse`. */
   async rest(): Promise<void> {
     await this.#worker?.terminate();
   }
@@ -61,7 +61,7 @@ export class ManifestParser {
   async #parseBatch(batch: readonly ParseRequest[]): Promise<readonly ParsedFile[]> {
     if (this.#isStopped) return batch.map(unparsable);
     this.#worker ??= await this.#startWorker();
-    // A thread that was ended meanwhile sends nothing more.
+    // `stop` may have been called meanwhile. The thread has ended then and would never answer.
     if (this.#isStopped) return batch.map(unparsable);
     const answer = await ask(this.#worker, batch);
     if (answer !== undefined) return answer;
@@ -93,7 +93,7 @@ function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {
   });
   return new Promise((resolve, reject) => {
     let cause: unknown;
-    // `exit` reports its death, later, to the waiting caller; an error without a listener ends the process.
+    // Without this listener an error would end the process. The event `exit` follows and reports the thread's death.
     worker.on("error", (error) => {
       cause = error;
     });
@@ -106,7 +106,7 @@ function startWorker(url: URL, crds: readonly string[]): Promise<Worker> {
   });
 }
 
-/** One request's answer; undefined when the thread died over it. */
+/** Sends one request and returns its answer; undefined if the thread died before it answered. */
 function ask(worker: Worker, batch: readonly ParseRequest[]): Promise<readonly ParsedFile[] | undefined> {
   return new Promise((resolve) => {
     const died = () => resolve(undefined);

@@ -1,6 +1,6 @@
 /**
- * Turns one file's bytes into its definitions: accepted objects, refused ones, and problems. Pure, and run in the
- * worker thread; the result is plain data that can be sent to another thread. No message holds a text of the file.
+ * Turns one file's bytes into definitions (accepted and refused objects) and problems. It runs in the worker thread and
+ * does no I/O. The result is plain data that can be sent to another thread. No message quotes values of the file.
  */
 
 import type { Admission, RefusedDocument } from "../admission/admission.ts";
@@ -26,7 +26,7 @@ export type Definition =
       /** The mistake, in one sentence. */
       readonly text: string;
       readonly place: ItemPlace;
-      /** A Group that at least names its machines. */
+      /** For a Group: its readable part, if its selector can be read. */
       readonly standIn?: GroupObject;
       /** As in `RefusedDocument`. */
       readonly hidesMachines?: true;
@@ -34,14 +34,14 @@ export type Definition =
       readonly caution?: ProfileCaution;
     };
 
-/** Where in a file an object is. */
+/** The place of an object in a file. */
 export interface ItemPlace {
   /** The file's name in messages. */
   readonly file: string;
   readonly at: Position;
-  /** Number of its document. */
+  /** The number of the document that has the object. */
   readonly document: number;
-  /** The path into a List; empty for a document of its own. */
+  /** The object's path within a `kind: List`; empty if the object is the whole document. */
   readonly path: readonly string[];
 }
 
@@ -49,7 +49,7 @@ export interface ItemPlace {
 export interface FileContent {
   readonly definitions: readonly Definition[];
   readonly problems: readonly FileProblem[];
-  /** Documents of groups that davit does not read. */
+  /** Documents of API groups that davit does not read. */
   readonly ignored: readonly IgnoredDocument[];
   /** Advice on a file that can be used in full. */
   readonly advice?: readonly FileProblem[];
@@ -58,30 +58,30 @@ export interface FileContent {
 export interface IgnoredDocument {
   /** `document 2 (line 14)` */
   readonly place: string;
-  /** Identifies a document of a file. It quotes the file: for comparing, never to be shown. */
+  /** Identifies the document within its file. It quotes the file, so compare it but never show it. */
   readonly key: string;
 }
 
 /** A larger file is refused: it is probably no manifest, and would occupy the parser for seconds. */
 export const maxFileBytes = 8 * 1024 * 1024;
 
-// Each mark can become a node of about 1 KB: the parser then stays within a quarter of its thread's memory.
+// Each mark (`markCount`) can become a node of about 1 KB. This many need about a quarter of the thread's memory.
 const maxMarks = 500_000;
 
-// One mistake, such as a wrong indentation, can repeat in every field below it: the first findings are enough.
+// One mistake, such as a wrong indentation, can make a finding for every field below it. The first ones are enough.
 const maxFindingsPerDocument = 8;
 
-/** A file that cannot be used as a whole. */
+/** Returns the content of a file that cannot be used at all. */
 export function unusableFile(file: string, code: FindingCode, message: string): FileContent {
   return withProblem(wholeProblem(file, code, message));
 }
 
-/** A file whose content is unknown, with its problem. */
+/** Returns the content of a file that has only this problem. */
 export function withProblem(problem: FileProblem): FileContent {
   return { definitions: [], problems: [problem], ignored: [] };
 }
 
-/** How many characters begin or part values in YAML and JSON: an upper bound of what the parser would hold. */
+/** Counts the characters that begin or separate values in YAML and JSON. The parser makes about one node for each. */
 function markCount(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at++) if (marks.has(text.charCodeAt(at))) count++;
@@ -104,14 +104,14 @@ export function readFileBytes(path: string, bytes: Uint8Array, admission: Admiss
     );
   }
   const read = readText({ path, text, start: textBegin }, admission);
-  // A failed redirection or editor can leave a file without documents; kubectl refuses it, too.
+  // A failed shell redirection or a crashed editor can leave such a file. kubectl refuses it, too.
   if (read === undefined) {
     return unusableFile(path, "no-document", "The file holds no document: remove the file if that is meant");
   }
   return text.endsWith("\n") ? read : { ...read, advice: [unendedProblem(path)] };
 }
 
-/** The final newline is missing: the file may be unfinished or finished, and davit cannot distinguish them. */
+/** Returns the advice on a file without a final newline. davit cannot know whether the file is half written. */
 function unendedProblem(file: string): FileProblem {
   return wholeProblem(
     file,
@@ -121,9 +121,9 @@ function unendedProblem(file: string): FileProblem {
   );
 }
 
-/** A text, or a part of one that begins with a document. */
+/** A text, or a part of a text that begins where a document begins. */
 export interface SourceText {
-  /** As for `readFileBytes`. */
+  /** The file's name in messages; its ending selects JSON or YAML. */
   readonly path: string;
   readonly text: string;
   readonly start: TextStart;
@@ -131,7 +131,7 @@ export interface SourceText {
 
 /**
  * Reads a text.
- * @returns undefined when it holds no document.
+ * @returns undefined if the text has no document.
  */
 export function readText(source: SourceText, admission: Admission): FileContent | undefined {
   const { path, text } = source;
@@ -141,8 +141,8 @@ export function readText(source: SourceText, admission: Admission): FileContent 
   try {
     return readWithin(source, admission);
   } catch (error) {
-    // Ten thousand brackets run the parser out of stack, which is a mistake in the file. Other errors are bugs in
-    // davit.
+    // Nesting by thousands of brackets exhausts the parser's stack. That is a mistake in the file; other errors are
+    // bugs in davit.
     if (!(error instanceof RangeError)) throw error;
     const message = "The file cannot be parsed: its values are nested too deeply, write them flatter";
     return unusableFile(path, "too-deep", message);
@@ -177,7 +177,7 @@ interface Item {
   readonly document: TextDocument;
   readonly path: readonly string[];
   readonly value: JsonValue;
-  /** The reader's findings inside it, with paths relative to it. */
+  /** The reader's findings about this object, with paths that begin at the object. */
   readonly findings: readonly SchemaFinding[];
 }
 
@@ -223,13 +223,13 @@ function readItem(path: string, item: Item, admission: Admission): ReadItem {
   }
 }
 
-/** A sentence for each wrong place: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
+/** Returns a sentence for each wrong place: `Group default/web, spec.priority (line 9): must be 1000 or less`. */
 function describe({ findings, name }: RefusedDocument, item: Item, schema: SchemaNode | undefined) {
   const who = name === undefined ? "Document" : `${name.kind} ${name.namespace}/${name.name}`;
   const places = new Map<string, { readonly finding: SchemaFinding; readonly at: Position }>();
   for (const finding of findings) {
     const key = finding.path.join("\0");
-    // The reader's finding comes first and explains the schema's findings at the same place.
+    // One finding for a place is enough. The reader's comes first, and explains those of the schema.
     if (places.has(key)) continue;
     places.set(key, { finding, at: item.document.placeOf([...item.path, ...finding.path]) });
   }
@@ -242,10 +242,10 @@ function describe({ findings, name }: RefusedDocument, item: Item, schema: Schem
   });
 }
 
-// Messages show keys of labels and data, but no other names of the user's choice.
+// Messages show keys of labels and data in this form, but no other names that users choose.
 const shownKey = /^[-._a-zA-Z0-9]{1,63}$/;
 
-/** The part of a path that consists of declared fields, list positions and keys of labels and data. */
+/** Returns the path up to the first name that is no declared field, list position, or key of labels or data. */
 function shownPath({ path, isUnknownField }: SchemaFinding, schema: SchemaNode | undefined): string {
   const shown: string[] = [];
   let node = schema;

@@ -1,6 +1,7 @@
 /**
- * Two threads that read files. One reads small files at once. The other reads large files, and those that are too many
- * for the first, smallest first. So a hold in one file never waits for another file. The second thread ends when idle.
+ * Reads files in two threads. The quick thread reads small files at once. The slow thread reads large files, and small
+ * ones if there are too many for the quick thread. So a hold in a small file does not wait for a large file. The slow
+ * thread ends when it has nothing to do.
  */
 
 import type { ParsedFile, ParseRequest } from "./parse-worker.ts";
@@ -12,9 +13,10 @@ export interface ParseAnswer {
   readonly parsed: ParsedFile;
 }
 
-// The parser takes some tenths of a second for this.
+// The most that the quick thread gets at a time. It needs a few tenths of a second for this.
 const maxQuickBytes = 256 * 1024;
-// The size of a message: large enough to need few, small enough that newer and smaller files are soon next.
+// The most that the slow thread gets in one message, unless one file is larger. It is large enough that few messages
+// are needed, and small enough that newer, smaller files do not wait long.
 const maxSliceBytes = 1024 * 1024;
 const maxSliceFiles = 256;
 
@@ -29,7 +31,7 @@ export class Readers {
 
   /**
    * @param crds texts of the CRD files.
-   * @param answered called when `read` has answers that it did not wait for.
+   * @param answered called when the slow thread has answered, so that another `read` can return these answers.
    */
   constructor(crds: readonly string[], answered: () => void) {
     this.#quick = new ManifestParser(crds);
@@ -38,8 +40,9 @@ export class Readers {
   }
 
   /**
-   * Reads files; one call at a time.
-   * @returns answers to these requests and to those of former calls; a later call returns the missing ones.
+   * Reads files. Only one call may run at a time.
+   * @returns the answers of the quick thread to these requests, and those of the slow thread to earlier ones. A later
+   *   call returns the missing answers.
    * @throws {Error} when a thread cannot be started at all.
    */
   async read(requests: readonly ParseRequest[]): Promise<readonly ParseAnswer[]> {
@@ -53,7 +56,7 @@ export class Readers {
     return [...late, ...answers];
   }
 
-  /** Ends both threads; idempotent. Later requests get no answer. */
+  /** Ends both threads; idempotent. Requests that wait get no answer, or count as files that cannot be parsed. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all([this.#quick.stop(), this.#slow.stop()]);
@@ -74,7 +77,7 @@ export class Readers {
   }
 }
 
-/** Takes as many requests from the front of a list as fit. */
+/** Removes as many requests from the front of a list as fit into `maxBytes`, and returns them. */
 function takeSlice(from: ParseRequest[], maxBytes: number): readonly ParseRequest[] {
   let bytes = 0;
   const end = from.findIndex(({ sizeBytes }, at) => {

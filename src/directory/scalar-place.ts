@@ -1,6 +1,6 @@
 /**
- * Finds where a place in a scalar's value is in the YAML text: a mistake at line 3 of a template may be at line 20 of
- * its file. Pure.
+ * Converts a place in the value of a scalar to a place in the YAML text: line 3 of a template may be line 20 of its
+ * file. It does no I/O.
  */
 
 import type { Position } from "../lib/position.ts";
@@ -9,17 +9,17 @@ import type { Position } from "../lib/position.ts";
 export interface WrittenScalar {
   /** The whole text. */
   readonly text: string;
-  /** Offset of its first character: a quote, the mark of a block, or the value itself. */
+  /** Offset of the scalar's first character: a quote, the mark of a block, or the first character of the value. */
   readonly from: number;
-  /** Offset behind its last character. */
+  /** Offset after the scalar's last character. */
   readonly to: number;
   readonly value: string;
 }
 
 /**
- * Finds a place.
- * @returns its offset in the text; undefined where the text differs from the value: folded, escaped, or on one line
- *   instead of several.
+ * Finds a place of the value in the text.
+ * @returns the offset in the text; undefined if the text writes the value in another way: folded, escaped, or on one
+ *   line instead of several.
  */
 export function offsetInScalar(
   { text, from, to, value }: WrittenScalar,
@@ -31,7 +31,7 @@ export function offsetInScalar(
   const raw = written[at]?.replace(/\r$/, "");
   const wanted = value.split("\n")[line - 1];
   if (raw === undefined || wanted === undefined) return undefined;
-  // The line must contain the value's line unchanged.
+  // The line of the text must contain the line of the value unchanged.
   const before = isBlock ? raw.length - wanted.length : raw.indexOf(wanted);
   if (before < 0 || raw.slice(before, before + wanted.length) !== wanted) return undefined;
   if (!isBlock && written.length !== value.split("\n").length) return undefined;

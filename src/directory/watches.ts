@@ -1,13 +1,13 @@
 /**
- * Follows changes below directories with one watch each: a recursive watch would also watch every file, and follows no
- * links. A watch only triggers a look; where a watch fails, the slow rescan finds the change.
+ * Watches directories for changes, with one watch for each directory. A recursive watch would also watch every file,
+ * and would not follow links. A watch only starts a look. Where a watch fails, the slow rescan finds the change.
  */
 
 import { type FSWatcher, watch } from "node:fs";
 import { codeOf, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log.ts";
 
-// Watches are a resource of the whole machine (fs.inotify.max_user_watches is 8192 on small ones).
+// All programs of a user share a limit on watches (fs.inotify.max_user_watches: 8192 on small machines).
 const maxWatches = 4096;
 
 interface Watched {
@@ -27,7 +27,10 @@ export class FileWatches {
     this.#stirred = stirred;
   }
 
-  /** Watches exactly these directories. The identity shows when another directory took a directory's place. */
+  /**
+   * Watches these directories, and no others.
+   * @param directories identities by path; an identity changes when another directory takes the place of this one.
+   */
   follow(directories: ReadonlyMap<string, string>): void {
     for (const [path, { identity }] of this.#watched) {
       if (directories.get(path) !== identity) this.#end(path);
@@ -47,7 +50,7 @@ export class FileWatches {
       if (this.#watched.size >= maxWatches) throw new Error(`The limit of ${maxWatches} watches is reached`);
       const watcher = watch(path, { persistent: false }, () => this.#stirred());
       watcher.on("error", () => {
-        // The directory is gone or lost its watch: look, and begin again with what is there then.
+        // The directory is gone, or the system ended its watch. The next look watches what is there then.
         this.#end(path);
         this.#stirred();
       });

@@ -1,6 +1,6 @@
 /**
- * Reads YAML and JSON texts as documents, and finds the line of each field. The parser's own messages quote the text,
- * so davit uses only its error codes, and has a sentence for each.
+ * Reads YAML and JSON texts as documents, and finds the line of each field. The parser's messages quote the text. So
+ * davit uses only the parser's error codes, and has its own sentence for each.
  */
 
 import {
@@ -27,33 +27,33 @@ import type { FindingCode } from "../model/findings.ts";
 import type { JsonValue } from "../model/json.ts";
 import { offsetInScalar } from "./scalar-place.ts";
 
-/** JSON is read by its own rules: there, text is always quoted. */
+/** JSON has rules of its own: its texts are always quoted, so no unquoted scalar is ambiguous. */
 export type TextFormat = "yaml" | "json";
 
 /** One document of a text. */
 export interface TextDocument {
-  /** Counts from 1, as the `---` lines do. */
+  /** From 1; empty documents count, too. */
   readonly number: number;
   readonly value: JsonValue;
   /**
-   * The place of a field by its name, or the nearest existing place above it.
-   * @param inside a place in the field's text, returned instead where it can be found.
+   * Returns the place of a field, or of its nearest parent that exists.
+   * @param inside a place in the field's text. If it can be found, it is the result instead.
    */
   placeOf(path: readonly string[], inside?: Position): Position;
-  /** Places that readers of the text may understand differently. */
+  /** Returns a finding for each place that programs may read differently, such as an unquoted `no`. */
   findings(): readonly SchemaFinding[];
 }
 
-/** Where a text begins in the text that contains it. */
+/** The place where a part of a text begins. */
 export interface TextStart {
   readonly line: number;
-  /** Number of its first document. */
+  /** The number of the first document. */
   readonly document: number;
 }
 
 export const textBegin: TextStart = { line: 1, document: 1 };
 
-/** A text that cannot be read at all. */
+/** The reason why a text cannot be read at all. */
 export interface TextError extends Position {
   readonly number: number;
   readonly code: FindingCode;
@@ -61,8 +61,8 @@ export interface TextError extends Position {
 }
 
 /**
- * Reads all documents of a text except empty ones. One syntax error refuses the whole text, because davit cannot know
- * where the documents after it begin.
+ * Returns all documents of a text except empty ones. One syntax error refuses the whole text, because davit cannot know
+ * where the next document begins.
  */
 export function readDocuments(
   text: string,
@@ -88,11 +88,11 @@ export function readDocuments(
   return read;
 }
 
-/** Lines of a text, counted as in the text that contains it. */
+/** Finds lines in a part of a text, and counts them from the beginning of the whole text. */
 class Lines extends LineCounter {
   readonly #before: number;
 
-  /** @param first number of the first line. */
+  /** @param first the number of the part's first line. */
   constructor(first: number) {
     super();
     this.#before = first - 1;
@@ -104,8 +104,8 @@ class Lines extends LineCounter {
   }
 }
 
-// `repeatedKey` finds repeated keys. `error` keeps the parser from printing warnings, which quote the text, to the
-// process's standard error.
+// `uniqueKeys` is off because `repeatedKey` does that check. `logLevel` keeps the parser from printing warnings to
+// standard error, because they quote the text.
 const parserOptions = { prettyErrors: false, logLevel: "error", merge: true, uniqueKeys: false } as const;
 const jsonOptions = { schema: "json", merge: false } as const;
 const cycleText = "is an alias (*name) of what it stands in, which would never end: write the value out";
@@ -147,7 +147,7 @@ class ParsedDocument implements TextDocument {
       offset = startOf(step.place) ?? offset;
       node = step.node;
     }
-    // The alias itself, not its key: with two aliases on one line the key would not show which one is meant.
+    // For an alias that contains itself, the place is the alias and not its key: one line may have two aliases.
     if (this.#cycles.has(node)) offset = startOf(node);
     return lines.placeAt((inside && this.#offsetInside(node, inside)) ?? offset ?? 0);
   }
@@ -189,7 +189,7 @@ class ParsedDocument implements TextDocument {
   }
 }
 
-/** The anchored nodes seen so far in a walk: an alias means the last anchor of its name before it. */
+/** The anchored nodes that a walk has passed. An alias means the last anchor with its name before the alias. */
 class Anchors {
   readonly #nodes = new Map<string, unknown>();
 
@@ -202,7 +202,7 @@ class Anchors {
   }
 }
 
-/** The first alias that has no anchor before it, or names one of its own ancestors. */
+/** Returns the first alias that has no anchor before it, or names one of its own ancestors. */
 function badAlias(document: Document.Parsed): Alias | undefined {
   const anchors = new Anchors();
   let found: Alias | undefined;
@@ -237,13 +237,14 @@ function scalarFinding(scalar: Scalar, format: TextFormat): Pick<SchemaFinding, 
 }
 
 /**
- * Paths through a document. It indexes nodes instead of searching them, since there may be 100,000 mistakes to place.
+ * Finds nodes by their paths, and the paths of nodes. It keeps indexes, because a file may have 100,000 mistakes whose
+ * places must be found.
  */
 class Steps {
   readonly #maps = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
   readonly #lists = new WeakMap<YAMLSeq, ReadonlyMap<unknown, number>>();
 
-  /** One step into a node, by a key, a position, or the name of a list's entry. */
+  /** Returns a child of a node by its key, its position, or the `name` of a list's entry. */
   into(node: unknown, segment: string): { readonly place: unknown; readonly node: unknown } | undefined {
     if (isMap(node)) {
       const pair = this.#pairsOf(node).get(segment);
@@ -254,7 +255,7 @@ class Steps {
     return item === undefined ? undefined : { place: item, node: item };
   }
 
-  /** The path of the last of nested nodes; a key counts as the place that it names. */
+  /** Returns the path of the last node. A key has the path of its value. @param nodes each contains the next. */
   pathOf(nodes: readonly unknown[]): readonly string[] {
     const path: string[] = [];
     for (const [depth, node] of nodes.entries()) {
@@ -265,7 +266,7 @@ class Steps {
     return path;
   }
 
-  /** The first pair of each key. */
+  /** Returns the pairs of a map by key; the first one, if a key is repeated. */
   #pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
     const known = this.#maps.get(map);
     if (known !== undefined) return known;
@@ -287,12 +288,12 @@ function keyText(key: unknown): string {
   return isScalar(key) ? String(key.value) : "";
 }
 
-/** True for an entry of a list whose entries are addressed by name. */
+/** True for an entry with this `name`: a path may name a list's entry instead of its position. */
 function isNamed(entry: unknown, name: string): boolean {
   return isMap(entry) && entry.get("name") === name;
 }
 
-/** Offset of a node; undefined for a node without text. */
+/** Returns the offset of a node; undefined for a node without text. */
 function startOf(node: unknown): number | undefined {
   if (typeof node !== "object" || node === null || !("range" in node)) return undefined;
   const { range } = node;
@@ -303,13 +304,13 @@ function isEmptyScalar(contents: unknown): boolean {
   return isScalar(contents) && contents.value === null;
 }
 
-/** The document as JSON; undefined when an alias leads nowhere or a chain of aliases grows without bound. */
+/** Returns the document as JSON; undefined if an alias has no anchor, or the aliases exceed the parser's limit. */
 function toJson(document: Document.Parsed): JsonValue | undefined {
   try {
     const value: JsonValue = document.toJS();
     return value;
   } catch {
-    // The parser's message names the alias; davit's names the line.
+    // The parser's message quotes the alias. davit's own message has the line instead.
     return undefined;
   }
 }
