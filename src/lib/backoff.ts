@@ -1,6 +1,9 @@
-/** How long to wait before a retry: longer with each failure, and never the same for clients that failed together. */
+/**
+ * Computes the wait before a retry. It grows with each failure, and a random part keeps clients that failed together
+ * from retrying together.
+ */
 
-/** The wait before retry number `attempt` (from 0): doubling from `firstMs`, never above `capMs`. */
+/** Returns the wait before retry number `attempt`, from 0: `firstMs`, doubled with each attempt, up to `capMs`. */
 export function backoffMs(
   attempt: number,
   { firstMs, capMs }: { readonly firstMs: number; readonly capMs: number },
@@ -8,7 +11,7 @@ export function backoffMs(
   return Math.min(firstMs * 2 ** attempt, capMs);
 }
 
-/** A random wait between `waitMs` and twice that. */
+/** Returns a random wait between `waitMs` and twice `waitMs`. */
 export function jittered(waitMs: number, random: () => number): number {
   return waitMs * (1 + random());
 }

@@ -1,19 +1,22 @@
-/** The clock port. Everything that reads time or waits gets one; `test/helpers/fake-clock.ts` is the other implementation. */
+/**
+ * The clock port. All code that reads the time or waits gets a clock as an argument. Tests use the other
+ * implementation, `test/helpers/fake-clock.ts`.
+ */
 
 /** Reads time and waits. */
 export interface Clock {
   /** Wall clock, Unix milliseconds. It may step in both directions. */
   nowMs(): number;
-  /** Milliseconds since an arbitrary start; never steps, so differences are durations. */
+  /** Milliseconds since an arbitrary start. It never steps, so the difference of two readings is a duration. */
   monotonicMs(): number;
   /**
-   * Resolves after `durationMs`, any length from 0 on, or at once when `signal` aborts.
-   * It never rejects: a caller looks at its signal afterwards.
+   * Resolves after `durationMs`, or at once when `signal` aborts. It never rejects: check the signal afterwards.
+   * @param durationMs 0 or more, without an upper limit.
    */
   sleep(durationMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-// setTimeout counts in a signed 32-bit number and fires at once beyond it: longer waits are made of several.
+// setTimeout fires at once if the time does not fit into a signed 32-bit number. So a longer wait uses several timers.
 const maxTimerMs = 2 ** 31 - 1;
 
 /** The machine's own clock. */
@@ -42,25 +45,25 @@ function timer(durationMs: number, signal: AbortSignal | undefined): Promise<voi
   });
 }
 
-/** The earliest of the times that are known; undefined where none is. */
+/** Returns the earliest known time; undefined if no time is known. */
 export function earliest(...times: readonly (number | undefined)[]): number | undefined {
   const known = times.filter((time) => time !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-/** A time in the form that libraries take. */
+/** Returns a time as the Date that libraries expect. */
 export function dateOf(unixMs: number): Date {
   return new Date(unixMs);
 }
 
-/** A time as RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. */
+/** Returns a time as RFC 3339 in UTC with milliseconds: `2026-01-02T03:04:05.678Z`. */
 export function toRfc3339(unixMs: number): string {
   return new Date(unixMs).toISOString();
 }
 
 /**
- * The wall clock as it was at this call, carried on by the monotonic one: it never steps.
- * @returns the way to read it, in whole Unix milliseconds.
+ * Makes a clock that begins with the wall clock's present time and then follows the monotonic clock, so it never steps.
+ * @returns a function that reads it, in whole Unix milliseconds.
  */
 export function steadyClock(clock: Clock): () => number {
   const offsetMs = clock.nowMs() - clock.monotonicMs();

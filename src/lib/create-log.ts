@@ -1,4 +1,4 @@
-/** Makes the process's log: JSON for collectors, or lines for a person at a terminal. */
+/** Makes a log: JSON for log collectors, or lines for a person at a terminal. */
 
 import { Writable } from "node:stream";
 import { type DestinationStream, type LoggerOptions, pino } from "pino";
@@ -9,23 +9,23 @@ import type { Log, LogLevel } from "./log.ts";
 
 export interface LogOptions {
   readonly level: LogLevel;
-  /** `json` is one object a line for collectors; `pretty` is for a person at a terminal. */
+  /** `json` writes an object per line for log collectors; `pretty` is for a person at a terminal. */
   readonly format: "json" | "pretty";
-  /** Where lines go; standard output unless a test gives its own. */
+  /** Receives the lines; by default standard output. */
   readonly destination?: DestinationStream;
   /**
-   * Registers a callback that writes the last lines when the process ends, except by a signal that cannot be caught.
+   * Registers a callback that writes the last lines when the process ends. A signal such as SIGKILL does not call it.
    */
   readonly onExit?: (callback: () => void) => void;
 }
 
 /**
- * The most that waits for a slow reader: beyond it, lines are dropped and counted. Machines boot whether or not someone
- * reads the log.
+ * The limit for lines that wait for a slow reader of the log. davit drops and counts further lines instead of waiting,
+ * because machines must boot even if nobody reads the log.
  */
 const maxWaitingBytes = 16 * 1024 * 1024;
 
-/** Makes the process's log. */
+/** Makes a log. */
 export function createLog({ level, format, destination, onExit }: LogOptions): Log {
   const options = { level, base: null, timestamp: timestamps() };
   if (format === "json") {
@@ -42,7 +42,7 @@ export function createLog({ level, format, destination, onExit }: LogOptions): L
   return pino(options, stream);
 }
 
-/** Writes the time as RFC 3339, once for all lines of a millisecond: there are dozens when machines boot in a storm. */
+/** Formats the time once for all lines of the same millisecond: there are dozens when many machines boot at once. */
 function timestamps(): () => string {
   let writtenMs = -1;
   let written = "";
@@ -54,13 +54,14 @@ function timestamps(): () => string {
   };
 }
 
-// Delete and the C1 controls, which terminals obey, and characters that change the text's direction or end a line.
+// DEL and the C1 control characters, which terminals obey, and characters that change the writing direction or end a
+// line.
 const hiddenCharacters = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 const allHiddenCharacters = new RegExp(hiddenCharacters, "g");
 
 /**
- * Writes these characters as JSON's `\uXXXX`: machines choose the values of labels, and people read logs in terminals.
- * JSON itself escapes only the other control characters.
+ * Escapes `hiddenCharacters` as `\uXXXX`, because machines choose the values of labels, and people read logs in
+ * terminals. JSON itself escapes only the other control characters.
  */
 function escaping(destination: DestinationStream): DestinationStream {
   return {
@@ -84,9 +85,9 @@ function escaped(character: string): string {
 }
 
 /**
- * A log to standard output that never waits for its reader: another thread writes the lines in batches. A killed
- * process loses the lines of the last moment (`batchWaitMs`). A process that ends by itself, or by an error, loses
- * none, though its last lines may precede a batch that the other thread was writing.
+ * Makes a log to standard output that never waits for the reader, because another thread writes the lines in batches. A
+ * killed process loses the lines of the last `batchWaitMs`. A process that ends by itself, or by an error, loses no
+ * line. But its last lines can appear before a batch that the other thread was writing.
  */
 function batchedLog(options: LoggerOptions, onExit: LogOptions["onExit"]): Log {
   const output = pino.destination({ dest: 1, sync: false, maxLength: maxWaitingBytes });

@@ -1,4 +1,4 @@
-/** A time after which something is abandoned. It may be extended, for example by each sign of life of a connection. */
+/** A time limit that can be extended, for example each time a connection shows that it is alive. */
 
 import type { Clock } from "./clock.ts";
 
@@ -14,7 +14,7 @@ export class Deadline {
   readonly #cancelled = new AbortController();
   #endsAtMs: number;
 
-  /** Runs from now on. */
+  /** Starts the time limit. */
   constructor({ clock, durationMs }: DeadlineOptions) {
     this.#clock = clock;
     this.#durationMs = durationMs;
@@ -22,7 +22,7 @@ export class Deadline {
     void this.#run();
   }
 
-  /** Aborts when the time is over. */
+  /** Aborts when the time is over, unless `cancel` was called. */
   get signal(): AbortSignal {
     return this.#passed.signal;
   }
@@ -31,17 +31,17 @@ export class Deadline {
     return this.#passed.signal.aborted;
   }
 
-  /** Lets the whole time run again from now. */
+  /** Starts the time limit again. */
   putOff(): void {
     this.#endsAtMs = this.#clock.monotonicMs() + this.#durationMs;
   }
 
-  /** Leaves no timer; idempotent. */
+  /** Ends the timer, so that the time is never over. Idempotent. */
   cancel(): void {
     this.#cancelled.abort();
   }
 
-  /** Sleeps as long as it can: a thousand extensions a second cost nothing. */
+  /** Sleeps until the end that is known, and then looks for a later one. So an extension costs no new timer. */
   async #run(): Promise<void> {
     const { signal } = this.#cancelled;
     for (let leftMs = this.#durationMs; leftMs > 0; leftMs = this.#endsAtMs - this.#clock.monotonicMs()) {

@@ -1,4 +1,4 @@
-/** The message for an error of the disk, instead of the system's own words. */
+/** Words an error of the disk for a person, in place of the system's own message. */
 
 import { codeOf } from "./errors.ts";
 
@@ -13,7 +13,7 @@ const sentences: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the name is too long",
 };
 
-/** A part of a sentence, such as "no space is left on the disk"; undefined for what is no error of the system. */
+/** Returns a part of a sentence, such as "no space is left on the disk"; undefined if this is no system error. */
 export function diskSentence(error: unknown): string | undefined {
   const code = codeOf(error);
   if (code === undefined || !/^E[A-Z\d]+$/.test(code)) return undefined;

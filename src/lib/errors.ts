@@ -1,10 +1,10 @@
 /**
- * Programmer errors: conditions that are wrong only if davit itself is. Errors of the world have a class in their own
- * domain.
+ * Errors that only a bug in davit can cause, and helpers for any error. Other errors have classes in the directories
+ * that throw them.
  */
 
 /**
- * A bug in davit's own code. No caller catches it to continue: it ends the request or, in the store, the process.
+ * A bug in davit's own code. Nobody catches this error to continue: it ends the request or, in the store, the process.
  */
 export class BugError extends Error {
   override readonly name = "BugError";
@@ -19,27 +19,27 @@ export function assert(fact: boolean, message: string): asserts fact {
 }
 
 /**
- * Closes a switch over a union: the compiler refuses a call for which a case was forgotten.
- * @throws {BugError} always, for a value that its type forbids.
+ * Ends a switch over a union. If the switch lacks a case, the call does not compile.
+ * @throws {BugError} always: only a value that its type forbids gets here.
  */
 export function unreachable(value: never): never {
   throw new BugError(`Unreachable case: ${JSON.stringify(value)}`);
 }
 
-/** The text of something thrown, for a log line: a message for errors, the value itself for anything else. */
+/** Returns the text of a thrown value for a log line: the message of an error, or any other value as text. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The `code` of a system error such as `ENOENT`, or undefined for anything else. */
+/** Returns the `code` of a system error, such as `ENOENT`; undefined for anything else. */
 export function codeOf(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || !("code" in thrown)) return undefined;
   return typeof thrown.code === "string" ? thrown.code : undefined;
 }
 
 /**
- * The kind of an error and where it was thrown, without its message: a bug's message may quote a user's text. Lines
- * that are not frames of a file are left out, since a message may have several lines.
+ * Returns the class of an error and its stack, without the message: a bug's message may quote a user's text. A message
+ * may have several lines, so the result has only lines of the stack that name a file.
  */
 export function placeOf(thrown: unknown): { readonly err: string; readonly stack: string } {
   if (!(thrown instanceof Error)) return { err: typeof thrown, stack: "" };

@@ -1,11 +1,13 @@
 /**
- * A queue in which nobody waits for all items of another. Names identify who waits, from the widest to the narrowest,
- * such as a tenant and one of its clients. The names of a level take turns. Items with equal names keep their order.
+ * A queue that serves its users in turn, so that a user with many items does not delay the others. An item has a list
+ * of names, from the widest to the narrowest, such as a tenant and one of its clients. On each level the names take
+ * turns. Items with equal names keep their order.
  */
 
+/** The waiting items of one name. */
 interface ClientLine<Item> {
   readonly items: Item[];
-  /** The next turn is that of the first one. */
+  /** The lines of narrower names. The first one has the next turn. */
   readonly below: Map<string, ClientLine<Item>>;
 }
 
@@ -13,12 +15,12 @@ export class FairQueue<Item> {
   readonly #line: ClientLine<Item> = { items: [], below: new Map() };
   #length = 0;
 
-  /** How many wait. */
+  /** The number of waiting items. */
   get length(): number {
     return this.#length;
   }
 
-  /** Adds an item at the end of its line. */
+  /** Adds an item after those with the same names. */
   push(names: readonly string[], item: Item): void {
     let line = this.#line;
     for (const name of names) {
@@ -30,7 +32,7 @@ export class FairQueue<Item> {
     this.#length += 1;
   }
 
-  /** Takes the next item in turn; undefined when none waits. */
+  /** Removes and returns the item whose turn is next; undefined if no item waits. */
   shift(): Item | undefined {
     if (this.#length === 0) return undefined;
     this.#length -= 1;
@@ -42,7 +44,7 @@ function take<Item>(line: ClientLine<Item>): Item | undefined {
   if (line.items.length > 0) return line.items.shift();
   for (const [name, next] of line.below) {
     const item = take(next);
-    // The name moves behind the others, or leaves.
+    // The name moves to the end. If nothing waits under it any more, it is removed.
     line.below.delete(name);
     if (next.items.length > 0 || next.below.size > 0) line.below.set(name, next);
     return item;

@@ -1,6 +1,7 @@
 /**
- * The files port: the few operations on which durability rests, so that a test can make any of them fail or crash.
- * `test/helpers/fault-files.ts` is the other implementation. Paths are absolute or relative to the working directory.
+ * The files port: the few file operations that durability depends on. Tests use another implementation,
+ * `test/helpers/fault-files.ts`, in which any operation can fail or crash. Paths are absolute or relative to the
+ * working directory.
  */
 
 import { constants } from "node:fs";
@@ -8,9 +9,9 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, unlink } from 
 
 /** An open file that grows at its end. */
 export interface AppendFile {
-  /** Writes all bytes at the end. After a rejection any prefix of them may be in the file. */
+  /** Writes all bytes at the end. If it rejects, the file may have any first part of them. */
   append(bytes: Uint8Array): Promise<void>;
-  /** Returns once the file's bytes and its length are on disk (fdatasync). */
+  /** Resolves when the file's bytes and its length are on disk (fdatasync). */
   sync(): Promise<void>;
   /** Cuts the file to `size` bytes. */
   truncate(size: number): Promise<void>;
@@ -18,22 +19,22 @@ export interface AppendFile {
 }
 
 export interface Files {
-  /** Creates a directory and its parents with mode 0700; an existing one is left as it is. */
+  /** Creates a directory and its parents with mode 0700. It does not change an existing directory. */
   makeDirectory(path: string): Promise<void>;
-  /** Names in a directory, sorted; empty when the directory does not exist. */
+  /** Returns the names in a directory, sorted; none if the directory does not exist. */
   list(path: string): Promise<readonly string[]>;
   read(path: string): Promise<Buffer>;
-  /** The content in pieces of at most 256 KiB, for files that need not fit into memory. */
+  /** Returns the content in pieces of at most 256 KiB, for files that may not fit into memory. */
   readPieces(path: string): AsyncIterable<Buffer>;
-  /** Opens for appending; creates the file with mode 0600 when it is missing. */
+  /** Opens a file to append to it. Creates a missing file with mode 0600. */
   openAppend(path: string): Promise<AppendFile>;
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Returns once a directory's entries (creations, renames, removals) are on disk. */
+  /** Resolves when a directory's entries (creations, renames, removals) are on disk. */
   syncDirectory(path: string): Promise<void>;
 }
 
-// Small enough that processing one piece delays nobody.
+// Small enough that the work on one piece does not delay other requests.
 const pieceBytes = 256 * 1024;
 
 /** The machine's own disk. */

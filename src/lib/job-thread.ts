@@ -1,25 +1,25 @@
 /**
- * A worker thread that does one job at a time. It starts with the first job, ends after some time without one, and is
- * replaced when it dies or takes too long. The job that it was doing then has no answer.
+ * Runs jobs in a worker thread, one at a time. The thread starts with the first job and ends after some time without a
+ * job. If it dies or a job takes too long, the job gets no answer, and the next job gets a new thread.
  */
 
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import type { Clock } from "./clock.ts";
 
 export interface JobThreadOptions {
-  /** The thread's program: it answers each message with one. */
+  /** The thread's program. It answers each message with one message. */
   readonly worker: URL;
   /** Passed to the thread at its start. */
   readonly workerData: unknown;
   readonly resourceLimits: NonNullable<WorkerOptions["resourceLimits"]>;
-  /** Longest time for one job; undefined: any. */
+  /** The longest time for one job; undefined for no limit. */
   readonly limitMs?: number;
-  /** The thread takes about 30 MiB: it ends after this long without a job. */
+  /** The thread ends after this time without a job, because it needs about 30 MiB. */
   readonly idleMs: number;
   readonly clock: Clock;
 }
 
-/** The result of a job; `lost` when the thread died during it, or `stop` was called. */
+/** The result of a job: `late` if it took too long, `lost` if the thread died during the job or `stop` was called. */
 export type JobEnd<Answer> =
   | { readonly kind: "answered"; readonly answer: Answer }
   | { readonly kind: "late" | "lost" };
@@ -38,7 +38,7 @@ export class JobThread<Job, Answer> {
     this.#options = options;
   }
 
-  /** Does a job; the previous one must have ended. */
+  /** Runs a job. The previous job must have ended. */
   async run(job: Job): Promise<JobEnd<Answer>> {
     if (this.#stopping.signal.aborted) return { kind: "lost" };
     this.#setBusy(true);
@@ -50,7 +50,7 @@ export class JobThread<Job, Answer> {
     return end;
   }
 
-  /** Abandons the present job. Idempotent. */
+  /** Ends the thread. A running job is `lost`. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#end();
@@ -83,7 +83,8 @@ export class JobThread<Job, Answer> {
   #startWorker(): Worker {
     const { worker: url, workerData, resourceLimits } = this.#options;
     const worker = new Worker(url, { workerData, resourceLimits });
-    // `exit` notifies whoever waits; an unhandled error would end the process. Its text may quote a template.
+    // Without a listener an error would end the process. The event `exit` follows and ends the wait for an answer. The
+    // error is not logged, because its text may quote a template.
     worker.on("error", () => {});
     worker.on("exit", () => {
       if (this.#worker === worker) this.#worker = undefined;
@@ -102,7 +103,7 @@ export class JobThread<Job, Answer> {
   }
 }
 
-/** One job's answer. @param settled is aborted with it, so that nothing waits any more. */
+/** Sends a job and returns its end. @param settled when it aborts, the listeners of this job are removed. */
 function answerOf<Job, Answer>(worker: Worker, job: Job, settled: AbortController): Promise<JobEnd<Answer>> {
   return new Promise((resolve) => {
     const died = () => resolve({ kind: "lost" });

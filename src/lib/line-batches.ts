@@ -1,13 +1,13 @@
 /**
- * Passes lines on in batches. A write for each line of an access log costs more processor time than the answer that the
- * line records; a batch costs about as much as one line.
+ * Writes lines in batches. A write for each line of an access log costs more processor time than the answer that the
+ * line records. A write for a batch costs about as much as one for a line.
  */
 
 import type { Clock } from "./clock.ts";
 
-/** A person who follows the log does not see the wait, and a crash loses no more than this. */
+/** The longest wait for a batch. A person does not notice it, and a killed process loses only the lines of this time. */
 export const batchWaitMs = 20;
-/** A batch of this length is passed on at once: about 280 lines of an access log, and the capacity of a Linux pipe. */
+/** A batch of this length is written at once: about 280 lines of an access log, and the capacity of a Linux pipe. */
 export const batchLength = 64 * 1024;
 
 export interface LineBatchesOptions {
@@ -26,14 +26,14 @@ export class LineBatches {
     this.#clock = clock;
   }
 
-  /** Takes a line with its end; hands it on after `batchWaitMs` at the latest, in order. */
+  /** Adds a line with its newline. It is written after `batchWaitMs` at the latest. Lines keep their order. */
   write(line: string): void {
     this.#lines += line;
     if (this.#lines.length >= batchLength) this.flush();
     else if (!this.#isWaiting) void this.#flushSoon();
   }
 
-  /** Hands on what has come so far. */
+  /** Writes the lines that wait. */
   flush(): void {
     if (this.#lines === "") return;
     const lines = this.#lines;

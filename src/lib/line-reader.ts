@@ -1,11 +1,11 @@
-/** Splits bytes into lines: a chunk may end in the middle of a line, or of a character. */
+/** Splits chunks of bytes into lines. A chunk may end in the middle of a line or of a character. */
 
 const newline = 0x0a;
 
 export interface LineReaderOptions {
-  /** A longer line is no line of the protocol; memory does not grow with it. */
+  /** A longer line is refused, so that memory has a limit. */
   readonly maxLineBytes: number;
-  /** Makes the error for a bad line, in the words of the protocol's own domain. */
+  /** Makes the error for a bad line, of the class that the caller uses. */
   readonly refuse: (detail: string, cause?: unknown) => Error;
 }
 
@@ -21,8 +21,8 @@ export class LineReader {
   }
 
   /**
-   * The lines that a chunk completes, without their newlines.
-   * @throws what `refuse` makes, for a line that is too long or not UTF-8.
+   * Returns the lines that a chunk completes, without their newlines.
+   * @throws the error of `refuse` for a line that is too long or not UTF-8.
    */
   *push(chunk: Buffer): Iterable<string> {
     let start = 0;
@@ -31,7 +31,7 @@ export class LineReader {
       start = end + 1;
       yield this.#end();
     }
-    // Copied: the rest may be a small part of a chunk, and would keep all of it in memory.
+    // The rest is copied, because a small slice of a chunk would keep the whole chunk in memory.
     if (start < chunk.length) this.#take(start === 0 ? chunk : Buffer.from(chunk.subarray(start)));
   }
 

@@ -1,15 +1,18 @@
-/** The log port: constant lower-case messages, data in keys. Secrets and template texts are never data. */
+/**
+ * The log port. A message is a constant text in lower case, and everything that varies is data in keys. Secrets and
+ * texts of templates are never data.
+ */
 
-/** Writes log lines; the method is the level. */
+/** Writes log lines. The name of the method is the level. */
 export interface Log {
   debug(data: object, message: string): void;
   info(data: object, message: string): void;
   warn(data: object, message: string): void;
   error(data: object, message: string): void;
-  /** A log whose lines also carry these keys; by convention `{ part }`. */
+  /** Returns a log whose lines also have the part of davit that writes them. */
   child(data: { readonly part: string }): Log;
 }
 
-/** How much is written: a level and everything above it. */
+/** The levels of a log. A log writes the lines of its level and of all levels after it. */
 export const logLevels = ["debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];

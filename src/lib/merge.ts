@@ -1,20 +1,21 @@
-/** Merges sorted lists one item at a time, so that a long sort can be done in steps. */
+/** Merges sorted lists one item at a time, so that a caller can sort many items in steps. */
 
-/** The next item of a list. */
+/** The next item of a list, and an iterator over the items after it. */
 interface ListHead<Item> {
   readonly item: Item;
   readonly rest: Iterator<Item>;
 }
 
 /**
- * All items of all lists, in order.
- * @param compare returns less than 0 when its first argument comes first; each list has this order.
+ * Yields all items of all lists in order.
+ * @param lists each is already in the order of `compare`.
+ * @param compare returns less than 0 if its first argument comes first.
  */
 export function* merged<Item>(
   lists: readonly Iterable<Item>[],
   compare: (a: Item, b: Item) => number,
 ): Generator<Item, undefined> {
-  // A binary heap: no head comes after those at 2n+1 and 2n+2.
+  // A binary heap: in the order, the head at n is never after those at 2n+1 and 2n+2.
   const heads = lists.flatMap((list) => headOf(list[Symbol.iterator]()) ?? []);
   heads.sort((a, b) => compare(a.item, b.item));
   for (let first = heads[0]; first !== undefined; first = heads[0]) {
@@ -29,7 +30,7 @@ function headOf<Item>(rest: Iterator<Item>): ListHead<Item> | undefined {
   return done === true ? undefined : { item: value, rest };
 }
 
-/** Replaces the first head, and moves the new one to its place. */
+/** Replaces the first head of the heap by another, and moves that one down to its place. */
 function sink<Item>(heads: ListHead<Item>[], head: ListHead<Item>, compare: (a: Item, b: Item) => number): void {
   let at = 0;
   for (;;) {

@@ -1,20 +1,20 @@
 /**
- * Every metric of davit, in one table. Names are `davit_<part>_<what>_<unit|total>`; labels come from closed sets, so
- * that no machine can grow the number of series.
+ * Every metric of davit. davit's own names are `davit_<part>_<what>_<unit|total>`. The values of labels are from fixed
+ * sets, so that no machine can increase the number of series.
  */
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 
-/** The metrics that parts write; `text()` is what a scrape reads. */
+/** The metrics, which all parts set. `text()` returns them in the form of a scrape. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
-// A boot answer is made in well under a millisecond; the upper buckets show a machine that waits on an asset stream.
+// davit makes a boot answer in much less than a millisecond. The upper buckets are for downloads of assets.
 const requestSecondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10];
 
 // One fdatasync takes 0.1 ms on NVMe and 20 ms on a spinning disk.
 const syncSecondsBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5];
 
-// A step of one object takes a millisecond and a write of the log; the first one of 10,000 objects some seconds.
+// A step of one object takes a millisecond and a write to the log. The first step of 10,000 objects takes seconds.
 const stepSecondsBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
 /** Makes a registry with every metric at zero. */
@@ -109,7 +109,7 @@ function bootMetrics(registers: Registry[]) {
   };
 }
 
-/** Of all three listeners. */
+/** Metrics of all three listeners: for machines, for the store's clients, and for operators. */
 function listenerMetrics(registers: Registry[]) {
   return {
     bootConnectionsRefused: new Counter({
@@ -177,7 +177,7 @@ function storeMetrics(registers: Registry[]) {
     help: "1 while the log of the store takes writes; absent without a store.",
     registers,
   });
-  // Without a store there is nothing to alert on.
+  // A `davit boot` has no store. Its alert must not see a 0, so the series exists only after the first `set`.
   storeWritable.remove();
   return {
     storeWritable,
@@ -204,7 +204,7 @@ function storeMetrics(registers: Registry[]) {
   };
 }
 
-/** Of --backup-every; all 0 without it. */
+/** Metrics of `--backup-every`; all 0 without this option. */
 function backupMetrics(registers: Registry[]) {
   return {
     backupIntervalSeconds: new Gauge({
@@ -236,7 +236,7 @@ function followMetrics(registers: Registry[]) {
     help: "1 while the store is followed, 0 while the last copy is served without it; absent in davit serve.",
     registers,
   });
-  // The alert on 0 is for those that follow.
+  // The alert on 0 is only for followers, so a `davit serve` has no such series.
   followConnected.remove();
   return {
     followConnected,
@@ -249,7 +249,7 @@ function followMetrics(registers: Registry[]) {
   };
 }
 
-/** The names are those of controller-runtime, which dashboards know. `controller` is a kind in lower case. */
+/** Metrics with the names of controller-runtime, which dashboards know. `controller` is a kind in lower case. */
 function reconcileMetrics(registers: Registry[]) {
   const labelNames = ["controller"] as const;
   return {
@@ -293,7 +293,7 @@ function reconcileMetrics(registers: Registry[]) {
   };
 }
 
-/** The names are those of client-go. `name` is objects or statuses. */
+/** Metrics with the names of client-go. `name` is `objects` or `statuses`. */
 function queueMetrics(registers: Registry[]) {
   const labelNames = ["name"] as const;
   const gauge = (name: string, help: string) => new Gauge({ name, help, labelNames, registers });
@@ -337,7 +337,7 @@ function controllerMetrics(registers: Registry[]) {
   };
 }
 
-// As client-go has them, for dashboards that know its name for this.
+// The buckets of client-go, because the metric has client-go's name and dashboards know it.
 const restClientSecondsBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 function kubernetesMetrics(registers: Registry[]) {

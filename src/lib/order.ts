@@ -1,8 +1,8 @@
-/** Orders that do not depend on locale or on UTF-16, so that every machine sorts alike. */
+/** An order of texts that does not depend on the locale or on UTF-16, so that it is the same everywhere. */
 
 /**
- * Compares two strings by the bytes of their UTF-8 form, as etcd and matchbox sort.
- * JavaScript's own `<` compares UTF-16 units, which puts U+1F600 before U+FFFD.
+ * Compares two strings by the bytes of their UTF-8 form, as etcd and matchbox do.
+ * JavaScript's own `<` compares UTF-16 units, and so puts U+1F600 before U+FFFD.
  * @returns a negative number, zero or a positive number.
  */
 export function compareBytes(a: string, b: string): number {
@@ -15,7 +15,7 @@ export function compareBytes(a: string, b: string): number {
   return a.length - b.length;
 }
 
-// Surrogates stand for code points above U+FFFF, so they sort behind every other unit.
+// Surrogates encode code points above U+FFFF, so they come after every other unit.
 function rank(unit: number): number {
   return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit;
 }

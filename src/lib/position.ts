@@ -1,4 +1,4 @@
-/** A place in a text, as people count it: both numbers from 1, columns in UTF-16 units. */
+/** A place in a text. Both numbers begin with 1. A column is a UTF-16 unit. */
 export interface Position {
   readonly line: number;
   readonly column: number;

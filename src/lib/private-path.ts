@@ -1,12 +1,12 @@
-/** Whether other users of the computer may read or write a path. Its group is trusted. */
+/** Checks whether other users of the computer have access to a path. The users of the path's group are trusted. */
 
 import { stat } from "node:fs/promises";
 
 const bitsOfOthers = 0o007;
 
 /**
- * Why a file or directory is not private, with advice; undefined if it is private or missing.
- * @throws a system error when it cannot be read.
+ * Returns why a file or directory is not private, with advice; undefined if it is private or missing.
+ * @throws a system error if its mode cannot be read.
  */
 export async function publicProblem(path: string): Promise<string | undefined> {
   const stats = await stat(path).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 /**
- * Shares of a bounded amount. Nobody may hold more than remains free: a single holder gets half, each of three a
- * quarter, and a small holder always finds room. So nothing is refused before half is in use, and then the largest
- * holders are refused first.
+ * Shares a limited amount among holders. A holder may not hold more than remains free: a single holder gets half, each
+ * of three gets a quarter, and a small holder nearly always finds room. So nothing is refused before half is in use,
+ * and then the largest holders are refused first.
  */
 
 export interface SharesOptions {
@@ -23,39 +23,39 @@ export class Shares {
     return this.#total;
   }
 
-  /** A holder's share. */
+  /** Returns a holder's share. */
   heldBy(holder: string): number {
     return this.#held.get(holder) ?? 0;
   }
 
-  /** The largest holder and its share; undefined when nobody has a share. */
+  /** The holder with the largest share, and this share; undefined if nobody has a share. */
   get largest(): readonly [holder: string, amount: number] | undefined {
     let largest: readonly [string, number] | undefined;
     for (const each of this.#held) if (each[1] > (largest?.[1] ?? 0)) largest = each;
     return largest;
   }
 
-  /** True when a holder may take this much more. @param holder undefined for one without a share of its own. */
+  /** True if a holder may take this much more. @param holder undefined for a holder that only the total limits. */
   admits(holder: string | undefined, amount = 1): boolean {
     const free = this.#limit - this.#total - amount;
     if (free < 0) return false;
     return holder === undefined || this.heldBy(holder) <= free;
   }
 
-  /** Takes this much, if admitted. @returns false otherwise. */
+  /** Adds an amount if `admits` allows it. @returns false otherwise. */
   take(holder: string | undefined, amount = 1): boolean {
     if (!this.admits(holder, amount)) return false;
     this.add(holder, amount);
     return true;
   }
 
-  /** Counts an amount without asking. */
+  /** Adds an amount even if `admits` does not allow it. */
   add(holder: string | undefined, amount: number): void {
     this.#total += amount;
     if (holder !== undefined) this.#held.set(holder, this.heldBy(holder) + amount);
   }
 
-  /** Gives back what was taken or added. */
+  /** Subtracts an amount that was taken or added. */
   release(holder: string | undefined, amount = 1): void {
     this.#total -= amount;
     if (holder === undefined) return;

@@ -1,16 +1,16 @@
 /** Runs long work in slices, so that other work in this process gets its turn between them. */
 
-/** Counts work; the unit is the caller's. */
+/** Counts work, in a unit of the caller's choice. */
 export class Slices {
   readonly #size: number;
   #spent = 0;
 
-  /** @param size how much is done in one slice. */
+  /** @param size the amount of work in one slice. */
   constructor(size: number) {
     this.#size = size;
   }
 
-  /** Adds finished work. @returns true when it is time for `nextTurn`. */
+  /** Adds finished work. @returns true if the slice is full, so that it is time for `nextTurn`. */
   isOver(cost: number): boolean {
     this.#spent += cost;
     if (this.#spent < this.#size) return false;
@@ -19,14 +19,14 @@ export class Slices {
   }
 }
 
-/** Resolves after all other waiting work has had its turn. */
+/** Resolves in a later turn of the event loop, after the other waiting work. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
 /**
- * Runs work to its end; at each yield all other work has its turn.
- * @returns the work's result, at once if it did not yield.
+ * Runs work to its end. After each yield it waits for `nextTurn`.
+ * @returns the work's result, without a promise if the work did not yield.
  */
 export function inSlices<Result>(work: Generator<undefined, Result>): Result | Promise<Result> {
   const slice = work.next();
@@ -42,18 +42,19 @@ async function goOn<Result>(work: Generator<undefined, Result>): Promise<Result>
 }
 
 /**
- * As `nextTurn`, for several tasks: only one of them continues at a time, so that other work waits for one slice only.
+ * Like `nextTurn`, for several tasks. Only one of the tasks continues at a time, so other work waits for one slice and
+ * not for one slice of each task.
  */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
   readonly #restOf: (waiting: number) => number;
 
-  /** @param restOf how many turns of the event loop pass between two tasks, by the number of waiting tasks. */
+  /** @param restOf returns how many turns of the event loop stay free between two tasks. */
   constructor(restOf: (waiting: number) => number = () => 0) {
     this.#restOf = restOf;
   }
 
-  /** Resolves after all other waiting work, and all earlier callers, have had their turn. */
+  /** Resolves when it is this caller's turn: after all earlier callers and the other waiting work. */
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);

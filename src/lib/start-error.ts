@@ -1,4 +1,4 @@
-/** A reason not to start that the operator can fix: shown as one sentence, without a stack. */
+/** A failed start that the operator can fix. The operator sees the message, one sentence, and no stack. */
 export class StartError extends Error {
   override readonly name = "StartError";
 }

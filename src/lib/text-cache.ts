@@ -1,7 +1,7 @@
 /**
- * Keeps results made from texts (compiled templates, verdicts on configs) within a number of bytes; the least recently
- * used are dropped first. The text is the key, so equal texts of many Profiles and machines share one entry, and a
- * changed text is a new one.
+ * Keeps results that were made from texts, such as compiled templates and checks of configs, up to a number of bytes.
+ * It drops the least recently used results first. The text is the key, so equal texts of many Profiles and machines
+ * share one result, and a changed text gets a new one.
  */
 
 import { LRUCache } from "lru-cache";
@@ -9,24 +9,24 @@ import { LRUCache } from "lru-cache";
 export class TextCache<Made extends object> {
   readonly #made: LRUCache<string, Made>;
 
-  /** @param options.limitBytes of text; the results take more on top. */
+  /** @param options.limitBytes limits the texts; the results need memory besides. */
   constructor({ limitBytes }: { readonly limitBytes: number }) {
     this.#made = new LRUCache({ maxSize: limitBytes, sizeCalculation: (_made, text) => bytesOf(text) });
   }
 
-  /** Bytes of text kept now. */
+  /** The size of the kept texts. */
   get sizeBytes(): number {
     return this.#made.calculatedSize;
   }
 
-  /** True when a result of this text is kept. */
+  /** True if the cache has a result for this text. */
   has(text: string): boolean {
     return this.#made.has(text);
   }
 
   /**
-   * The kept result of this text, or `make(text)`, kept from now on. Nothing is kept when `make` throws, or for a text
-   * beyond the limit.
+   * Returns the kept result for this text. If there is none, it calls `make` and keeps the result, unless the text is
+   * larger than the limit.
    */
   get(text: string, make: (text: string) => Made): Made {
     const known = this.#made.get(text);
@@ -37,7 +37,7 @@ export class TextCache<Made extends object> {
   }
 }
 
-/** Bytes in memory: V8 keeps one byte for each unit of Latin-1 text and two otherwise; two is never too little. */
+/** Returns a text's size in memory. V8 needs one byte for a unit of Latin-1 text, else two; this always counts two. */
 function bytesOf(text: string): number {
   // The library refuses a size of 0.
   return text.length * 2 || 1;

@@ -1,4 +1,4 @@
-/** A rate limit: so many tokens a second, and a burst after a pause. */
+/** A rate limit: a number of tokens per second, and more of them at once after a pause. */
 
 import type { Clock } from "./clock.ts";
 
@@ -13,7 +13,7 @@ export class TokenBucket {
   readonly #clock: Clock;
   readonly #intervalMs: number;
   readonly #burst: number;
-  /** When the next token is available, monotonic. */
+  /** Monotonic time at which the next token is available. */
   #nextAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ clock, perSecond, burst }: TokenBucketOptions) {
@@ -22,18 +22,18 @@ export class TokenBucket {
     this.#burst = burst;
   }
 
-  /** Takes a token if one is available. */
+  /** Takes a token if one is available now. @returns false otherwise. */
   tryTake(): boolean {
     return this.#waitMs() <= 0 && this.#take();
   }
 
-  /** Takes a token, after a wait if necessary; tokens come in the order of the calls. */
+  /** Takes a token, after a wait if necessary. Callers get tokens in the order of their calls. */
   async take(signal: AbortSignal): Promise<void> {
     const waitMs = this.reserveMs();
     if (waitMs > 0) await this.#clock.sleep(waitMs, signal);
   }
 
-  /** Takes a token, if need be a future one. @returns how long to wait for it, milliseconds. */
+  /** Takes the next token, even if it is available only later. @returns how long the caller must wait for it. */
   reserveMs(): number {
     const waitMs = this.#waitMs();
     this.#take();

@@ -1,6 +1,6 @@
 /**
- * Files of bearer tokens: one token a line; empty lines and lines that begin with `#` are ignored. Both sides read
- * them: the store's listener and its followers.
+ * Reads files of bearer tokens, for the store's listener and for its followers. A line has one token. Empty lines and
+ * lines that begin with `#` are ignored.
  */
 
 import { randomBytes } from "node:crypto";
@@ -10,14 +10,14 @@ import type { Files } from "./files.ts";
 import { FileError } from "./watched-files.ts";
 import { writeWholeFile } from "./whole-file.ts";
 
-// Shorter tokens can be guessed over the network. Longer ones do not fit a request; the limit allows a cluster's tokens
-// with many claims.
+// Shorter tokens could be guessed over the network. Longer tokens do not fit into a request's headers. A cluster's
+// tokens fit, even with many claims.
 const minTokenLength = 16;
 const maxTokenLength = 8 * 1024;
 
 /**
- * The tokens of a file, in its order; there may be none.
- * @throws {FileError} for a line that is no token: its number, never its text.
+ * Returns the tokens of a file in their order; there may be none.
+ * @throws {FileError} for a line that is no token. The message has the line's number, never its text.
  */
 export function readTokens(text: string): readonly string[] {
   const lines = text.split("\n").map((line, at) => ({ token: line.trim(), number: at + 1 }));
@@ -34,15 +34,15 @@ export function readTokens(text: string): readonly string[] {
 const localTokenName = "local-token";
 const localTokenBytes = 32;
 
-/** Where a data directory has its local token. */
+/** Returns the path of a data directory's local token. */
 export function localTokenFile(dataDir: string): string {
   return join(dataDir, localTokenName);
 }
 
 /**
- * The token with which other programs of the same user may read everything in a store; made at the first start, mode
- * 0600.
- * @throws {FileError} when the file has no token; a system error when it cannot be read or written.
+ * Returns the local token. With it, other programs of the same user can read everything in the store. davit makes the
+ * file at the first start, with mode 0600.
+ * @throws {FileError} if the file has no token; a system error if it cannot be read or written.
  */
 export async function openLocalToken(files: Files, dataDir: string): Promise<string> {
   const text = await readIfThere(files, localTokenFile(dataDir));

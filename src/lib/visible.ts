@@ -1,14 +1,14 @@
-/** Makes foreign texts safe for a log line or a terminal. */
+/** Makes texts of clients safe for a log line or a terminal. */
 
-/** Room for a label's longest name and the start of a value, or for a UUID with its name. */
+/** Enough for the longest name of a label and the beginning of its value. */
 const maxShownLength = 128;
 
-/** At most 128 visible characters; a cut text ends in three dots. */
+/** Returns the first 128 characters, made visible. A cut text ends in three dots. */
 export function shown(text: string): string {
   return visible(text.length > maxShownLength ? `${text.slice(0, maxShownLength)}...` : text);
 }
 
-/** Control characters, and those that turn the direction of writing or end a line, become `\u{...}`. */
+/** Replaces control characters, and those that change the writing direction or end a line, by `\u{...}`. */
 export function visible(text: string): string {
   return text.toWellFormed().replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, escaped);
 }

@@ -1,10 +1,10 @@
 /**
- * Small files that change while davit runs: keys, certificates, tokens. They are read together, as one value, and read
- * again when their directories change; without a watch a slow rescan finds the change. A file that cannot be read or
- * used never replaces a good value: the last one stays, and the reason is logged.
+ * Follows small files that change while davit runs: keys, certificates, tokens. It reads them together, as one value,
+ * and again when their directories change. Without a watch a slow rescan finds the change. If a file cannot be read or
+ * used, the last good value stays, and davit logs the reason.
  *
- * It watches directories, not files: replacing a file, or moving the link of a Kubernetes volume, puts another file
- * under the same name.
+ * It watches directories instead of files, because a replaced file or a moved link of a Kubernetes volume is another
+ * file with the same name.
  */
 
 import { watch } from "node:fs";
@@ -17,24 +17,23 @@ import { publicProblem } from "./private-path.ts";
 import { StartError } from "./start-error.ts";
 
 /**
- * Why the content of a file cannot be used, worded to follow the file's name and a colon; it quotes nothing of the
- * content.
+ * The reason why a file cannot be used. Messages put it after the file's name and a colon. It never quotes the content.
  */
 export class FileError extends Error {
   override readonly name = "FileProblem";
 }
 
 export interface WatchedFilesOptions<Value> {
-  /** Follows them in messages, too. */
+  /** The files, in the order in which messages name them. */
   readonly paths: readonly string[];
   /**
    * Makes the value from the files' texts, in the order of `paths`.
    * @throws {FileError}
    */
   readonly parse: (texts: readonly string[]) => Value | Promise<Value>;
-  /** Those that only their user and group may read or write. */
+  /** The paths that are refused if other users than their owner and group have access. */
   readonly secretPaths?: readonly string[];
-  /** `latin1` reads a byte as a character, for files that need not be text; else they are UTF-8. */
+  /** `latin1` makes a character of each byte, for files that may not be text. The default is UTF-8. */
   readonly encoding?: "utf8" | "latin1";
   /** Called with each value after the first one. */
   readonly changed: (value: Value) => void;
@@ -42,11 +41,11 @@ export interface WatchedFilesOptions<Value> {
   readonly log: Log;
 }
 
-/** How long a change may take: a certificate and its key are two writes. */
+/** The wait between a change and the read. A certificate and its key are two writes, and both should be done. */
 const settleMs = 200;
-/** How often files are read without a change notice. */
+/** How often files are read if no watch reports a change. */
 const rescanMs = 30_000;
-/** No key, certificate or list of tokens is larger; a wrong path may lead to anything. */
+/** Larger than every key, certificate or list of tokens. A wrong path may lead to a file of any size. */
 const maxFileBytes = 1024 * 1024;
 
 export class WatchedFiles<Value> {
@@ -61,11 +60,11 @@ export class WatchedFiles<Value> {
   }
 
   /**
-   * Reads the files and follows them from now on.
-   * @throws {StartError} when they cannot be read or used.
+   * Reads the files, returns their value, and follows them from then on.
+   * @throws {StartError} if they cannot be read or used.
    */
   async start(): Promise<Value> {
-    // The watch comes first, so that no change is missed.
+    // Watching before the first read, so that no change between the two is missed.
     this.#watch();
     try {
       this.#texts = await this.#read();
@@ -78,12 +77,12 @@ export class WatchedFiles<Value> {
     }
   }
 
-  /** Why the files cannot be used now, as a sentence; empty while they can. The last good value stays. */
+  /** A sentence that says why the files cannot be used now; empty while they can. The last good value stays. */
   get problem(): string {
     return this.#problem;
   }
 
-  /** Idempotent. */
+  /** Stops following the files. Idempotent. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -150,7 +149,7 @@ export class WatchedFiles<Value> {
 
 /**
  * Reads a file of at most 1 MiB as text.
- * @throws {FileError} when it is larger or no file; a system error when it cannot be read.
+ * @throws {FileError} if it is larger or no file; a system error if it cannot be read.
  */
 export async function readSmallFile(path: string, encoding: "utf8" | "latin1" = "utf8"): Promise<string> {
   const handle = await open(path);

@@ -1,4 +1,4 @@
-/** Writes files whole or not at all. */
+/** Writes a file completely or not at all. */
 
 import { join } from "node:path";
 import type { Files } from "./files.ts";
@@ -6,8 +6,8 @@ import type { Files } from "./files.ts";
 const unfinished = ".tmp";
 
 /**
- * Writes a file next to its place, syncs it and renames it; resolves once the name is on disk, too. A failure leaves
- * nothing that takes up space.
+ * Writes a file under a temporary name, syncs it and renames it. It resolves when the new name is on disk, too. After a
+ * failure it removes the temporary file, which would take up space.
  */
 export async function writeWholeFile(
   files: Files,
@@ -20,7 +20,7 @@ export async function writeWholeFile(
     await writeUnfinished(files, path, pieces);
     await files.rename(path + unfinished, path);
   } catch (error) {
-    // If it cannot be removed now, the next start removes it.
+    // If this fails, too, the next start removes the file (`removeUnfinishedFiles`).
     await files.remove(path + unfinished).catch(() => undefined);
     throw error;
   }
@@ -34,7 +34,7 @@ async function writeUnfinished(
 ): Promise<void> {
   const file = await files.openAppend(path + unfinished);
   try {
-    // An earlier try may have left a part.
+    // An earlier failure may have left a part of a file.
     await file.truncate(0);
     for await (const piece of pieces) await file.append(piece);
     await file.sync();
@@ -43,7 +43,7 @@ async function writeUnfinished(
   }
 }
 
-/** Removes unfinished files that a crash left. */
+/** Removes the temporary files that a crash left. */
 export async function removeUnfinishedFiles(files: Files, directory: string): Promise<void> {
   const names = await files.list(directory);
   for (const name of names.filter((each) => each.endsWith(unfinished))) await files.remove(join(directory, name));
