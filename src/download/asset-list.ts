@@ -1,11 +1,11 @@
 /**
- * Lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. If a list has mistakes,
- * davit reports all of them with their places and fetches nothing.
+ * Reads lists of assets to download: YAML or JSON, a sequence of `{url, sha256, path}`. If a list has mistakes, davit
+ * reports all of them with their lines and fetches nothing.
  */
 
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
 
-/** A file that must be there, byte for byte. */
+/** A file that the assets directory must have. */
 export interface WantedAsset {
   /** `http:` or `https:`, without a password. */
   readonly url: URL;
@@ -15,7 +15,7 @@ export interface WantedAsset {
   readonly path: string;
 }
 
-/** The mistakes in a list; each sentence begins with the line. */
+/** The mistakes in a list. Each problem begins with the number of its line. */
 export class AssetListError extends Error {
   override readonly name = "AssetListError";
   readonly problems: readonly string[];
@@ -26,18 +26,18 @@ export class AssetListError extends Error {
   }
 }
 
-/** Records a mistake at a place of the list. */
+/** Records a mistake, with the line of a node. */
 type Complain = (node: Node | null | undefined, problem: string) => undefined;
 
 const fields = ["url", "sha256", "path"];
-/** More is no hand-written list. */
+/** Nobody writes a longer list by hand. */
 const maxAssets = 1_000;
-/** Of one file name: NAME_MAX of Linux (255), less what the name of an unfinished download adds. */
+/** The limit for one file name: NAME_MAX of Linux (255) without what the name of an unfinished download adds. */
 const maxNameBytes = 240;
 
 /**
  * Reads a list.
- * @throws {AssetListError}
+ * @throws {AssetListError} with every mistake.
  */
 export function readAssetList(text: string): readonly WantedAsset[] {
   const lines = new LineCounter();
@@ -95,7 +95,7 @@ interface FieldText {
   readonly text: string;
 }
 
-/** Null for a field that is no text, which was reported; undefined for a missing one. */
+/** The text of a field: null if the value is no text, which is already reported; undefined if the field is missing. */
 type Given = FieldText | null | undefined;
 
 function readUrl(given: Given, item: Node, complain: Complain): URL | undefined {
@@ -125,7 +125,7 @@ function lastName({ pathname }: URL): string {
   }
 }
 
-/** The same names that the boot service serves below `/assets/`, and no control characters in logs. */
+/** True for a path that the boot service can serve below `/assets/`, without control characters: logs show it. */
 function isAssetPath(path: string): boolean {
   return path
     .split("/")

@@ -1,9 +1,9 @@
-/** Why an asset could not be downloaded. The message follows the asset's name and quotes no query string. */
+/** The reason why an asset could not be downloaded. Messages put it after the asset's name. It quotes no query. */
 export class DownloadError extends Error {
   override readonly name = "DownloadError";
-  /** True when a retry may succeed. */
+  /** True if a retry may succeed. */
   readonly mayPass: boolean;
-  /** The server's Retry-After; 0 without one. */
+  /** The wait that the server asked for (`Retry-After`); 0 if it asked for none. */
   readonly retryAfterMs: number;
 
   constructor(message: string, { mayPass = false, retryAfterMs = 0 } = {}) {

@@ -1,7 +1,7 @@
 /**
- * Downloads one asset. It gets its name only after its SHA-256 was checked, so a file in the assets directory is whole
- * and the right one. Until then its name begins with a dot, and the boot service does not serve it. An interrupted
- * download continues where it stopped if the server supports that.
+ * Downloads one asset. The file gets its name only after its SHA-256 was checked, so an asset under its name is always
+ * complete and correct. Until then the name begins with a dot, and the boot service does not serve the file. If the
+ * connection breaks, the next attempt continues at that byte if the server supports ranges.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -22,7 +22,7 @@ export interface DownloadOptions {
   readonly directory: string;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Called with the number of bytes so far. */
+  /** Called with the number of bytes that are downloaded so far. */
   readonly progress: (bytes: number) => void;
   /** Called before the wait for a retry. */
   readonly retrying: (why: string, inMs: number) => void;
@@ -30,13 +30,13 @@ export interface DownloadOptions {
 
 const attempts = 5;
 const retry = { firstMs: 1_000, capMs: 30_000 };
-/** The longest wait that davit grants a server. */
+/** The longest wait that davit accepts from a server's `Retry-After`. */
 const maxRetryAfterMs = 60_000;
 
 /**
- * Downloads the file unless it is there.
- * @returns true when it was downloaded.
- * @throws {DownloadError} and the disk's own errors.
+ * Downloads an asset unless the file exists with this SHA-256.
+ * @returns true if it was downloaded.
+ * @throws {DownloadError} or a system error of the disk.
  */
 export async function download(asset: WantedAsset, options: DownloadOptions): Promise<boolean> {
   const path = join(options.directory, asset.path);
@@ -54,14 +54,14 @@ export async function download(asset: WantedAsset, options: DownloadOptions): Pr
   }
 }
 
-/** The boot service serves nothing outside of the assets directory, where a link may lead. */
+/** Refuses a directory that a link puts outside the assets directory: the boot service would not serve its files. */
 async function refuseOutside(root: string, directory: string): Promise<void> {
   const [realRoot, real] = [await realpath(root), await realpath(directory)];
   if (real === realRoot || real.startsWith(realRoot + sep)) return;
   throw new DownloadError("a link in its path leads out of the assets directory");
 }
 
-/** Undefined for a missing file. */
+/** Returns a file's SHA-256; undefined for a missing file. */
 async function digestOf(path: string): Promise<string | undefined> {
   const hash = createHash("sha256");
   try {
@@ -73,12 +73,12 @@ async function digestOf(path: string): Promise<string | undefined> {
   return hash.digest("hex");
 }
 
-/** The part of a download that is there. */
+/** The part of an asset that is downloaded so far. */
 interface PartialDownload {
   readonly file: FileHandle;
   hash: Hash;
   sizeBytes: number;
-  /** The server's name for the version that this part belongs to, if it has names. */
+  /** The server's ETag for the version that this part is of; undefined without an ETag. */
   etag: string | undefined;
 }
 
@@ -107,7 +107,7 @@ async function fetchInto(path: string, asset: WantedAsset, options: DownloadOpti
   }
 }
 
-/** Sends one request. It throws errors of the disk and returns those of the network. */
+/** Sends one request and appends the answer. It throws errors of the disk, and returns those of the network. */
 async function tryToFetch(
   part: PartialDownload,
   { url }: WantedAsset,
@@ -138,14 +138,14 @@ async function tryToFetch(
 }
 
 function headersFor({ sizeBytes, etag }: PartialDownload): Record<string, string> {
-  // Compressed answers would have to be unpacked to be compared, and kernels shrink little.
+  // No compression: the SHA-256 is of the plain bytes, and kernels are compressed already.
   const headers = { "accept-encoding": "identity", "user-agent": "davit" };
-  // A weak tag names no bytes (RFC 9110, 13.1.5).
+  // A weak ETag does not guarantee equal bytes, so it must not continue a download (RFC 9110, 13.1.5).
   const canContinue = sizeBytes > 0 && etag !== undefined && !etag.startsWith("W/");
   return canContinue ? { ...headers, range: `bytes=${sizeBytes}-`, "if-range": etag } : headers;
 }
 
-/** Undefined when the answer has the requested bytes. */
+/** Returns why the server refused; undefined if the answer has the requested bytes. */
 function refusalOf({ statusCode: status = 0, headers }: IncomingMessage): DownloadError | undefined {
   if (status === 200 || status === 206) return undefined;
   const mayPass = status === 408 || status === 429 || status >= 500;
@@ -182,15 +182,15 @@ interface GetOptions {
   readonly signal: AbortSignal;
 }
 
-// As many as browsers follow.
+// Browsers follow as many.
 const mostRedirects = 20;
 const redirectStatuses: ReadonlySet<number | undefined> = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Sends a request over HTTP or HTTPS, and follows redirects. Node's `fetch` can end the process: an assertion of its
- * parser fails when a server without keep-alive closes before its answer is read. The older client has no such flaw.
- * @returns the answer, whatever its status; the caller reads its body or destroys it.
- * @throws {DownloadError} for redirects in a circle or to another kind of URL; and the connection's own errors.
+ * Sends a request over HTTP or HTTPS, and follows redirects. It does not use Node's `fetch`, which can end the process:
+ * an assertion of its parser fails if a server without keep-alive closes the connection before its answer is read.
+ * @returns the answer, whatever its status. The caller must read or destroy it.
+ * @throws {DownloadError} for too many redirects or one to another kind of URL; else the connection's own errors.
  */
 async function get(url: URL, options: GetOptions): Promise<IncomingMessage> {
   let target = url;
