@@ -12,8 +12,8 @@ import { startFailure } from "./wal/start-failure.ts";
 import { FileLog } from "./wal/wal.ts";
 
 /**
- * `refuse`: the start ends with a message. `move-aside`: the files go into a subfolder, and a new store begins empty.
- * Then machines can boot without an operator, from the objects of the sources.
+ * What to do about a damaged log. `refuse` ends the start with a message. `move-aside` moves the files into a subfolder
+ * and begins an empty store. davit fills it from its sources, so machines can boot before an operator repairs anything.
  */
 export type OnDamage = "refuse" | "move-aside";
 
@@ -21,12 +21,13 @@ export interface OpenStoreOptions extends FileLogOptions, Omit<StoreOptions, "lo
   readonly onDamage: OnDamage;
 }
 
-/** @throws {WalError} one sentence for the operator. */
+/** Opens the store, and handles damage as `onDamage` says. @throws {WalError} with one sentence for the operator. */
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
   try {
     return await open(options, () => Promise.resolve());
   } catch (error) {
-    // Other reasons are no damage: a newer version's files are whole, and an unreadable disk needs another remedy.
+    // Only damage justifies an empty store: the files of a newer davit are whole, and a failing disk needs another
+    // remedy.
     const isDamage = error instanceof WalError && error.reason === "damaged";
     if (!isDamage || options.onDamage === "refuse") throw error;
     return await open(options, async () => {
@@ -36,7 +37,7 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
   }
 }
 
-/** @param prepare is called while the directory is locked, before it is read. */
+/** Locks the directory, calls `prepare`, and then reads the store. */
 async function open(options: OpenStoreOptions, prepare: () => Promise<void>): Promise<Store> {
   const log = await FileLog.open(options);
   try {
@@ -51,11 +52,11 @@ async function open(options: OpenStoreOptions, prepare: () => Promise<void>): Pr
 const asideName = /^damaged-(\d+)$/;
 
 /**
- * Moves a damaged log aside, without losing a byte: segments and snapshots go into a new folder `damaged-<n>` inside
- * the directory, which nobody else may use.
+ * Moves the segments and snapshots of a damaged log into a new folder `damaged-<n>` inside its directory. It loses no
+ * byte. The caller holds the directory's lock.
  *
- * It moves segments first, the oldest before the others, each durably. So a crash leaves a log without its beginning,
- * which the next start refuses, too. It never leaves a log without its end.
+ * It begins with the oldest segment, and syncs after each file. So a crash leaves a log without its beginning, which
+ * the next start refuses, too. It never leaves a log without its end.
  * @returns the folder's path.
  * @throws {WalError} unusable.
  */

@@ -1,15 +1,15 @@
 /**
- * The store: durable keys and values, with an index for every change and watches that miss no change.
+ * Keeps keys and values on disk. Every change has an index, and a watch delivers every change or ends.
  *
- * A command is encoded, logged, and applied when the log delivers it, in this run and in every later one. Only the log
- * changes the tree. So readers see only what is on disk, and a replay ends in the same state.
+ * The store encodes a command, logs it, and applies it when the log delivers it. Later starts apply it again. Only
+ * delivered commands change the tree. So readers see only what is on disk, and a replay ends in the same state.
  *
- * Reads and writes skip a node as soon as its ttl is over; the log gets its end like any other change. Times are of the
- * run's own clock, which neither a step of the machine's clock nor another clock at the next start affects
- * (`RunClock`). A start gives each node below `agelessRoot` its whole ttl again, because nodes that protect machines
- * must not end while davit is down.
+ * Reads skip a node as soon as its ttl is over. Before a write, the store logs the end of every due node (`Expiry`).
+ * Times are by a clock that never steps during a run. A start keeps each remaining ttl, even if the machine's clock was
+ * changed (`RunClock`). Nodes below `agelessRoot` get their whole ttl again. These are davit's tombstones: they must
+ * not end before davit has read its sources again.
  *
- * The store knows no documents and no HTTP. Its callers decide who may write or read what.
+ * The store knows no documents and no HTTP. Its callers decide which client may write or read a key.
  */
 
 import { type Clock, steadyClock } from "../lib/clock.ts";
@@ -37,41 +37,41 @@ import { EventRing } from "./watch/event-ring.ts";
 import { type WatchHandle, WatchHub, type WatchListener, type WatchOptions } from "./watch/watch-hub.ts";
 
 export interface StoreOptions {
-  /** Not opened yet; the store stops it. */
+  /** A log that was not replayed yet. The store replays it and stops it. */
   readonly log: LogPort;
   readonly clock: Clock;
-  /** The most bytes of names and values; 1 GiB unless given. It does not limit batches, which only davit writes. */
+  /** The most bytes of names and values; no limit unless given. It does not limit batches, which only davit writes. */
   readonly quotaBytes?: number | undefined;
-  /** The most watches at a time; 10,000 unless given. */
+  /** The most watches at a time; no limit unless given. */
   readonly maxWatchers?: number | undefined;
-  /** 100,000 records or 64 MiB unless given. */
+  /** How much is logged between two snapshots; 100,000 records or 64 MiB unless given. */
   readonly snapshotInterval?: SnapshotInterval | undefined;
-  /** A directory whose nodes get their whole ttl anew with each run. None unless given. */
+  /** The nodes below this directory get their whole ttl again at each start; no nodes do unless given. */
   readonly agelessRoot?: string | undefined;
 }
 
 export interface StoreIndexes {
-  /** How many changes were applied. */
+  /** The index of the last change. */
   readonly storeIndex: number;
-  /** Sequence of the last record that was delivered. */
+  /** The sequence of the last record that the log delivered. */
   readonly raftIndex: number;
   readonly raftTerm: number;
 }
 
-/** The result of a command. */
+/** The result of a command that was applied. */
 export interface Applied {
   /** One for each change, in order. */
   readonly events: readonly StoreEvent[];
-  /** The last of them; the only one unless the command is a batch. */
+  /** The last event. Unless the command is a batch, there is no other. */
   readonly event: StoreEvent;
-  /** The indexes right after it. */
+  /** The indexes right after the last event. */
   readonly indexes: StoreIndexes;
 }
 
-/** Follows the files below a prefix. It fits `Feed` of the model, which the store does not import. */
+/** Gets files and their changes. The model's `FeedListener` fits; the store does not import the model. */
 export interface FollowListener {
   replaced(files: Iterable<readonly [path: string, text: string]>): void;
-  /** The changes of one command, at most one for each path, and the index of its last change. */
+  /** Gets the changes of one command, at most one for each path, and the index of the last of them. */
   changed(changes: readonly FileChange[], index: number): void;
 }
 
@@ -92,12 +92,12 @@ export class Store {
   readonly #snapshotter: Snapshotter;
   readonly #counts = new OperationCounts();
   readonly #followers = new Set<Follower>();
-  /** Records that this process proposed, by their bytes. They need no decoding: `encodeRecord` omits nothing. */
+  /** Records that this process proposed, by their bytes. `#commit` takes them instead of decoding the bytes. */
   readonly #proposed = new Map<Uint8Array, CommandRecord>();
-  /** Results of records that this process proposed, until their proposers take them. */
+  /** Results of this process's records, by sequence, until `submit` takes them. */
   readonly #outcomes = new Map<number, Applied | StoreError>();
   #submitting = 0;
-  /** The run's fields for the next records, until one of them is in the log. */
+  /** The fields that the next records of this run carry; undefined after one of those records is in the log. */
   #newRun: NewRun | undefined;
   #isReplaying = true;
   #raftIndex = 0;
@@ -128,8 +128,8 @@ export class Store {
   }
 
   /**
-   * Builds the state from the newest snapshot, and replays the later log.
-   * @throws {WalError} when it cannot be read; then the log is stopped.
+   * Builds the state from the newest snapshot and the later log.
+   * @throws {WalError} when either of them cannot be read; the log is stopped before.
    */
   static async open(options: StoreOptions): Promise<Store> {
     const store = new Store(options);
@@ -157,12 +157,12 @@ export class Store {
     return this.#log.identity;
   }
 
-  /** The start that made the last change; undefined if an older davit made it. See `Lineage`. */
+  /** The id of the run that made the last change (`Lineage`); undefined if an older davit made it. */
   get run(): string | undefined {
     return this.#lineage.origin.run;
   }
 
-  /** Whether the store can be written. Readers only see what is on disk. */
+  /** Whether the store can be written. Reads work in every status. */
   get status(): LogStatus {
     return this.#log.status;
   }
@@ -172,12 +172,12 @@ export class Store {
     return this.#counts.all;
   }
 
-  /** UTF-8 bytes of all names, a slash for each, and all values, as the quota counts them. */
+  /** The bytes that the quota counts: all names and values in UTF-8, and a slash for each name. */
   get bytes(): number {
     return this.#tree.bytes;
   }
 
-  /** How many watch now. */
+  /** How many watches are open. */
   get watcherCount(): number {
     return this.#hub.count;
   }
@@ -188,8 +188,8 @@ export class Store {
   }
 
   /**
-   * Executes a command: resolves once it is on disk and applied, and followers are notified.
-   * @throws {StoreError} when it is refused; logFailed when it could not be logged; quotaExceeded before logging.
+   * Executes a command: resolves after it is on disk and applied, and followers were notified.
+   * @throws {StoreError} for a refused command; logFailed when the log fails; quotaExceeded before anything is logged.
    */
   async submit(command: Submission): Promise<Applied> {
     assert(command.kind !== "batch" || command.commands.length > 0, "A batch is not empty");
@@ -207,7 +207,7 @@ export class Store {
     } finally {
       this.#quota.release(reservedBytes);
       this.#submitting -= 1;
-      // No submitter waits for the remaining results.
+      // No caller waits for the remaining results.
       if (this.#submitting === 0) this.#outcomes.clear();
     }
   }
@@ -222,15 +222,14 @@ export class Store {
   }
 
   /**
-   * Lists a directory as it is now, in steps; anything may happen between two. A key is a list of one. The caller must
-   * end it.
+   * Lists a directory in its present state, in steps. A key's list holds only the key. The caller must call `end`.
    * @throws {StoreError} keyNotFound, notDirectory.
    */
   list(path: StorePath, options: ListOptions = {}): Listing {
     return this.#read(() => this.#tree.list(path, { ...options, nowMs: this.#nowMs() }));
   }
 
-  /** A file as `get` returns it; undefined, and not counted, for a directory or where `get` would refuse. */
+  /** A file as `get` returns it; undefined where `get` would refuse, and for a directory. */
   getFile(path: StorePath): NodeRecord | undefined {
     const file = this.#tree.file(path, this.#nowMs());
     if (file !== undefined) this.#counts.succeeded("get");
@@ -246,8 +245,8 @@ export class Store {
   }
 
   /**
-   * Hands every file at or below `prefix`, even hidden ones, to `listener.replaced`, then each later change.
-   * @returns a function that stops this.
+   * Hands every file at or below `prefix`, even hidden ones, to `listener.replaced`, and later changes to `changed`.
+   * @returns a function that ends the notifications.
    */
   follow(prefix: string, listener: FollowListener): () => void {
     const follower: Follower = { prefix: storePath(prefix), listener };
@@ -256,17 +255,17 @@ export class Store {
     return () => this.#followers.delete(follower);
   }
 
-  /** Every kept node, even hidden and due ones, in arbitrary order. */
+  /** Every node of the tree, in arbitrary order, even hidden nodes and due nodes that are not removed yet. */
   dump(): Iterable<NodeRecord> {
     return this.#tree.walk(storePath("/"));
   }
 
-  /** The kept history, oldest first. */
+  /** The events of the history, oldest first. */
   get events(): readonly StoreEvent[] {
     return this.#history.all;
   }
 
-  /** The bytes of a backup (`backupOf`). They show the state at the moment when the first are requested. */
+  /** The bytes of a backup (`backupOf`), in the state of the moment when the first bytes are requested. */
   backup(): AsyncGenerator<Uint8Array, void, undefined> {
     return backupOf(this.#tree, () => {
       const { clusterId, term: raftTerm } = this.identity;
@@ -360,7 +359,7 @@ export class Store {
       if (this.#submitting > 0) this.#outcomes.set(sequence, result);
       return;
     }
-    // All expiries of a batch may be void: then nothing changed.
+    // Nothing changed: the record is a mark, or ends only nodes that were gone already.
     if (result.length === 0) return;
     if (this.#submitting > 0) this.#outcomes.set(sequence, this.#applied(result));
     this.#expiry.noticeTimers();
@@ -392,7 +391,7 @@ export class Store {
   }
 }
 
-/** True for commands that are logged even on a full disk: removals, and davit's own documents, including holds. */
+/** True for commands that the log takes even on a full disk: removals, and davit's own documents, including holds. */
 function mayUseReserve({ kind }: Command): boolean {
   return kind === "delete" || kind === "compareAndDelete" || kind === "expire" || kind === "batch";
 }

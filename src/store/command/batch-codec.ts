@@ -1,15 +1,17 @@
 /**
- * Encodes batches in the format of `command-codec.ts`, but in steps: the first sync of a large cluster is one batch of
- * 50 MB.
+ * Encodes batches in the format of `command-codec.ts`. It works in steps, because the first sync of a large cluster is
+ * one batch of 50 MB, and other work must not wait for it.
  */
 
 import type { CommandRecord, ExpireCommand, SingleCommand } from "./command.ts";
 import { version, writable } from "./command-codec.ts";
 
-// Writing this many characters takes a millisecond or two.
+// Encoding this many characters takes a millisecond or two.
 const stepLength = 256 * 1024;
 
-/** The bytes of a batch's record, as `encodeRecord` would write them; yields between its steps. */
+/**
+ * Returns the bytes of a batch's record, the same bytes as `encodeRecord` would return. It yields between two steps.
+ */
 export function* encodeBatchRecord(
   { atMs, run, beganAtMs }: Omit<CommandRecord, "command">,
   commands: readonly (SingleCommand | ExpireCommand)[],

@@ -1,11 +1,12 @@
 /**
- * Commands as bytes: one JSON object in UTF-8. Version 1:
+ * Encodes commands as bytes, and decodes them: one JSON object in UTF-8. Version 1:
  *
  *   {"v":1,"atMs":…,"command":{"kind":"set","path":"/a","value":"b"}}
- *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first ones of a start
+ *   {"v":1,"atMs":…,"run":"…","beganAtMs":…,"command":{…}}        the first records of a start
  *
- * A version may gain a field if a record without it keeps its meaning. An index is a decimal string, since it may have
- * more digits than a JSON number keeps. The log relies on UTF-8 never having the byte FF.
+ * A field can be added without a new version if records without the field keep their meaning. An expected index is a
+ * decimal string, because a JSON number cannot hold every 64-bit number. UTF-8 never has the byte FF, and the log
+ * relies on that.
  */
 
 import { newerFormat } from "../core/log-port.ts";
@@ -21,14 +22,17 @@ import {
 } from "../core/stored-json.ts";
 import type { Command, CommandRecord, Expected, ExpireCommand, SingleCommand } from "./command.ts";
 
-/** The written version; later ones are refused. */
+/** The version that davit writes. It refuses to read later ones. */
 export const version = 1;
 
 export function encodeRecord({ atMs, run, beganAtMs, command }: CommandRecord): Uint8Array {
   return Buffer.from(JSON.stringify({ v: version, atMs, run, beganAtMs, command: writable(command) }));
 }
 
-/** The command without bigints, which JSON lacks. A replacer would double the time of every other command. */
+/**
+ * The command without bigints, which JSON lacks. A replacer for `JSON.stringify` would double the time for all
+ * commands.
+ */
 export function writable(command: Command): object {
   if (command.kind === "batch") return { kind: "batch", commands: command.commands.map(writable) };
   if (!("expected" in command) || command.expected.index === undefined) return command;
@@ -38,7 +42,7 @@ export function writable(command: Command): object {
 
 /**
  * Reads what `encodeRecord` wrote.
- * @throws {WalError} newerFormat for a later version; damaged for anything else that no davit wrote.
+ * @throws {WalError} newerFormat for a later version; damaged for other bytes that no davit writes.
  */
 export function decodeRecord(bytes: Uint8Array): CommandRecord {
   const record = objectFrom(parseJson(bytes));
@@ -94,7 +98,7 @@ function writtenFrom({ value, ttlSeconds }: StoredFields) {
   return { value: textFrom(value), ...(ttlSeconds !== undefined && { ttlSeconds: numberFrom(ttlSeconds) }) };
 }
 
-/** The flag of a name, if it is there. */
+/** An object with the flag `name` of a record; an empty object if the record lacks the flag. */
 function flagsFrom(fields: StoredFields, name: "dir" | "recursive" | "refresh"): FlagFields {
   const value = fields[name];
   return value === undefined ? {} : { [name]: flagFrom(value) };

@@ -1,6 +1,6 @@
 /**
- * The log's commands. A command says what a client asked, never the result. `apply` is a pure function of the tree and
- * the record, so every replay ends in the same state. Refusals are results of `apply`, too.
+ * The commands in the log. A command says what a client requested, never the result. `apply` depends only on the tree
+ * and the record. So every replay ends in the same state, and refuses the same commands.
  */
 
 import { unreachable } from "../../lib/errors.ts";
@@ -13,24 +13,26 @@ import type { FileNode } from "../tree/tree-node.ts";
 interface WrittenValue {
   readonly path: StorePath;
   readonly value: string;
-  /** Lifetime from the record's time on; without it the node is permanent; 0: due at once. */
+  /** Lifetime from the record's time on. Absent for a permanent node; a node with 0 is due at once. */
   readonly ttlSeconds?: number;
 }
 
 interface Created extends WrittenValue {
-  /** Makes an empty directory instead of a file; the value is dropped. */
+  /** True makes an empty directory instead of a file, and ignores `value`. */
   readonly dir?: boolean;
 }
 
 interface Refreshing {
-  /** Keeps the present value, instead of the given one, and notifies no watcher. */
+  /** True keeps the present value, ignores the given one, and notifies no watcher. */
   readonly refresh?: boolean;
 }
 
-/** What must hold for a compare command. At least one of them is given. */
+/** The conditions of a compare command. A command has at least one of them. */
 export interface Expected {
   readonly value?: string;
-  /** Of the last change; any unsigned 64-bit number, since clients may send one. */
+  /**
+   * The required index of the file's last change. It is a bigint because clients may send any unsigned 64-bit number.
+   */
   readonly index?: bigint;
 }
 
@@ -38,48 +40,53 @@ export interface Expected {
 export type SingleCommand =
   | ({ readonly kind: "set" } & Created & Refreshing)
   | ({ readonly kind: "create" } & Created)
-  /** Makes a child of the directory `path`, named by the index of this change. */
+  /** Makes a child of the directory `path`. The child's name is the index of this change. */
   | ({ readonly kind: "createInOrder" } & Created)
-  /** On a directory, only with an empty value. */
+  /** For a directory, the value must be empty. */
   | ({ readonly kind: "update" } & WrittenValue & Refreshing)
   | ({ readonly kind: "compareAndSwap"; readonly expected: Expected } & WrittenValue & Refreshing)
-  /** `dir` allows an empty directory, `recursive` any. */
+  /** `dir` allows the removal of an empty directory, `recursive` of any directory. */
   | { readonly kind: "delete"; readonly path: StorePath; readonly dir?: boolean; readonly recursive?: boolean }
   | { readonly kind: "compareAndDelete"; readonly path: StorePath; readonly expected: Expected };
 
-/** Ends the node at `path` if it still has the end `expiresAtMs`; otherwise it is void. */
+/**
+ * Ends the node at `path` if the node still ends at `expiresAtMs`. Otherwise the command is void: it changes nothing.
+ */
 export interface ExpireCommand {
   readonly kind: "expire";
   readonly path: StorePath;
   readonly expiresAtMs: number;
 }
 
-/** Applies all commands or, if one is refused, none. Each gets an index, unless it is void. At least one. */
+/**
+ * Applies all its commands or, if one of them is refused, none. Each command gets an index, unless it is void. Only a
+ * mark has no commands (`isMark`).
+ */
 interface Batch<Each> {
   readonly kind: "batch";
   readonly commands: readonly Each[];
 }
 
-/** What a caller may submit to the store. */
+/** The commands that a caller may submit to the store. */
 export type Submission = SingleCommand | Batch<SingleCommand>;
 
-/** What the log may hold. */
+/** The commands that the log may hold. */
 export type Command = SingleCommand | ExpireCommand | Batch<SingleCommand | ExpireCommand>;
 
-/** A command as it is logged. */
+/** A command in the form in which it is logged. */
 export interface CommandRecord {
-  /** When it was proposed, by the clock of that run, Unix milliseconds: the only time that `apply` may use. */
+  /** When the command was proposed: Unix milliseconds by the clock of its run. `apply` uses no other time. */
   readonly atMs: number;
-  /** The start that proposed it, see `Lineage`; absent after a record with it is in the log. */
+  /** The run that proposed the command (`Lineage`). Only the first changes of a run carry it. */
   readonly run?: string | undefined;
-  /** When that start began, by its clock; present with `run`, but absent in records of earlier versions. */
+  /** When that run began, by its clock. The first records of a run carry it. Records of earlier versions do not. */
   readonly beganAtMs?: number | undefined;
   readonly command: Command;
 }
 
 /**
  * Applies a record. The tree's index grows by exactly one for each change.
- * @returns the changes; none only if all nodes that it should end are gone.
+ * @returns the changes; none for a mark, and if every node that the record ends is gone already.
  * @throws {StoreError} when the command is refused; then the tree is unchanged.
  */
 export function apply(tree: Tree, { command, atMs }: CommandRecord): readonly Change[] {
@@ -102,7 +109,7 @@ function applyOne(tree: Tree, command: SingleCommand | ExpireCommand, atMs: numb
     case "update":
       return tree.overwrite({ ...overwriting(command), atMs, action: "update" });
     case "compareAndSwap":
-      // The reference refuses the root before it compares. A compare-and-delete treats the root like any directory.
+      // etcd refuses the root before it compares. Its compare-and-delete treats the root like any directory.
       tree.refuseRoot(path);
       compare(tree.fileAt(path), command.expected, tree.index);
       return tree.overwrite({ ...overwriting(command), atMs, action: "compareAndSwap" });
@@ -118,7 +125,7 @@ function applyOne(tree: Tree, command: SingleCommand | ExpireCommand, atMs: numb
   }
 }
 
-/** A set that refreshes needs an existing file, and keeps its value. */
+/** The value that a set writes. A refresh needs an existing file, and keeps the file's value. */
 function refreshed(tree: Tree, { path, value, refresh = false }: WrittenValue & Refreshing) {
   if (!refresh) return { value, isRefresh: false };
   tree.refuseRoot(path);
@@ -129,13 +136,13 @@ function overwriting({ path, value, ttlSeconds, refresh = false }: WrittenValue 
   return { path, ttlSeconds, value: refresh ? undefined : value, isRefresh: refresh };
 }
 
-// The cause has the form of etcd v3.4.23 v2store/store.go, getCompareFailCause. Values come first, raw.
+// The cause has the form of etcd v3.4.23 v2store/store.go, getCompareFailCause: values first, and not quoted.
 function compare(file: FileNode, expected: Expected, index: number): void {
   const failures: string[] = [];
   if (expected.value !== undefined && expected.value !== file.value) {
     failures.push(`[${expected.value} != ${file.value}]`);
   }
-  // An index of 0 always passes.
+  // As in etcd, an expected index of 0 always passes.
   const isOtherIndex = expected.index !== BigInt(file.modifiedIndex);
   if (expected.index !== undefined && expected.index !== 0n && isOtherIndex) {
     failures.push(`[${expected.index} != ${file.modifiedIndex}]`);

@@ -1,10 +1,12 @@
 /**
- * Ends nodes: logs an `expire` for each due node, at once, and before any later write.
+ * Ends nodes whose ttl is over. It logs an `expire` for each such node, as soon as the node is due and before any later
+ * write.
  *
- * Reads skip expired nodes, so no client notices if expiry lags or fails for a while. One record ends at most 500
- * nodes, even if 100,000 are due together. It also sweeps the timers of nodes that were removed together.
+ * Reads skip due nodes, so readers see no difference if an expiry is late. One record ends at most 500 nodes, even if
+ * 100,000 are due together. After the removal of a directory with many timers, this also removes those timers in steps
+ * (`DetachedTimers`).
  *
- * All times are of one run's clock, which never steps: see `steadyClock`.
+ * All times are by the clock of this run, which never steps (`steadyClock`).
  */
 
 import type { Clock } from "../../lib/clock.ts";
@@ -17,25 +19,25 @@ import type { ExpireCommand } from "./command.ts";
 export interface ExpiryOptions {
   readonly tree: Tree;
   readonly clock: Clock;
-  /** Time of this run. */
+  /** Returns the present time by the clock of this run. */
   readonly nowMs: () => number;
-  /** Logs and applies them as one record. @throws {StoreError} logFailed. */
+  /** Logs and applies the commands as one record. @throws {StoreError} logFailed. */
   readonly submit: (commands: readonly ExpireCommand[]) => Promise<unknown>;
 }
 
-// Applying this many and notifying their watchers takes some milliseconds.
+// Applying this many expiries and notifying their watchers takes a few milliseconds.
 const maxExpiriesPerRecord = 500;
-// Sweeping this many takes a millisecond or two.
+// Removing this many timers takes a millisecond or two.
 const timersPerSlice = 2_000;
-// The pause after the log failed. It is short, so that nodes end as soon as the log can be written.
+// The pause after the log failed. It is short, so that nodes end soon after the log works again.
 const retryMs = 500;
 
 export class Expiry {
   readonly #options: ExpiryOptions;
-  /** The record that is being logged. */
+  /** The logging of the present record; undefined between two records. */
   #logging: Promise<void> | undefined;
   #alarm = new AbortController();
-  /** When the present sleep ends; -Infinity for none. */
+  /** When the present sleep ends; -Infinity while nothing sleeps. */
   #alarmAtMs = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #sweeping: Promise<void> | undefined;
@@ -57,7 +59,7 @@ export class Expiry {
     await this.#sweeping;
   }
 
-  /** Checks the timers again: call it after they may have changed. */
+  /** Call it after a change of the tree. It ends the sleep if a timer is due earlier, and sweeps detached timers. */
   noticeTimers(): void {
     const { timers, detached } = this.#options.tree;
     if (timers.nextDueAtMs < this.#alarmAtMs) this.#alarm.abort();
@@ -70,7 +72,7 @@ export class Expiry {
   }
 
   /**
-   * Resolves once every node that is due at a time has ended.
+   * Ends every node that is due at `nowMs`, and resolves when all of them have ended.
    * @throws {StoreError} logFailed.
    */
   async catchUp(nowMs: number): Promise<void> {
@@ -99,7 +101,7 @@ export class Expiry {
     }
   }
 
-  /** Sleeps. A timer that is due earlier ends the sleep. */
+  /** Sleeps. `noticeTimers` ends the sleep if a timer is due earlier. */
   async #sleep(durationMs: number): Promise<void> {
     const { clock, nowMs } = this.#options;
     this.#alarmAtMs = nowMs() + durationMs;
@@ -113,7 +115,7 @@ export class Expiry {
       await this.catchUp(this.#options.nowMs());
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      // The log has logged the reason.
+      // The `LogPort` has already logged the reason.
       await this.#options.clock.sleep(retryMs, this.#alarm.signal);
     }
   }
@@ -122,7 +124,7 @@ export class Expiry {
     const { tree, nowMs, submit } = this.#options;
     const taken = tree.timers.takeDue(nowMs(), maxExpiriesPerRecord);
     const due = taken.filter((timer) => tree.isArmed(timer));
-    // Only timers of removed nodes were due, and there may be many: other work runs between two steps.
+    // All due timers were of removed nodes. There may be many more, so other work runs before the next step.
     if (due.length === 0) return nextTurn();
     try {
       await submit(due.map(({ path, expiresAtMs }) => ({ kind: "expire", path, expiresAtMs })));

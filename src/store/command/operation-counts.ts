@@ -2,7 +2,7 @@
 
 import type { Command, ExpireCommand, SingleCommand } from "./command.ts";
 
-/** In the order of the answer (etcd v3.4.23 v2store/stats.go). */
+/** In the order of the names in etcd's answer (etcd v3.4.23 v2store/stats.go). */
 export const countNames = [
   "getsSuccess",
   "getsFail",
@@ -54,9 +54,9 @@ export class OperationCounts {
   /** Counts a command. @param changes how many changes it made; undefined when it was refused. */
   applied(command: Command, changes: number | undefined): void {
     if (command.kind !== "batch") this.#appliedOne(command, changes);
-    // Expired nodes come in batches of their own, and some expiries are void.
+    // A batch with an expiry has only expiries. Void ones do not count.
     else if (command.commands[0]?.kind === "expire") this.#add("expireCount", changes);
-    // A refused batch does not say which command failed.
+    // A refused batch does not say which command failed, so it counts nothing.
     else if (changes !== undefined) for (const each of command.commands) this.#appliedOne(each, 1);
   }
 

@@ -1,7 +1,6 @@
 /**
- * Limits the bytes of names and values in the store. davit decides whether a write fits before the write goes into the
- * store's log. The bytes of writes that still wait for the disk count, too. The log holds no quota, so a changed quota
- * affects only later writes.
+ * Limits the bytes of names and values in the store. davit checks the quota before it logs a write. The check includes
+ * writes that still wait for the disk. The log does not record the quota, so a changed quota affects only later writes.
  */
 
 import { StoreError } from "../core/refusal.ts";
@@ -22,7 +21,7 @@ export class Quota {
   }
 
   /**
-   * Reserves room for a write until `release`. A write that makes nothing larger always fits.
+   * Reserves room for a write until `release`. A write that does not enlarge the store always fits.
    * @returns the reserved bytes.
    * @throws {StoreError} quotaExceeded.
    */
@@ -46,6 +45,6 @@ function growthOf(tree: Tree, command: SingleCommand): number {
   const isDirectory = "dir" in command && command.dir === true;
   const valueBytes = isDirectory ? 0 : Buffer.byteLength(command.value);
   if (command.kind !== "createInOrder") return tree.growthBy(command.path, valueBytes);
-  // The new file is below the directory, which exists or is made with it.
+  // The command's path is the directory of the new file. If it is missing, davit makes it, so its names count, too.
   return valueBytes + inOrderNameBytes + tree.growthBy(command.path, 0);
 }

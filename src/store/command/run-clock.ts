@@ -1,27 +1,27 @@
 /**
  * Carries the remaining time of each timer from one run to the next. Each run has its own clock, which may be wrong, so
- * times of two runs are never compared. For timers, no time passes between the last record of a run and the beginning
- * of the next.
+ * davit never compares times of two runs. For timers, no time passes between the last record of a run and the beginning
+ * of the next run.
  *
- * At the first record of a run, a replay does what the run itself did at its start.
+ * When a replay reaches the first record of a run, it adjusts the timers as that run did at its start.
  */
 
 import type { StorePath } from "../core/node.ts";
 import type { ExpiringSet } from "../tree/expiring-set.ts";
 import type { Command, CommandRecord } from "./command.ts";
 
-/** What the first records of a run carry. */
+/** The fields that the first records of a run carry. */
 export interface NewRun {
   readonly run: string;
   readonly beganAtMs: number;
 }
 
-/** True for a command that only records a time: it changes nothing, so it does not count as a change of its start. */
+/** True for a mark: a command that changes nothing and only records its time. `Lineage` ignores marks. */
 export function isMark(command: Command): boolean {
   return command.kind === "batch" && command.commands.length === 0;
 }
 
-/** The run's fields for a command, while the run is new. */
+/** The fields of a new run that a record of this command carries. A mark lacks `run`, because it makes no change. */
 export function newRunOf({ run, beganAtMs }: NewRun, command: Command): Partial<NewRun> {
   return isMark(command) ? { beganAtMs } : { run, beganAtMs };
 }
@@ -32,7 +32,7 @@ export class RunClock {
   #term: number | undefined;
   #lastAtMs: number | undefined;
 
-  /** @param agelessRoot nodes below it get their whole ttl anew with each run; undefined for none. */
+  /** @param agelessRoot the nodes below it get their whole ttl again at each start; undefined for no nodes. */
   constructor(timers: ExpiringSet, agelessRoot: string | undefined) {
     this.#timers = timers;
     this.#isAgeless = (path) => agelessRoot !== undefined && path.startsWith(`${agelessRoot}/`);
@@ -43,19 +43,19 @@ export class RunClock {
     return this.#lastAtMs;
   }
 
-  /** Continues from a snapshot. @param term of its last record, 0 if unknown. */
+  /** Continues from a snapshot. @param term of the snapshot's last record, 0 if unknown. */
   restore(term: number, atMs: number | undefined): void {
     this.#term = term;
     this.#lastAtMs = atMs;
   }
 
-  /** Begins a run, named by its term, at a time of its clock. */
+  /** Begins the run of a term. @param nowMs the beginning, by the clock of that run. */
   begin(term: number, nowMs: number): void {
     this.#timers.beginRun(nowMs, this.#lastAtMs, this.#isAgeless);
     this.#term = term;
   }
 
-  /** Takes the times of the next record. */
+  /** Takes the times of the next record. If the record has another term, this begins its run first. */
   record(term: number, { atMs, beganAtMs = atMs }: Pick<CommandRecord, "atMs" | "beganAtMs">): void {
     if (term !== this.#term) this.begin(term, beganAtMs);
     this.#lastAtMs = atMs;

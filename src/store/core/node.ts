@@ -1,4 +1,4 @@
-/** Paths, and the records in answers, events and history, which are copies of nodes. */
+/** Paths of nodes, and `NodeRecord`: a copy of a node for answers, events and the history. */
 
 import { assert } from "../../lib/errors.ts";
 
@@ -17,11 +17,11 @@ export type Action = "set" | "create" | "update" | "compareAndSwap" | "delete" |
 export interface NodeRecord {
   readonly path: StorePath;
   readonly isDirectory: boolean;
-  /** Absent for directories and in the `node` of a delete or an expiry. */
+  /** Absent for a directory, and in the `node` of an event that removed it. */
   readonly value?: string;
   /** When the node ends, Unix milliseconds; absent for a permanent node. */
   readonly expiresAtMs?: number;
-  /** Whole seconds until the end, rounded up; absent when it has passed. */
+  /** Whole seconds until then, rounded up; absent when the end has passed, and for a permanent node. */
   readonly ttlSeconds?: number;
   readonly createdIndex: number;
   readonly modifiedIndex: number;
@@ -34,13 +34,14 @@ export interface StoreEvent {
   /** The node before the change; absent when there was none. */
   readonly prevNode?: NodeRecord;
   /**
-   * Only the time at which the node ends changed, because the write asked for a refresh. The event is in the history,
-   * but no watcher gets it.
+   * The write asked for a refresh: it changed only when the node ends. The event is in the history, but no watcher gets
+   * it.
    */
   readonly isRefresh?: true;
 }
 
-// A segment that no path may have: an empty one, `.` or `..`. Every request parses a path, and this check costs least.
+// Matches a segment that no path may have: an empty one, `.` or `..`. Each request parses a path, and a regular
+// expression is the fastest check.
 const badSegment = /\/\.{0,2}(?:\/|$)/;
 
 /** Parses a path; undefined unless it has the form of `StorePath`. */
@@ -61,7 +62,7 @@ export function storePath(text: string): StorePath {
 
 export const rootPath = storePath("/");
 
-/** The names from the root down; none for the root. */
+/** The names on a path, from the root down; none for the root itself. */
 export function segmentsOf(path: StorePath): readonly string[] {
   return path === rootPath ? [] : path.slice(1).split("/");
 }
@@ -76,18 +77,18 @@ export function childPath(directory: StorePath, name: string): StorePath {
   return (directory === rootPath ? `/${name}` : `${directory}/${name}`) as StorePath;
 }
 
-/** True for a path strictly below another. */
+/** True if `path` is strictly below `ancestor`. */
 export function isBelow(path: StorePath, ancestor: StorePath): boolean {
   if (ancestor === rootPath) return path !== rootPath;
   return path.length > ancestor.length && path.startsWith(ancestor) && path[ancestor.length] === "/";
 }
 
-/** True for a path itself and everything below it. */
+/** True if `path` is `ancestor` or below it. */
 export function isAtOrBelow(path: StorePath, ancestor: StorePath): boolean {
   return path === ancestor || isBelow(path, ancestor);
 }
 
-/** Hidden names are left out of listings, and of recursive watches from above. */
+/** True for the name of a hidden node. Listings omit it, and recursive watches of a directory above skip its events. */
 export function isHiddenName(name: string): boolean {
   return name.startsWith("_");
 }

@@ -1,6 +1,6 @@
 /**
  * Every refusal of the store, with the numbers and texts that v2 clients know (etcd v3.4.23 v2error/error.go).
- * A refusal is an answer, not a fault: the command stays in the log, and every replay refuses it in the same way.
+ * A refused command is no fault: it stays in the log, and every replay refuses it in the same way.
  */
 
 export interface StoreRefusal {
@@ -8,7 +8,7 @@ export interface StoreRefusal {
   readonly message: string;
   /** HTTP status of the answer. */
   readonly status: number;
-  /** For an answer that asks for a retry. */
+  /** The value of the answer's `Retry-After`; absent if a retry does not help. */
   readonly retryAfterSeconds?: number;
 }
 
@@ -19,10 +19,12 @@ export const refusals = {
   notDirectory: { code: 104, message: "Not a directory", status: 400 },
   keyExists: { code: 105, message: "Key already exists", status: 412 },
   rootReadOnly: { code: 107, message: "Root is read only", status: 400 },
-  /** Our own: the path has a prefix that only davit writes. The code is the root's, because clients know it. */
+  /**
+   * Not in etcd: the path has a prefix that only davit writes. It has the code of `rootReadOnly`, which clients know.
+   */
   reserved: { code: 107, message: "Root is read only", status: 403 },
   unauthorized: { code: 110, message: "The request requires user authentication", status: 401 },
-  /** Our own: the request needs credentials, but none are configured; or the credentials only allow reading. */
+  /** Not in etcd: no credentials are configured for the request, or the client's credentials only allow reading. */
   forbidden: { code: 110, message: "The request requires user authentication", status: 403 },
   directoryNotEmpty: { code: 108, message: "Directory not empty", status: 403 },
   prevValueRequired: { code: 201, message: "PrevValue is Required in POST form", status: 400 },
@@ -32,13 +34,13 @@ export const refusals = {
   invalidForm: { code: 210, message: "Invalid POST form", status: 400 },
   valueOnRefresh: { code: 211, message: "Value provided on refresh", status: 400 },
   ttlRequired: { code: 212, message: "A TTL must be provided on refresh", status: 400 },
-  /** The log could not take the command; whether it took effect may be unknown. */
+  /** The log failed. After a failed sync, it is not known yet whether the command takes effect. */
   logFailed: { code: 300, message: "Raft Internal Error", status: 500 },
-  /** Our own: the write would exceed the quota. */
+  /** Not in etcd: the write would exceed the quota. */
   quotaExceeded: { code: 300, message: "Raft Internal Error", status: 500 },
-  /** Our own. */
+  /** Not in etcd: the limit of watches is reached. */
   tooManyWatchers: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
-  /** Our own: there is no room for more connections, request bodies, or unread answers. */
+  /** Not in etcd: there is no room for more connections, request bodies, or unread answers. */
   crowded: { code: 300, message: "Raft Internal Error", status: 503, retryAfterSeconds: 5 },
   historyCleared: { code: 401, message: "The event in requested index is outdated and cleared", status: 400 },
 } as const satisfies Record<string, StoreRefusal>;
@@ -49,9 +51,9 @@ export type RefusalName = keyof typeof refusals;
 export class StoreError extends Error {
   override readonly name = "StoreError";
   readonly refusal: RefusalName;
-  /** The detail in the protocol's form: a path, `[given != current]`, a sentence. May be empty. */
+  /** The detail in the protocol's form: a path, `[given != current]`, or a sentence. Empty if there is none. */
   readonly causeText: string;
-  /** The store index at the time; 0 for a refusal without the store. */
+  /** The store index at the refusal, if the tree or the history refused; otherwise 0. */
   readonly index: number;
 
   constructor(refusal: RefusalName, causeText: string, index: number, options?: ErrorOptions) {

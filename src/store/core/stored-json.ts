@@ -1,6 +1,5 @@
 /**
- * Reads the JSON that the store wrote to disk, field by field. Anything that no davit writes is reported as damage and
- * never guessed at.
+ * Reads the JSON that the store wrote to disk, field by field. It reports any other data as damage and guesses nothing.
  */
 
 import { WalError } from "./log-port.ts";
@@ -10,13 +9,13 @@ export type StoredFields = Readonly<Record<string, unknown>>;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** @throws {WalError} damaged, as all functions here. */
+/** Parses JSON in UTF-8. @throws {WalError} damaged, like every function of this file that reads. */
 export function parseJson(bytes: Uint8Array): unknown {
   try {
     const value: unknown = JSON.parse(utf8.decode(bytes));
     return value;
   } catch {
-    // The parser's message quotes the text, which may be a secret.
+    // The parser's message quotes the text, which may contain a secret.
     throw unreadable("JSON");
   }
 }
@@ -51,7 +50,7 @@ function isFields(value: unknown): value is StoredFields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The error for data that davit does not write. */
+/** Makes the error for data that davit does not write. @param what the wrong part, for the message. */
 export function unreadable(what: string): WalError {
   return new WalError("damaged", `Reading the store's files: their ${what} is not what davit writes; restore a backup`);
 }
