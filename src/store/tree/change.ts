@@ -1,12 +1,12 @@
-/** The tree's changes, and their results. */
+/** The requests to change the tree, and their result. */
 
 import type { StoreEvent, StorePath } from "../core/node.ts";
 import type { DirectoryNode } from "./tree-node.ts";
 
-/** What a command did. */
+/** The result of one change. */
 export interface Change {
   readonly event: StoreEvent;
-  /** The removed directory, with everything in it: look at it now, and do not keep it. */
+  /** The removed directory with its content. Use it only during the notification, because it can be large. */
   readonly removed?: DirectoryNode;
 }
 
@@ -15,9 +15,9 @@ export interface Writing {
   readonly path: StorePath;
   /** Time of the record, Unix milliseconds. */
   readonly atMs: number;
-  /** How long the node lives from then on; undefined for ever. */
+  /** How long the node lives after `atMs`; undefined for a permanent node. */
   readonly ttlSeconds?: number | undefined;
-  /** Marks an event that no watcher gets. */
+  /** True for an event that no watcher gets. */
   readonly isRefresh?: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface Creation extends Writing {
   readonly value: string;
   readonly dir?: boolean;
   readonly action: "set" | "create";
-  /** True replaces an existing file; false refuses. */
+  /** Whether it replaces an existing file; if false, it refuses. */
   readonly replaces: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Collects the names of a directory in steps, and sorts them: sorting a million takes a second. */
+/** Collects the children of a directory in steps, and sorts them in parts: sorting a million at once takes a second. */
 
 import { merged } from "../../lib/merge.ts";
 import { compareBytes } from "../../lib/order.ts";
@@ -7,26 +7,29 @@ import type { TreeNode } from "./tree-node.ts";
 export type Child = readonly [name: string, node: TreeNode];
 
 export interface ChildQuery {
-  /** Order by the bytes of the names; otherwise in collected order. */
+  /** True sorts by the bytes of the names; otherwise children keep the order in which they were collected. */
   readonly sorted?: boolean;
-  /** Leaves out names for which it returns false. */
+  /** Leaves out the children for which it returns false. */
   readonly accepts?: (name: string, node: TreeNode) => boolean;
 }
 
-/** Names and nodes in separate lists: the garbage collector would move every pair of a list of pairs. */
+/**
+ * A part of the children. Names and nodes are in separate lists: in a list of pairs the garbage collector would move
+ * every pair.
+ */
 interface Run {
   readonly names: string[];
   readonly nodes: TreeNode[];
 }
 
-// Sorting this many names takes a millisecond or two.
+// The most names in a `Run`. Sorting this many takes a millisecond or two.
 const runLength = 2_048;
-// Collecting this many takes a microsecond or two.
+// Collecting this many names takes a microsecond or two.
 const namesPerStep = 32;
 
 export class CollectedChildren {
   readonly #query: ChildQuery;
-  /** For a sorted query each run but the last is sorted. */
+  /** For a sorted query, every run except the last one is sorted. */
   readonly #runs: Run[] = [];
   #last: Run = { names: [], nodes: [] };
   #looked = 0;
@@ -35,7 +38,7 @@ export class CollectedChildren {
     this.#query = query;
   }
 
-  /** True when nothing was found. */
+  /** True while no child was added. */
   get isEmpty(): boolean {
     return this.#runs.length === 0;
   }
@@ -47,7 +50,7 @@ export class CollectedChildren {
     this.#last.nodes.push(node);
   }
 
-  /** Counts a name that was looked at. @returns true at the end of a step. */
+  /** Counts a name of the directory, added or not. @returns true at the end of a step. */
   isStep(): boolean {
     this.#looked += 1;
     return this.#looked % namesPerStep === 0;
@@ -57,7 +60,7 @@ export class CollectedChildren {
     for (const { names } of this.#runs) yield* names;
   }
 
-  /** The names, in the query's order. Call it after all were added. */
+  /** The children, in the query's order. Call it after the last `add`. */
   inOrder(): Iterator<Child, undefined> {
     if (this.#query.sorted !== true) return childrenIn(this.#runs);
     sort(this.#last);

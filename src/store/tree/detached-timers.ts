@@ -1,13 +1,13 @@
 /**
- * Timers of directories that were removed with many of them. They leave the set in steps, since there may be a million.
- * Until then they are in the set without effect: whoever takes one from the set checks whether it is armed.
+ * Removes the timers of large removed directories from the `ExpiringSet`. It works in steps, because there may be a
+ * million timers. Until then they stay in the set without effect: `Expiry` ignores timers that are not armed.
  */
 
 import type { ExpiringSet, Timer } from "./expiring-set.ts";
 
 export interface DetachedTimersOptions {
   readonly timers: ExpiringSet;
-  /** True for a timer whose node is back, since its batch was undone. */
+  /** True for a timer whose node is in the tree again, because the batch that removed the node was undone. */
   readonly isArmed: (timer: Timer) => boolean;
 }
 
@@ -27,7 +27,7 @@ export class DetachedTimers {
     this.#waiting.push(timers[Symbol.iterator]());
   }
 
-  /** Takes some of them out of the set. @param max how many, at most. */
+  /** Removes some of the timers from the set. @param max how many, at most. */
   sweep(max: number): void {
     const { timers, isArmed } = this.#options;
     for (let swept = 0; swept < max; swept++) {

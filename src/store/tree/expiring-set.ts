@@ -1,25 +1,28 @@
-/** The nodes with an end, the next one first: a binary heap where each timer knows its place. Pure. */
+/**
+ * The timers of nodes with an end, the next due one first. It is a binary heap in which each timer knows its position,
+ * so any timer can be removed quickly. Pure: it reads no clock.
+ */
 
 import type { StorePath } from "../core/node.ts";
 
-/** When a node ends. A node with a new end gets a new timer. */
+/** Says when a node ends. A node with a new end gets a new timer. */
 export interface Timer {
   readonly path: StorePath;
   readonly createdIndex: number;
-  /** The end in events and in the log; Unix milliseconds by the clock of the run that set it. */
+  /** The end in events and in the log: Unix milliseconds by the clock of the run that made the timer. */
   readonly expiresAtMs: number;
   /** The requested ttl. */
   readonly ttlSeconds: number;
-  /** The end by the clock of this run; equal to `expiresAtMs` in the run that set it. */
+  /** The end by the clock of the present run. It equals `expiresAtMs` in the run that made the timer. */
   dueAtMs: number;
-  /** In the heap; -1 for a timer outside of it. Only the set writes it. */
+  /** The timer's place in the heap; -1 outside of the heap. Only `ExpiringSet` writes it. */
   position: number;
 }
 
 export class ExpiringSet {
   readonly #heap: Timer[] = [];
 
-  /** When the next one is due; Infinity when there is none. */
+  /** When the next timer is due; Infinity while the set is empty. */
   get nextDueAtMs(): number {
     return this.#heap[0]?.dueAtMs ?? Number.POSITIVE_INFINITY;
   }
@@ -46,7 +49,7 @@ export class ExpiringSet {
     this.#down(last, last.position);
   }
 
-  /** Takes out at most `max` due timers, by time, then by createdIndex. */
+  /** Takes out at most `max` due timers, ordered by their time, then by `createdIndex`. */
   takeDue(nowMs: number, max: number): readonly Timer[] {
     const due: Timer[] = [];
     for (let next = this.#heap[0]; next !== undefined && due.length < max; next = this.#heap[0]) {
@@ -58,11 +61,12 @@ export class ExpiringSet {
   }
 
   /**
-   * Begins a run at a time of its clock, which may differ from the last run's clock by any amount. Each timer keeps its
-   * remaining time, but never more than its ttl.
+   * Begins a run: moves each timer to the clock of the new run, which may differ from the last run's clock by any
+   * amount. A timer keeps its remaining time, but never has more than its ttl.
+   * @param nowMs when the new run begins, by its clock.
    * @param lastMs time of the last run's last record, by that run's clock. If it is unknown (undefined), both runs
    * count as having the same clock.
-   * @param isAgeless true for a path whose time begins anew with each run.
+   * @param isAgeless true for a path whose node gets its whole ttl again.
    */
   beginRun(nowMs: number, lastMs = nowMs, isAgeless: (path: StorePath) => boolean = () => false): void {
     for (const timer of this.#heap) {

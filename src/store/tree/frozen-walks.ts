@@ -1,13 +1,15 @@
 /**
- * The active walks. One bound limits the memory of all walks that may be overtaken together. Beyond the bound the
- * oldest of them is overtaken, so that slow readers cannot fill the memory. Snapshots are never overtaken.
+ * The active walks over the tree. A walk keeps nodes that change before it has visited them.
+ *
+ * The walks with `mayBeOvertaken`, which are the listings, share one limit for the memory of kept nodes. Beyond it, the
+ * oldest of these walks ends early, so that slow readers cannot fill the memory. Other walks always run to their end.
  */
 
 import type { StorePath } from "../core/node.ts";
 import type { TreeNode } from "./tree-node.ts";
 import { FrozenWalk, type NodePlace } from "./tree-walk.ts";
 
-// As much as the history may take.
+// The same limit as for the history (`EventRing`).
 const presetMaxKeptBytes = 64 * 1024 * 1024;
 
 export interface WalkStart {
@@ -20,7 +22,7 @@ export interface WalkStart {
 export class FrozenWalks {
   readonly #maxKeptBytes: number;
   readonly #walks = new Set<FrozenWalk>();
-  /** For the walks that may be overtaken. */
+  /** The bytes that all walks with `mayBeOvertaken` keep. */
   #keptBytes = 0;
 
   constructor(maxKeptBytes = presetMaxKeptBytes) {
@@ -40,7 +42,7 @@ export class FrozenWalks {
     return walk;
   }
 
-  /** Notifies all walks before a node leaves its place. */
+  /** Call it before a node leaves its place: each walk that has not visited the node keeps it. */
   keep(place: NodePlace, before: TreeNode): void {
     for (const walk of this.#walks) {
       const bytes = walk.keep(place, before);

@@ -1,7 +1,7 @@
 /**
- * What an answer lists at and below a path: visible names, one level or all, unordered or in the order of their bytes.
- * It takes steps, since there may be a million names. It shows every node in its state at the index and time when the
- * listing began.
+ * The nodes that an answer lists at and below a path: one level or all levels, without hidden names, and sorted on
+ * request. It works in steps, because there may be a million names. Each node appears in the state that it had at the
+ * listing's beginning.
  */
 
 import { childPath, isHiddenName, type NodeRecord, type StorePath } from "../core/node.ts";
@@ -10,20 +10,20 @@ import { isDue, shownOf, type TreeNode, versionOf } from "./tree-node.ts";
 import type { FrozenWalk } from "./tree-walk.ts";
 
 export interface ListOptions {
-  /** List directories below, too. */
+  /** True lists the content of directories below, too. */
   readonly recursive?: boolean;
-  /** Order by the bytes of the path; otherwise the order is arbitrary. */
+  /** True sorts by the bytes of the path; otherwise the order is arbitrary. */
   readonly sorted?: boolean;
 }
 
 export interface ListQuery extends ListOptions {
-  /** By the clock of this run: nodes that are due by then are left out. */
+  /** The time by the clock of this run. The listing omits nodes that are due by then. */
   readonly nowMs: number;
 }
 
 /**
- * `leaf`: a file, or a directory without listed children. `open`: a directory; at least one of its nodes comes before
- * its `close`.
+ * `leaf`: a file, or a directory for which no child is listed. `open`: a directory with at least one listed child. Its
+ * children follow, and then its `close`.
  */
 export interface ListingStep {
   readonly kind: "leaf" | "open" | "close";
@@ -46,7 +46,7 @@ export class Listing {
   readonly #options: ListingOptions;
   readonly #childQuery: ChildQuery;
 
-  /** Only the tree calls this. */
+  /** Only `Tree.list` calls this. */
   constructor(options: ListingOptions) {
     const { sorted = false, nowMs } = options.query;
     this.#options = options;
@@ -54,21 +54,21 @@ export class Listing {
   }
 
   /**
-   * While the version stays the same, equal queries for the path have equal answers. Undefined for a file, and if time
-   * alone can change the answer.
+   * Identifies the listed state: while the version stays the same, equal queries for the path have equal answers. It is
+   * undefined for a file. It is also undefined if a node has a ttl, because time alone then changes answers.
    */
   get version(): symbol | undefined {
     return versionOf(this.#options.top);
   }
 
-  /** True when it was so slow that its kept nodes were dropped: make no more steps then. */
+  /** True after the listing was too slow and its kept nodes were dropped. Then make no more steps. */
   get isOvertaken(): boolean {
     return this.#options.walk.isOvertaken;
   }
 
   /**
-   * The node and its content, one node for each step; undefined for a step without a result. Any time may pass between
-   * two steps. Iterate once.
+   * Yields the node at the path and the nodes below it, one in each step; undefined for a step without a node. Any time
+   * may pass between two steps. Call it once.
    */
   *steps(): Generator<ListingStep | undefined, undefined> {
     const { path, top, query } = this.#options;
@@ -89,12 +89,12 @@ export class Listing {
     }
   }
 
-  /** Call it when the listing has ended, or is abandoned. Idempotent. */
+  /** Releases the kept nodes. Call it after the last step, or instead of further steps. Idempotent. */
   end(): void {
     this.#options.walk.end();
   }
 
-  /** Yields a node and the children that the query lists. */
+  /** Yields a node. If the query lists children of it, the node is also added to `open`. */
   *#enter(path: StorePath, node: TreeNode, open: ListedDirectory[]): Generator<ListingStep | undefined, undefined> {
     const { query, walk } = this.#options;
     const shown = shownOf(path, node, query.nowMs);

@@ -1,4 +1,4 @@
-/** The tree's parts: immutable records, in mutable maps. */
+/** The parts of the tree: nodes are immutable records, and a directory has its children in a mutable map. */
 
 import { assert } from "../../lib/errors.ts";
 import { childPath, type NodeRecord, type StorePath } from "../core/node.ts";
@@ -18,19 +18,20 @@ export interface FileNode extends NodeOfAnyKind {
 
 export interface DirectoryNode extends NodeOfAnyKind {
   readonly kind: "directory";
-  /** A Map, since `__proto__` is a name like any other. */
+  /** A Map, because `__proto__` is a name like any other. */
   readonly children: Map<string, TreeNode>;
   readonly sums: Sums;
 }
 
 /** Sums over everything in a directory, at any depth; the tree keeps them up to date. */
 export interface Sums {
-  /** Of the directory above; undefined for the root. */
+  /** The sums of the parent directory; undefined for the root. */
   readonly above: Sums | undefined;
-  /** UTF-8 bytes of names, a slash for each, and values. */
+  /** The bytes of names and values in UTF-8, and a slash for each name. */
   bytes: number;
+  /** How many nodes have a ttl. */
   timers: number;
-  /** A new symbol after each change of the directory or its content, even after an undo. */
+  /** A new symbol after each change of the directory or its content. Undoing a change also makes a new one. */
   version: symbol;
 }
 
@@ -42,8 +43,10 @@ export function newDirectory(index: number, above: Sums | undefined, timer?: Tim
 }
 
 /**
- * Makes a node inside new directories, from the inside out, so that everything is put in place at once.
- * @param names one inside each new directory, outermost first; none makes the node alone.
+ * Makes a node inside new directories. It builds them from the inside out, so that the caller puts all of them into the
+ * tree by one change.
+ * @param names the name of the child in each new directory, outermost first. Without names it makes only the node.
+ * @returns `top`, the outermost new node, and `node`, the innermost.
  */
 export function nested(
   names: readonly string[],
@@ -75,7 +78,7 @@ function bytesOf(name: string, node: TreeNode): number {
   return bytesOfName(name) + (node.kind === "file" ? Buffer.byteLength(node.value) : node.sums.bytes);
 }
 
-/** The bytes that a name takes in a path. */
+/** The bytes of a name with its slash. */
 export function bytesOfName(name: string): number {
   return 1 + Buffer.byteLength(name);
 }
@@ -85,19 +88,22 @@ function timerCount(node: TreeNode): number {
 }
 
 /**
- * Identifies the state of a directory and its content: an equal version means an equal state. Undefined for a file, and
- * if a node in it has a ttl, since time alone then changes the answer.
+ * Identifies the state of a directory and its content: equal versions mean equal states. It is undefined for a file. It
+ * is also undefined if the directory or a node in it has a ttl, because time alone then changes answers.
  */
 export function versionOf(node: TreeNode): symbol | undefined {
   return node.kind === "file" || timerCount(node) > 0 ? undefined : node.sums.version;
 }
 
-/** Updates the sums of a directory, and of all above it, when a name in it changes its node. */
+/**
+ * Updates the sums of a directory and of all directories above it, when a name in it gets another node or loses its
+ * node.
+ */
 export function addUp(sums: Sums, name: string, before: TreeNode | undefined, node: TreeNode | undefined): void {
   const bytes = (node === undefined ? 0 : bytesOf(name, node)) - (before === undefined ? 0 : bytesOf(name, before));
   const timers = (node === undefined ? 0 : timerCount(node)) - (before === undefined ? 0 : timerCount(before));
   const version = Symbol();
-  // A new record of a directory changes answers even if its content is the same.
+  // A new record of a directory changes answers even if the content is the same.
   if (node?.kind === "directory") node.sums.version = version;
   for (let each: Sums | undefined = sums; each !== undefined; each = each.above) {
     each.bytes += bytes;
@@ -106,12 +112,12 @@ export function addUp(sums: Sums, name: string, before: TreeNode | undefined, no
   }
 }
 
-/** The removed and added timers, with their count, when a name changes its node. */
+/** The timers that leave (`gone`) and enter (`come`) the tree when a name gets another node or loses its node. */
 export function timersReplaced(
   before: TreeNode | undefined,
   node: TreeNode | undefined,
 ): { readonly gone: Iterable<Timer>; readonly goneCount: number; readonly come: Iterable<Timer> } {
-  // Such a directory only got a new record: its content and their timers stay.
+  // Both are records of one directory: its content stays, with the content's timers.
   const isSame = before?.kind === "directory" && node?.kind === "directory" && before.sums === node.sums;
   const goneCount = before === undefined || isSame ? 0 : timerCount(before);
   return { gone: timersOf(before, isSame), goneCount, come: timersOf(node, isSame) };
@@ -123,7 +129,7 @@ function timersOf(node: TreeNode | undefined, onlyItsOwn: boolean): Iterable<Tim
   return node.timer === undefined ? [] : [node.timer];
 }
 
-/** The timers of a node and of all below it. It visits only directories with timers. */
+/** The timers of a node and of all nodes below it. It visits only directories with timers. */
 function* timersIn(top: TreeNode): Iterable<Timer> {
   if (top.timer !== undefined) yield top.timer;
   const open: Iterator<TreeNode>[] = [];
@@ -139,12 +145,15 @@ function* timersIn(top: TreeNode): Iterable<Timer> {
   }
 }
 
-/** True when a node has ended by the clock of this run, even if the log does not have it yet. */
+/** True when a node has ended by the clock of this run, even if the log does not have its end yet. */
 export function isDue({ timer }: TreeNode, nowMs: number): boolean {
   return timer !== undefined && timer.dueAtMs <= nowMs;
 }
 
-/** A node for events: with the ttl at the time of logging, so that a replay makes equal events. */
+/**
+ * A node as a record for events. The ttl is the remaining time at `atMs`, the record's time, so a replay makes equal
+ * events.
+ */
 export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRecord {
   const { timer } = node;
   return recordWith(
@@ -154,7 +163,7 @@ export function recordOf(path: StorePath, node: TreeNode, atMs: number): NodeRec
   );
 }
 
-/** A node for answers: with its end and remaining ttl, by the clock of this run. */
+/** A node as a record for answers, with its end and remaining ttl by the clock of this run. */
 export function shownOf(path: StorePath, node: TreeNode, nowMs: number): NodeRecord {
   const { timer } = node;
   return recordWith(
@@ -164,16 +173,16 @@ export function shownOf(path: StorePath, node: TreeNode, nowMs: number): NodeRec
   );
 }
 
-/** A node for the state: with the requested ttl. */
+/** A node as a record for followers, dumps and `inspect`, with the requested ttl. */
 export function stateOf(path: StorePath, node: TreeNode): NodeRecord {
   const { timer } = node;
   return recordWith(path, node, timer && { expiresAtMs: timer.expiresAtMs, left: timer.ttlSeconds });
 }
 
-/** A node's end as shown. */
+/** The end of a node in a `NodeRecord`. */
 interface Ending {
   readonly expiresAtMs: number;
-  /** Seconds. */
+  /** The ttl in whole seconds; not above 0 after the end. */
   readonly left: number;
 }
 
@@ -188,15 +197,19 @@ function recordWith(path: StorePath, node: TreeNode, ending: Ending | undefined)
   return left > 0 ? { ...record, expiresAtMs, ttlSeconds: left } : { ...record, expiresAtMs };
 }
 
-// The remaining ttl never exceeds the requested one, even if the clock went back.
+// The remaining ttl never exceeds the requested one. The end may be by the clock of another run, so the difference
+// could.
 function secondsLeft({ ttlSeconds }: Timer, leftMs: number): number {
   return Math.min(ttlSeconds, Math.ceil(leftMs / 1_000));
 }
 
-// Before every time: nothing is due.
+// An earlier time than any other, so nothing is due.
 const never = Number.NEGATIVE_INFINITY;
 
-/** The node at these names below a directory; undefined when it is missing, or due at `nowMs`. */
+/**
+ * The node to which names lead from a directory; undefined if it or a directory on the way is missing, or due at
+ * `nowMs`.
+ */
 export function descend(
   directory: DirectoryNode,
   segments: readonly string[],
@@ -211,8 +224,8 @@ export function descend(
 }
 
 /**
- * Every node below a directory that is or was at `path`, except those due at `nowMs`. It uses no call stack, so any
- * depth works.
+ * Every node below a directory, except nodes that are due at `nowMs` and their content. `path` is the path that the
+ * directory has or had. Without recursion, any depth works.
  */
 export function* walkBelow(
   path: StorePath,

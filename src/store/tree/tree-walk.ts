@@ -1,9 +1,12 @@
 /**
- * Walks over the tree as it was at one index, in steps, while the tree changes. Snapshots, backups and listings use it.
+ * Walks over the tree as it was at one index. The walk takes steps, and the tree may change between them. Snapshots,
+ * backups and listings use it.
  *
- * A walk reads the maps of the live tree and skips newer nodes. The tree calls `keep` before it replaces or removes a
- * node, and the walk visits the kept node instead. So a walk begins at no cost, and memory holds two versions only of
- * nodes in directories that the walk has not reached. It visits each node once, a directory before its children.
+ * A walk reads the maps of the live tree and skips nodes that changed after its index. Before the tree replaces or
+ * removes a node, it calls `keep`, and the walk visits the kept node instead. So a walk costs nothing at its start. It
+ * keeps an old node only if the node changes before the walk leaves its directory.
+ *
+ * A directory comes before its children. If a batch is undone, the walk may visit the batch's nodes twice.
  */
 
 import { childPath, isBelow, type StorePath } from "../core/node.ts";
@@ -11,7 +14,7 @@ import { type Child, type ChildQuery, CollectedChildren } from "./children.ts";
 import type { Timer } from "./expiring-set.ts";
 import type { DirectoryNode, TreeNode } from "./tree-node.ts";
 
-/** A node as a snapshot stores it. The `value` of a directory is empty. */
+/** A node in the form that a snapshot stores. The `value` of a directory is empty. */
 export interface StoredNode {
   readonly path: StorePath;
   readonly kind: TreeNode["kind"];
@@ -21,7 +24,10 @@ export interface StoredNode {
   readonly timer: Timer | undefined;
 }
 
-/** Where a node is, or will be. `path` is the path of the change; the node may be a directory on the way to it. */
+/**
+ * A node's place in its directory. `path` is the path that the change names: the node itself, or a node in it. (A
+ * change may also make the directories on its path.)
+ */
 export interface NodePlace {
   readonly directory: DirectoryNode;
   readonly name: string;
@@ -29,30 +35,35 @@ export interface NodePlace {
 }
 
 export interface FrozenWalkOptions {
-  /** Where it begins. */
+  /** The path of `top`, where the walk begins. */
   readonly path: StorePath;
   readonly top: TreeNode;
-  /** The tree's present index. */
+  /** The tree's index when the walk begins. */
   readonly index: number;
-  /** True lets `FrozenWalks` end this walk early, to free the nodes kept for it. */
+  /** True allows `FrozenWalks` to end this walk early, to free the nodes that it keeps. */
   readonly mayBeOvertaken: boolean;
   readonly onEnd: () => void;
 }
 
-/** A walk's place in a directory. */
+/** A directory whose children the walk is visiting. */
 interface OpenDirectory {
   readonly path: StorePath;
   readonly children: Iterator<Child, undefined>;
 }
 
-// The cost of a kept node beside its value.
+// The memory of a kept node besides its value.
 const keptOverheadBytes = 200;
 
 export class FrozenWalk {
   readonly #options: FrozenWalkOptions;
-  /** By the map of a directory: the former nodes of changed names. */
+  /**
+   * The former nodes of changed names, by the `children` of their directory. (A directory's record may be replaced, its
+   * map stays.)
+   */
   readonly #kept = new Map<DirectoryNode["children"], Map<string, TreeNode>>();
-  /** Directories whose names were collected: later changes in them do not matter. */
+  /**
+   * The `children` of directories whose names were collected. The walk no longer needs to know later changes in them.
+   */
   readonly #passed = new Set<DirectoryNode["children"]>();
   #keptBytes = 0;
   #isOvertaken = false;
@@ -61,7 +72,7 @@ export class FrozenWalk {
     this.#options = options;
   }
 
-  /** The memory of the kept nodes. */
+  /** The memory of the kept nodes, in bytes. */
   get keptBytes(): number {
     return this.#keptBytes;
   }
@@ -70,17 +81,17 @@ export class FrozenWalk {
     return this.#options.mayBeOvertaken;
   }
 
-  /** True when the kept nodes were dropped: then make no more steps. */
+  /** True after the kept nodes were dropped. Then make no more steps. */
   get isOvertaken(): boolean {
     return this.#isOvertaken;
   }
 
-  /** Called before a node leaves its place. @returns the bytes that are kept for it. */
+  /** Keeps a node that is about to leave its place, if the walk needs it. @returns the bytes that it takes. */
   keep({ directory: { children }, name, path }: NodePlace, before: TreeNode): number {
     const { index, path: top } = this.#options;
     if (before.modifiedIndex > index || this.#passed.has(children) || !isBelow(path, top)) return 0;
     const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
-    // A batch that was undone restores what it removed.
+    // The node is kept already: an undone batch had put it back into its place.
     if (kept.has(name)) return 0;
     this.#kept.set(children, kept.set(name, before));
     const bytes = keptOverheadBytes + (before.kind === "file" ? 2 * before.value.length : 0);
@@ -88,7 +99,7 @@ export class FrozenWalk {
     return bytes;
   }
 
-  /** Every node below the start, one for each step; undefined for a step without a result. */
+  /** Yields every node below `top`, one in each step; undefined for a step without a node. */
   *steps(): Generator<StoredNode | undefined, undefined> {
     const { path, top } = this.#options;
     const open: OpenDirectory[] = [];
@@ -108,7 +119,7 @@ export class FrozenWalk {
 
   /**
    * Collects the children of a directory that the walk has reached, in steps. Any time may pass between two steps. The
-   * result holds some words of memory for each name. Call it once for a directory.
+   * result takes some words of memory for each name. Call it once for each directory.
    */
   *collect({ children }: DirectoryNode, query: ChildQuery = {}): Generator<undefined, CollectedChildren> {
     const { index } = this.#options;
@@ -117,7 +128,7 @@ export class FrozenWalk {
       if (node.modifiedIndex <= index) collected.add(name, node);
       if (collected.isStep()) yield undefined;
     }
-    // Nodes that were removed before or during the collection. Later removals no longer matter.
+    // The nodes that left their places before the end of the collection. Later changes no longer matter.
     const missed = this.#pass(children);
     if (missed.size === 0) return collected;
     for (const name of collected.names()) {
@@ -131,7 +142,7 @@ export class FrozenWalk {
     return collected;
   }
 
-  /** Call it when the walk has ended, or is abandoned. */
+  /** Releases the kept nodes. Call it after the last step, or instead of further steps. */
   end(): void {
     this.#options.onEnd();
     this.#kept.clear();
@@ -145,7 +156,7 @@ export class FrozenWalk {
     this.end();
   }
 
-  /** Stops keeping former nodes of this directory. @returns those kept so far. */
+  /** Stops keeping former nodes of this directory. @returns the nodes kept so far. */
   #pass(children: DirectoryNode["children"]): Map<string, TreeNode> {
     const kept = this.#kept.get(children) ?? new Map<string, TreeNode>();
     this.#kept.delete(children);

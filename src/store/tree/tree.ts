@@ -1,13 +1,14 @@
 /**
- * The state of the store: directories and files, their ends, and the index that counts their changes.
+ * The state of the store: directories and files, when they end, and the index of the last change.
  *
- * Files and directories are immutable records in mutable maps: a change puts a new record in its parent's map. So an
- * event may keep the old record, and an undone batch puts it back. Everything here is synchronous, and its cost grows
- * only with the depth of the path. A listing is a walk in steps. If many nodes with a ttl are removed at once, their
- * timers are swept in steps.
+ * A node is an immutable record in its directory's mutable map, and a change puts a new record there. So an event can
+ * keep the old record, and undoing a batch puts the old record back.
  *
- * The tree has no clock: a change passes the time of its record, a read the time of this run. No node ends by itself:
- * `expire` is a change like any other.
+ * Changes are synchronous, and their cost grows only with the depth of the path. Two kinds of long work run in steps:
+ * listings, and removing the timers of a large removed directory.
+ *
+ * The tree has no clock. A change brings the time of its record, and a read brings the present time of this run. No
+ * node ends by itself: `expire` is a change like any other.
  */
 
 import { assert } from "../../lib/errors.ts";
@@ -45,26 +46,29 @@ import {
 } from "./tree-node.ts";
 import type { FrozenWalk, NodePlace, StoredNode } from "./tree-walk.ts";
 
-// 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. Longer ttls end then.
+// 9999-12-31T23:59:59Z, the last second that RFC 3339 can write. A node with a longer ttl ends at this time.
 const lastExpiryMs = 253_402_300_799_000;
 
-// Removing this many takes less than a millisecond.
+// Removing this many timers takes less than a millisecond.
 const maxTimersAtOnce = 5_000;
 
-// A name in order has as many digits as the largest 64-bit number.
+// A name from `createInOrder` has as many digits as the largest unsigned 64-bit number.
 const inOrderDigits = 20;
 
 export class Tree {
   readonly #root = newDirectory(0, undefined);
-  /** The timers of nodes with an end, unless taken out for logging; and timers of removed nodes, until swept. */
+  /**
+   * The timers of nodes with an end, except those that `Expiry` took out to log them. Timers of removed nodes stay
+   * until they are swept.
+   */
   readonly timers = new ExpiringSet();
   readonly detached = new DetachedTimers({ timers: this.timers, isArmed: (timer) => this.isArmed(timer) });
   #index = 0;
   readonly #walks = new FrozenWalks();
-  /** Undoes the batch's changes so far, newest last; undefined outside a batch. */
+  /** Functions that undo the changes of the present batch, newest last; undefined outside a batch. */
   #undo: (() => void)[] | undefined;
 
-  /** How many changes were made: the index of the last one. */
+  /** The index of the last change. */
   get index(): number {
     return this.#index;
   }
@@ -79,7 +83,7 @@ export class Tree {
   }
 
   /**
-   * The node at a path; a node that is due at `nowMs`, if given, counts as missing.
+   * The node at a path. Nodes that are due at `nowMs` count as missing; without `nowMs` no node is due.
    * @throws {StoreError} keyNotFound for a missing node, notDirectory for a path below a file.
    */
   at(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): TreeNode {
@@ -88,7 +92,7 @@ export class Tree {
     for (const [depth, name] of segments.entries()) {
       if (node.kind === "file") throw this.#refuse("notDirectory", pathOf(segments.slice(0, depth)));
       const child: TreeNode | undefined = node.children.get(name);
-      // The cause is the first missing segment: etcd v3.4.23 v2store/store.go, internalGet.
+      // The cause is the path to the first missing name: etcd v3.4.23 v2store/store.go, internalGet.
       if (child === undefined || isDue(child, nowMs)) {
         throw this.#refuse("keyNotFound", pathOf(segments.slice(0, depth + 1)));
       }
@@ -97,22 +101,23 @@ export class Tree {
     return node;
   }
 
-  /** As `at`. @throws {StoreError} notFile for a directory. */
+  /** The file at a path. @throws {StoreError} like `at`; notFile for a directory. */
   fileAt(path: StorePath): FileNode {
     const node = this.at(path);
-    // etcd v3.4.23 leaves the root's cause empty.
+    // Like etcd v3.4.23, the cause is empty for the root.
     if (node.kind === "directory") throw this.#refuse("notFile", path === rootPath ? "" : path);
     return node;
   }
 
-  /** The path of the child that `create` would make next below a directory. */
+  /** The path of the child that `createInOrder` makes next in a directory. */
   nextInOrder(directory: StorePath): StorePath {
     return childPath(directory, String(this.#index + 1).padStart(inOrderDigits, "0"));
   }
 
   /**
    * Makes a node and its missing parent directories.
-   * @throws {StoreError} rootReadOnly, notDirectory below a file, notFile over a directory, keyExists.
+   * @throws {StoreError} rootReadOnly; notDirectory for a path below a file; keyExists if a node is at the path and
+   * `replaces` is false; notFile if a directory is there.
    */
   create(creation: Creation): Change {
     const { path, replaces, value, dir = false } = creation;
@@ -139,9 +144,9 @@ export class Tree {
   }
 
   /**
-   * Gives a file a new value and keeps its createdIndex; of a directory it changes only the modifiedIndex. Either gets
-   * a new end, or none.
-   * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile for a value on a directory.
+   * Changes an existing node and keeps its createdIndex. A file gets the new value. A directory keeps its content. Both
+   * get a new modifiedIndex, and the new end or none.
+   * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory; notFile for a value on a directory.
    */
   overwrite(overwriting: Overwriting): Change {
     const { path, value } = overwriting;
@@ -159,7 +164,7 @@ export class Tree {
   }
 
   /**
-   * Removes a file or, if allowed, a directory with all its content: one change.
+   * Removes a file, or a directory if `dir` or `recursive` allows it. A directory and its content are one change.
    * @throws {StoreError} rootReadOnly, keyNotFound, notDirectory, notFile, directoryNotEmpty.
    */
   remove({ path, atMs, action, dir = false, recursive = false }: Removal): Change {
@@ -172,18 +177,27 @@ export class Tree {
     return this.#takeAway(path, node, action, atMs);
   }
 
-  /** Ends a node with all its content, if it still has this end: one change, or none. */
+  /**
+   * Removes a node with its content, as one change, if the node still ends at `expiresAtMs`. Otherwise it returns
+   * undefined.
+   */
   expire(path: StorePath, expiresAtMs: number, atMs: number): Change | undefined {
     const node = descend(this.#root, segmentsOf(path));
     return node?.timer?.expiresAtMs === expiresAtMs ? this.#takeAway(path, node, "expire", atMs) : undefined;
   }
 
-  /** True while this timer would end a node. */
+  /**
+   * True while a node in the tree has this timer. The timer of a removed node, or of a node with a new end, is not
+   * armed.
+   */
   isArmed(timer: Timer): boolean {
     return descend(this.#root, segmentsOf(timer.path))?.timer === timer;
   }
 
-  /** How much `bytes` would grow by a file of `valueBytes` at a path; negative when it replaces a larger file. */
+  /**
+   * How many `bytes` the tree would gain by a file of `valueBytes` at a path. Negative if the file replaces a larger
+   * one, and 0 for an existing directory.
+   */
   growthBy(path: StorePath, valueBytes: number): number {
     let node: TreeNode | undefined = this.#root;
     let growth = valueBytes;
@@ -195,7 +209,7 @@ export class Tree {
     return node.kind === "file" ? valueBytes - Buffer.byteLength(node.value) : 0;
   }
 
-  /** Runs several changes. If one throws, none of them remains. */
+  /** Runs several changes as one batch. If one of them throws, the batch undoes all of them and throws the error. */
   atomically<Result>(changes: () => Result): Result {
     assert(this.#undo === undefined, "A batch does not hold a batch");
     const indexBefore = this.#index;
@@ -212,14 +226,14 @@ export class Tree {
     }
   }
 
-  /** A node as an answer shows it at `nowMs`, a directory without its children. @throws {StoreError} as `at`. */
+  /** A node as an answer shows it at `nowMs`, without the children of a directory. @throws {StoreError} like `at`. */
   view(path: StorePath, nowMs: number): NodeRecord {
     return shownOf(path, this.at(path, nowMs), nowMs);
   }
 
   /**
-   * Lists a node as it is now, whatever changes meanwhile. The caller ends it.
-   * @throws {StoreError} as `at`.
+   * Lists a node in its present state, even if the tree changes meanwhile. The caller must end the listing.
+   * @throws {StoreError} like `at`.
    */
   list(path: StorePath, query: ListQuery): Listing {
     const top = this.at(path, query.nowMs);
@@ -234,8 +248,8 @@ export class Tree {
   }
 
   /**
-   * Every node at or below a path, even hidden ones, in arbitrary order; none when the path is missing. If `nowMs` is
-   * given, it skips nodes that are due by then.
+   * Every node at or below a path, even hidden nodes, in arbitrary order. There are none if the path is missing. With
+   * `nowMs`, nodes that are due by then are skipped.
    */
   *walk(path: StorePath, nowMs = Number.NEGATIVE_INFINITY): Iterable<NodeRecord> {
     const top = descend(this.#root, segmentsOf(path), nowMs);
@@ -245,14 +259,16 @@ export class Tree {
     for (const [at, node] of walkBelow(path, top, nowMs)) yield stateOf(at, node);
   }
 
-  /** A walk over everything as it is now, whatever changes meanwhile. The caller ends it. */
+  /**
+   * A walk over the whole tree in its present state, even if the tree changes meanwhile. The caller must end the walk.
+   */
   walkFrozen(): FrozenWalk {
     return this.#walks.begin({ path: rootPath, top: this.#root, index: this.#index });
   }
 
   /**
-   * Puts a node of a snapshot in place. Nodes may come in any order, and more than once. A missing directory is made
-   * provisionally.
+   * Puts a node of a snapshot into its place. Nodes may come in any order, and more than once. It makes a missing
+   * directory provisionally: the directory gets its indexes and its end when its own line comes.
    */
   restore({ path, kind, value, ...own }: StoredNode): void {
     let directory = this.#root;
@@ -272,7 +288,7 @@ export class Tree {
     }
   }
 
-  /** Ends `restore` and sets the snapshot's index. */
+  /** Sets the snapshot's index. Call it after the last `restore`. */
   restoreIndex(index: number): void {
     this.#index = index;
   }
@@ -282,7 +298,7 @@ export class Tree {
     if (path === rootPath) throw this.#refuse("rootReadOnly", path);
   }
 
-  /** The last existing directory on a path, and how many names lead to it. */
+  /** The last existing directory on a path, and how many of the names lead to it. @throws {StoreError} notDirectory. */
   #nearestDirectory(segments: readonly string[]): { readonly directory: DirectoryNode; readonly depth: number } {
     let directory = this.#root;
     for (const [depth, name] of segments.entries()) {
@@ -324,7 +340,7 @@ export class Tree {
     return node.kind === "directory" ? { event, removed: node } : { event };
   }
 
-  /** Every change of the tree passes here. */
+  /** Makes a change that a batch can undo. Only `restore` changes the tree in another way. */
   #put(place: NodePlace, node: TreeNode | undefined): void {
     const before = place.directory.children.get(place.name);
     this.#undo?.push(() => this.#set(place, node, before));

@@ -1,10 +1,10 @@
-/** Translates changes for followers, which know only files. */
+/** Turns changes of the tree into changes of files, because followers know only files. */
 
 import { isAtOrBelow, type NodeRecord, type StorePath } from "../core/node.ts";
 import type { Change } from "../tree/change.ts";
 import { walkBelow } from "../tree/tree-node.ts";
 
-/** A file's new text, or undefined when it is gone. */
+/** A file's new text; undefined if the file is gone. */
 export interface FileChange {
   readonly path: string;
   readonly text: string | undefined;
@@ -15,9 +15,9 @@ export function* filesAmong(nodes: Iterable<NodeRecord>): Iterable<readonly [Sto
   for (const { path, value } of nodes) if (value !== undefined) yield [path, value];
 }
 
-/** The result for each file at or below a prefix; of several changes of one file the last. */
+/** The new text of each changed file at or below a prefix. If a file changed several times, the last change counts. */
 export function changedFiles(changes: readonly Change[], prefix: StorePath): readonly FileChange[] {
-  // Most changes are elsewhere, and every one is checked.
+  // This checks every change for every follower, and most changes are elsewhere. So it skips these first.
   const near = changes.filter(({ event }) => touches(event.node.path, prefix));
   if (near.length === 0) return [];
   const texts = new Map<StorePath, string | undefined>();
@@ -27,16 +27,19 @@ export function changedFiles(changes: readonly Change[], prefix: StorePath): rea
 
 function* filesOf({ event, removed }: Change): Iterable<readonly [StorePath, string | undefined]> {
   const { node, prevNode, isRefresh } = event;
-  // The text is unchanged.
+  // A refresh keeps the text of a file.
   if (isRefresh === true && !node.isDirectory) return;
   if (removed !== undefined) {
     for (const [path, { kind }] of walkBelow(node.path, removed)) if (kind === "file") yield [path, undefined];
   }
-  // A directory is no file, but it may have replaced one.
+  // A directory has no value, but its creation may replace a file, and a removed file has its value in `prevNode`.
   if (node.value !== undefined || prevNode?.value !== undefined) yield [node.path, node.value];
 }
 
-/** True when something at or below a path may be at or below a prefix. */
+/**
+ * True if the change of a node at `path` may concern files at or below `prefix`: one of the two paths contains the
+ * other.
+ */
 function touches(path: StorePath, prefix: StorePath): boolean {
   return isAtOrBelow(path, prefix) || isAtOrBelow(prefix, path);
 }

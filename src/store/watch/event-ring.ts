@@ -3,11 +3,12 @@
 import { assert } from "../../lib/errors.ts";
 import type { NodeRecord, StoreEvent } from "../core/node.ts";
 
-/** As many events as v2 clients rely on (etcd v3.4.23 v2store/store.go). */
+/** How many events v2 clients rely on (etcd v3.4.23 v2store/store.go). */
 export const maxEvents = 1_000;
-// Large values would make 1,000 events a gigabyte: then fewer are kept, and a late watcher gets error 401.
+// With large values, 1,000 events would take a gigabyte. Then the history has fewer events, and a late watcher gets
+// error 401.
 const presetMaxBytes = 64 * 1024 * 1024;
-// The cost of an event besides its texts.
+// The memory of an event besides its texts.
 const eventOverheadBytes = 200;
 
 export class EventRing {
@@ -31,7 +32,7 @@ export class EventRing {
     return this.#next;
   }
 
-  /** Everything that is kept, oldest first. */
+  /** All events of the history, oldest first. */
   get all(): readonly StoreEvent[] {
     return Array.from({ length: this.#next - this.#oldest }, (_, number) => {
       const event = this.at(this.#oldest + number);
@@ -40,7 +41,7 @@ export class EventRing {
     });
   }
 
-  /** The newest events that fit into `maxBytes`, oldest first, and the index where they begin. */
+  /** The newest events that fit into `maxBytes`, oldest first, and the index of the first of them. */
   newest(maxBytes: number): { readonly oldestIndex: number; readonly events: readonly StoreEvent[] } {
     const { all } = this;
     let bytes = 0;
@@ -53,14 +54,14 @@ export class EventRing {
     return { oldestIndex: this.#oldest + first, events: all.slice(first) };
   }
 
-  /** Begins the history of an empty ring at an index. */
+  /** Begins an empty history at an index, which its first event must have. */
   beginAt(index: number): void {
     assert(this.#oldest === this.#next, "Only an empty history can begin");
     this.#oldest = index;
     this.#next = index;
   }
 
-  /** Adds the next event and drops old ones beyond the bounds, but never the new one. */
+  /** Adds the next event. It drops old events beyond the limits, but never the new one. */
   add(event: StoreEvent): void {
     assert(event.node.modifiedIndex === this.#next, "Events have consecutive indexes");
     if (this.#next - this.#oldest === maxEvents) this.#drop();
@@ -70,7 +71,7 @@ export class EventRing {
     while (this.#bytes > this.#maxBytes && this.#oldest < this.#next - 1) this.#drop();
   }
 
-  /** The event of an index; undefined when it is no longer kept. */
+  /** The event with an index; undefined when the history does not have it. */
   at(index: number): StoreEvent | undefined {
     return index >= this.#oldest && index < this.#next ? this.#slots[index % maxEvents] : undefined;
   }
@@ -88,7 +89,7 @@ function sizeOf({ node, prevNode }: StoreEvent): number {
   return eventOverheadBytes + textBytes(node) + (prevNode === undefined ? 0 : textBytes(prevNode));
 }
 
-// V8 stores a character in one or two bytes; this counts two.
+// V8 stores a character in one or two bytes. This always counts two.
 function textBytes({ path, value = "" }: NodeRecord): number {
   return 2 * (path.length + value.length);
 }

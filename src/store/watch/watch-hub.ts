@@ -1,19 +1,20 @@
 /**
- * Notifies watchers of changes. Pure: it knows no time and no sockets.
+ * Notifies watchers of changes. Pure: it reads no clock and writes to no socket.
  *
- * A watcher has a cursor into the history. It begins paused; `resume` replays what it missed. From then on it gets each
- * event as it happens, until its listener pauses it or, without `stream`, after its first event. The history is
- * bounded, so a watcher that pauses for too long is overtaken: it is closed at once, never served with a gap.
+ * A watcher has a cursor, which is an index in the history. A watcher begins paused; `resume` delivers the events from
+ * the cursor on. After that, the watcher gets each event as it happens, until its listener pauses it. Without `stream`
+ * the watch ends after the first event. The history is bounded: if it drops an event that a paused watcher has not
+ * examined, the hub closes the watcher. So no watcher gets events with a gap.
  *
- * Who gets an event (etcd v3.4.23 v2store/watcher_hub.go):
+ * These watchers get an event (etcd v3.4.23 v2store/watcher_hub.go):
  * - watchers of its path;
- * - recursive watchers from above, unless a name below their path is hidden;
- * - for a directory that was deleted or has expired, watchers of its former content. A replay no longer knows the
- *   content, and notifies every watcher below the directory.
+ * - recursive watchers of a directory above, unless the path has a hidden name below that directory;
+ * - for a directory that was deleted or has expired, watchers of its former content. `resume` no longer knows the
+ *   content, so it notifies every watcher below the directory.
  * The history has refreshes, but no watcher gets them.
  *
- * If many watch one change, the first few dozen get it at once and the others later, a few dozen at a time, with turns
- * for other work between. Each watcher still gets each event once and in order.
+ * If an event has many watchers, the hub notifies 64 of them at once and the others later, 64 at a time. Other work
+ * runs in between. Each watcher still gets each event once and in order.
  */
 
 import { assert } from "../../lib/errors.ts";
@@ -32,60 +33,63 @@ import { type DirectoryNode, descend } from "../tree/tree-node.ts";
 import { EventRing } from "./event-ring.ts";
 
 export interface WatchOptions {
-  /** It may not exist yet. */
+  /** The watched path. Its node may be missing. */
   readonly path: StorePath;
-  /** Watch everything below, too. */
+  /** True also watches everything below the path. */
   readonly recursive?: boolean;
-  /** First index of interest; absent or 0 for changes from now on. */
+  /** The index of the first wanted event; absent or 0 for changes from now on. */
   readonly waitIndex?: number;
-  /** Continue after the first event. */
+  /** True continues the watch after its first event. */
   readonly stream?: boolean;
   /** Skips events for which it returns false. */
   readonly accepts?: (event: StoreEvent) => boolean;
 }
 
-/** `overtaken`: it paused while the history moved on. `stopped`: the store ends. */
+/** `overtaken`: the watcher was paused, and the history dropped an event that it needs. `stopped`: the store stops. */
 export type WatchEnd = "overtaken" | "stopped";
 
 export interface WatchListener {
-  /** Takes an event; false pauses the watcher until `resume`. Without `stream` the watch ends before the call. */
+  /**
+   * Takes an event, and returns false to pause the watcher until `resume`. Without `stream` the watch ends before the
+   * call.
+   */
   event(event: StoreEvent): boolean;
-  /** Called when the hub, not the holder, closed the watcher. */
+  /** Called when the hub, not the holder of the handle, closes the watcher. */
   closed(end: WatchEnd): void;
 }
 
 export interface WatchHandle {
-  /** Starts the events, beginning with the missed ones. */
+  /** Begins or continues the delivery, first of missed events. */
   resume(): void;
-  /** Ends the watch without a further call; idempotent. */
+  /** Ends the watch. The listener gets no further call. Idempotent. */
   close(): void;
 }
 
 interface Watcher {
   readonly options: WatchOptions;
   readonly listener: WatchListener;
-  /** While the watcher is paused, the first index that it has not examined. */
+  /** While the watcher is paused: the first index that it has not examined. */
   cursor: number;
   isFlowing: boolean;
-  /** Events that it has not got yet; undefined for none, as for nearly all watchers. */
+  /** Events whose delivery waits for a later turn; undefined if there are none, which is usual. */
   late: StoreEvent[] | undefined;
-  /** Its holder wants nothing more. */
+  /** True after the holder of the handle closed the watcher. */
   isClosed: boolean;
 }
 
-/** Defers work to a later turn. */
+/** Runs work in a later turn. */
 export type Defer = (work: () => void) => void;
 
-/** Watchers served in one turn. Each takes about 15 µs, most of it for writing to its connection. */
+/** How many watchers get events in one turn. Each takes about 15 µs, mostly to write to its connection. */
 const sliceSize = 64;
 
-/** Undelivered events of all watchers: beyond this limit all are delivered at once. */
+/** The most late events of all watchers together. Beyond this limit, the hub delivers all of them at once. */
 const maxLate = 100_000;
 
 export class WatchHub {
   readonly #ring: EventRing;
   readonly #watchers = new Map<StorePath, Set<Watcher>>();
-  /** The paused watchers: few, since a watcher is resumed as soon as its answer has begun. */
+  /** The paused watchers. They are few, because a watcher is resumed as soon as its answer has begun. */
   readonly #paused = new Set<Watcher>();
   readonly #maxWatchers: number;
   readonly #later: Defer | undefined;
@@ -131,7 +135,7 @@ export class WatchHub {
     return { resume: () => this.#resume(watcher), close: () => this.#close(watcher) };
   }
 
-  /** Adds changes to the history and notifies no watcher, for a replay. */
+  /** Adds the changes of a replay to the history. It notifies no watcher, because none exists yet. */
   record(changes: readonly Change[]): void {
     for (const { event } of changes) this.#ring.add(event);
   }
@@ -159,7 +163,7 @@ export class WatchHub {
     for (const watcher of this.#paused) if (watcher.cursor < this.#ring.oldestIndex) this.#end(watcher, "overtaken");
   }
 
-  // The loop over all watched paths is slow, but only the removal of a directory needs it.
+  // This loop over all watched paths is slow. Only the removal of a directory needs it.
   #publishBelow(event: StoreEvent, removed: DirectoryNode): void {
     const depth = segmentsOf(event.node.path).length;
     for (const [path, watchers] of this.#watchers) {
@@ -172,7 +176,8 @@ export class WatchHub {
   #deliver(watcher: Watcher, event: StoreEvent): void {
     const { cursor, isFlowing, options } = watcher;
     if (!isFlowing || event.node.modifiedIndex < cursor || options.accepts?.(event) === false) return;
-    // The watcher has examined everything up to now: if it pauses, it must not seem to have missed skipped events.
+    // The watcher has examined all events up to this one, skipped ones included. Otherwise a pause would count them as
+    // missed.
     watcher.cursor = this.#ring.nextIndex;
     if (this.#later !== undefined && (watcher.late !== undefined || this.#brought >= sliceSize)) {
       this.#keepForLater(watcher, event);
@@ -191,7 +196,7 @@ export class WatchHub {
   }
 
   #keepForLater(watcher: Watcher, event: StoreEvent): void {
-    // The watch is for one event, which it has now.
+    // A watch without `stream` ends with this event.
     if (watcher.options.stream !== true) this.#remove(watcher);
     watcher.late = [...(watcher.late ?? []), event];
     this.#lateWatchers.add(watcher);
@@ -199,7 +204,7 @@ export class WatchHub {
     if (this.#lateCount > maxLate) this.#bringAll();
   }
 
-  /** Called after other work has had a turn. */
+  /** Called in a new turn, after other work ran. */
   #nextTurn(): void {
     this.#brought = 0;
     if (this.#isBringing) return;
@@ -227,7 +232,7 @@ export class WatchHub {
       if (options.stream !== true) {
         listener.event(event);
       } else if (!watcher.isFlowing) {
-        // The watcher has paused: after `resume` it reads the history from here, like any other.
+        // The watcher has paused. Its cursor moves back, so that `resume` reads this event from the history.
         watcher.cursor = Math.min(watcher.cursor, event.node.modifiedIndex);
       } else {
         this.#hand(watcher, event);
@@ -293,7 +298,7 @@ function reaches({ node, isRefresh }: StoreEvent, { path, recursive }: WatchOpti
   return recursive === true && isBelow(node.path, path) && !isHiddenBelow(node.path, path);
 }
 
-/** True for an event that removed a directory above a path. */
+/** True for an event that removed a directory above `path`. */
 function takesAway({ action, node }: StoreEvent, path: StorePath): boolean {
   return (action === "delete" || action === "expire") && node.isDirectory && isBelow(path, node.path);
 }
