@@ -1,4 +1,4 @@
-/** Backups: the state of a store at one index, taken while it runs, and read back into memory. */
+/** Makes backups of a running store, and reads them. A backup holds the state of a store at one index. */
 
 import { nextTurn } from "../../lib/slices.ts";
 import { WalError } from "../core/log-port.ts";
@@ -7,17 +7,17 @@ import { Tree } from "../tree/tree.ts";
 import { EventRing } from "../watch/event-ring.ts";
 import { type BackupHead, BackupReader, framedBackup } from "./format.ts";
 
-/** A backup that was read whole. */
+/** A whole backup, read into memory. */
 export interface ReadBackup {
   readonly head: BackupHead;
   readonly tree: Tree;
-  /** Of the file. */
+  /** The size of the backup's bytes. */
   readonly sizeBytes: number;
 }
 
 /**
- * The bytes of a backup, in slices of a millisecond or two. It shows the state when the first slice is requested; any
- * time may pass between two slices. A reader that stops early must call `return`, as `for await` does.
+ * The bytes of a backup, in slices of a millisecond or two. They hold the state of the moment when the first slice is
+ * requested. Any time may pass between two slices. A reader that stops early must call `return`, like `for await`.
  */
 export async function* backupOf(
   tree: Tree,
@@ -26,7 +26,7 @@ export async function* backupOf(
   const walk = tree.walkFrozen();
   try {
     const { index } = tree;
-    // A restore begins a new history, so it needs none.
+    // A restored store begins a new history, so a backup has no events.
     const state = { index, oldestIndex: index + 1, events: [], nodes: walk.steps() };
     yield* framedBackup({ ...origin(), index }, encodeState(state));
   } finally {
@@ -36,9 +36,9 @@ export async function* backupOf(
 
 /**
  * Reads a backup into memory.
- * @param open gives the same bytes each time. They are read twice, because no state must be built from a damaged
- * backup.
- * @param name for messages.
+ * @param open opens the backup, with the same bytes each time. They are read twice: first to check them, because no
+ * state must be built from a damaged backup.
+ * @param name the backup's name for messages.
  * @throws {WalError} damaged, newerFormat.
  */
 export async function readBackup(open: () => AsyncIterable<Uint8Array>, name: string): Promise<ReadBackup> {

@@ -1,4 +1,4 @@
-/** Writes a backup into a file: whole, or not at all. */
+/** Writes a backup into a file: the whole backup, or no file. */
 
 import { basename, dirname, join } from "node:path";
 import type { Files } from "../../lib/files.ts";
@@ -9,11 +9,11 @@ import { type BackupHead, BackupReader } from "./format.ts";
 export interface SaveBackupOptions {
   readonly files: Files;
   readonly path: string;
-  /** Allows a file of that name to be replaced. */
+  /** True allows the replacement of a file at `path`. */
   readonly mayReplace: boolean;
   /** The backup's source, for messages. */
   readonly name: string;
-  /** Its bytes, in pieces of any length, perhaps incomplete. */
+  /** The backup's bytes, in pieces of any length. They may be incomplete, so they are checked. */
   readonly pieces: AsyncIterable<Uint8Array>;
   /** Called with the number of bytes written so far. */
   readonly progress: (bytes: number) => void;
@@ -26,15 +26,16 @@ export interface SavedBackup {
 }
 
 /**
- * Writes another file in the same directory, mode 0600, checks it while writing, syncs it and renames it.
- * @throws {WalError} damaged, newerFormat; unusable when a file of that name has appeared meanwhile; what the pieces
- * throw, and the disk's own errors. Then nothing is left.
+ * Writes the backup into a temporary file in the same directory, with mode 0600. It checks the bytes while it writes,
+ * syncs the file and renames it.
+ * @throws {WalError} damaged, newerFormat; unusable if a file is at `path` and must not be replaced; errors of `pieces`
+ * and of the disk. It leaves no file then, unless only the directory could not be synced.
  */
 export async function saveBackup(options: SaveBackupOptions): Promise<SavedBackup> {
   const { files, path, mayReplace, name, random } = options;
   const directory = dirname(path);
   const reader = new BackupReader(name);
-  // Each run uses another name: two backups that write one file would garble it.
+  // The name is random: two backups that write into one file would garble it.
   const beside = `${basename(path)}.${Buffer.from(random(4)).toString("hex")}`;
   try {
     await writeWholeFile(files, directory, beside, checked(reader, options));

@@ -1,12 +1,12 @@
 /**
- * The format of a backup, version 1: lines of JSON in UTF-8, each with a newline behind it.
+ * The format of a backup, version 1: lines of JSON in UTF-8, each ended by a newline.
  *
- *   {"backup":1,"clusterId":"…","index":12,"raftIndex":15,"raftTerm":3,"atMs":…}     first; at most 1 KiB
+ *   {"backup":1,"clusterId":"…","index":12,"raftIndex":15,"raftTerm":3,"atMs":…}     the first line; at most 1 KiB
  *   …                                             the state at that index as `snapshot.ts` has it, without a history
- *   {"sha256":"…"}                                last; in hex, of every byte before this line
+ *   {"sha256":"…"}                                the last line: the sum in hex of every byte before it
  *
- * The sum comes last, so that a state can be written while it is walked. A file without its last line was cut and is
- * refused. A version may gain a field if a line without it keeps its meaning.
+ * The sum comes last, so that a state can be written during the walk over it. A file without its last line was cut, and
+ * is refused. A field can be added without a new version if lines without the field keep their meaning.
  */
 
 import { createHash } from "node:crypto";
@@ -21,7 +21,7 @@ const newline = 0x0a;
 /** Where a backup comes from. */
 export interface BackupHead {
   readonly clusterId: string;
-  /** Of the last change in it. */
+  /** The index of the last change in the backup. */
   readonly index: number;
   readonly raftIndex: number;
   readonly raftTerm: number;
@@ -29,7 +29,10 @@ export interface BackupHead {
   readonly atMs: number;
 }
 
-/** A state with its first and last line. Other work runs between two slices, even empty ones. */
+/**
+ * The bytes of a backup: its first line, the state, and its last line. Other work runs after each slice, even an empty
+ * one.
+ */
 export async function* framedBackup(head: BackupHead, slices: Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const hash = createHash("sha256");
   const first = Buffer.from(`${JSON.stringify({ backup: backupVersion, ...head })}\n`);
@@ -49,21 +52,24 @@ function lastLine(sha256: string): string {
 
 const lastLineBytes = lastLine("0".repeat(64)).length;
 
-/** Parses a backup from pieces of any length. Only the end shows whether it was whole. */
+/** Parses a backup from pieces of any length. Only `end` can say whether the backup is whole. */
 export class BackupReader {
   readonly #name: string;
   readonly #hash = createHash("sha256");
   #head: BackupHead | undefined;
-  /** The first line so far; after it the last bytes, which may be the last line. */
+  /**
+   * Bytes that `push` could not classify yet: first an unfinished first line, later the newest bytes, which may be the
+   * last line.
+   */
   #held: Buffer = Buffer.alloc(0);
   #size = 0;
 
-  /** @param name for messages. */
+  /** @param name the backup's name for messages. */
   constructor(name: string) {
     this.#name = name;
   }
 
-  /** Undefined until it was read. */
+  /** The first line; undefined until it was read. */
   get head(): BackupHead | undefined {
     return this.#head;
   }
@@ -75,7 +81,7 @@ export class BackupReader {
 
   /**
    * Takes the next bytes.
-   * @returns the bytes of the state that are known by now.
+   * @returns the next bytes of the state. It holds back the newest bytes, which may be the last line.
    * @throws {WalError} damaged, for anything but a backup; newerFormat.
    */
   push(piece: Uint8Array): Uint8Array {
@@ -96,7 +102,7 @@ export class BackupReader {
     return state;
   }
 
-  /** Call it after the last bytes. @throws {WalError} damaged, unless it is whole. */
+  /** Call it after the last bytes. @throws {WalError} damaged, unless the backup is whole. */
   end(): BackupHead {
     if (this.#head === undefined) throw this.#damaged("it is no backup of davit");
     const expected = lastLine(this.#hash.copy().digest("hex"));
@@ -116,7 +122,7 @@ export class BackupReader {
     const fields = this.#fieldsOf(line);
     const found = fields.backup;
     if (typeof found !== "number") throw this.#damaged("it is no backup of davit");
-    // The version is trusted without the sum: a later version may have its sum elsewhere.
+    // The version counts before the sum is checked, because a later version may have its sum elsewhere.
     if (found > backupVersion) throw newerFormat(this.#name, found, backupVersion);
     try {
       return {

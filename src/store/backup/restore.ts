@@ -1,11 +1,11 @@
 /**
  * Makes a data directory from a backup: a new cluster, whose history begins there.
  *
- * Its indexes begin far beyond those of the backup, and beyond any that clients have seen since. So a client that waits
- * for the next event of the lost store is answered at once that the history is gone. Otherwise it would wait until the
- * new store reached that index. Followers recognise another store by its cluster id.
+ * Its indexes begin far beyond those of the backup, and beyond any that clients saw after the backup was taken. A
+ * client may still wait for the next event of the lost store. It is answered at once that the history is gone.
+ * Otherwise it would wait until the new store reached that index. Followers recognise another store by its cluster id.
  *
- * It writes the segment first and the snapshot last. A start refuses a segment whose snapshot is missing, so an
+ * A restore writes the segment first and the snapshot last. A start refuses a segment whose snapshot is missing, so an
  * interrupted restore leaves no store that looks whole.
  */
 
@@ -27,7 +27,7 @@ export interface RestoreOptions {
   readonly backup: ReadBackup;
   /** Made when it is missing. */
   readonly directory: string;
-  /** The part that is not restored, with everything below it. */
+  /** The path that is not restored, with everything below it. */
   readonly without: StorePath;
   readonly files: Files;
   readonly lock: LockDirectory;
@@ -37,17 +37,17 @@ export interface RestoreOptions {
 
 export interface Restored {
   readonly clusterId: string;
-  /** Index of the last change; the store continues from it. */
+  /** The index of the last change; the store continues from it. */
   readonly index: number;
 }
 
-/** How far both indexes leap. No store makes this many changes between a backup and its loss. */
+/** How far the store index and the sequence leap: more than the changes between a backup and the store's loss. */
 export const restoreLeap = 1_000_000;
 
-// A new file system has `lost+found`, and a refused start leaves `lock.db`.
+// These names do not count: a new file system has `lost+found`, and a refused start leaves `lock.db`.
 const emptyNames = new Set(["lost+found", "lock.db"]);
 
-/** @throws {WalError} unusable, for a directory that is not empty. */
+/** Checks that a directory is empty. @throws {WalError} unusable, for one that is not. */
 export async function refuseUnlessEmpty(files: Files, directory: string): Promise<void> {
   const found = (await files.list(directory)).find((name) => !emptyNames.has(name));
   if (found === undefined) return;
@@ -56,8 +56,8 @@ export async function refuseUnlessEmpty(files: Files, directory: string): Promis
 }
 
 /**
- * Writes the directory; everything is on disk when this resolves.
- * @throws {WalError} locked, unusable: then nothing of it remains, if the disk allows.
+ * Writes the store into the directory, and resolves when everything is on disk.
+ * @throws {WalError} locked, unusable. Before that, it removes what it wrote, if the disk allows.
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { files, directory, lock } = options;
@@ -92,13 +92,13 @@ async function write({ backup, directory, without, files, random }: RestoreOptio
   }
 }
 
-/** Empties the directory again, the snapshot first. */
+/** Removes the written files, the snapshot first: a start refuses the segment alone. */
 async function takeBack(files: Files, directory: string): Promise<void> {
   try {
     const names = [...(await listSnapshots(files, directory)), ...(await listSegments(files, directory))];
     for (const name of names) await files.remove(join(directory, name));
   } catch {
-    // The caller reports the first failure. A start refuses remains that are not whole.
+    // The caller reports the failure of the restore. If files remain, a start refuses them.
   }
 }
 

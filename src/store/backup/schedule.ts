@@ -1,9 +1,11 @@
 /**
- * Backups on a schedule, each in its own file. The age of the newest file decides when the next one is due, so a
- * restart neither skips nor adds one. Within a run the monotonic clock counts: setting the clock changes nothing.
+ * Backups on a schedule, each in its own file. The age of the newest file decides when the next backup is due, so a
+ * restart neither skips nor adds one. During a run, ages are by the monotonic clock, so setting the wall clock changes
+ * nothing.
  *
- * Only files with a name of `backupName` are ever removed, and only after a newer backup is on disk: a full disk
- * keeps the last good ones. Nothing here stops the store: a failure is logged, counted and retried.
+ * A round removes only unfinished files and surplus backups of this store, which it recognises by their names. It
+ * removes surplus backups only after newer ones are on disk, so a full disk keeps the last good backups. A failure
+ * never stops the store: it is logged, counted and retried.
  */
 
 import { join } from "node:path";
@@ -25,7 +27,7 @@ export interface BackupScheduleOptions {
   /** Made with mode 0700 where it is missing. */
   readonly directory: string;
   readonly everyMs: number;
-  /** How many are kept, from 1 on. */
+  /** How many backups are kept, from 1 on. */
   readonly keep: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -36,16 +38,19 @@ type BackupMetrics = Pick<Metrics, "backupIntervalSeconds" | "backupAgeSeconds" 
 
 const firstRetryMs = 10_000;
 const longestRetryMs = 15 * 60_000;
-/** How often davit checks the directory: a lost volume takes its backups with it. */
+/** How often davit checks the directory. If a volume was lost with its backups, it takes a new one soon. */
 const lookMs = 10 * 60_000;
-/** A network disk may never answer; the process must end anyway. */
+/** How long a stop waits for a running backup: a network disk may never answer. */
 const stopLimitMs = 2_000;
 
-/** The newest backup that is known. */
+/** The newest backup that davit knows. */
 interface Newest {
   readonly name: string;
-  /** Monotonic. A backup of an earlier run has a time before the start of the process. */
+  /**
+   * When it was taken, by the monotonic clock. For a backup of an earlier run, this is before the start of the process.
+   */
   readonly takenMs: number;
+  /** 0 for a backup of an earlier run. */
   readonly bytes: number;
 }
 
@@ -55,7 +60,7 @@ export class BackupSchedule {
   readonly #startMs: number;
   #newest: Newest | undefined;
   #failures = 0;
-  /** How many of the backups the metric has counted. */
+  /** How many of the failures the metric has counted. */
   #counted = 0;
   #problem: string | undefined;
   #running: Promise<void> | undefined;
@@ -70,7 +75,7 @@ export class BackupSchedule {
     return this.#problem === undefined ? [] : [`backup: ${this.#problem}`];
   }
 
-  /** Sets the metrics that are computed when they are read. */
+  /** Sets the metrics. It is called when they are read, because the age grows all the time. */
   measure({ backupIntervalSeconds, backupAgeSeconds, backupBytes, backupFailures }: BackupMetrics): void {
     backupIntervalSeconds.set(this.#options.everyMs / 1_000);
     backupAgeSeconds.set(this.#ageMs / 1_000);
@@ -79,12 +84,12 @@ export class BackupSchedule {
     this.#counted = this.#failures;
   }
 
-  /** Begins; the first backup is taken at once if this store has none. */
+  /** Begins the schedule. If this store has no backup yet, it takes the first one at once. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Stops a running backup, and removes its file. Idempotent. */
+  /** Stops a running backup, which removes its file. Waits for this, but not for long. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const ended = new AbortController();
@@ -124,7 +129,7 @@ export class BackupSchedule {
     }
   }
 
-  /** Takes a backup, unless the newest is young enough, and removes surplus ones. */
+  /** Takes a backup, unless the newest one is young enough. Then it removes surplus backups. */
   async #round(): Promise<void> {
     const { store, files, directory, keep, everyMs } = this.#options;
     const { clusterId } = store.identity;
@@ -143,7 +148,10 @@ export class BackupSchedule {
     for (const name of kept.slice(0, -keep)) await files.remove(join(directory, name));
   }
 
-  /** Undefined for a backup from the future: its age is unknown, so davit takes another. */
+  /**
+   * A backup of an earlier run as `Newest`. It is undefined for a time in the future: the backup's age is unknown, so
+   * davit takes another one.
+   */
   #ofEarlierRun(newest: NamedBackup | undefined): Newest | undefined {
     const { clock } = this.#options;
     if (newest === undefined || newest.atMs > clock.nowMs()) return undefined;
@@ -166,7 +174,8 @@ export class BackupSchedule {
       random,
     });
     const { head, sizeBytes: bytes } = await saving.catch(async (error: unknown) => {
-      // If only the sync of the directory failed, the file already has its name, and retries would fill the disk.
+      // If only the directory's sync failed, the file has its final name. It must go, because retries would fill the
+      // disk.
       await files.remove(path).catch(() => undefined);
       throw error;
     });
@@ -185,13 +194,13 @@ export class BackupSchedule {
 
 /**
  * A scheduled backup, by its name: `davit-CLUSTER-NUMBER-TIME.backup`, such as
- * `davit-5f0c…-00000042-20260102T030405Z.backup`. The number orders them, since a clock may be set back. The cluster is
- * the id of the store: a new store never counts or removes the backups of a lost one.
+ * `davit-5f0c…-00000042-20260102T030405Z.backup`. NUMBER orders the backups, because a clock may be set back. CLUSTER
+ * is the id of the store, so a new store neither counts nor removes the backups of a lost one.
  */
 interface NamedBackup {
   readonly name: string;
   readonly number: number;
-  /** When it was taken by the clock of that time, Unix milliseconds, in whole seconds. */
+  /** When it was taken, by the wall clock: Unix milliseconds, in whole seconds. */
   readonly atMs: number;
 }
 

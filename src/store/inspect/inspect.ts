@@ -1,6 +1,6 @@
 /**
- * Reads everything in a data directory and finds all damage; a start stops at the first damage and skips what it does
- * not need. It writes nothing; no other process may use the directory meanwhile.
+ * Reads everything in a data directory and finds all damage. A start, in contrast, stops at the first damage and skips
+ * files that it does not need. It writes nothing. No other process may use the directory meanwhile.
  */
 
 import { join } from "node:path";
@@ -19,20 +19,20 @@ import { type DirectoryState, readDirectory } from "./read-directory.ts";
 
 export interface Contents {
   readonly index: number;
-  /** Files. */
+  /** How many files the state has. */
   readonly keys: number;
-  /** Without the root. */
+  /** How many directories the state has, without the root. */
   readonly directories: number;
-  /** Of names and values, as the quota counts them. */
+  /** The bytes of names and values, as the quota counts them. */
   readonly bytes: number;
 }
 
 export interface DirectoryReport {
   readonly segments: readonly string[];
   readonly snapshots: readonly string[];
-  /** What a start would find; undefined when it would be refused. */
+  /** The state that a start would have; undefined if a start would refuse the directory. */
   readonly found: DirectoryState | undefined;
-  /** A sentence for each damaged place, with its file and, if known, the byte. */
+  /** A sentence for each damaged place, with the file and, if it is known, the byte. */
   readonly damage: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export function contentsOf(tree: Tree): Contents {
 
 /**
  * Reads a whole data directory.
- * @throws {WalError} newerFormat, which cannot be judged; unusable when there is no store.
+ * @throws {WalError} newerFormat, because a later format cannot be checked; unusable when there is no store.
  */
 export async function inspectDirectory(files: Files, directory: string): Promise<DirectoryReport> {
   const segments = await listSegments(files, directory);
@@ -56,7 +56,7 @@ export async function inspectDirectory(files: Files, directory: string): Promise
   if (segments.length + snapshots.length === 0) {
     throw new WalError("unusable", `Reading "${directory}": no store is in it`);
   }
-  // A start reports the same damage with the same sentence, so a set removes repeats.
+  // `readDirectory` reports the same damage again, in the same sentence. A set removes the repeats.
   const damage = new Set<string>();
   await checkSegments(files, directory, damage);
   for (const name of snapshots) await noting(damage, () => checkSnapshot(files, join(directory, name)));
@@ -65,10 +65,10 @@ export async function inspectDirectory(files: Files, directory: string): Promise
   return { segments, snapshots, found, damage: [...damage] };
 }
 
-/** Checks every segment, even those that a snapshot made superfluous. */
+/** Checks every segment, even those that a start no longer needs because of a snapshot. */
 async function checkSegments(files: Files, directory: string, damage: Set<string>): Promise<void> {
   const names = await listSegments(files, directory);
-  // Nothing is delivered, and the first segment may begin anywhere.
+  // With this `after`, nothing is delivered, and the first segment may begin anywhere.
   const options = { files, directory, after: Number.MAX_SAFE_INTEGER, onCommand: () => undefined };
   let previous: LogEnd | undefined;
   for (const [number, name] of names.entries()) {
@@ -98,7 +98,9 @@ async function checkSnapshot(files: Files, path: string): Promise<void> {
   state.end();
 }
 
-/** Runs a read and records its damage, so that the search can continue; undefined when it found damage. */
+/**
+ * Runs a read. If the read finds damage, it records the damage and returns undefined, so that the search can continue.
+ */
 async function noting<Value>(damage: Set<string>, read: () => Promise<Value>): Promise<Value | undefined> {
   try {
     return await read();

@@ -1,6 +1,6 @@
 /**
- * Reads the state in a data directory into memory, as a start would. It writes nothing, not even a start's repairs, so
- * no other process may use the directory meanwhile.
+ * Reads the state in a data directory into memory, like a start. It writes nothing, not even the repairs of a start. It
+ * takes no lock: no other process may use the directory meanwhile.
  */
 
 import type { Files } from "../../lib/files.ts";
@@ -24,7 +24,7 @@ export interface DirectoryState {
 
 /**
  * Builds the state from the newest whole snapshot and the later log.
- * @throws {WalError} as a start does; damaged without a log.
+ * @throws {WalError} like a start; damaged when there is no log.
  */
 export async function readDirectory(files: Files, directory: string): Promise<DirectoryState> {
   const tree = new Tree();
@@ -50,7 +50,7 @@ function replay(tree: Tree, history: EventRing, bytes: Uint8Array): void {
   try {
     for (const { event } of apply(tree, decodeRecord(bytes))) history.add(event);
   } catch (error) {
-    // The command was refused when it was proposed, too.
+    // The store refused the command, too, when it was proposed.
     if (!(error instanceof StoreError)) throw error;
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Identifies the start of the store that made its last change. Index and term are not enough: a volume that is reset to
- * an older copy reaches the same index and term again, with other changes. So each start has a random id, its run.
- * Stores with equal run and index have one history up to there.
+ * Records which start of the store made its last change. Index and term are not enough: a volume that is reset to an
+ * older copy reaches the same index and term again, with other changes. So each start has a random id, its run. If two
+ * stores have the same run and index, their histories are equal up to that index.
  *
- * The first records of a start carry its run, until one of them is in the log. Later records of the same term are of
- * the same run. A term without a run comes from an older davit, which wrote none.
+ * The first records of a start carry its run, until one of them is in the log. Later records of the same term belong to
+ * the same run. If no record of a term carries a run, an older davit wrote them.
  */
 
 export interface Origin {
@@ -16,7 +16,7 @@ export interface Origin {
 export class Lineage {
   #origin: Origin = { run: undefined, term: 0 };
 
-  /** Of the last record. */
+  /** The origin of the last change. */
   get origin(): Origin {
     return this.#origin;
   }
@@ -26,7 +26,7 @@ export class Lineage {
     this.#origin = origin;
   }
 
-  /** Takes the next record in. @param run as the record has it. */
+  /** Takes the origin of the next change. @param run the run in its record, undefined if the record has none. */
   add(run: string | undefined, term: number): void {
     if (run !== undefined || term !== this.#origin.term) this.#origin = { run, term };
   }

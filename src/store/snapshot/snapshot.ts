@@ -1,16 +1,16 @@
 /**
- * The whole state as bytes and back, version 1: lines of JSON in UTF-8, each with a newline behind it.
+ * Encodes the whole state as bytes and decodes it. Version 1: lines of JSON in UTF-8, each ended by a newline.
  *
- *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4,"atMs":…}    first; where the history begins, `Origin`, and the
- *                                                                     time of the last record
+ *   {"v":1,"index":12,"oldestIndex":3,"run":"…","term":4,"atMs":…}    the first line: also where the history begins,
+ *                                                                     `Origin`, and the time of the last record
  *   {"file":"/a","value":"b","createdIndex":2,"modifiedIndex":12}     every node but the root, in any order, some twice
  *   {"dir":"/d","createdIndex":4,"modifiedIndex":4,"expiresAtMs":1700000000000,"ttlSeconds":60}
- *   … "dueAtMs":…                                                     when it ends by the clock of that time, if that is not
- *                                                                     `expiresAtMs`
+ *   … "dueAtMs":…                                                     the node's end by the clock of the run that took
+ *                                                                     the snapshot, if it is not `expiresAtMs`
  *   {"event":{"action":"set","node":{…},"prevNode":{…}}}              the history, oldest first
  *
- * A version may gain a field if a line without it keeps its meaning. A snapshot has no counters, because each run
- * begins its own.
+ * A field can be added without a new version if lines without the field keep their meaning. A snapshot has no
+ * `OperationCounts`, because they begin at 0 with each start.
  */
 
 import { newerFormat } from "../core/log-port.ts";
@@ -35,24 +35,24 @@ const version = 1;
 const encoder = new TextEncoder();
 const newline = 0x0a;
 
-/** The content of a snapshot. Events and nodes are immutable, so it may be encoded later. */
+/** The content of a snapshot. It may be encoded later, because events and nodes are immutable. */
 export interface StoreState {
   readonly index: number;
   readonly oldestIndex: number;
-  /** Absent if the state comes from no log. */
+  /** Absent in a backup, and in the snapshot that a restore writes. */
   readonly origin?: Origin;
   /** Time of the last record by the clock of its run; absent if unknown. */
   readonly atMs?: number | undefined;
   readonly events: readonly StoreEvent[];
-  /** Undefined for a step that only takes time and yields no node. */
+  /** The nodes in steps; undefined for a step that only takes time. */
   readonly nodes: Iterable<StoredNode | undefined>;
 }
 
-// Encoding this much takes a millisecond or two. A step without a result counts as some bytes.
+// Encoding this many bytes takes a millisecond or two. Each step counts as some bytes, because it takes time, too.
 const sliceBytes = 128 * 1024;
 const stepBytes = 50;
 
-/** The state in slices, some of them empty, so that every slice is short. */
+/** The bytes of a state in slices that each take a millisecond or two to make. A slice may be empty. */
 export function* encodeState({ index, oldestIndex, origin, atMs, events, nodes }: StoreState): Iterable<Uint8Array> {
   let lines = lineOf({ v: version, index, oldestIndex, run: origin?.run, term: origin?.term, atMs });
   let cost = 0;
@@ -88,11 +88,11 @@ function fieldsOf({ path, kind, value, createdIndex, modifiedIndex, timer }: Sto
   };
 }
 
-/** Builds a state from the bytes of a snapshot, in pieces of any length. */
+/** Builds a state from the bytes of a snapshot, which come in pieces of any length. */
 export class StateReader {
   readonly #tree: Tree;
   readonly #history: EventRing;
-  /** The pieces of an unfinished line. */
+  /** The beginning of an unfinished line. */
   #begun: Uint8Array[] = [];
   #index: number | undefined;
   #origin: Origin | undefined;
@@ -104,17 +104,17 @@ export class StateReader {
     this.#history = history;
   }
 
-  /** Undefined until it was read, and if the state has none. */
+  /** The origin in the snapshot; undefined before it is read, and if the snapshot has none. */
   get origin(): Origin | undefined {
     return this.#origin;
   }
 
-  /** Time of the last record; undefined until it was read, and if the state has none. */
+  /** The time of the last record; undefined before it is read, and if the snapshot has none. */
   get atMs(): number | undefined {
     return this.#atMs;
   }
 
-  /** @throws {WalError} newerFormat; damaged for anything else that no davit wrote. */
+  /** Takes the next piece. @throws {WalError} newerFormat; damaged for other bytes that no davit writes. */
   push(piece: Uint8Array): void {
     let start = 0;
     for (let end = piece.indexOf(newline); end >= 0; end = piece.indexOf(newline, start)) {
@@ -188,7 +188,7 @@ function eventFrom(fields: StoredFields): StoreEvent {
   };
 }
 
-/** A record with its fields in the tree's order, so that the next snapshot has the same bytes. */
+/** Reads a record. Its fields have the same order as in the tree, so that the next snapshot has the same bytes. */
 function recordFrom(fields: StoredFields): NodeRecord {
   const { value, expiresAtMs, ttlSeconds } = fields;
   const isDirectory = flagFrom(fields.isDirectory);

@@ -1,12 +1,12 @@
 /**
  * Takes snapshots while the store works, so that a start need not read the whole log.
  *
- * A snapshot shows one moment, right after a record. Encoding runs in slices of a millisecond or two, and writes
- * continue meanwhile. Once it is on disk, the log may drop everything before the previous snapshot. A failed snapshot
- * only makes the next start slower: davit takes another one after as much log again.
+ * A snapshot holds the state right after one record. It is encoded in slices of a millisecond or two, and writes
+ * continue between the slices. When it is on disk, the log can drop all records up to the previous snapshot. A failed
+ * snapshot only makes the next start slower: davit takes the next one after another interval.
  *
- * On a full disk, when half of the store's content was deleted, it takes two snapshots in a row. Then the whole earlier
- * log can be released. These snapshots keep less of the history, since large deleted values would fill it.
+ * On a full disk, it takes two snapshots in a row when half of the store's content was deleted. Then the log can drop
+ * all segments before them. These two hold less of the history, because its events still contain the deleted values.
  */
 
 import { nextTurn } from "../../lib/slices.ts";
@@ -17,7 +17,7 @@ import type { EventRing } from "../watch/event-ring.ts";
 import type { Lineage } from "./lineage.ts";
 import { encodeState, type StoreState } from "./snapshot.ts";
 
-/** How much is logged between two snapshots: whichever comes first. */
+/** How much is logged until the next snapshot: this many records or bytes, whichever limit is reached first. */
 export interface SnapshotInterval {
   readonly records: number;
   readonly bytes: number;
@@ -29,21 +29,21 @@ export interface SnapshotterOptions {
   readonly history: EventRing;
   readonly lineage: Lineage;
   readonly interval?: SnapshotInterval | undefined;
-  /** Of the last applied record. */
+  /** The sequence of the last applied record. */
   readonly sequence: () => number;
-  /** Time of that record by the clock of its run; undefined before the first. */
+  /** The time of the last applied record, by the clock of its run; undefined before the first record. */
   readonly lastAtMs: () => number | undefined;
   /** Logs and applies a record that changes nothing. @throws {StoreError} logFailed. */
   readonly mark: () => Promise<void>;
 }
 
-// The log keeps two snapshots, too.
+// As many snapshots as the log keeps. So two new ones replace both old ones.
 const keptSnapshots = 2;
 
-// The history in a snapshot that is taken on a full disk.
+// The most bytes of history in a snapshot that is taken on a full disk.
 const squeezedHistoryBytes = 512 * 1024;
 
-// A start replays at most twice that, which takes seconds.
+// A start replays at most two intervals, which takes seconds.
 const presetInterval: SnapshotInterval = { records: 100_000, bytes: 64 * 1024 * 1024 };
 
 export class Snapshotter {
@@ -53,7 +53,7 @@ export class Snapshotter {
   #bytes = 0;
   /** Sequence of the newest snapshot; 0 for none. */
   #newest = 0;
-  /** The most that the tree held since the last snapshots on a full disk. */
+  /** The largest size of the tree since the last snapshots on a full disk. */
   #peakBytes = 0;
   #running: Promise<void> | undefined;
   #isStopped = false;
@@ -63,7 +63,7 @@ export class Snapshotter {
     this.#interval = options.interval ?? presetInterval;
   }
 
-  /** Called with the snapshot from which the state was built. */
+  /** Called with the sequence of the snapshot that the start loaded. */
   loaded(sequence: number): void {
     this.#newest = sequence;
   }
@@ -103,13 +103,14 @@ export class Snapshotter {
     this.#peakBytes = tree.bytes;
     try {
       log.endSegment();
-      // Each snapshot follows a record of its own. The first record begins the new segment: the older log can go.
+      // Each snapshot follows its own record, so that the two differ in their sequence. The first record begins the new
+      // segment.
       for (let taken = 0; taken < keptSnapshots; taken++) {
         await mark();
         await this.#take(squeezedHistoryBytes);
       }
     } catch (error) {
-      // The log has logged the reason.
+      // The `LogPort` has already logged the reason.
       if (!(error instanceof StoreError)) throw error;
     }
   }
@@ -127,7 +128,7 @@ export class Snapshotter {
       this.#newest = sequence;
       if (older > 0) await log.releaseBefore(older + 1);
     } catch (error) {
-      // The log has logged the reason.
+      // The `LogPort` has already logged the reason.
       if (!(error instanceof WalError)) throw error;
     } finally {
       walk.end();
