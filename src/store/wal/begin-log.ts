@@ -1,4 +1,7 @@
-/** The first segment of a log: of a new store, or of a restored one, which continues from its snapshot. */
+/**
+ * Makes the first segment of a log, for a new store or a restored one. The log of a restored store continues its
+ * snapshot.
+ */
 
 import { dirname, resolve } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
@@ -13,7 +16,7 @@ export interface BeginLogOptions {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-/** Makes a segment without batches, for a new cluster. */
+/** Makes a segment without batches, for a new cluster, and returns its head and its name. */
 export async function beginLog(
   { files, directory, random }: BeginLogOptions,
   { term, firstSequence }: Pick<SegmentHead, "term" | "firstSequence">,
@@ -32,13 +35,16 @@ export async function beginLog(
   return { head, segment };
 }
 
-/** A random 64-bit number other than 0, which clients read as none. */
+/** A random 64-bit number that is not 0: for clients, 0 means that there is no id. */
 export function randomId(random: BeginLogOptions["random"]): bigint {
   const id = Buffer.from(random(8)).readBigUInt64LE();
   return id === 0n ? 1n : id;
 }
 
-/** A new directory's name is stored in its parent. If the parent cannot be read, davit did not make the directory. */
+/**
+ * Syncs the parent directory, which has the name of a new directory. If davit has no permission to read the parent, somebody else
+ * made the directory, and it needs no sync.
+ */
 async function syncParent(files: Files, directory: string): Promise<void> {
   try {
     await files.syncDirectory(dirname(resolve(directory)));

@@ -9,13 +9,16 @@ export interface FileLogOptions extends BeginLogOptions {
   readonly lock: LockDirectory;
   readonly clock: Clock;
   readonly log: Log;
-  /** Called with the time that the write and sync of each batch took. */
+  /** Called after each batch with the time that its write and sync took. */
   readonly observeSyncSeconds?: (seconds: number) => void;
   readonly maxSegmentBytes?: number;
-  /** Beyond this, proposals are refused while others wait: the disk is then slower than the clients. */
+  /**
+   * The most bytes that wait for the disk. Beyond it, the log refuses proposals, because the disk is slower than the
+   * clients.
+   */
   readonly maxWaitingBytes?: number;
-  /** Room that is reserved for a full disk; none unless given. */
+  /** How much room the log reserves for a full disk; none unless given. */
   readonly reserveBytes?: number;
-  /** How often to check that the directory is still ours while there are no writes; never unless given. */
+  /** How often the log checks, without a write, that this process still holds the lock; never unless given. */
   readonly lockCheckMs?: number;
 }

@@ -1,4 +1,4 @@
-/** One process for each data directory, by a lock that the kernel releases when its holder dies. */
+/** Locks a data directory for one process. The kernel releases the lock when the process ends. */
 
 import { type Stats, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
@@ -8,33 +8,35 @@ import { WalError } from "../core/log-port.ts";
 /** A directory that only this process uses. */
 export interface DirectoryLock {
   /**
-   * False once the lock's file was removed or replaced: then another process can lock the directory, too. Costs some
-   * microseconds.
+   * False after the lock's file was removed or replaced: then another process can lock the directory, too. A call takes
+   * some microseconds.
    */
   isHeld(): boolean;
   /** Idempotent. */
   release(): void;
 }
 
-/** Takes a directory. @throws {WalError} locked, unusable. */
+/** Locks a directory for this process. @throws {WalError} locked, unusable. */
 export type LockDirectory = (directory: string, options?: LockOptions) => DirectoryLock;
 
 export interface LockOptions {
-  /** False leaves a malformed lock file unchanged, and throws `unusable`; true unless given. */
+  /** False leaves a malformed lock file unchanged and throws `unusable`. True unless given. */
   readonly mends?: boolean;
 }
 
 export const lockName = "lock.db";
 
-// SQLITE_BUSY: another connection holds a lock. SQLITE_NOTADB: the file is no database, and nobody holds a lock on it,
-// since SQLite takes a lock before it reads.
+// SQLITE_BUSY: another connection holds a lock. SQLITE_NOTADB: the file is no database. SQLite locks a file before it
+// reads the file, so nobody else holds a lock on it.
 const busyCode = 5;
 const notDatabaseCode = 26;
 
 /**
- * Locks by an exclusive transaction on `lock.db`, an empty database. Node has no file locks of its own, and a file with
- * a process id proves nothing in containers, where ids repeat. If `lock.db` has other content, davit empties the file
- * instead of removing it: two starts that removed it would each lock a file of their own.
+ * Locks a directory by an exclusive transaction on `lock.db`, an empty database. Node has no API for file locks. A file
+ * with a process id proves nothing in containers, where ids repeat.
+ *
+ * If `lock.db` has other content, davit empties the file and does not remove it. Otherwise two starts could each make
+ * and lock a different file.
  */
 export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) => {
   const path = join(directory, lockName);
@@ -65,7 +67,7 @@ export const lockDirectory: LockDirectory = (directory, { mends = true } = {}) =
 function lockFile(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    // A journal on disk would need room, and reading must work on a full disk.
+    // A journal on disk would need room, but davit must be able to start on a full disk, too.
     database.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return database;
   } catch (error) {
@@ -74,12 +76,12 @@ function lockFile(path: string): DatabaseSync {
   }
 }
 
-/** Undefined when there is no file. */
+/** The file at a path; undefined if there is none, or if the path cannot be read. */
 function fileAt(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false });
   } catch {
-    // If the path cannot be read, another process would not find this lock.
+    // If this process cannot read the path, another one would not find this lock.
     return undefined;
   }
 }

@@ -1,8 +1,10 @@
 /**
- * Keeps the last known end of the log in `log-end`, so that a start notices a missing end although all remaining files
- * are whole. davit writes it at each start, at each new segment and at a clean stop; in between it lags behind the log.
+ * Keeps the last known end of the log in the file `log-end`. With it, a start notices if the end of the log is missing,
+ * even if all remaining files are whole. davit writes it at each start, at each new segment and at a clean stop, so it
+ * may lag behind the log.
  *
- * One line of JSON, `{"v":1,"clusterId":"…","sequence":1983}`, and one with its CRC-32 in hex.
+ * It has one line of JSON, `{"v":1,"clusterId":"…","sequence":1983}`, and a second line with the CRC-32 of the first in
+ * hex.
  */
 
 import { join } from "node:path";
@@ -18,7 +20,7 @@ export const logEndName = "log-end";
 
 interface KnownEnd {
   readonly clusterId: bigint;
-  /** Of a durable record. */
+  /** The sequence of a durable record. */
   readonly sequence: number;
 }
 
@@ -29,17 +31,17 @@ export interface EndNoteOptions {
   readonly clusterId: bigint;
 }
 
-/** Writes the file. The file only helps to notice damage, so a failure is only logged. */
+/** Writes `log-end`. A failure is only logged, because the file is needed only to notice damage. */
 export class EndNote {
   readonly #options: EndNoteOptions;
-  /** The last segment with a noted record. */
+  /** The segment of the last noted record. */
   #segment: string | undefined;
 
   constructor(options: EndNoteOptions) {
     this.#options = options;
   }
 
-  /** Notes a record, unless another of its segment was noted. */
+  /** Notes a record of a segment, unless one of its records was noted before. */
   async segmentHas(segment: string, sequence: number): Promise<void> {
     if (this.#segment === segment) return;
     this.#segment = segment;
@@ -57,7 +59,7 @@ export class EndNote {
   }
 }
 
-/** @returns undefined when none was written. @throws {WalError} damaged. */
+/** Reads `log-end`; undefined if there is no such file. @throws {WalError} damaged. */
 export async function readLogEnd(files: Files, directory: string): Promise<KnownEnd | undefined> {
   if (!(await files.list(directory)).includes(logEndName)) return undefined;
   const [line = "", crc] = (await files.read(join(directory, logEndName))).toString("latin1").split("\n");
@@ -67,8 +69,8 @@ export async function readLogEnd(files: Files, directory: string): Promise<Known
 }
 
 /**
- * Compares a log with its noted end.
- * @param onUnreadable called when the note cannot be read: then nothing is compared.
+ * Compares the end of a log with its noted end.
+ * @param onUnreadable called when the note is damaged. Then nothing is compared.
  * @throws {WalError} damaged, when durable records are missing at the log's end.
  */
 export async function checkKnownEnd(

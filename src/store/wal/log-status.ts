@@ -1,4 +1,4 @@
-/** Which records the log takes while it cannot be written, and why not others. */
+/** The status of a log that cannot be written, and how it refuses proposals. */
 
 import { type LogStatus, WalError } from "../core/log-port.ts";
 import { lockName } from "./lock.ts";
@@ -11,13 +11,13 @@ const refusals: Readonly<Record<Exclude<LogStatus, "writable">, readonly [WalErr
   closed: ["closed", "it is closed"],
 };
 
-/** The refusal of proposals in a status. */
+/** The error for a proposal that the log refuses in a status. */
 export function refusalOf(status: Exclude<LogStatus, "writable">): WalError {
   const [reason, text] = refusals[status];
   return new WalError(reason, `Writing the log: ${text}`);
 }
 
-/** The status that a failed batch causes. */
+/** The status of the log after a failed batch. */
 export function statusAfter(
   { reason }: WalError,
   { isBroken }: Pick<SegmentWriter, "isBroken">,

@@ -15,7 +15,7 @@ export interface ReadLogOptions extends BeginLogOptions {
 
 export interface ReadLogFrom {
   readonly snapshots: Pick<SnapshotFiles, "readFailure">;
-  /** The loaded snapshot. */
+  /** The snapshot that was loaded; undefined if there is none. */
   readonly snapshot: StoredSnapshot | undefined;
   readonly listener: CommittedListener;
 }
@@ -23,14 +23,17 @@ export interface ReadLogFrom {
 // The first start of a log has term 2, like a single etcd 3.4.
 const termBeforeFirstStart = 1;
 
-/** @throws {WalError} damaged, newerFormat. The disk's own errors. */
+/**
+ * Reads the log after the snapshot, or begins a log if there is none. @throws {WalError} damaged, newerFormat; and the
+ * disk's own errors.
+ */
 export async function readOrBegin(options: ReadLogOptions, from: ReadLogFrom): Promise<LogEnd> {
   const { files, directory } = options;
   const { snapshot, snapshots, listener } = from;
   await removeUnfinishedFiles(files, directory);
   const after = snapshot?.sequence ?? 0;
   const end = await recover({ files, directory, after, onCommand: listener }).catch((error: unknown) => {
-    // The missing part may be in a snapshot that the disk could not read: that is no damage.
+    // The missing records may be in a snapshot that the disk could not read. Then the error is the disk's, not damage.
     const isDamage = error instanceof WalError && error.reason === "damaged";
     throw (isDamage && snapshot === undefined ? snapshots.readFailure : undefined) ?? error;
   });

@@ -1,18 +1,18 @@
 /**
- * The format of the log, version 2. Pure: bytes to records and back. Numbers are little-endian.
+ * The format of the log, version 2. Pure: it turns records into bytes and back. Numbers are little-endian.
  *
  * A directory holds segments `<first sequence, 16 digits>.log`. A segment is a head and then batches, without gaps:
  *
  *   head    0  8  "DAVITLOG"
- *           8  4  format version; it rules the whole segment
+ *           8  4  format version; the whole segment has this format
  *          12  4  CRC-32 of the rest of the head
  *          16  8  segment id, random
  *          24  8  cluster id      32  8  member id      40  8  term
  *          48  8  number of the first batch      56  8  first sequence
- *          64  8  1: it ends the segment before it. Bytes there from the first batch of this one on were never confirmed
+ *          64  8  flags. 1: the segment before ends where this one begins, and any later bytes of it do not count
  *
- * Every later version keeps these 72 bytes. Version 1 has no flags, so its head has 64 bytes. Its CRC leaves out the
- * first 16 bytes, so a flipped bit in its version goes unnoticed.
+ * Every later version keeps these 72 bytes. In version 1, the head has 64 bytes and no flags, and its CRC begins at
+ * byte 16.
  *
  *   batch   0  4  FF 64 76 74; the byte FF never occurs in UTF-8, so a value cannot look like a batch
  *           4  4  length of the body
@@ -25,9 +25,9 @@
  *           1  4  length of the content
  *           5     content
  *
- * One write and one fdatasync bring a batch to disk. Batch n+1 is written only after the sync of n. So a whole batch
- * with a higher number after a damaged batch n proves that n was acknowledged, and that the damage is real. Without
- * such a batch, n is a write that a crash tore and that was never acknowledged.
+ * One write and one fdatasync bring a batch to disk. davit writes batch n+1 only after the sync of n. So if batch n is
+ * damaged and a whole batch with a higher number follows, n was synced, and the damage is real. Without such a batch, n
+ * counts as torn by a crash before it was acknowledged.
  */
 
 import { crc32 } from "node:zlib";
@@ -39,12 +39,12 @@ export const batchHeadBytes = 36;
 const recordHeadBytes = 5;
 
 const segmentMagic = Buffer.from("DAVITLOG", "latin1");
-/** What every batch begins with. */
+/** The first bytes of every batch. */
 export const batchMagic: Uint8Array = Uint8Array.of(0xff, 0x64, 0x76, 0x74);
 
 const kindNumbers = { term: 1, command: 2, seal: 3 } as const;
 
-/** A record. Only commands are handed to the state machine. */
+/** A record of the log. Only commands are delivered to the store. */
 export type LogRecord =
   | { readonly kind: "term"; readonly term: number }
   | { readonly kind: "command"; readonly bytes: Uint8Array }
@@ -57,7 +57,7 @@ export interface SegmentHead {
   readonly term: number;
   readonly firstBatch: number;
   readonly firstSequence: number;
-  /** The previous segment ends where this one begins, whatever bytes follow there: its sync failed. */
+  /** The sync of the previous segment failed: that segment ends where this one begins, even if it has more bytes. */
   readonly endsPrevious: boolean;
 }
 
@@ -67,7 +67,7 @@ export interface BatchPosition {
   readonly firstSequence: number;
 }
 
-/** A decoded batch; `bytes` is its length in the file. */
+/** A batch that was read. `bytes` is its length in the file. */
 export interface DecodedBatch extends BatchPosition {
   readonly records: readonly LogRecord[];
   readonly bytes: number;
@@ -96,8 +96,7 @@ export function encodeSegmentHead(head: SegmentHead): Uint8Array {
 const endsPreviousFlag = 1n;
 
 /**
- * Reads a segment's head. From version 2 on the CRC covers the version, so a version is trusted only with a correct
- * CRC.
+ * Reads a segment's head. From version 2 on the CRC covers the version, so a version counts only if the CRC is correct.
  */
 export function decodeSegmentHead(segment: Buffer): DecodedHead {
   if (segment.length < firstHeadBytes || !segment.subarray(0, 8).equals(segmentMagic)) return { kind: "invalid" };
@@ -118,7 +117,7 @@ export function decodeSegmentHead(segment: Buffer): DecodedHead {
   return { kind: "head", head, version, bytes: isFirst ? firstHeadBytes : segmentHeadBytes };
 }
 
-/** The bytes of one batch; yields from time to time while it makes a large one. */
+/** Returns the bytes of a batch. For a large batch it yields from time to time. */
 export function* encodeBatch(
   { segmentId, batch, firstSequence }: BatchPosition,
   records: readonly LogRecord[],
@@ -158,7 +157,7 @@ function* copy(from: Uint8Array, to: Uint8Array): Generator<undefined, void> {
   }
 }
 
-/** Reads the batch at `position`; undefined unless it is whole and undamaged. Contents are views of `segment`. */
+/** Reads the batch at `position`; undefined if it is damaged or not whole. Its contents are views of `segment`. */
 export function decodeBatch(segment: Buffer, position: number): DecodedBatch | undefined {
   const bodyAt = position + batchHeadBytes;
   if (bodyAt > segment.length || !segment.subarray(position, position + 4).equals(batchMagic)) return undefined;

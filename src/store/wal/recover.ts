@@ -1,9 +1,10 @@
 /**
- * Reads a log back, one segment in memory at a time, and decides what a crash may have left.
- *
- * Bytes after the last whole batch of the newest segment are a torn write. davit never acknowledged them, so the opener
- * cuts them. A segment whose sync failed ends where the next segment says, and the rest of it is not read. Any other
- * unreadable bytes were acknowledged once: then reading stops, reports the place and changes nothing.
+ * Reads a log, with one segment in memory at a time, and distinguishes damage from what a crash can leave:
+ * - Bytes after the last whole batch of the newest segment count as a torn write, unless a later whole batch follows
+ *   them. davit never acknowledged a torn write, and `SegmentWriter.resume` cuts it off.
+ * - A segment whose sync failed ends where the head of the next segment says. Its other bytes are not read.
+ * - Any other unreadable bytes are damage, because they were acknowledged once. Then reading stops, reports the place
+ *   and changes nothing.
  */
 
 import { join } from "node:path";
@@ -30,32 +31,32 @@ export interface LogEnd {
   readonly version: number;
   /** Name of the newest segment. */
   readonly segment: string;
-  /** Its bytes in whole batches. */
+  /** Bytes of the segment up to its last whole batch. */
   readonly size: number;
-  /** The bytes after them: a torn write. */
+  /** Bytes after `size`: a torn write. */
   readonly tornBytes: number;
   readonly lastBatch: number;
   readonly lastSequence: number;
   readonly term: number;
-  /** The log ends with a clean stop. */
+  /** True if the log ends with a clean stop. */
   readonly isSealed: boolean;
 }
 
 export interface RecoverOptions {
   readonly directory: string;
   readonly files: Files;
-  /** Sequence of the snapshot that the log continues; 0 for none. Records up to it are not delivered. */
+  /** Sequence of the snapshot that the log continues; 0 without one. Records up to it are not delivered. */
   readonly after: number;
   readonly onCommand: CommittedListener;
 }
 
-/** The advice when the log cannot be read. */
+/** The end of messages about a log that cannot be read. */
 export const startOverAdvice = "restore a backup, or start empty from the sources by --on-damage move-aside";
 
-// Applying this many bytes takes some milliseconds. A short command costs as much as its overhead.
+// Applying this many bytes takes a few milliseconds. Each command counts as more bytes than it has, for the overhead.
 const sliceBytes = 128 * 1024;
 const commandOverheadBytes = 200;
-// Skipping a record costs as much as applying some bytes.
+// Each record of a batch counts as this many bytes, even if it is not delivered.
 const passedBytes = 20;
 
 const segmentName = /^\d{16}\.log$/;
@@ -75,9 +76,9 @@ export function firstSequenceOf(segment: string): number {
 }
 
 /**
- * Delivers every command after `after`, in order. It skips segments without such a command: their removal may be
- * unfinished, in any order.
- * @returns undefined when there is no log yet.
+ * Delivers every command after `after`, in order. It does not read segments that have only earlier records: a crash may
+ * have interrupted their removal, so some of them may be missing.
+ * @returns the end of the log; undefined when there is no log yet.
  * @throws {WalError} damaged, newerFormat.
  */
 export async function recover(options: RecoverOptions): Promise<LogEnd | undefined> {
@@ -95,7 +96,10 @@ export async function recover(options: RecoverOptions): Promise<LogEnd | undefin
   return end;
 }
 
-/** @throws {WalError} damaged, unless the snapshot was taken of this log. */
+/**
+ * Checks that a log contains a snapshot's last record. @throws {WalError} damaged, if it ends earlier or is another
+ * log.
+ */
 export function checkGoesOnFrom(snapshot: SnapshotHead, end: LogEnd | undefined, directory: string): void {
   if (end?.head.clusterId === snapshot.clusterId && end.lastSequence >= snapshot.sequence) return;
   const what = `its snapshot of record ${snapshot.sequence} is not of this log`;
@@ -112,7 +116,8 @@ interface SegmentContext {
 }
 
 /**
- * Reads one segment to its end.
+ * Reads one segment and delivers its commands.
+ * @returns the end of the log up to this segment.
  * @throws {WalError} damaged, newerFormat.
  */
 export async function readSegment(options: RecoverOptions, { name, next, previous }: SegmentContext): Promise<LogEnd> {
@@ -153,8 +158,9 @@ function headOf(segment: Buffer, path: string): Extract<DecodedHead, { kind: "he
 }
 
 /**
- * The number of the batch before which the previous segment ends; undefined if that segment ends with its last byte.
- * Damage in this head is reported later, when its segment is read.
+ * The number of the batch before which the previous segment ends, read from the next segment's head. It is undefined if
+ * that segment ends with its last byte. It is also undefined if the head is damaged: reading the next segment reports
+ * that.
  */
 async function endGivenBy(files: Files, path: string): Promise<number | undefined> {
   let bytes: Buffer = Buffer.alloc(0);
@@ -166,7 +172,10 @@ async function endGivenBy(files: Files, path: string): Promise<number | undefine
   return decoded.kind === "head" && decoded.head.endsPrevious ? decoded.head.firstBatch : undefined;
 }
 
-/** Segments follow each other without a gap, and the first one begins at the snapshot's end or earlier. */
+/**
+ * Checks that a segment follows the previous one without a gap. The first one must begin at the snapshot's end or
+ * earlier.
+ */
 function checkFollows(head: SegmentHead, previous: LogEnd | undefined, after: number, path: string): void {
   const expectedSequence = (previous?.lastSequence ?? after) + 1;
   const isGap = previous === undefined ? head.firstSequence > expectedSequence : !continues(head, previous);
@@ -192,7 +201,7 @@ function follows(batch: DecodedBatch, end: LogEnd): boolean {
   );
 }
 
-/** @param termBefore of the record before the batch. */
+/** Delivers the commands of a batch. @param termBefore the term of the last record before the batch. */
 async function deliver(
   batch: DecodedBatch,
   termBefore: number,
@@ -222,7 +231,7 @@ function endAfter(batch: DecodedBatch, end: LogEnd): LogEnd {
   };
 }
 
-/** True when a whole later batch follows the damage, which proves that the damaged bytes were on disk. */
+/** True if a whole later batch follows the damage. It proves that the damaged bytes were synced once. */
 function holdsLaterBatch(segment: Buffer, end: LogEnd): boolean {
   for (let at = nextMagic(segment, end.size); at >= 0; at = nextMagic(segment, at + 1)) {
     const batch = decodeBatch(segment, at);

@@ -1,8 +1,8 @@
 /**
- * Reserves room on the disk by a file. When the disk is full, the log removes the file, so that it can still log
- * records that free room. It makes the file again as soon as there is room.
+ * Reserves room on the disk by a file. When the disk is full, the log removes the file, and can then still log records
+ * that free room. The log makes the file again as soon as the disk has room.
  *
- * The file's bytes are random: a file system that compresses, or omits zeros, would reserve no room for others.
+ * The file has random bytes. A file system that compresses files or omits zeros would reserve no room for other bytes.
  */
 
 import { join } from "node:path";
@@ -17,10 +17,10 @@ export interface ReserveOptions {
   readonly bytes: number;
 }
 
-/** This name collides with no segment, snapshot or unfinished file. */
+/** No segment, snapshot or unfinished file has this name. */
 export const reserveName = "reserve";
 
-// Random bytes in steps of a millisecond.
+// Making this many random bytes takes a millisecond.
 const pieceBytes = 256 * 1024;
 
 export class Reserve {
@@ -31,12 +31,12 @@ export class Reserve {
     this.#options = options;
   }
 
-  /** False before it is made and after it is removed. */
+  /** True while the file exists. Without a reserve it is always true. */
   get isThere(): boolean {
     return this.#options.bytes === 0 || this.#isThere;
   }
 
-  /** Makes it, unless it is there. @throws {Error} of the disk, when it has no room or fails. */
+  /** Makes the file, unless it exists. @throws {Error} of the disk, when the disk has no room or fails. */
   async make(): Promise<void> {
     if (this.isThere) return;
     const { files, directory } = this.#options;
@@ -45,7 +45,7 @@ export class Reserve {
     this.#isThere = true;
   }
 
-  /** Frees its room. @returns true if it was there. */
+  /** Removes the file, to free its room. @returns false if there was none. */
   async giveUp(): Promise<boolean> {
     if (this.#options.bytes === 0 || !this.#isThere) return false;
     this.#isThere = false;
@@ -54,7 +54,7 @@ export class Reserve {
       await files.remove(join(directory, reserveName));
       await files.syncDirectory(directory);
     } catch {
-      // No room was freed: the next write gets the disk's error.
+      // If no room was freed, the next write gets the disk's error.
     }
     return true;
   }

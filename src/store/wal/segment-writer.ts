@@ -1,11 +1,11 @@
 /**
- * Writes batches at the end of the log: one write and one fdatasync each. A failed write is cut off again and may be
- * retried.
+ * Writes batches at the end of the log: one write and one fdatasync for each. After a failed write it cuts off the
+ * partial batch, and a retry is possible.
  *
- * After a failed sync the file is never written again. The page cache may have dropped bytes that never reached the
- * disk, so neither a successful second sync nor a read proves anything. The batch is still in memory: it is written
- * into a new segment, which says that the old one ends before this batch. If that fails, too, the batch is given up,
- * and the next segment says so.
+ * After a failed sync it writes no more batches into the file. The page cache may have dropped bytes that never reached
+ * the disk, so neither a successful second sync nor a read proves anything. The batch is still in memory, so it goes
+ * into a new segment. The new segment's head says that the old segment ends before this batch. If the new segment
+ * fails, too, the batch is given up. Then `repair` makes a segment with such a head.
  */
 
 import { join } from "node:path";
@@ -28,13 +28,13 @@ import { type LogEnd, segmentNameOf } from "./recover.ts";
 export interface SegmentWriterOptions {
   readonly directory: string;
   readonly files: Files;
-  /** A random 64-bit number that is not 0. */
+  /** Returns a random 64-bit number that is not 0. */
   readonly randomId: () => bigint;
-  /** At this size a segment ends: the next batch begins another. */
+  /** A segment of this size gets no more batches: the next batch begins another segment. */
   readonly maxSegmentBytes: number;
-  /** Term of this start; later segments carry it. */
+  /** The term of this start, for the heads of new segments. */
   readonly term: number;
-  /** Called after a failed sync, before anything else. */
+  /** Called right after a failed sync. */
   readonly onSyncFailure: (error: unknown) => void;
 }
 
@@ -53,13 +53,14 @@ export class SegmentWriter {
     this.#head = end.head;
     this.#size = end.size;
     this.#next = { batch: end.lastBatch + 1, sequence: end.lastSequence + 1 };
-    // A segment of an earlier format ends here. The davit that wrote it refuses the next segment, and so the whole log.
+    // A segment of an earlier format gets no more batches. The next segment has the present format. An older davit
+    // refuses the next segment, and so the whole log.
     this.#isFull = end.version !== formatVersion;
   }
 
   /**
-   * Continues at the end of a log, after cutting a torn write. It syncs first: bytes that were read may so far be only
-   * in the page cache.
+   * Continues at the end of a log, and cuts off a torn write. It syncs the segment before any new write, because the
+   * bytes that a start has read may be only in the page cache.
    */
   static async resume(options: SegmentWriterOptions, end: LogEnd): Promise<SegmentWriter> {
     const file = await options.files.openAppend(join(options.directory, end.segment));
@@ -74,7 +75,7 @@ export class SegmentWriter {
     return new SegmentWriter(options, file, end);
   }
 
-  /** True after a failure that left the segment's end uncertain: `repair` comes before the next batch. */
+  /** True after a failure that left the segment's end uncertain. Then call `repair` before the next batch. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
@@ -84,23 +85,23 @@ export class SegmentWriter {
     return segmentNameOf(this.#head.firstSequence);
   }
 
-  /** Makes the next batch begin a segment, however short this one is, so that this one can be released. */
+  /** Makes the next batch begin a new segment, even if this one is short. Then this one can be removed. */
   endSegment(): void {
     this.#isFull = true;
   }
 
   /**
    * Writes records to disk as one batch.
-   * @returns the sequence of the first.
+   * @returns the sequence of the first record.
    * @throws {WalError} noSpace, appendFailed: nothing of the batch remains. readOnly: a restart may find the batch,
-   * unless `repair` succeeds first.
+   * unless `repair` succeeds before that.
    */
   async append(records: readonly LogRecord[]): Promise<number> {
     assert(!this.#isBroken, "What a sync may have lost is nothing to write behind");
     if (this.#isFull || this.#size >= this.#options.maxSegmentBytes) await this.#beginSegment();
     const { batch, sequence } = this.#next;
     const encoded = inSlices(encodeBatch(this.#position(this.#head.segmentId), records));
-    // Most batches are small and encoded at once; an await would delay their write.
+    // Most batches are small and already encoded here. An await would delay their write.
     const bytes = encoded instanceof Promise ? await encoded : encoded;
     await this.#write(bytes);
     try {
@@ -116,8 +117,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Begins a segment where the last confirmed batch ends, if the end of this one is uncertain.
-   * @throws {WalError} noSpace, appendFailed: still broken.
+   * If the end of this segment is uncertain, begins a new segment after the last confirmed batch.
+   * @throws {WalError} noSpace, appendFailed: the end is still uncertain.
    */
   async repair(): Promise<void> {
     if (this.#isBroken) await this.#beginSegment();
@@ -141,16 +142,16 @@ export class SegmentWriter {
   }
 
   /**
-   * Cuts the segment, whose end became uncertain. Otherwise a start before the repair might read the batch from the
-   * page cache and build on it. If the cut fails, too, such a start may find the batch: no client was answered that the
-   * batch is absent.
+   * Cuts off the batch whose sync failed. Otherwise a start before the repair could read the batch from the page cache
+   * and write after it. If the cut fails, too, such a start may find the batch. This is allowed, because no client was
+   * answered that the batch is absent.
    */
   async #breakOff(): Promise<void> {
     this.#isBroken = true;
     await this.#file.truncate(this.#size).catch(() => undefined);
   }
 
-  /** Writes a batch from memory after its sync failed. @throws {WalError} readOnly. */
+  /** Writes a batch from memory into a new segment after its sync failed. @throws {WalError} readOnly. */
   async #writeAnew(records: readonly LogRecord[], syncFailure: unknown): Promise<void> {
     try {
       await this.#beginSegment(records);
@@ -160,23 +161,27 @@ export class SegmentWriter {
     }
   }
 
-  /** Cuts off a partial batch, durably: a write that was answered as failed must not return after a crash. */
+  /** Cuts off a partial batch, durably: a write that was answered as failed must not reappear after a crash. */
   async #takeBack(): Promise<void> {
     try {
       await this.#file.truncate(this.#size);
       await this.#file.sync();
     } catch {
-      // The caller reports the failed write. Nothing may be written after the partial batch.
+      // The caller reports the failed write. No batch may follow the partial one.
       this.#isBroken = true;
     }
   }
 
-  /** Makes the next segment, complete on disk with its first batch, if any, and continues in it. */
+  /**
+   * Makes the next segment and continues in it. The segment comes to disk as a whole, with its first batch if it has
+   * one.
+   */
   async #beginSegment(records: readonly LogRecord[] = []): Promise<void> {
     const { batch, sequence } = this.#next;
     const { randomId, term, files, directory } = this.#options;
     const segmentId = randomId();
-    // The new segment replaces one of this name that has no batch, and repeats what it says of the previous segment.
+    // If this segment has no batch, the new one gets its name and replaces it. Then the new head repeats what this head
+    // says about the previous segment.
     const endsPrevious = this.#isBroken || (this.#head.endsPrevious && this.#head.firstSequence === sequence);
     const head = { ...this.#head, segmentId, term, firstBatch: batch, firstSequence: sequence, endsPrevious };
     try {
@@ -189,7 +194,7 @@ export class SegmentWriter {
       this.#size = first.reduce((sum, bytes) => sum + bytes.length, segmentHeadBytes);
       this.#isBroken = false;
       this.#isFull = false;
-      // Its content was synced, or is given up.
+      // The old segment's content was synced, or is given up.
       await last.close().catch(() => undefined);
     } catch (error) {
       throw writeFailure(error);
@@ -215,7 +220,7 @@ function writeFailure(error: unknown): WalError {
   return new WalError("appendFailed", `Writing the log: ${messageOf(error)}`, { cause: error });
 }
 
-/** True when more room on the disk would help: an error of the disk, or a log error that it caused. */
+/** True if more room on the disk would help. It also looks at the cause of a `WalError`. */
 export function isNoSpace(error: unknown): boolean {
   if (error instanceof WalError && error.cause !== undefined) return isNoSpace(error.cause);
   const code = codeOf(error);

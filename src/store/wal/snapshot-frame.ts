@@ -2,12 +2,12 @@
  * The frame of a snapshot, `<sequence, 16 digits>.snapshot`. Pure. Numbers are little-endian:
  *
  *   head     0  8  "DAVITSNP"      8  4  format version     12  4  CRC-32 of the rest of the head
- *           16  8  cluster id     24  8  sequence of the last record that it holds
+ *           16  8  cluster id     24  8  sequence of the last record in the state
  *   body    32     the state; opaque here
  *   tail        8  length of the body      4  CRC-32 of the body      4  "DEND"
  *
- * The tail comes last so that a state may be written in pieces while its length is not known. This is version 2; the CRC
- * of version 1 leaves out the first 16 bytes of the head.
+ * The tail has the length, because the state is written in pieces and its length is unknown before. This is version 2.
+ * The CRC of version 1 leaves out the first 16 bytes of the head.
  */
 
 import { crc32 } from "node:zlib";
@@ -24,7 +24,7 @@ export interface SnapshotHead {
   readonly sequence: number;
 }
 
-/** A state with its head and tail. */
+/** The bytes of a snapshot: its head, the state, and its tail. */
 export async function* framed(
   { clusterId, sequence }: SnapshotHead,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
@@ -50,27 +50,29 @@ export async function* framed(
   yield tail;
 }
 
-/** Parses a file from pieces of any length. Only the end shows whether it was whole. */
+/** Parses a snapshot from pieces of any length. Only after the last piece, `isWhole` says whether it was whole. */
 export class SnapshotReader {
   readonly #path: string;
   #head: SnapshotHead | undefined;
   #isHeadRead = false;
-  /** Less than a head; after it the last bytes, which may be the tail. */
+  /**
+   * Bytes that `push` could not classify yet: first an unfinished head, later the newest bytes, which may be the tail.
+   */
   #held: Buffer = Buffer.alloc(0);
   #length = 0;
   #crc = 0;
 
-  /** @param path for messages. */
+  /** @param path the snapshot's path for messages. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** Undefined until it was read, and for anything but a snapshot. */
+  /** The head; undefined before it was read, and if the file is no snapshot. */
   get head(): SnapshotHead | undefined {
     return this.#head;
   }
 
-  /** True when the bytes so far are a whole snapshot. */
+  /** True if the bytes so far are a whole snapshot. */
   get isWhole(): boolean {
     const tail = this.#held;
     return (
@@ -84,7 +86,7 @@ export class SnapshotReader {
 
   /**
    * Takes the next bytes of the file.
-   * @returns the bytes of the body that are known by now.
+   * @returns the next bytes of the body. It holds back the newest bytes, which may be the tail.
    * @throws {WalError} newerFormat.
    */
   push(piece: Uint8Array): Uint8Array {

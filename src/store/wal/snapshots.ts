@@ -1,4 +1,4 @@
-/** Keeps two snapshots: the newest, and the one before it, in case the newest cannot be read. */
+/** The files of snapshots. It keeps two: the newest one, and the one before it, in case the newest cannot be read. */
 
 import { join } from "node:path";
 import { codeOf } from "../../lib/errors.ts";
@@ -12,9 +12,13 @@ const keptSnapshots = 2;
 
 const snapshotName = /^\d{16}\.snapshot$/;
 
+/** A snapshot that a start could not use. */
 export interface PassedOver {
   readonly path: string;
-  /** The snapshot that is used instead; undefined if there is none: then the log is read from its beginning. */
+  /**
+   * The snapshot that the start uses instead. Undefined if there is none: then the start reads the log from its
+   * beginning.
+   */
   readonly used: string | undefined;
 }
 
@@ -28,7 +32,7 @@ export async function listSnapshots(files: Files, directory: string): Promise<re
 export class SnapshotFiles {
   readonly #files: Files;
   readonly #directory: string;
-  /** Sequences of the snapshots known to be whole, oldest first. */
+  /** Sequences of the newest snapshots that are known to be whole, oldest first. */
   #whole: readonly number[] = [];
   #readFailure: Error | undefined;
   #passedOver: readonly PassedOver[] = [];
@@ -38,18 +42,19 @@ export class SnapshotFiles {
     this.#directory = directory;
   }
 
-  /** Why the disk could not read a snapshot, which may be whole; undefined unless that happened. */
+  /** The disk's error if it could not read a snapshot. That snapshot may be whole. */
   get readFailure(): Error | undefined {
     return this.#readFailure;
   }
 
-  /** Damaged or unreadable snapshots that were found during the search for the newest. */
+  /** The damaged or unreadable snapshots that `load` found before a whole one. */
   get passedOver(): readonly PassedOver[] {
     return this.#passedOver;
   }
 
   /**
-   * The newest whole snapshot. Each is read twice, because no state must be built from a damaged one.
+   * The newest whole snapshot; undefined if there is none. The file is read twice: first to check it, because no state
+   * must be built from a damaged snapshot.
    * @throws {WalError} newerFormat.
    */
   async load(): Promise<StoredSnapshot | undefined> {
@@ -70,7 +75,7 @@ export class SnapshotFiles {
     return undefined;
   }
 
-  /** Saves a state, then removes all but the last two whole snapshots, damaged ones too. */
+  /** Saves a state. Then it removes all snapshots, even damaged ones, except the two newest that are whole. */
   async save(head: SnapshotHead, pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<void> {
     await writeWholeFile(this.#files, this.#directory, nameOf(head.sequence), framed(head, pieces));
     this.#whole = [...this.#whole.filter((each) => each !== head.sequence), head.sequence].slice(-keptSnapshots);
@@ -80,7 +85,10 @@ export class SnapshotFiles {
     }
   }
 
-  /** Reads a snapshot to its end; undefined when it is not whole, or the disk can no longer read it. */
+  /**
+   * Reads a snapshot to its end and returns its head; undefined if the snapshot is not whole, or the disk cannot read
+   * it.
+   */
   async #wholeHead(path: string): Promise<SnapshotHead | undefined> {
     const reader = new SnapshotReader(path);
     try {

@@ -1,9 +1,9 @@
-/** Explains why a log cannot be opened in one sentence for the operator: never a stack, whatever the disk answers. */
+/** Turns an error of the disk into one sentence for the operator, so that a failed start never shows a stack. */
 
 import { codeOf } from "../../lib/errors.ts";
 import { WalError } from "../core/log-port.ts";
 
-/** The meaning of the disk's codes, and advice. */
+/** What the disk's error codes mean, and what to do. */
 const sentences: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only; make it writable, or give another --data-dir",
   ENOSPC: "no space is left on the disk; make room, or give another --data-dir",
@@ -15,10 +15,13 @@ const sentences: Readonly<Record<string, string>> = {
   EEXIST: "it is not a directory; give another --data-dir",
 };
 
-/** The error to throw. @param doing such as "Opening". Errors that are not the disk's are bugs, and stay unchanged. */
+/**
+ * The error to throw: a `WalError` for an error of the disk. Any other error stays unchanged, because it is a bug or a
+ * `WalError` already. @param doing begins the sentence, such as "Opening".
+ */
 export function startFailure(doing: string, path: string, error: unknown): unknown {
   const code = codeOf(error);
-  // Codes of the system have no underscore; codes of Node's own errors do.
+  // Codes of the system have no underscore. Codes of Node's own errors have one.
   if (error instanceof WalError || code === undefined || !/^E[A-Z\d]+$/.test(code)) return error;
   const sentence = sentences[code] ?? `the disk answers ${code}; see to it, then start again`;
   return new WalError("unusable", `${doing} "${path}": ${sentence}`, { cause: error });

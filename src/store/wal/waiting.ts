@@ -1,4 +1,4 @@
-/** Proposals that wait for the disk, in their order. */
+/** The proposals that wait for the disk, in their order. */
 
 import type { WalError } from "../core/log-port.ts";
 
@@ -10,19 +10,22 @@ export interface Proposal {
   readonly reject: (error: WalError) => void;
 }
 
-// The most that one write takes, unless a single proposal is larger. A larger write would delay its first proposal.
+// The most bytes of one write, unless a single proposal is larger. A larger write would delay its first proposal.
 const maxBatchBytes = 8 * 1024 * 1024;
 
 export class WaitingProposals {
   #proposals: Proposal[] = [];
-  /** The sum of all waiting proposals. */
+  /** The bytes of all waiting proposals. */
   #bytes = 0;
 
   get isEmpty(): boolean {
     return this.#proposals.length === 0;
   }
 
-  /** True when this many more bytes would exceed `maxBytes`; a single proposal never does. */
+  /**
+   * True if a proposal of this size would bring the waiting bytes above `maxBytes`. If nothing waits, any proposal is
+   * allowed.
+   */
   isOver(bytes: number, maxBytes: number): boolean {
     return this.#bytes > 0 && this.#bytes + bytes > maxBytes;
   }
@@ -32,7 +35,7 @@ export class WaitingProposals {
     this.#bytes += proposal.bytes.length;
   }
 
-  /** Takes as many as one write may have. */
+  /** Removes the first proposals, as many as one write may have, and returns them. */
   take(): readonly Proposal[] {
     let bytes = 0;
     let count = 0;
@@ -45,7 +48,10 @@ export class WaitingProposals {
     return this.#proposals.splice(0, count);
   }
 
-  /** Retains `first` and, if asked, waiting proposals that free room. @returns the other waiting ones. */
+  /**
+   * Puts `first` in front, and removes the waiting proposals. If `keepsFreeing`, those that free room stay. @returns
+   * the removed proposals.
+   */
   keepOnly(first: readonly Proposal[], keepsFreeing: boolean): readonly Proposal[] {
     const isKept = ({ frees }: Proposal) => keepsFreeing && frees;
     const others = this.#proposals.filter((proposal) => !isKept(proposal));

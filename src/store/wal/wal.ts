@@ -1,14 +1,12 @@
 /**
  * The log in files: one writer, one directory.
  *
- * A proposal is answered only after its record is on disk. A crash keeps every answered record and perhaps the first
- * few unanswered ones. davit never mistakes damage for the log's end. Proposals that arrive while the disk is busy are
- * written together, with one write and one fdatasync.
+ * A proposal is answered only after its record is on disk. After a crash, every answered record is there, and perhaps
+ * the first few unanswered ones. Proposals that arrive while the disk is busy share one write and one fdatasync. While
+ * the disk is full or fails, reads continue, and the log checks whether it can write again.
  *
- * While the disk is full or fails, reads continue, and the log checks whether it can write again.
- *
- * The log never decodes a command, and never repairs damage that no crash explains. `recover.ts` says what a crash may
- * leave, `record.ts` has the format.
+ * The log never decodes a command, and never repairs damage that a crash cannot cause. `recover.ts` says what a crash
+ * can leave, and `record.ts` has the format.
  */
 
 import { resolve } from "node:path";
@@ -38,21 +36,21 @@ import { type Proposal, WaitingProposals } from "./waiting.ts";
 
 // How often the log checks whether the disk can be written again.
 const retryMs = 1_000;
-// A segment is read into memory as a whole at the start, and released as a whole.
+// A start reads a whole segment into memory, and only whole segments are removed.
 const presetSegmentBytes = 64 * 1024 * 1024;
-// A first sync of 10,000 objects is one proposal of about 50 MiB, and clients continue to write beside it.
+// A first sync of 10,000 objects is one proposal of about 50 MiB, and clients continue to write meanwhile.
 const presetWaitingBytes = 256 * 1024 * 1024;
 
 /** Proposals on their way to the disk. */
 interface WriteBatch {
   readonly proposals: readonly Proposal[];
-  /** How many records the log itself adds before those of the proposals: its term, or nothing. */
+  /** How many records of its own the log writes before the proposals: one with its term, or none. */
   readonly termRecords: number;
-  /** The sequence of the first record, or the failure. */
+  /** The sequence of the first record, or the failure of the write. */
   readonly appended: Promise<number | WalError>;
 }
 
-/** What is known after the replay. */
+/** The parts of a log that was replayed. */
 interface Opened {
   readonly writer: SegmentWriter;
   readonly clusterId: bigint;
@@ -68,7 +66,7 @@ export class FileLog implements LogPort {
   readonly #snapshots: SnapshotFiles;
   #opened: Opened | undefined;
   #status: LogStatus = "closed";
-  /** The loaded snapshot. */
+  /** The snapshot that the store loaded. */
   #snapshot: StoredSnapshot | undefined;
   readonly #waiting = new WaitingProposals();
   #opening: Promise<void> | undefined;
@@ -78,9 +76,9 @@ export class FileLog implements LogPort {
   #watchingLock: Promise<void> | undefined;
   readonly #ending = new AbortController();
   #isTermLogged = false;
-  /** The last batch failed: this is logged once, not for every batch on a full disk. */
+  /** True after a failure, until a write succeeds: on a full disk only the first failure is logged. */
   #isFailing = false;
-  /** The disk was full for the last batch, and the reserve was released for records that free room. */
+  /** True if the last batch found a full disk, and the reserve was removed. Then records that free room are retried. */
   #isRoomMade = false;
 
   private constructor(options: FileLogOptions, lock: DirectoryLock) {
@@ -92,7 +90,7 @@ export class FileLog implements LogPort {
   }
 
   /**
-   * Locks the directory, and makes it when it is missing. Nothing is read yet.
+   * Makes the directory if it is missing, and locks it. It does not read the log yet.
    * @throws {WalError} locked, unusable.
    */
   static async open(options: FileLogOptions): Promise<FileLog> {
@@ -201,7 +199,7 @@ export class FileLog implements LogPort {
     if (cutBytes > 0) log.warn({ segment, cutBytes }, "bytes of a write that was never answered were cut off the log");
     log.info({ directory, records: end.lastSequence, cutBytes, clean: end.isSealed }, "log opened");
     const hasReserve = await this.#makeReserve();
-    // This writes only the term. On a full disk it fails, and the next successful batch carries it.
+    // This batch has only the term. If it fails on a full disk, the next successful batch carries the term.
     const { appended } = this.#begin([]);
     const result = await appended;
     if (result instanceof WalError) this.#setStatus(statusAfter(result, writer));
@@ -269,7 +267,7 @@ export class FileLog implements LogPort {
     }
   }
 
-  /** Rejects proposals that cannot be logged. On a full disk, it retries records that free room in the reserve. */
+  /** Rejects proposals that cannot be logged. If the reserve was just removed, it retries those that free room. */
   #refuse(proposals: readonly Proposal[], reason: WalError, writer: SegmentWriter): void {
     const status = statusAfter(reason, writer);
     this.#setStatus(status);
@@ -279,14 +277,14 @@ export class FileLog implements LogPort {
     for (const { reject } of this.#waiting.keepOnly(again, status === "full")) reject(refusalOf(status));
   }
 
-  /** Writes records. @returns the first sequence, or the failure after logging it. */
+  /** Writes records. @returns the sequence of the first one, or the failure, which it has logged. */
   async #append(writer: SegmentWriter, records: readonly LogRecord[]): Promise<number | WalError> {
     const { clock, observeSyncSeconds } = this.#options;
     const startMs = clock.monotonicMs();
     try {
       if (!this.#lock.isHeld()) throw refusalOf("lost");
       const sequence = await writer.append(records);
-      // Another process may have begun to read this directory, so no proposal is answered as safe.
+      // If the lock was lost, another process may have read the log without this batch: no proposal counts as logged.
       if (!this.#lock.isHeld()) throw refusalOf("lost");
       observeSyncSeconds?.((clock.monotonicMs() - startMs) / 1_000);
       this.#isTermLogged = true;
@@ -313,7 +311,7 @@ export class FileLog implements LogPort {
     if (isNoSpace(error)) this.#isRoomMade = await this.#reserve.giveUp();
   }
 
-  /** @returns false when the disk has no room for the reserve. */
+  /** Makes the reserve. @returns false when the disk has no room for it. */
   async #makeReserve(): Promise<boolean> {
     try {
       await this.#reserve.make();
@@ -362,7 +360,7 @@ export class FileLog implements LogPort {
     await this.#writing;
   }
 
-  /** Cleans up after a failure, and writes a record as a test. */
+  /** Repairs what a failure left, and writes the term as a test. */
   async #recover(): Promise<void> {
     assert(this.#opened !== undefined, "Only an open log can fail");
     const { writer } = this.#opened;
