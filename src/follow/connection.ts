@@ -1,4 +1,4 @@
-/** One connection to the store: opens it, reads it, and ends it when nothing has arrived for too long. */
+/** One connection to the store: opens it, reads from it, and ends it when nothing has arrived for too long. */
 
 import type { ClientRequest } from "node:http";
 import { TLSSocket } from "node:tls";
@@ -13,27 +13,27 @@ export interface ConnectionOptions {
   /** The store's origin, `http:` or `https:`. */
   readonly url: URL;
   readonly credentials: StoreCredentials;
-  /** What the follower already has. */
+  /** The place up to which the follower has the store's history. */
   readonly place: FollowedCopy["place"];
   readonly clock: Clock;
-  /** Longer silence, before the answer as well as within it, ends the connection. */
+  /** The longest silence, before the answer or within it. After that the connection ends. */
   readonly silenceMs: number;
   /** Ends the connection without an error. */
   readonly signal: AbortSignal;
-  /** Called before the store is asked. */
+  /** Called when the connection is open, before the store has answered. */
   readonly connected: () => void;
   readonly heard: (chunk: Buffer) => void;
 }
 
 /**
- * The longest time to open a connection, including TLS. For some seconds a name in a cluster may resolve to a pod that
- * no longer exists and never answers; a retry may get another address.
+ * The longest time to open a connection, including TLS. In a cluster, a name may resolve to a removed pod for some
+ * seconds. That address never answers, but a retry may get another one.
  */
 const connectLimitMs = 5_000;
 
 /**
  * Reads until the connection ends.
- * @throws {FollowError} with the reason of its end, unless `signal` ended it; and whatever `heard` throws.
+ * @throws {FollowError} with the reason of the end, unless `signal` ended the connection; and any error of `heard`.
  */
 export async function listenToStore(options: ConnectionOptions): Promise<void> {
   const { signal, connected, heard } = options;
@@ -57,7 +57,7 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
     }
     throw new FollowError("ended");
   } catch (error) {
-    // davit cut the connection itself, so the error does not matter.
+    // `signal` made davit cut the connection, so the error does not matter.
     if (signal.aborted) return;
     if (connecting.hasPassed) throw new FollowError("unreachable", "no connection in time");
     throw silence.hasPassed ? new FollowError("silent") : asFollowError(error);
@@ -69,7 +69,7 @@ export async function listenToStore(options: ConnectionOptions): Promise<void> {
   }
 }
 
-/** A socket is `connecting` before TLS has begun, which ends with an event of its own. */
+/** Calls `connected` when the connection can carry a request. With TLS, that is after the handshake. */
 function whenConnected(sent: ClientRequest, connected: () => void): void {
   sent.once("socket", (socket) => socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", connected));
 }

@@ -1,12 +1,13 @@
 /**
- * The copy on disk, so that a follower answers machines after a restart although the store is away. It is one file,
- * replaced as a whole, and readable only by its owner, since it contains texts of Secrets:
+ * Keeps the copy on disk, so that a follower can answer machines after a restart even if the store is away. It is one
+ * file, which is always replaced as a whole. Only its owner can read it, because it contains texts of Secrets:
  *
  * {"kind":"copy","version":1,"cluster":"<id>","index":N,"run":"<id>","savedAtMs":N}
  * {"kind":"put","path":"…","text":"…"}        for each document
  * {"kind":"end","sha256":"<of all bytes before this line>"}
  *
- * The copy is only a convenience: an unreadable one counts as missing, and a failed write is retried.
+ * A follower can do without the copy: an unreadable file counts as missing, and a failed write is retried with the next
+ * change.
  */
 
 import { createHash, hash } from "node:crypto";
@@ -28,16 +29,18 @@ export interface CopyFileOptions {
 }
 
 export interface SavedCopy extends Copy {
-  /** Unix milliseconds. */
+  /** When the copy was saved, by the wall clock: Unix milliseconds. */
   readonly savedAtMs: number;
 }
 
 const formatVersion = 1;
 const newline = 0x0a;
 
-/** After a write, changes that are not urgent gather for this long: a sync of thousands makes few writes. */
+/**
+ * The pause after a write. Changes that are not urgent gather meanwhile, so that a sync of thousands makes few writes.
+ */
 const pauseMs = 5_000;
-/** How much is written out at a time, so that requests are answered meanwhile. */
+/** The characters in one piece of the file. Requests are answered between two pieces. */
 const pieceLength = 64 * 1024;
 
 export class CopyFile {
@@ -53,7 +56,7 @@ export class CopyFile {
     this.#options = options;
   }
 
-  /** The copy of an earlier run; undefined without a usable one. */
+  /** Reads the copy of an earlier run; undefined if there is no usable one. */
   async load(): Promise<SavedCopy | undefined> {
     const { files, path, log } = this.#options;
     try {
@@ -68,9 +71,9 @@ export class CopyFile {
   }
 
   /**
-   * Saves this copy soon, unless a later one replaces it first. The copy may change meanwhile; the file holds a single
-   * state.
-   * @param isUrgent saves it right after the present write, because a restart must not serve the earlier state.
+   * Saves a copy soon, unless a later copy replaces it before. Its documents may change until then, but the file holds
+   * one state.
+   * @param isUrgent true saves it without a pause, because a restart must not serve the earlier state.
    */
   keep(copy: Copy, isUrgent = false): void {
     this.#wanted = copy;
@@ -78,7 +81,7 @@ export class CopyFile {
     if (isUrgent) this.#hurry.abort();
   }
 
-  /** Writes what is not saved yet; idempotent. */
+  /** Writes what is not saved yet, without a pause. Idempotent. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#writing;
@@ -107,7 +110,7 @@ export class CopyFile {
   }
 }
 
-/** The bytes of a copy file, in pieces; the documents are those at the time of the call. */
+/** The bytes of a copy file, in pieces, with the documents that the copy has at the time of the call. */
 export function encodeCopy({ cluster, index, run, savedAtMs, documents }: SavedCopy): Iterable<Buffer> {
   const head = `${JSON.stringify({ kind: "copy", version: formatVersion, cluster, index, run, savedAtMs })}\n`;
   return pieces(head, [...documents]);
@@ -131,7 +134,7 @@ function* pieces(head: string, documents: readonly (readonly [path: string, text
   yield Buffer.from(`${JSON.stringify({ kind: "end", sha256: sum.digest("hex") })}\n`);
 }
 
-/** Reads a copy file; undefined unless it is whole and its version is known. */
+/** Reads the bytes of a copy file; undefined unless they are whole and their version is known. */
 export function decodeCopy(bytes: Buffer): SavedCopy | undefined {
   if (bytes.at(-1) !== newline) return undefined;
   const endsAt = bytes.lastIndexOf("\n", -2) + 1;

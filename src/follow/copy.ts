@@ -1,10 +1,11 @@
 /**
- * The copy of the store's documents that a follower serves. It takes the protocol's lines and returns what they change,
- * a whole step at a time. Pure: it knows no sockets and no time.
+ * The copy of the store's documents that a follower serves. `FollowedCopy` takes the protocol's lines and returns what
+ * they change, a whole step at a time. Pure: it reads no clock and no socket.
  *
- * One rule precedes the protocol: a follower never replaces its copy by one with less information. A copy has most if a
- * complete sync made it, and least if no sync has finished. If a store began anew, or lost its sync, the follower reads
- * it into a second copy, and serves the old one until the second has as much information.
+ * One rule overrides the protocol: a follower never replaces its copy by one with less information. A copy has most
+ * information after a complete sync, less after an incomplete one, and least before any sync. A store may begin empty,
+ * or lose the document of its sync. Then the follower reads the store into a second copy. It serves the first copy
+ * until the second one has as much information.
  */
 
 import { unreachable } from "../lib/errors.ts";
@@ -22,13 +23,13 @@ export interface Copy extends FollowPlace {
 /** The effect of a line on the served copy. */
 export type LineEffect =
   | { readonly kind: "none" }
-  /** The copy equals the store's state of now. */
+  /** The served copy equals the store's present state. */
   | { readonly kind: "current" }
-  /** As `current`, after a step. */
+  /** Like `current`, and a step changed the copy. */
   | { readonly kind: "changed"; readonly changes: readonly DocumentChange[] }
-  /** As `current`, but it is a different copy. */
+  /** Like `current`, and another copy took its place. */
   | { readonly kind: "replaced" }
-  /** The store has less information than the served copy, which stays unchanged although it may be outdated. */
+  /** The store has less information than the served copy. The copy stays unchanged, and may be outdated. */
   | { readonly kind: "withheld" };
 
 interface HeldBack {
@@ -42,11 +43,11 @@ const nothing: LineEffect = { kind: "none" };
 
 export class FollowedCopy {
   #served: HeldBack | undefined;
-  /** The store's documents, if they may not be served. */
+  /** The second copy: the store's documents, while they have less information than the served ones. */
   #aside: HeldBack | undefined;
-  /** An unfinished dump. */
+  /** The documents of an unfinished dump. */
   #dump: HeldBack | undefined;
-  /** Lines of an unfinished step; the last one for each path. */
+  /** The changes of an unfinished step: the last one for each path. */
   #pending = new Map<string, string | undefined>();
   #isGreeted = false;
 
@@ -65,12 +66,12 @@ export class FollowedCopy {
     return this.#aside !== undefined;
   }
 
-  /** The place from which the store is asked to continue. */
+  /** The place in the history after which the store should continue. */
   get place(): Omit<Copy, "documents"> | undefined {
     return this.#aside ?? this.#served;
   }
 
-  /** Begins a connection: discards unfinished parts of the last one. */
+  /** Begins a connection: drops unfinished parts of the last connection. */
   begin(): void {
     this.#dump = undefined;
     this.#pending = new Map();
@@ -78,8 +79,8 @@ export class FollowedCopy {
   }
 
   /**
-   * Takes a line.
-   * @throws {FollowError} protocol, for a line out of place.
+   * Takes a line and returns its effect.
+   * @throws {FollowError} protocol, for a line that may not come now.
    */
   take(line: FollowLine): LineEffect {
     const isGreeting = line.kind === "dump" || line.kind === "resume";
@@ -127,7 +128,7 @@ export class FollowedCopy {
     if (held === undefined || place.index < held.index) throw new FollowError("protocol", "a step into the past");
     const synced = changes.findLast(({ path }) => path === syncedPath);
     if (held === this.#served && synced !== undefined && knowledgeOf(synced.text) < knowledgeIn(held)) {
-      // From here on the second copy follows the store.
+      // From now on, a second copy follows the store.
       return this.#serve(changed({ ...held, documents: new Map(held.documents) }, changes, place));
     }
     changed(held, changes, place);
@@ -143,7 +144,7 @@ export class FollowedCopy {
     return { kind: this.#aside === undefined ? "current" : "withheld" };
   }
 
-  /** Serves the store's documents, or holds them back. */
+  /** Serves a copy, or keeps it as the second copy if it has less information. */
   #serve(held: HeldBack): LineEffect {
     if (this.#served !== undefined && knowledgeIn(held) < knowledgeIn(this.#served)) {
       this.#aside = held;
@@ -155,7 +156,7 @@ export class FollowedCopy {
   }
 }
 
-/** True for a copy from which machines may be answered. */
+/** True if machines may be answered from a copy. */
 export function isSynced({ documents }: Pick<Copy, "documents">): boolean {
   return documents.has(syncedPath);
 }
@@ -164,7 +165,10 @@ function knowledgeIn({ documents }: Pick<Copy, "documents">): number {
   return knowledgeOf(documents.get(syncedPath));
 }
 
-/** @param synced the text at `syncedPath`. @returns 0 without a finished sync, 1 without a complete one, else 2. */
+/**
+ * How much information a copy has: 0 without a finished sync, 1 without a complete one, otherwise 2. @param synced the
+ * text at `syncedPath`.
+ */
 function knowledgeOf(synced: string | undefined): number {
   if (synced === undefined) return 0;
   return decodeSynced(synced)?.complete === true ? 2 : 1;

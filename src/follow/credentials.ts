@@ -1,6 +1,6 @@
 /**
- * The files that a follower presents to its store: read anew for each connection, since they are replaced from time to
- * time.
+ * Reads the files that a follower needs to authenticate itself and its store. It reads them again for each connection,
+ * because they are replaced from time to time.
  */
 
 import { createSecureContext } from "node:tls";
@@ -9,7 +9,7 @@ import { readTokens } from "../lib/token-file.ts";
 import { FileError, readSmallFile } from "../lib/watched-files.ts";
 import type { StoreCredentials } from "./store-request.ts";
 
-/** Paths; undefined for files that the store does not require. */
+/** Paths of files; undefined for a file that the store does not require. */
 export interface CredentialFiles {
   readonly tokenFile?: string | undefined;
   readonly caFile?: string | undefined;
@@ -18,8 +18,8 @@ export interface CredentialFiles {
 }
 
 /**
- * Reads and checks them.
- * @throws {FileError} naming the file that cannot be read or used.
+ * Reads and checks the files.
+ * @throws {FileError} that names the file that cannot be read or used.
  */
 export async function readCredentials(files: CredentialFiles): Promise<StoreCredentials> {
   const { tokenFile, caFile, certFile, keyFile } = files;
@@ -34,7 +34,7 @@ export async function readCredentials(files: CredentialFiles): Promise<StoreCred
   return { token: tokens?.[0], ca, cert, key };
 }
 
-/** As `read`, for a file that only its user and group may read or write. */
+/** Like `read`, but it refuses a file that other users can read or write. */
 async function readSecret<Value>(path: string | undefined, parse: (text: string) => Value): Promise<Value | undefined> {
   return await read(path, parse, true);
 }
@@ -55,14 +55,14 @@ async function read<Value>(
   }
 }
 
-/** Does not pass on the library's own messages. */
+/** Checks text in PEM, and returns it. An error has our own message, not the library's. */
 function checked(text: string, context: StoreCredentials, problem = "it is not PEM of that kind"): string {
   try {
     createSecureContext(context);
   } catch (error) {
     throw new FileError(problem, { cause: error });
   }
-  // The library ignores text without any certificate, and would then trust nobody.
+  // The library ignores text that has no certificate, and would then trust no server.
   if (!text.includes("-----BEGIN ")) throw new FileError(problem);
   return text;
 }

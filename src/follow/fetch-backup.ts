@@ -1,4 +1,4 @@
-/** Fetches a backup of a store in another process. Its reader checks whether it is whole. */
+/** Fetches a backup of a store in another process. The caller checks whether the backup is whole. */
 
 import { backupPath } from "../model/backup-path.ts";
 import { FollowError } from "./follow-error.ts";
@@ -8,18 +8,18 @@ export interface FetchBackupOptions {
   /** The store's origin. */
   readonly url: URL;
   readonly credentials: StoreCredentials;
-  /** Longer silence ends the connection; 60 s unless given. */
+  /** The longest silence before the connection ends; 60 s unless given. */
   readonly silenceMs?: number;
-  /** Ends it at once. */
+  /** Ends the connection at once. */
   readonly signal: AbortSignal;
 }
 
-// While the disk that receives the backup is busy, nothing is read: such a pause counts as silence, too.
+// It is long because nothing is read while the disk that gets the backup is busy. Such a pause counts as silence, too.
 const presetSilenceMs = 60_000;
 
 /**
- * The bytes as they arrive.
- * @throws {FollowError} with the reason why there are no more; `ended` when `signal` ended it.
+ * Yields the bytes as soon as they arrive.
+ * @throws {FollowError} when the answer cannot be read to its end; `ended` when `signal` ended the connection.
  */
 export async function* fetchBackup(options: FetchBackupOptions): AsyncIterable<Uint8Array> {
   const { url, credentials, silenceMs: timeout = presetSilenceMs, signal } = options;
@@ -35,7 +35,7 @@ export async function* fetchBackup(options: FetchBackupOptions): AsyncIterable<U
   try {
     for await (const chunk of await answerTo(sent)) yield Buffer.from(chunk);
   } catch (error) {
-    // The error of our own cut depends on how far the answer was.
+    // After a timeout, the error depends on how far the answer was. The caller gets `silent` in any case.
     throw isSilent ? new FollowError("silent") : asFollowError(error);
   } finally {
     signal.removeEventListener("abort", stop);

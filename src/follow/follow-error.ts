@@ -1,4 +1,4 @@
-/** Why a connection to the store ended, or never began. None needs a person: the follower retries. */
+/** Why a connection to the store ended or could not begin. In each of these cases, the follower retries. */
 
 const reasons = {
   unreachable: "the store cannot be reached",
@@ -14,7 +14,7 @@ export type FollowFailure = keyof typeof reasons;
 export class FollowError extends Error {
   override readonly name = "FollowError";
   readonly reason: FollowFailure;
-  /** The detail for the log: a status, a system error's code, a broken rule; never the store's own text. */
+  /** The detail for the log: a status, a system error's code, or a broken rule. It never quotes the store. */
   readonly detail: string | undefined;
 
   constructor(reason: FollowFailure, detail?: string, options?: ErrorOptions) {

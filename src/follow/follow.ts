@@ -1,9 +1,9 @@
 /**
- * Follows a store in another process over HTTP, for a boot service without its own.
+ * Follows a store in another process over HTTP, for a boot service whose process has no store.
  *
- * It passes on the store's documents, in whole steps and in the store's order, and reconnects whenever the connection
- * ends or falls silent. It serves the last copy while the store is away, and never replaces a copy by one with less
- * information (`copy.ts`). It never writes to the store.
+ * It passes on the store's documents, in whole steps and in the store's order. It reconnects when the connection ends
+ * or falls silent. While the store is away, it serves the last copy. It never replaces a copy by one with less
+ * information (`copy.ts`), and never writes to the store.
  */
 
 import { backoffMs, jittered } from "../lib/backoff.ts";
@@ -22,11 +22,11 @@ import type { StoreCredentials } from "./store-request.ts";
 
 export interface StoreFollowerOptions {
   readonly url: URL;
-  /** Read for each connection. An error here ends only that connection. */
+  /** Reads the credentials, again for each connection. An error ends only that connection. */
   readonly credentials: () => Promise<StoreCredentials>;
   readonly copyFile?: CopyFile | undefined;
   readonly clock: Clock;
-  /** From 0 to below 1, uniformly. */
+  /** Returns a random number from 0 to below 1, all equally likely. */
   readonly random: () => number;
   readonly log: Log;
   readonly limits?: { readonly silenceMs?: number; readonly maxLineBytes?: number };
@@ -35,15 +35,15 @@ export interface StoreFollowerOptions {
 /** The follower's state, for metrics and for people. */
 export interface FollowStatus {
   readonly isConnected: boolean;
-  /** True while the store has read less from its sources than the store from which the served copy comes. */
+  /** True while the store has less information than the served copy, so the copy stays (`copy.ts`). */
   readonly isWithheld: boolean;
-  /** The served copy's index; undefined before there is one. */
+  /** The index of the served copy; undefined before there is one. */
   readonly index: number | undefined;
-  /** Time since that copy last equalled the store. */
+  /** Time since the served copy last equalled the store; undefined if it never did. */
   readonly ageSeconds: number | undefined;
   /**
-   * Monotonic: the copy has at least all that the store's source reported by then. Undefined before the store has sent
-   * this time in this run, and while the store's documents are withheld.
+   * A monotonic time: the served copy has everything that the store's source had reported by then. It is undefined
+   * until the store has sent a proof in this run, and while `isWithheld`.
    */
   readonly provenAtMs: number | undefined;
 }
@@ -53,14 +53,17 @@ interface Listening {
   readonly listener: FeedListener;
 }
 
-/** Three heartbeats of the store. */
+/** The time of three heartbeats. */
 const presetSilenceMs = 30_000;
 /**
- * The longest line of a store: a document has at most a few templates of 1 MiB each, and JSON within JSON turns one
+ * The longest line that a store sends. A document has at most a few templates of 1 MiB each. JSON within JSON turns a
  * character into at most six.
  */
 const presetMaxLineBytes = 64 * 1024 * 1024;
-/** A store that restarts is back within seconds; the random part, up to 5 s, keeps followers from returning at once. */
+/**
+ * A restarted store is back within seconds. Each wait is random, at most 5 s, so that followers do not all return at
+ * once.
+ */
 const retries = { firstMs: 125, capMs: 2_500 };
 
 export class StoreFollower implements Feed {
@@ -78,7 +81,8 @@ export class StoreFollower implements Feed {
   #storeClock: StoreClock | undefined;
   #attempt = 0;
   /**
-   * True after a bug of ours: the listeners' state may differ from the copy, so the next request asks for everything.
+   * True after an unexpected error. The listeners' state may then differ from the copy, so the next request asks for
+   * everything.
    */
   #isDoubtful = false;
   #lastFailure = "";
@@ -87,7 +91,7 @@ export class StoreFollower implements Feed {
     this.#options = options;
   }
 
-  /** Resolves when the served copy equals the store for the first time in this run. */
+  /** Resolves when the served copy equals the store, after a finished sync, for the first time in this run. */
   get heard(): Promise<void> {
     return this.#heard.promise;
   }
@@ -103,13 +107,13 @@ export class StoreFollower implements Feed {
     };
   }
 
-  /** Loads the copy on disk, if there is one, and begins to follow. */
+  /** Loads the copy on disk, if there is one, and begins to follow the store. */
   async start(): Promise<void> {
     const { copyFile, clock, log } = this.#options;
     const saved = await copyFile?.load();
     if (saved !== undefined) {
       this.#copy = new FollowedCopy(saved);
-      // If the wall clock was set back, the saved copy counts as made now.
+      // If the wall clock was set back since the copy was saved, the copy counts as saved now.
       this.#currentAtMs = clock.monotonicMs() - Math.max(0, clock.nowMs() - saved.savedAtMs);
       log.info({ index: saved.index, documents: saved.documents.size }, "copy on disk read");
       this.#notifyReplaced();
@@ -178,15 +182,15 @@ export class StoreFollower implements Feed {
     const line = decodeFollowLine(text);
     if (line === undefined) throw new FollowError("protocol", "a line is not of this protocol");
     const effect = this.#copy.take(line);
-    // A proof covers only the copy that it was made for.
+    // A proof is valid only for the copy to which it belongs.
     if (effect.kind === "replaced") this.#provenAtMs = undefined;
     this.#takeTimes(line);
     if (effect.kind === "none") return;
     if (!this.#isConnected) this.#options.log.info({ index: this.#copy.place?.index }, "following the store");
     this.#isConnected = true;
     if (effect.kind !== "withheld") this.#lastFailure = "";
-    // The store sends a heartbeat only to followers that have caught up. A follower that is cut earlier, for being
-    // slow, must not return at once.
+    // The store sends a heartbeat only to a follower that has caught up. It disconnects a slow follower before that,
+    // and such a follower must not reconnect at once.
     if (line.kind === "heartbeat") this.#attempt = 0;
     this.#apply(effect);
   }
@@ -241,7 +245,9 @@ export class StoreFollower implements Feed {
     );
   }
 
-  /** Any other error is a bug: it is logged as one, and following begins anew. */
+  /**
+   * Logs why a connection ended. An error that is no `FollowError` is a bug: the next request then asks for everything.
+   */
   #logFailure(error: unknown): void {
     const { log } = this.#options;
     if (!(error instanceof FollowError)) {
@@ -256,7 +262,7 @@ export class StoreFollower implements Feed {
     );
   }
 
-  /** Logs a repeated event once. */
+  /** Logs an event, unless it is the same as the last one. */
   #logOnce(what: string, write: () => void): void {
     if (this.#lastFailure === what) return;
     this.#lastFailure = what;
@@ -264,7 +270,10 @@ export class StoreFollower implements Feed {
   }
 }
 
-/** True if a Profile changed, or a Group is held or gone: the earlier copy may install where this one does not. */
+/**
+ * True if the earlier copy might install a machine and this one does not: another copy was loaded, a Profile changed,
+ * or a Group is held or removed.
+ */
 function isUrgent(effect: Exclude<LineEffect, { kind: "none" }>): boolean {
   if (effect.kind !== "changed") return effect.kind === "replaced";
   return effect.changes.some(({ path, text }) => {

@@ -1,19 +1,21 @@
 /**
- * The store's monotonic clock, as a follower estimates it. A line may take any time to arrive, and a slow connection
- * must not make lines look fresh. Only the first line has a bound: the store sends it after the follower's request.
- * From then on both clocks run alike, except for a small drift.
+ * A follower's estimate of the store's monotonic clock. A line may take any time to arrive, and a slow connection must
+ * not make old lines look new.
+ *
+ * The first line of a connection cannot be older than the follower's request, so it gives the first estimate. After
+ * that both clocks advance alike, except for a small drift.
  */
 
-/** More than the drift between two uncorrected clocks: 200 ppm, 17 s a day. */
+/** More than two uncorrected clocks drift apart: 200 ppm, 17 s a day. */
 const maxDrift = 0.0002;
 
 export class StoreClock {
-  /** This process's time minus the store's, never too large. */
+  /** This process's time minus the store's; above the true difference by at most `maxDrift` of the connection's time. */
   #offsetMs: number;
   #atMs: number;
 
   /**
-   * @param askedAtMs monotonic time of this process, before the store was asked.
+   * @param askedAtMs monotonic time of this process before the store answered.
    * @param saidMs the store's clock when it answered.
    */
   constructor(askedAtMs: number, saidMs: number) {
@@ -21,14 +23,16 @@ export class StoreClock {
     this.#atMs = askedAtMs;
   }
 
-  /** Takes the store's time from a line. @param heardAtMs monotonic time of this process. */
+  /**
+   * Takes the store's time from a later line. @param heardAtMs monotonic time of this process when the line arrived.
+   */
   hear(saidMs: number, heardAtMs: number): void {
     const drifted = this.#offsetMs + (heardAtMs - this.#atMs) * maxDrift;
     this.#offsetMs = Math.min(drifted, heardAtMs - saidMs);
     this.#atMs = heardAtMs;
   }
 
-  /** The earliest monotonic time of this process that a time of the store can be. */
+  /** Converts a time of the store to monotonic time of this process: rather too early than too late. */
   localTime(storeMs: number): number {
     return storeMs + this.#offsetMs;
   }

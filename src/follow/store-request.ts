@@ -5,19 +5,16 @@ import { request as httpsRequest } from "node:https";
 import { codeOf } from "../lib/errors.ts";
 import { FollowError } from "./follow-error.ts";
 
-/** The credentials for the store, and the trusted authorities; certificates and keys are PEM. */
+/** The client credentials, and the authorities that the client trusts. Certificates and keys are PEM. */
 export interface StoreCredentials {
   readonly token?: string | undefined;
-  /** Instead of the authorities that everyone trusts. */
+  /** The authorities to trust, instead of the public ones. */
   readonly ca?: string | undefined;
   readonly cert?: string | undefined;
   readonly key?: string | undefined;
 }
 
-/**
- * Makes a request with its own connection, which is used once, so that it waits for no other request. `answerTo` sends
- * it.
- */
+/** Makes a request that `answerTo` sends. It has its own connection, so it waits for no other request. */
 export function askStore(
   target: URL,
   { token, ca, cert, key }: StoreCredentials,
@@ -29,7 +26,10 @@ export function askStore(
     : httpRequest(target, { ...options, agent: false, headers });
 }
 
-/** Sends it. @throws {FollowError} refused, and any failure of the connection. */
+/**
+ * Sends a request and resolves with its answer. @throws {FollowError} refused for any status but 200; and errors of the
+ * connection.
+ */
 export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     sent.on("error", reject);
@@ -43,7 +43,10 @@ export function answerTo(sent: ClientRequest): Promise<IncomingMessage> {
   });
 }
 
-/** Node's own messages may quote what was sent: only codes are kept. Errors that are not the network's are bugs. */
+/**
+ * Turns an error of the network into a `FollowError` with only the code: Node's messages may quote what was sent. Any
+ * other error is a bug and stays unchanged.
+ */
 export function asFollowError(error: unknown): unknown {
   const code = codeOf(error);
   if (error instanceof FollowError || code === undefined) return error;
