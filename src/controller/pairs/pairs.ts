@@ -1,11 +1,12 @@
 /**
- * A Profile and its Groups as pairs. davit does not accept a newer version of either if a Group that had all its
- * configs would lose one for every request, to an undefined variable or an invalid result. Then the Profile keeps its
- * whole last good content, or the Group keeps its last good metadata and arguments. davit first tries both together, so
- * that a variable renamed on both sides changes in one step.
+ * Checks a Profile together with each of its Groups (a pair) before a newer version of either takes effect. davit does
+ * not accept a newer version if the Group would lose a config by it. That is a config that worked, and would now fail
+ * for every request, by an undefined variable or an invalid result. Then the Profile keeps its whole last good content,
+ * or the Group keeps its last good metadata and arguments. davit first tries the newest versions of both, so a variable
+ * that is renamed on both sides changes in one step.
  *
- * It compares names, which takes milliseconds for thousands of Groups, and renders as many Groups as its budget allows.
- * The trials (`trials.ts`) find the rest after the step.
+ * It compares variable names, which takes milliseconds for thousands of Groups. It also renders for as many Groups as
+ * its budget allows. The trials (`trials.ts`) find the rest after the step.
  */
 
 import type { GroupDocument, ProfileDocument } from "../../model/documents.ts";
@@ -43,25 +44,25 @@ export interface PairsOptions extends PairLooksOptions {
 interface PairedGroup {
   readonly id: ObjectName;
   readonly stored: GroupDocument | undefined;
-  /** Undefined for a Group that is gone or out of view for now. */
+  /** Undefined if the Group is gone or not in view now, or if davit failed on it. */
   readonly draft: GroupDraft | undefined;
   /** The document that the store should have. */
   readonly document: GroupDocument | undefined;
 }
 
-/** A Group's newer metadata, the older metadata to fall back to, and the looks at its Profile. */
+/** A Group's newer spec, its older metadata and arguments to fall back to, and the looks at its Profile. */
 interface Metadata {
   readonly looks: Looks;
   readonly spec: GroupDocument["spec"];
   readonly older: Renderable;
 }
 
-/** A Group that keeps older metadata. */
+/** A Group that keeps older metadata and arguments. */
 interface Kept {
   readonly id: ObjectName;
   readonly document: GroupDocument;
   readonly flaw: string;
-  /** Undefined, like `lack`, where no step had time to look and an earlier flaw is kept. */
+  /** Undefined, like `lack`, if the step had no time to look and kept an earlier flaw. */
   readonly about?: Metadata;
   readonly lack?: Lack | undefined;
 }
@@ -73,7 +74,7 @@ interface ShownGroup extends PairedGroup {
   readonly document: GroupDocument;
 }
 
-// About 50 ms: everything else waits meanwhile. The trials do the rest.
+// In units of a budget. A million units take about 50 ms, and all other work waits meanwhile. The trials do the rest.
 const profileWork = 1_000_000;
 const groupWork = 100_000;
 
@@ -84,7 +85,8 @@ interface Harm {
 }
 
 /**
- * Separate budgets for newer and older versions: finding a failure must leave enough to compare with the older version.
+ * Separate budgets for newer and older versions: after a failure is found in the newer one, there must be enough left
+ * to look at the older one.
  */
 interface Budgets {
   readonly newer: RenderBudget;
@@ -101,13 +103,15 @@ export class Pairs {
   readonly #looks: PairLooks;
   readonly #flaws: Flaws;
   readonly #older: OlderProfiles;
-  /** Groups that keep the newest version of their Profile from being served, and what each of them would lose. */
+  /**
+   * By a Profile's key: the Groups that keep its newest version from being served, and what each of them would lose.
+   */
   readonly #harmed = new Map<string, ReadonlyMap<string, Harm>>();
-  /** Groups that keep older metadata. */
+  /** Groups that keep older metadata and arguments. */
   readonly #kept = new ByReference<Kept>();
-  /** The budget for rendering this step's Groups: all of them may be new at once. */
+  /** One budget for rendering all Groups of this step, because all of them may be new at once. */
   #groupRenders = budgets(profileWork);
-  /** Groups with a stored flaw that this step had no time to look at. */
+  /** Groups that kept a stored flaw because this step had no time to look at them. */
   #open: ObjectName[] = [];
 
   constructor(options: PairsOptions) {
@@ -118,18 +122,21 @@ export class Pairs {
   }
 
   /**
-   * The Groups to look at again after this step: it had no time for them, so they kept their stored flaws. A Group that
-   * takes longer than a whole step waits for the next change or resync, so this ends.
+   * The Groups to look at again after this step, because it had no time for them and kept their stored flaws. A Group
+   * that takes longer than a whole step is not among them: it waits for the next change or resync.
    */
   get open(): readonly ObjectName[] {
     return this.#open;
   }
 
-  /** Begins a step. Adds what must change in the same step: Groups to their Profile, and the Profile to a Group. */
+  /**
+   * Begins a step, and adds names that must be in the same step. To a Profile, it adds the Groups that keep older
+   * metadata. To a Group, it adds its Profile if Groups keep the newest version of that Profile from being served.
+   */
   addBound(names: ReadonlyMap<string, ObjectName>, add: (name: ObjectName) => void): void {
     this.#groupRenders = budgets(profileWork);
     this.#open = [];
-    // A `for` loop over a map also visits the names that are added meanwhile.
+    // A `for` loop over a map also visits names that are added during the loop.
     for (const name of names.values()) {
       if (name.kind === "Profile") for (const { id } of this.#kept.of(name)) add(id);
       if (name.kind !== "Group") continue;
@@ -139,8 +146,8 @@ export class Pairs {
   }
 
   /**
-   * Why davit does not accept a Profile's new content: empty if no Group loses a config by it.
-   * @param before its last good content.
+   * The findings that keep davit from accepting a Profile's new content; empty if no Group loses a config by it.
+   * @param before the document with the last good content.
    */
   judge(profile: ObjectName, next: NewContent, before: ProfileDocument): readonly Finding[] {
     const key = objectKey(profile);
@@ -151,9 +158,9 @@ export class Pairs {
   }
 
   /**
-   * Looks at a Profile anew.
-   * @param concerned gets the Groups whose reason to hold back the newest version changed. It gets no others, because
-   *   each of them makes davit look at the Profile again.
+   * Runs `look`, which may call `judge` for this Profile.
+   * @param concerned receives the Groups whose `Harm` changed. It receives no others, because davit looks at the
+   * Profile again for each Group in it.
    */
   judging(profile: ObjectName, concerned: Map<string, ObjectName>, look: () => Outcome): Outcome {
     const key = objectKey(profile);
@@ -171,7 +178,7 @@ export class Pairs {
 
   /**
    * Brings a Group's document and status in line with its Profile.
-   * @param contents of the Profiles that this step changes, by their keys; else the stored content counts.
+   * @param contents that the step plans, by the keys of their Profiles. For other Profiles, the stored content counts.
    */
   settle(pair: PairedGroup, contents: ReadonlyMap<string, ProfileContent>): SettledGroup {
     const { id, stored, draft, document } = pair;
@@ -193,7 +200,7 @@ export class Pairs {
     };
   }
 
-  /** The document to use, perhaps with older metadata, and what fails. */
+  /** The document to use, which may have older metadata, its flaw, and what the newer metadata would lose. */
   #found(pair: ShownGroup, profile: ObjectName, looks: Looks | undefined) {
     const { id, stored, draft, document } = pair;
     const { isUnused } = this.#groupRenders.newer;
@@ -204,7 +211,7 @@ export class Pairs {
     const budgets = { names: new RenderBudget(groupWork), renders: this.#groupRenders.newer };
     const verdict = this.#flaws.of(profile, id, { looks, spec: settled.spec, flaw: before }, budgets);
     if (!isUnused && (isOpen(verdict) || isOpen(kept))) this.#open.push(id);
-    // A refused version decides nothing, nor does a Profile that is gone.
+    // A refused version proves nothing, and neither does a Profile that is gone. So the earlier flaw stays.
     const stays = draft.refusal !== undefined || looks === undefined ? before : undefined;
     return { settled, flaw: kept?.flaw ?? verdict?.flaw ?? stays, lack: kept?.lack };
   }
@@ -218,8 +225,8 @@ export class Pairs {
   }
 
   /**
-   * The Groups whose documents change with new content of their Profile: a part fails for them, or the content is the
-   * newest.
+   * The Groups whose documents change with new content of their Profile: their flaw changes, or they waited for the
+   * newest version.
    */
   doubted(profile: ObjectName, content: ProfileContent): Iterable<ObjectName> {
     const names = new RenderBudget(profileWork);
@@ -249,8 +256,8 @@ export class Pairs {
   }
 
   /**
-   * What a Group that had all its configs loses by new content, with its newest metadata and with its last good
-   * metadata.
+   * What a Group loses by its Profile's new content. It loses nothing if the new content works with its newest
+   * metadata, or with its last good metadata.
    */
   #harmOf(id: ObjectName, { next, before, newer, older }: Versions): Lack | undefined {
     const { view, documents } = this.#options;
@@ -271,7 +278,9 @@ export class Pairs {
     return spec && { kind: "Profile", namespace, name: spec.profile };
   }
 
-  /** The document with older metadata if the newer metadata loses a config; undefined if it loses none. */
+  /**
+   * The document with older metadata and arguments, if the Group loses a config by the newer ones; otherwise undefined.
+   */
   #keep(
     profile: ObjectName,
     { id, stored }: PairedGroup,
@@ -287,13 +296,13 @@ export class Pairs {
     const lost = this.#lost(this.#kept.get(profile, id), about);
     const flaw = lost === undefined ? stateBefore(stored, document).flaw : lost[0] && lackText(lost[0]);
     if (flaw === undefined) return undefined;
-    // A held Group stays held, as with a refused version.
+    // A Group that either version holds stays held, as with a refused version.
     const hold = spec.hold || before.hold;
     const kept: GroupDocument = { ...document, spec: { ...older, hold }, outdated: true };
     return { id, document: kept, flaw, ...(lost && { about, lack: lost[0] }) };
   }
 
-  /** What newer metadata loses; undefined if this step has no time to look. */
+  /** What the Group loses by newer metadata and arguments; undefined if this step has no time to look. */
   #lost(known: Kept | undefined, about: Metadata): readonly Lack[] | undefined {
     if (known?.lack !== undefined && isSameMetadata(known.about, about)) return [known.lack];
     const { looks, spec, older } = about;
@@ -303,8 +312,8 @@ export class Pairs {
 }
 
 /**
- * Puts Groups with a stored flaw first: a step may lack the time for all Groups, and a known flaw must not be
- * overlooked.
+ * Sorts Groups with a stored flaw first. A step may not have time to look at all Groups, and it must not overlook a
+ * known flaw.
  */
 export function flawedFirst<Pair extends Pick<PairedGroup, "stored">>(pairs: readonly Pair[]): readonly Pair[] {
   const rank = ({ stored }: Pair) => (stored?.flaw === undefined ? 1 : 0);
@@ -317,11 +326,11 @@ function isSameMetadata(a: Metadata | undefined, b: Metadata): boolean {
 
 function asFlawed(document: GroupDocument, flaw: string | undefined): GroupDocument {
   if (flaw === undefined) return document;
-  // A refused version with `outdated` would count as an accepted version.
+  // With `outdated`, `lastAccepted` would take a refused version for an accepted one.
   return { ...document, ...(document.refused !== true && { outdated: true }), flaw };
 }
 
-/** An older version installs no machine. */
+/** For an installing Profile: no older version installs, so machines wait. */
 function syncOfInstall(sync: SyncState): SyncState {
   return sync === "servingLastGood" ? "waiting" : sync;
 }
@@ -330,7 +339,7 @@ function budgets(work: number): Budgets {
   return { newer: new RenderBudget(work), older: new RenderBudget(work) };
 }
 
-/** What a Group loses by newer metadata. @throws {TooLongHere} */
+/** What a Group loses by newer metadata and arguments. @throws {TooLongHere} */
 function lostBy(look: Look, next: Renderable, before: Renderable, { newer, older }: Budgets): readonly Lack[] {
   const lacks = look.lacks(next, newer);
   return lacks.length === 0 ? [] : without(lacks, partsOf(look.lacks(before, older)));

@@ -1,4 +1,4 @@
-/** Which variables the texts of one Profile print for every request, and which of them a Group lacks. Pure. */
+/** Finds the variables that a Profile's texts print for every request, and those of them that a Group lacks. Pure. */
 
 import { TextCache } from "../../lib/text-cache.ts";
 import type { GroupSpec } from "../../model/group.ts";
@@ -19,22 +19,24 @@ import type { RenderBudget } from "../../render/template/limits.ts";
 import { TemplateNeeds, type VariableLookup } from "../../render/template/needs.ts";
 import type { BootClient } from "../trials/trial-boot.ts";
 
-/** What a Group's machines cannot get with any request, mostly because a variable is not defined. */
+/** A part of a Profile that fails for a Group with every request, mostly because a variable is not defined. */
 export interface Lack {
   /** The part of the Profile that cannot be rendered. */
   readonly part: TemplatePart | BootClient;
   /** The template's field, such as `spec.boot.args[2]`. */
   readonly field: string;
-  /** The field belongs to the Group, else to its Profile. */
+  /** True if the field belongs to the Group; false if it belongs to the Group's Profile. */
   readonly isOfGroup: boolean;
   readonly reason: RenderReason;
-  /** For undefinedVariable; undefined if the template comes from a Secret, whose names stay hidden. */
+  /**
+   * The variable, if the reason is `undefinedVariable`. Undefined for a template from a Secret: its names stay hidden.
+   */
   readonly variable: string | undefined;
   /** Undefined if there is no single place. */
   readonly at: TextPosition | undefined;
 }
 
-/** The parts of a Group that take part in rendering. */
+/** The members of a Group that rendering uses. */
 export type Renderable = Pick<GroupSpec, "metadata" | "selector" | "args">;
 
 // Parsing takes about 10 µs for each expression, on the thread that answers machines. Templates above these limits are
@@ -47,7 +49,7 @@ interface NeedsOfText {
   readonly needs: TemplateNeeds | undefined;
 }
 
-/** Finds out what templates need. Equal texts are parsed once, as long as they are cached. */
+/** Finds what templates need. Each text is parsed once while its result is cached. */
 export class NeedsReader {
   readonly #sha256: (text: string) => string;
   readonly #ofConfigs = new TextCache<NeedsOfText>({ limitBytes: cacheBytes });
@@ -57,7 +59,7 @@ export class NeedsReader {
     this.#sha256 = sha256;
   }
 
-  /** Undefined for a text that needs nothing, is too long, or is not a template. */
+  /** The needs of a text. Undefined if it has no tag, is too long, or is not a valid template. */
   read(text: string, seesRequest: boolean): TemplateNeeds | undefined {
     if (!text.includes("{{")) return undefined;
     const cache = seesRequest ? this.#ofConfigs : this.#ofBoot;
@@ -80,7 +82,7 @@ export function isShortTemplate(text: string): boolean {
   return text.length <= maxLength && text.split("{{", maxExpressions + 2).length <= maxExpressions + 1;
 }
 
-/** The text of a Secret by its hash; undefined for a text that is not in view: davit skips it. */
+/** Returns a Secret's text by its hash. Undefined if the Secret is not in view: then davit skips the template. */
 type SecretText = (sha256: string) => string | undefined;
 
 /** A config's template and its text. */
@@ -90,17 +92,19 @@ export interface ConfigText {
   readonly text: string;
 }
 
+/** Where a template is. */
 interface NeedyPlace {
   readonly part: TemplatePart | "boot";
   readonly field: string;
   readonly isSecret?: boolean;
 }
 
+/** A template, and what it needs. */
 interface Needy extends NeedyPlace {
   readonly needs: TemplateNeeds;
 }
 
-/** What one version of a Profile needs. */
+/** The variables that one version of a Profile needs. */
 export class ProfileNeeds {
   readonly #reader: NeedsReader;
   readonly #defaults: JsonObject;
@@ -125,7 +129,7 @@ export class ProfileNeeds {
   }
 
   /**
-   * For each text, the first of its variables that a Group's machines lack.
+   * Returns, for each text, the first variable that it needs and the Group lacks.
    * @throws {TooLongHere} when a short budget is used up.
    */
   lacks(group: Renderable, budget: RenderBudget): readonly Lack[] {
@@ -148,7 +152,8 @@ export class ProfileNeeds {
 }
 
 /**
- * The texts of its templates. Raw ones are left out: they are not rendered, and were checked when the Profile was read.
+ * The texts of a Profile's templates that are in view and not broken. It leaves out raw ones: they are not rendered,
+ * and they were checked when the Profile was read.
  */
 export function textsOf({ templates }: ProfileContent, secretText: SecretText): readonly ConfigText[] {
   return partsOf(templates).flatMap((part) => {
@@ -159,15 +164,15 @@ export function textsOf({ templates }: ProfileContent, secretText: SecretText): 
   });
 }
 
-/** The needs of a text; none if it needs nothing. Boot sections see no request. */
+/** The needs of a text and its place; empty if it needs nothing. Texts of the boot section see no request. */
 function needsOf(reader: NeedsReader, text: string, { isSecret = false, ...place }: NeedyPlace): readonly Needy[] {
   const needs = reader.read(text, place.part !== "boot");
   return needs === undefined ? [] : [{ ...place, isSecret, needs }];
 }
 
 /**
- * Looks up as `templateVariables` does, without a copy of the metadata: `davit` first, then the selector's labels, the
- * Group's metadata, the Profile's defaults.
+ * Looks up variables in the same order as `templateVariables`, but does not copy the metadata. The order is: `davit`,
+ * the selector's labels, the Group's metadata, the Profile's defaults.
  */
 function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): VariableLookup {
   const labels = new Map<string, JsonValue>(
@@ -180,7 +185,7 @@ function lookupIn({ metadata, selector }: Renderable, defaults: JsonObject): Var
   };
 }
 
-// Only whether a variable exists counts here, so davit's own address may be empty.
+// This only decides whether a variable exists, so davit's own address can be empty.
 const davit = { url: "" };
 
 function own(values: JsonObject, name: string): JsonValue | undefined {

@@ -1,6 +1,7 @@
 /**
- * Finds the parts of a Profile that fail for a Group with every request: it renders them within a budget. It leaves
- * long templates, and templates that read `request`, to the trials. So every request meets each reported failure.
+ * Renders a Profile's parts for a Group, within a budget, and finds the parts that fail with every request. It leaves
+ * long templates, and templates that read `request`, to the trials. So every request meets each failure that it
+ * reports.
  */
 
 import { TextCache } from "../../lib/text-cache.ts";
@@ -23,20 +24,21 @@ export interface RendersOptions {
 }
 
 const cacheBytes = 8 * 1024 * 1024;
-/** Units of the budget for each Group, beside its texts. */
+/** Units of the budget for each Group, besides those for its texts. */
 const groupWork = 300;
+/** Units of the budget for each boot section, besides those for its texts. */
 const bootWork = 1_500;
-/** Parsing YAML takes 2 to 5 µs for each character. */
+/** Units of the budget for each character of YAML, which takes 2 to 5 µs to parse. */
 const yamlWork = 100;
-/** In characters: about 40 ms, the most that one text may take. */
+/** In characters. Parsing them takes about 40 ms, the most that one text may take. */
 const maxYamlLength = 8 * 1024;
 
-/** The result depends on the request, or the template is too long. */
+/** There is no verdict: the result depends on the request, or the text is too long. */
 class Undecided extends Error {
   override readonly name = "Undecided";
 }
 
-/** Renders templates and checks results, equal ones once. */
+/** Compiles templates and checks configs. Equal texts are handled once while their result is cached. */
 export class RendersBench {
   readonly options: RendersOptions;
   readonly #templates = new TextCache<Template>({ limitBytes: cacheBytes });
@@ -46,7 +48,10 @@ export class RendersBench {
     this.options = options;
   }
 
-  /** @throws {Undecided} for a long template. @throws {RenderError} for a template with a mistake. */
+  /**
+   * Compiles a template; its functions use the budget.
+   * @throws {Undecided} for a long template. @throws {RenderError} for a template with a mistake.
+   */
   template(text: string, budget: RenderBudget): Template {
     if (!isShortTemplate(text)) throw new Undecided();
     const { render, pieces, origin } = this.#templates.get(text, () => compileTemplate(text, this.options));
@@ -57,7 +62,10 @@ export class RendersBench {
     };
   }
 
-  /** @throws {RenderError} for a config answered 500. @throws {Undecided} for a long text. @throws {TooLongHere} */
+  /**
+   * Checks a rendered config.
+   * @throws {RenderError} for a config answered 500. @throws {Undecided} for a long text. @throws {TooLongHere}
+   */
   check({ part, template }: ConfigText, text: string, budget: RenderBudget): void {
     budget.work(text.length);
     const { error } = this.#checked.get(`${part} ${template.format ?? ""} ${text}`, () => {
@@ -68,14 +76,14 @@ export class RendersBench {
   }
 }
 
-/** One version of a Profile. */
+/** Renders one version of a Profile. */
 export class ProfileRenders {
   readonly #content: ProfileContent;
   readonly #configs: readonly ConfigText[];
   readonly #bench: RendersBench;
   readonly #bootLength: number;
 
-  /** @param secretText by hash; undefined for a text that is not in view, which is not tried. */
+  /** @param secretText returns a Secret's text by its hash. A template is skipped if its text is not in view. */
   constructor(content: ProfileContent, secretText: (sha256: string) => string | undefined, bench: RendersBench) {
     this.#content = content;
     this.#configs = textsOf(content, secretText);
@@ -84,7 +92,7 @@ export class ProfileRenders {
   }
 
   /**
-   * The first failure of each part that every machine of a Group meets.
+   * The failures that every request of a Group's machines meets.
    * @throws {TooLongHere} when a short budget is used up.
    */
   lacks(group: Renderable, budget: RenderBudget): readonly Lack[] {
@@ -129,7 +137,7 @@ export class ProfileRenders {
   }
 }
 
-/** A request that ends the rendering of each template that reads it. */
+/** Ends the rendering of a template as soon as it reads the request. */
 class UnreadRequest extends RequestReads {
   constructor() {
     super(() => {
@@ -161,7 +169,7 @@ function checkWork(part: TemplatePart, text: string): number {
     if (text.length > maxYamlLength) throw new Undecided();
     return text.length * yamlWork;
   }
-  // Broken JSON may be read as YAML, too.
+  // davit may parse a broken Ignition JSON as YAML, too.
   const isBroken = part === "ignition" && parseJsonObject(text) === undefined;
   return text.length + (isBroken ? Math.min(text.length, maxYamlLength) * yamlWork : 0);
 }

@@ -38,10 +38,10 @@ export interface Affected {
 }
 
 /**
- * Limits on comparisons between Groups. `least` and `most` limit the search for the standing of one Group. `ofStep`
- * limits the search for all standings of a step, and separately the search for Groups that the step affects. It is
- * enough for a step of 256 names. After a larger step, the resync finds the rest: its steps have at most 256 names
- * each.
+ * Limits on comparisons between Groups. `most` is for the standing of one Group. `ofStep` is for all standings of a
+ * step, and again for the search for Groups that the step affects. After `ofStep` is used up, each standing still gets
+ * `least`. `ofStep` is enough for 256 names. After a larger step, the resync finds the rest: its steps have at most 256
+ * names.
  */
 const comparisons = { least: 8, most: 128, ofStep: 256 * 128 } as const;
 

@@ -1,4 +1,4 @@
-/** The condition `Rendered` of a Group: the result of its trial. Equal trials give equal texts. */
+/** Makes the condition `Rendered` of a Group from its trial. Equal trials give equal texts. */
 
 import type { Condition } from "../../model/source.ts";
 import type { Trial, TrialFinding } from "./trial.ts";
@@ -9,7 +9,7 @@ const maxFindings = 10;
 
 /**
  * The condition that reports a trial.
- * @param profile its Profile's name.
+ * @param profile the name of the Group's Profile.
  */
 export function renderedCondition(profile: string, trial: Trial): Condition {
   if (trial === "untried") return notRendered("No machine gets a config of this Group now");
@@ -19,7 +19,7 @@ export function renderedCondition(profile: string, trial: Trial): Condition {
   return rendered(status, reason, `For a sample machine, Profile "${profile}": ${textOf(trial)}`);
 }
 
-/** The failure that every request of the Group's machines meets, for a person; undefined where there is none. */
+/** The failures that every request of the Group's machines meets, as text for a person; undefined if there are none. */
 export function certainFailure(trial: Trial): string | undefined {
   const certain = trial === "untried" ? [] : trial.filter(({ isCertain }) => isCertain === true);
   return certain.length === 0 ? undefined : textOf(certain);
@@ -45,7 +45,7 @@ function rendered(status: Condition["status"], reason: string, message: string):
   return { type: "Rendered", status, reason, message };
 }
 
-/** The worst findings first. */
+/** The findings as text, the worst first. */
 function textOf(findings: readonly TrialFinding[]): string {
   const sorted = severities.flatMap((severity) => findings.filter((finding) => finding.severity === severity));
   const shown = sorted.slice(0, maxFindings).map(({ text }) => text);

@@ -12,7 +12,7 @@ import { renderGrub } from "../../render/grub/grub.ts";
 import { renderIpxe } from "../../render/ipxe/ipxe.ts";
 import type { Template, Variables } from "../../render/template/template.ts";
 
-/** Which clients a fault affects: both, or one of them. */
+/** Which clients a fault affects: one of them, or both for `boot`. */
 export type BootClient = "boot" | "ipxe" | "grub";
 
 /** Where a fault is. */
@@ -20,7 +20,7 @@ interface FaultPlace {
   readonly client: BootClient;
   /** The faulty field, such as `spec.boot.args[2]`. */
   readonly field: string;
-  /** The field belongs to the Group, else to its Profile. */
+  /** Set if the field belongs to the Group and not to its Profile. */
   readonly isOfGroup?: true;
 }
 
@@ -28,7 +28,7 @@ export interface BootFault extends FaultPlace {
   readonly error: RenderError;
 }
 
-/** A machine of a Group, and the Profile's boot section. */
+/** The inputs: a Profile's boot section, and a machine of a Group. */
 export interface BootTrial {
   readonly content: Pick<ProfileContent, "boot" | "grubScript">;
   /** The Group's own arguments. */
@@ -39,7 +39,7 @@ export interface BootTrial {
   readonly compile: (text: string) => Template;
 }
 
-/** Every fault in each text; a broken section has no texts to look at. */
+/** Returns every fault in each text. A broken boot section has no texts to check. */
 export function bootFaults(trial: BootTrial): readonly BootFault[] {
   const { content, variables, compile } = trial;
   const { boot, grubScript } = content;
@@ -72,7 +72,7 @@ function kernelFaults(
   boot: { readonly kind: "kernel" } & KernelBoot,
   { content, args, variables, labels, compile }: BootTrial,
 ): readonly BootFault[] {
-  // If a Profile brings a config for GRUB, its kernel is for iPXE alone.
+  // If a Profile has its own GRUB script, only iPXE uses its kernel.
   const isForGrub = content.grubScript === undefined;
   const client = isForGrub ? "boot" : "ipxe";
   const texts = [
@@ -98,7 +98,7 @@ function kernelFaults(
 
 const sampleGrub = { title: "", authority: "", separator: "auto", commands: "auto", isGrubClient: false } as const;
 
-/** What cannot be written for a client, with the faulty arguments where each can be named. */
+/** The faults in what a client would get: one for each faulty argument if they can be found, or else one for all. */
 function argumentFaults(
   client: BootClient,
   filled: FilledKernel,

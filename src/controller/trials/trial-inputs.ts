@@ -1,4 +1,7 @@
-/** The inputs of trials: documents of the store, and texts of Secrets, which the store has by hash alone. */
+/**
+ * Collects the inputs of trials: documents from the store, and texts of Secrets from the source. `Documents` has only
+ * the hashes of Secret texts.
+ */
 
 import { assert } from "../../lib/errors.ts";
 import { groupPath, profilePath } from "../../model/documents.ts";
@@ -7,7 +10,7 @@ import type { ObjectName, Source, SourceView } from "../../model/source.ts";
 import type { Documents } from "../core/documents.ts";
 import type { TrialJob } from "./trial.ts";
 
-/** The documents of one trial; a text is undefined if the store lacks it. */
+/** The documents of one trial. A text is undefined if the store does not have it. */
 export interface TrialInput {
   readonly group: ObjectName;
   /** The name of its Profile. */
@@ -16,7 +19,7 @@ export interface TrialInput {
   readonly profileText: string | undefined;
 }
 
-// Copying the texts of a message takes about a millisecond for each MiB.
+// In characters. Copying a job to the thread takes about a millisecond for each MiB.
 const maxJobLength = 4 * 1024 * 1024;
 
 export interface TrialInputsOptions {
@@ -38,7 +41,9 @@ export class TrialInputs {
     return { group, profile, groupText: this.#groupText(group), profileText: this.profileText(namespace, profile) };
   }
 
-  /** True while a new trial would have the same input; a Group's text includes its Profile's name. */
+  /**
+   * True if a new trial would have the same input. A changed Profile name needs no check: the Group's text includes it.
+   */
   isCurrent({ group, profile, groupText, profileText }: TrialInput): boolean {
     return this.#groupText(group) === groupText && this.profileText(group.namespace, profile) === profileText;
   }
@@ -47,7 +52,7 @@ export class TrialInputs {
     return this.#options.documents.textAt(profilePath(namespace, profile));
   }
 
-  /** The job that tries these Groups of one Profile. */
+  /** The job that tries these Groups, which have the same Profile. */
   jobOf(inputs: readonly TrialInput[]): TrialJob {
     const [first] = inputs;
     assert(first !== undefined, "A job has a Group");
@@ -81,7 +86,7 @@ export function secretTexts(
   });
 }
 
-/** Groups of one Profile together, as many as one message may hold. */
+/** Splits trials into jobs. A job has Groups of one Profile, and as many as one message may hold. */
 export function byProfile<Due extends { readonly input: TrialInput }>(
   dues: readonly Due[],
 ): readonly (readonly Due[])[] {

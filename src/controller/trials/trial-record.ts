@@ -1,24 +1,24 @@
-/** Records how far the trials of each Profile's Groups are, and which failures meet every request. */
+/** Records the state of each Group's trial, and sums up the states for each Profile. */
 
 import { compareBytes } from "../../lib/order.ts";
 import { type ObjectName, objectKey } from "../../model/source.ts";
 
-/** The state of one Group: `lost` if its trial did not end. */
+/** The state of a Group's trial: `failed` if a failure meets every request, `lost` if the trial did not end. */
 export type TrialState =
   | { readonly kind: "pending" | "over" | "lost" }
   | { readonly kind: "failed"; readonly failure: string };
 
-/** The summary of a Profile, the first that applies: failed, pending, lost, over. */
+/** The summary for a Profile. `kind` is the first state that one of its Groups has: failed, pending, lost, over. */
 interface Summary {
   readonly kind: TrialState["kind"];
-  /** The first Group that failed, and what it lacks. */
+  /** The first Group by name that failed, and what fails for it. */
   readonly group?: string;
   readonly failure?: string;
-  /** Others failed as well. */
+  /** True if other Groups failed, too. */
   readonly hasMore?: boolean;
 }
 
-/** By the key of a Group. */
+/** The keys of a Profile's Groups, by state. Groups whose trials are over are in none. */
 interface TrialsByGroup {
   readonly pending: Set<string>;
   readonly lost: Set<string>;
@@ -34,8 +34,8 @@ export class TrialRecord {
   readonly #profileOf = new Map<string, string>();
 
   /**
-   * Records how far a Group's trial is.
-   * @returns the keys of the Profiles whose summary may change.
+   * Records the state of a Group's trial.
+   * @returns the keys of the Profiles whose summary may have changed.
    */
   note(group: ObjectName, profile: ObjectName, state: TrialState): readonly string[] {
     const [key, profileKey] = [objectKey(group), objectKey(profile)];
@@ -48,7 +48,7 @@ export class TrialRecord {
     else if (state.kind !== "over") trials[state.kind].add(key);
     if (sizeOf(trials) === 0) this.#profiles.delete(profileKey);
     else this.#profiles.set(profileKey, trials);
-    // Of thousands of trials, only the last one changes a summary, and each one that starts or stops failing.
+    // While trials of a Profile are pending, changes of its summary are not reported: there may be thousands.
     if (before !== stateIn(trials, key) && trials.pending.size === 0) changed.add(profileKey);
     return [...changed];
   }
@@ -64,7 +64,7 @@ export class TrialRecord {
     return [profileKey];
   }
 
-  /** What is known of a Profile's Groups. */
+  /** The summary for a Profile. */
   of(profile: ObjectName): Summary {
     const trials = this.#profiles.get(objectKey(profile));
     if (trials === undefined) return over;

@@ -1,11 +1,11 @@
-/** The main thread's side of trials. A job has no answer if its thread died or it took too long. */
+/** Runs trials in another thread. A job has no answer if the thread dies or takes too long. */
 
 import type { Clock } from "../../lib/clock.ts";
 import { JobThread } from "../../lib/job-thread.ts";
 import type { Trial, TrialJob } from "./trial.ts";
 
 export interface TrialRunner {
-  /** Tries the Groups of a job, one job at a time; undefined when that was not possible. */
+  /** Tries the Groups of a job. The previous job must have ended. @returns undefined if the job has no answer. */
   run(job: TrialJob): Promise<readonly Trial[] | undefined>;
   /** Gives up the running job; idempotent. */
   stop(): Promise<void>;
@@ -15,22 +15,21 @@ export interface TrialThreadOptions {
   /** Where machines reach davit, such as `http://192.0.2.1:8080`. */
   readonly davitUrl: string;
   readonly clock: Clock;
-  /** What the thread runs. */
+  /** The thread's program. */
   readonly worker?: URL;
 }
 
-// Many times what the largest Profile and result take. Beyond it, V8 ends the thread, not the process. A small young
-// generation takes a little more time and much less memory.
+// The old generation has room for many times the largest Profile and its result. If that is exceeded, V8 ends the
+// thread, not the process. A small young generation costs a little time and saves much memory.
 const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
 
-// Limits bound what may be rendered, so this guards against the unforeseen. One Group delays others no longer than
-// this.
+// Every render has limits. This one is for what they do not foresee: no job delays others longer.
 const limitMs = 60_000;
 
-// Changes come in bursts.
+// Changes come in bursts, so the thread waits for more before it ends.
 const idleMs = 10_000;
 
-// Node's type stripping runs the sources as they are; a build has the same file compiled.
+// Node's type stripping runs the sources as they are. A build has the same file, compiled.
 const workerUrl = new URL(`./trial-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 export class TrialThread implements TrialRunner {

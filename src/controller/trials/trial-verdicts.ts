@@ -1,6 +1,4 @@
-/**
- * Judges the output of templates. Machines of one Profile often get equal texts: each is judged once, within a limit.
- */
+/** Judges the output of templates. Machines of one Profile often get equal texts, so verdicts are cached by text. */
 
 import { TextCache } from "../../lib/text-cache.ts";
 import type { FindingCode } from "../../model/findings.ts";
@@ -14,7 +12,8 @@ import { RenderError, renderReasons } from "../../render/core/render-error.ts";
 import type { TextPosition } from "../../render/core/text-position.ts";
 
 /**
- * `broken` is answered 500, `refused` is useless to the program that reads it, `advice` works but perhaps not as meant.
+ * `broken`: machines are answered 500. `refused`: the program that reads the config refuses it. `advice`: it works, but
+ * perhaps not as intended.
  */
 export type Severity = "broken" | "refused" | "advice";
 
@@ -26,7 +25,7 @@ export interface TrialVerdict {
   readonly position?: TextPosition;
 }
 
-// A few hundred usual configs, and at most the largest result twice.
+// Enough for a few hundred usual configs, or for two of the largest.
 const maxKeptBytes = 32 * 1024 * 1024;
 
 export class Verdicts {

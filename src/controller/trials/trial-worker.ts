@@ -1,6 +1,7 @@
 /**
- * The worker thread of trials. A template may take a third of a second and a YAML text a whole one, too long for the
- * thread that answers machines. Its data is the URL where machines reach davit; it answers each job in order.
+ * The program of the thread that runs trials. A template may take a third of a second, and a YAML text a whole second:
+ * too long for the thread that answers machines. `workerData` is the URL where machines reach davit. It answers each
+ * job in order.
  */
 
 import { createHash } from "node:crypto";

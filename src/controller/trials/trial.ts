@@ -1,9 +1,9 @@
 /**
- * A trial: it renders what a Group's machines would get, with the labels of a sample machine, and judges the result as
- * advice. It reads documents from the store, and changes nothing.
+ * Runs trials. A trial renders what a Group's machines would get, for a sample request, and judges the result. It reads
+ * documents of the store and changes nothing.
  *
- * It promises that equal documents yield equal findings, and that a finding names places and fields, never a value: the
- * text may come from a Secret. It never decides what a machine gets.
+ * Equal documents yield equal findings. A finding names places and fields, but never a value, because the text may come
+ * from a Secret. A trial never decides what a machine gets.
  */
 
 import { decodeGroup, decodeProfile } from "../../model/documents.ts";
@@ -49,10 +49,10 @@ export interface TrialFinding {
   readonly text: string;
   /** Every machine of the Group meets it with every request. */
   readonly isCertain?: true;
-  /** None for findings that the Profile's own status reports. */
+  /** Absent for findings that the Profile's own status reports. */
   readonly code?: FindingCode;
   readonly place?: FieldPlace;
-  /** The place belongs to the Group, else to its Profile. */
+  /** Set if the place belongs to the Group and not to its Profile. */
   readonly isOfGroup?: true;
 }
 
@@ -66,7 +66,7 @@ export interface TrialTools {
   readonly sha256: (text: string) => string;
 }
 
-/** Tries every Group of a job; the trials are in their order. */
+/** Tries every Group of a job, and returns the trials in the order of the Groups. */
 export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {
   const content = decodeProfile(job.profileText)?.content;
   if (content === undefined) return job.groups.map(() => "untried");
@@ -79,7 +79,7 @@ export function runTrials(job: TrialJob, tools: TrialTools): readonly Trial[] {
   });
 }
 
-/** One Profile under trial. */
+/** Tries the Groups of one Profile. */
 class Bench {
   readonly #content: ProfileContent;
   readonly #tools: TrialTools;
@@ -118,7 +118,7 @@ class Bench {
     const variables = bootVariables({ group, defaults, davitUrl: this.#tools.davitUrl });
     const compile = (text: string) => this.#compile(text);
     const faults = bootFaults({ content: this.#content, args, variables, labels, compile });
-    // A boot section holds nothing of the request.
+    // A boot section does not depend on the request, so every request meets its faults.
     const found = faults.map(({ client, error, field, isOfGroup }) =>
       asCertain(finding(client, { ...fromError(error), place: { field }, ...(isOfGroup && { isOfGroup }) })),
     );
@@ -128,7 +128,7 @@ class Bench {
   #part(part: TemplatePart, template: ResolvedTemplate, variables: Variables): readonly TrialFinding[] {
     if (template.kind === "broken") return [brokenPart(part)];
     const text = template.kind === "text" ? template.text : this.#secrets.get(template.sha256);
-    // The Secret's file cannot be read, or it is changing now and will be tried again.
+    // Either the Secret's file cannot be read, or the Secret is changing and the next trial will have it.
     if (text === undefined)
       return [
         {
@@ -157,7 +157,7 @@ class Bench {
     }
   }
 
-  /** A variable that no request would define, even behind one that this request does not define. */
+  /** A variable that no request defines. Rendering may end before, at a variable that only the sample request lacks. */
   #absent(text: string, variables: Variables): AbsentVariable | undefined {
     const needs = this.#needs.get(text) ?? this.#readNeeds(text);
     const lookup = (name: string) => (Object.hasOwn(variables, name) ? variables[name] : undefined);
@@ -190,9 +190,9 @@ interface ReportedFault {
   readonly text: string;
   /** In the template. */
   readonly position?: TextPosition;
-  /** The faulty field, if the fault is not of the whole part. */
+  /** The faulty field; absent if the whole part is at fault. */
   readonly place?: FieldPlace;
-  /** The place belongs to the Group, else to its Profile. */
+  /** Set if the place belongs to the Group and not to its Profile. */
   readonly isOfGroup?: true;
 }
 
@@ -204,7 +204,7 @@ const unusedArguments: TrialFinding = {
   text: "spec.args of the Group are not used: the Profile has no kernel to hand them to",
 };
 
-/** As in the Profile's own advice, for the Group's arguments. */
+/** Advice on the Group's arguments, as `effectAdvice` gives it on a Profile. */
 function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly string[]): readonly TrialFinding[] {
   if (effect !== undefined || boot?.kind !== "kernel") return [];
   return args.flatMap((text, at) => {
@@ -224,12 +224,12 @@ function unmarkedArguments({ boot, effect }: ProfileContent, args: readonly stri
   });
 }
 
-/** A failure meets every machine; anything else stays advice. */
+/** Marks a failure as one that every request meets. Other findings are only advice and stay as they are. */
 function asCertain(found: TrialFinding): TrialFinding {
   return found.severity === "broken" ? { ...found, isCertain: true } : found;
 }
 
-/** @param isSecret the template is secret: the report shows nothing of it. */
+/** @param isSecret the template is secret: the finding shows nothing of its text. */
 function fromError(error: RenderError, isSecret = false): ReportedFault {
   const { reason, position } = error;
   const verdict = { severity: "broken", code: reasonCodes[reason], text: error.sentence(isSecret) } as const;
@@ -279,9 +279,9 @@ interface SampleRequest {
   readonly rawQuery: string;
 }
 
-/** A request of a sample machine: the labels that select it, and made-up values that every machine has. */
+/** Makes up a request: the labels that the selector asks for, and sample values for the other identity labels. */
 export function sampleRequest(selection: Selection): SampleRequest {
-  // A machine may lack a name, for example, and this Group may select exactly those without one.
+  // Leaves out sample values that the selector excludes: a Group may select exactly the machines without a hostname.
   const others = [...samples].filter(([label, value]) =>
     selection.expressions.every(({ key, accepts }) => key !== label || accepts(value)),
   );

@@ -1,10 +1,10 @@
 /**
- * Runs trials of Groups in the background. It decides which are due, and returns their results: the condition
- * `Rendered`, and, if a failure meets every request, `Ready` of the Group and its Profile. It shows no status itself.
+ * Runs trials of Groups in the background. It decides which trials are due, and reports their results. A result is the
+ * condition `Rendered`. If a failure meets every request, it is also the `Ready` of the Group and its Profile.
  *
  * It promises:
  * - A trial begins only when the store has its input.
- * - A Group is tried again only when its document or its Profile's changed.
+ * - A Group is tried again only if its document or its Profile's has changed, or if the last trial did not end.
  * - Trials take at most half of one processor's time.
  */
 
@@ -45,7 +45,7 @@ interface Tried {
 
 interface TriedProfile {
   readonly name: ObjectName;
-  /** The text of its document, when its Groups were last due for trial. */
+  /** The text of its document when its Groups were last queued. */
   readonly text: string | undefined;
 }
 
@@ -55,12 +55,12 @@ interface Due {
   readonly input: TrialInput;
 }
 
-// One message to the thread and one back; a stop waits no longer than this.
+// The Groups of one message to the thread, and of one message back.
 const maxGroupsPerJob = 128;
-// Reading documents takes about a millisecond for each 100 KiB.
+// In characters of Group documents. Reading 100 KiB takes about a millisecond.
 const sliceLength = 512 * 1024;
 
-/** A timer's resolution would make a rest of a millisecond much longer. */
+/** Shorter rests are saved up: the timer's resolution would make each much longer. */
 const leastRestMs = 20;
 
 export class Trials {
@@ -72,7 +72,7 @@ export class Trials {
   readonly #inputs: TrialInputs;
   readonly #stopping = new AbortController();
   readonly #slices = new Slices(sliceLength);
-  /** Rest that is still to be taken. */
+  /** Rest that is saved up and not yet taken. */
   #owedMs = 0;
   #running: Promise<void> = Promise.resolve();
 
@@ -95,7 +95,10 @@ export class Trials {
     await this.#running;
   }
 
-  /** Checks whether trials of an object are due. For a Group, `changed` is always called, but later. */
+  /**
+   * Queues the trials of an object that are due. For a Group, `changed` is always called later, even if no trial is
+   * due.
+   */
   look(name: ObjectName): void {
     if (name.kind === "Group") this.#lookAtGroup(name);
     else this.#lookAtProfile(name);
@@ -111,7 +114,7 @@ export class Trials {
   #lookAtGroup(name: ObjectName): void {
     const key = objectKey(name);
     const entry = this.#groups.get(key);
-    // A lost trial may succeed now.
+    // A trial that was lost may succeed now.
     if (entry?.tried?.state.kind === "lost") entry.tried = undefined;
     if (entry === undefined) this.#groups.set(key, { name, tried: undefined });
     this.#queue.add(name);
@@ -150,7 +153,7 @@ export class Trials {
     for (;;) {
       const names = await this.#queue.take(maxGroupsPerJob);
       if (names.length === 0) return;
-      // A caller that has just reported thousands of statuses continues first.
+      // The caller may be reporting thousands of statuses, and continues first.
       await nextTurn();
       for (const job of byProfile(await this.#dues(names))) await this.#try(job);
     }
@@ -179,7 +182,9 @@ export class Trials {
     return undefined;
   }
 
-  /** Tries a job without an answer again in halves, so that one Group does not affect the others. */
+  /**
+   * Runs a job. If there is no answer, it runs both halves of the job, so that one Group does not affect the others.
+   */
   async #try(job: readonly Due[]): Promise<void> {
     if (this.#stopping.signal.aborted) return;
     const { clock, runner, log } = this.#options;
@@ -207,14 +212,14 @@ export class Trials {
     await this.#options.clock.sleep(owedMs, this.#stopping.signal);
   }
 
-  /** @param trial undefined when the thread gave none. */
+  /** Records the result of a trial. @param trial undefined if the thread gave no answer. */
   #conclude({ entry, input }: Due, trial: Trial | undefined): void {
     const rendered = trial === undefined ? withoutAnswer : renderedCondition(input.profile, trial);
     const failure = trial && certainFailure(trial);
     const state: TrialState =
       trial === undefined ? { kind: "lost" } : failure === undefined ? { kind: "over" } : { kind: "failed", failure };
     entry.tried = { input, state, report: { rendered, ready: readyOfGroup(input.profile, state) } };
-    // A Group that changed meanwhile is in the queue again.
+    // If the Group changed meanwhile, it is in the queue again, and this result is not announced.
     if (this.#groups.get(objectKey(entry.name)) === entry && this.#isTried(entry)) this.#announce(entry);
   }
 
@@ -239,14 +244,14 @@ export class Trials {
 
 const withoutAnswer = notRendered("The trial did not end, which says nothing about machines");
 
-/** The `Ready` that a trial gives to an otherwise ready Group. */
+/** The `Ready` that a trial gives to an otherwise ready Group; undefined if it stays ready. */
 function readyOfGroup(profile: string, state: TrialState): Condition | undefined {
   if (state.kind === "lost") return { ...notTriedYet, message: withoutAnswer.message };
   if (state.kind !== "failed") return undefined;
   return { type: "Ready", status: "False", reason: "RenderFailed", message: `Profile "${profile}": ${state.failure}` };
 }
 
-/** The `Ready` that its Groups' trials give to an otherwise ready Profile. */
+/** The `Ready` that the Groups' trials give to an otherwise ready Profile; undefined if it stays ready. */
 function readyOfProfile({ kind, group, failure, hasMore }: ReturnType<TrialRecord["of"]>): Condition | undefined {
   if (kind === "over") return undefined;
   if (kind !== "failed") return notTriedYet;
