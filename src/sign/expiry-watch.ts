@@ -1,6 +1,6 @@
 /**
- * Logs that a key will expire, once a day from 30 days before on, and that it has expired. It checks at least once a
- * day, since the wall clock may be set meanwhile.
+ * Logs once a day that a key expires soon, from 30 days before its end. Logs once that the key has expired. It checks
+ * at least once a day, because the wall clock may be set in the meantime.
  */
 
 import { type Clock, toRfc3339 } from "../lib/clock.ts";
@@ -9,7 +9,7 @@ import type { KeyInfo } from "./signing-key.ts";
 
 const dayMs = 24 * 60 * 60 * 1_000;
 
-/** Enough for people who are away for some weeks. */
+/** This is enough for people who are away for some weeks. */
 const warnAheadMs = 30 * dayMs;
 
 export interface ExpiryWatchOptions {
@@ -22,20 +22,20 @@ export class ExpiryWatch {
   readonly #options: ExpiryWatchOptions;
   readonly #stopping = new AbortController();
 
-  /** Checks now, and from then on until `stop`. */
+  /** Checks at once, and then again until `stop` or the end of the key. */
   constructor(options: ExpiryWatchOptions) {
     this.#options = options;
     const { expiresAtMs } = options.info;
     if (expiresAtMs !== undefined) void this.#follow(expiresAtMs);
   }
 
-  /** True when the key no longer signs. */
+  /** True if the key has expired: davit signs nothing with it. */
   get hasExpired(): boolean {
     const { info, clock } = this.#options;
     return info.expiresAtMs !== undefined && info.expiresAtMs <= clock.nowMs();
   }
 
-  /** A notice for a person; undefined while the end is far away. */
+  /** A notice for the operator. Undefined until 30 days before the end, and for a key that never expires. */
   get notice(): string | undefined {
     const { info, clock } = this.#options;
     const { expiresAtMs } = info;

@@ -1,7 +1,9 @@
 /**
- * The main thread's side of one signing key: a worker thread signs, and is restarted if it dies. It gets only a few
- * orders at a time, so that the queue decides on turns as late as possible (`signing-queue.ts`). If the thread dies,
- * all waiting requests are refused.
+ * The main thread's side of one signing key. A worker thread signs. It gets only a few orders at a time, so that the
+ * queue decides on turns as late as possible (`signing-queue.ts`).
+ *
+ * If the thread dies, the requests whose orders it has are refused, and the next order starts another thread. If that
+ * thread does not start, all waiting requests are refused.
  */
 
 import { Worker } from "node:worker_threads";
@@ -16,16 +18,19 @@ import { type QueuePlace, type SignatureWish, SigningQueue } from "./signing-que
 export interface KeyThreadOptions {
   readonly material: KeyMaterial;
   readonly clock: Pick<Clock, "nowMs">;
-  /** The thread's program. */
+  /** The thread's program; `sign-worker` unless given. */
   readonly worker?: URL;
 }
 
-/** The thread makes two signatures at a time. Two more orders wait there, so that it is never idle. */
+/**
+ * The most orders that the thread has. It makes two signatures at a time. The other two orders wait there, so that the
+ * thread is never idle.
+ */
 const maxAtWork = 4;
 
 const nobody: SignatureWish = { name: "", isShared: false, client: undefined };
 
-// Type stripping runs the sources as they are; a build has the same file compiled.
+// Node runs the sources as they are, by type stripping. A build contains the same file compiled.
 const workerUrl = new URL(`./sign-worker${import.meta.url.endsWith(".ts") ? ".ts" : ".js"}`, import.meta.url);
 
 interface WaitingSignature {
@@ -38,14 +43,14 @@ interface WaitingSignature {
 export class KeyThread {
   readonly info: KeyInfo;
   readonly #options: KeyThreadOptions;
-  /** No signature is dated before the key was checked: the clock may step back. */
+  /** When the key was checked. No signature has an earlier date, although the clock may step back. */
   readonly #openedAtMs: number;
   readonly #queue = new SigningQueue<WaitingSignature>();
-  /** All waiting signatures, including those that the thread has. */
+  /** All signatures that requests wait for, including those that the thread is making. */
   readonly #waiting = new Set<WaitingSignature>();
   readonly #atWork = new Map<number, QueuePlace<WaitingSignature>>();
   #lastId = 0;
-  /** Undefined after the thread died. */
+  /** Undefined after the thread died, until the next order. */
   #worker: Promise<Worker> | undefined;
   #isStopped = false;
 
@@ -57,8 +62,8 @@ export class KeyThread {
   }
 
   /**
-   * Reads a key and starts its thread.
-   * @throws {FileError} when nothing in it can sign.
+   * Starts a thread, which reads the key.
+   * @throws {FileError} if no key of the file can sign.
    */
   static async start(options: KeyThreadOptions): Promise<KeyThread> {
     const nowMs = options.clock.nowMs();
@@ -66,7 +71,8 @@ export class KeyThread {
   }
 
   /**
-   * Signs when its turn has come. The bytes are transferred to the thread: the caller must not use them any more.
+   * Signs bytes when the request's turn has come. The bytes are transferred to the thread: the caller must not use them
+   * any more.
    * @throws {SigningError} busy or failed.
    */
   async sign(bytes: Uint8Array<ArrayBuffer>, wish = nobody): Promise<DetachedSignature> {
@@ -78,18 +84,21 @@ export class KeyThread {
     return await waiting.promise;
   }
 
-  /** Another client asks for a waiting signature of this name: it gets the better turn of the two. */
+  /**
+   * Notes that another client asks for a waiting signature of this name. The signature is made when the first of its
+   * clients has its turn.
+   */
   join(wish: SignatureWish): void {
     this.#queue.join(wish);
   }
 
-  /** Finishes waiting signatures, then ends the thread. */
+  /** Waits until all requested signatures are made, then ends the thread. */
   async retire(): Promise<void> {
     await Promise.allSettled([...this.#waiting].map(({ promise }) => promise));
     await this.stop();
   }
 
-  /** Ends the thread; waiting requests are refused. Idempotent. */
+  /** Ends the thread and refuses all waiting requests. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#refuseQueued(new SigningError("failed"));
@@ -118,7 +127,7 @@ export class KeyThread {
     } catch (cause) {
       this.#worker = undefined;
       const failed = new SigningError("failed", { cause });
-      // Otherwise each queued order would wait again for a thread that does not start.
+      // Without this, each queued order would wait again for a thread that does not start.
       this.#refuseQueued(failed);
       this.#end(order.id, failed);
     }
@@ -165,7 +174,8 @@ function openKey({ material, worker: url = workerUrl }: KeyThreadOptions, nowMs:
   const worker = new Worker(url, { workerData: order });
   return new Promise((resolve, reject) => {
     let cause: unknown;
-    // The later `exit` event reports the death to those who wait; an unhandled error would end the process.
+    // An unhandled error would end the process. The `exit` event follows, and its listeners refuse the waiting
+    // requests.
     worker.on("error", (error) => {
       cause = error;
     });

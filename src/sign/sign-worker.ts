@@ -1,11 +1,14 @@
 /**
- * The thread of one signing key. It gets the key's file as its data, reports the result, and then signs its orders.
- * Only this thread has the unlocked key.
+ * The thread of one signing key. It gets the key's file as its data, reports whether the key can sign, and then signs
+ * what is ordered. Only this thread has the unlocked key.
  *
- * Why a thread, as measured on a busy machine of two cores (AMD EPYC), in processor time of the event loop: the library
- * leaves RSA itself to WebCrypto, outside the loop. RSA-4096 over 4 KiB takes 0.9 to 2 ms of the loop without a thread,
- * and 0.4 to 0.8 ms with one. The longest config, 8 MiB, takes 15 to 22 ms without and 5 to 12 ms with one. Unlocking a
- * key with gpg's 65 MB of hashing takes 66 ms without a thread and none with one.
+ * The thread keeps work off the event loop of the main thread. The library leaves only RSA itself to WebCrypto, which
+ * works outside the event loop. Processor time of the main event loop, measured on a busy machine of two cores (AMD
+ * EPYC):
+ *
+ * - RSA-4096 over 4 KiB: 0.9 to 2 ms without a thread, 0.4 to 0.8 ms with one.
+ * - The longest config, 8 MiB: 15 to 22 ms without a thread, 5 to 12 ms with one.
+ * - Unlocking a key with gpg's 65 MB of hashing: 66 ms without a thread, none with one.
  */
 
 import { parentPort, workerData } from "node:worker_threads";
@@ -14,34 +17,34 @@ import { FileError } from "../lib/watched-files.ts";
 import { type DetachedSignature, signDetached } from "./detached.ts";
 import { type KeyInfo, type KeyMaterial, readSigningKey, type SigningKey } from "./signing-key.ts";
 
-/** The thread's start data. */
+/** The data that the thread gets at its start. */
 export interface KeyOrder extends KeyMaterial {
-  /** Of the wall clock, Unix milliseconds. */
+  /** The time of the wall clock, Unix milliseconds. */
   readonly nowMs: number;
 }
 
-/** Sent once, first. */
+/** The thread's first message, sent once. */
 export type KeyReport =
   | { readonly kind: "ready"; readonly info: KeyInfo }
-  /** `problem` follows the file's name and a colon. */
+  /** `problem` is worded to follow the file's name and a colon. */
   | { readonly kind: "unusable"; readonly problem: string };
 
-/** The bytes to sign, and the time. */
+/** An order to sign bytes, dated `nowMs`. */
 export interface SignOrder {
   readonly id: number;
   readonly bytes: Uint8Array;
   readonly nowMs: number;
 }
 
-/** The answer to each order; undefined when it cannot be signed. */
+/** The answer to one order. `signature` is undefined if the bytes could not be signed. */
 export interface SignAnswer {
   readonly id: number;
   readonly signature: DetachedSignature | undefined;
 }
 
 /**
- * Signatures made at a time. WebCrypto uses the process's four pool threads, which also read files: two remain for
- * those reads.
+ * How many signatures are made at a time. WebCrypto uses the process's pool of four threads, which also reads files. So
+ * two threads remain for files.
  */
 const laneCount = 2;
 
@@ -65,7 +68,7 @@ async function open({ nowMs, ...material }: KeyOrder): Promise<SigningKey | unde
   }
 }
 
-/** Signs once as a test, which shows faults that reading the key does not. */
+/** Signs once as a test. This shows faults that reading the key does not show. */
 async function tryOut(opened: SigningKey, nowMs: number): Promise<void> {
   try {
     await signDetached(opened, new Uint8Array(1), nowMs);

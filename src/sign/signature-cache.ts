@@ -1,6 +1,7 @@
 /**
- * Keeps the signatures of one key by the signed body. A repeated body costs only a hash, and requests for a signature
- * that is being made share it. The least recently used are dropped first. A failure is not kept.
+ * Caches the signatures of one key by the hash of the signed body. A repeated body costs only a hash. Requests for a
+ * signature that is being made wait for the same one. The least recently used signatures are dropped first. A failure
+ * is not cached.
  */
 
 import { LRUCache } from "lru-cache";
@@ -8,7 +9,7 @@ import type { DetachedSignature } from "./detached.ts";
 
 export interface SignatureCacheOptions {
   readonly maxCount: number;
-  /** Of the signatures in both forms; the names of bodies come on top. */
+  /** The most bytes of signatures, in both of their forms. The hashes of bodies are not counted. */
   readonly maxBytes: number;
 }
 
@@ -21,24 +22,24 @@ export class SignatureCache {
     this.#made = new LRUCache({ max: maxCount, maxSize: maxBytes, sizeCalculation });
   }
 
-  /** Signatures kept now. */
+  /** How many signatures are cached now. */
   get count(): number {
     return this.#made.size;
   }
 
-  /** Bytes of signatures kept now. */
+  /** How many bytes of signatures are cached now. */
   get sizeBytes(): number {
     return this.#made.calculatedSize;
   }
 
-  /** The signature of this body, if it is still kept. */
+  /** Returns the signature of the body with this hash; undefined if it is not cached. */
   find(digest: string): DetachedSignature | undefined {
     return this.#made.get(digest);
   }
 
   /**
-   * The signature of this body that is being made, or one that `make` begins to make; it is kept.
-   * @param joined is called when another request began it.
+   * Returns the signature of the body with this hash. If none is being made yet, it calls `make` and caches the result.
+   * @param joined called if another request already began to make the signature.
    */
   add(digest: string, make: () => Promise<DetachedSignature>, joined?: () => void): Promise<DetachedSignature> {
     const begun = this.#inTheMaking.get(digest);

@@ -1,10 +1,11 @@
 /**
- * Signs the boot service's answers with the OpenPGP key of a file that may be replaced while davit runs.
+ * Signs the boot service's answers with the OpenPGP key of a file. The file may be replaced while davit runs.
  *
- * The signatures cover exact bytes, and gpg and GRUB verify them. All requests for a body share one signature by a key.
- * A separate thread unlocks and uses each key, so only requests for signatures wait for it. A key that cannot sign ends
- * the start. A replacement that cannot sign is ignored, and the log, the metrics and the `attention` lines report it.
- * davit never signs with an expired key, and never reveals the key, its passphrase or the signed text.
+ * A signature covers exact bytes. gpg and GRUB verify it. All requests for the same body share one signature by a key.
+ * A separate thread unlocks and uses each key, so only requests for signatures wait for it. davit does not start with a
+ * key that cannot sign. It ignores a replacement that cannot sign, and reports it in the log, the metrics and the
+ * `attention` lines. davit never signs with an expired key. It never reveals the key, its passphrase or the signed
+ * text.
  */
 
 import { hash } from "node:crypto";
@@ -23,31 +24,38 @@ export interface SignerOptions {
   /** The prefix of this key's options; `signing` unless given. */
   readonly option?: SigningOption;
   readonly keyFile: string;
-  /** Its first line is the passphrase. */
+  /** The first line of this file is the passphrase. */
   readonly passphraseFile: string | undefined;
-  /** For a key whose passphrase is in no file. */
+  /** The passphrase, if it is in no file. */
   readonly passphrase: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, "signatures" | "signaturesWithheld" | "signingKeyExpiry" | "signingKeyProblem">;
-  /** The program of a key's thread. */
+  /** The program of a key's thread; `sign-worker` unless given. */
   readonly worker?: URL;
 }
 
 /**
- * Room for one signature of each kind for 10,000 machines; one of RSA-4096 takes 1.5 KiB in its two forms. There are
- * two such caches, so that signatures of request-dependent bodies never displace those of shared bodies.
+ * The limits of one cache. It has room for one signature for each of 10,000 machines: a signature by RSA-4096 takes 1.5
+ * KiB in its two forms. There are two caches, so that signatures of bodies for one request never displace those of
+ * shared bodies.
  */
 const cacheLimits = { maxCount: 10_000, maxBytes: 16 * 1024 * 1024 };
 
-/** Hashing this much takes a fraction of a millisecond; longer bodies are hashed beside the event loop. */
+/**
+ * In UTF-16 units. Hashing this much takes a fraction of a millisecond. Longer bodies are hashed outside the event
+ * loop.
+ */
 const maxHashedAtOnce = 64 * 1024;
 
 /** The asking client, and the kind of body. */
 export interface SignatureAsker {
-  /** True if the body is the same for every request, so that many may ask for it. */
+  /** True if the body is the same for every request, so that many clients can ask for its signature. */
   readonly isShared: boolean;
-  /** The client's name, called when it must wait; undefined for a client without a share of its own. */
+  /**
+   * Returns the client's name; undefined for a client without a share of its own (see `Shares`). Called only if the
+   * signature is not cached.
+   */
   readonly client: () => string | undefined;
 }
 
@@ -56,6 +64,7 @@ const nobody: SignatureAsker = { isShared: false, client: () => undefined };
 /** A key in use, with its signatures. */
 interface Current {
   readonly thread: KeyThread;
+  /** Signatures of bodies that depend on the request. */
   readonly own: SignatureCache;
   /** Signatures of bodies that are the same for every request. */
   readonly shared: SignatureCache;
@@ -67,7 +76,7 @@ export class Signer {
   readonly #option: SigningOption;
   readonly #files: WatchedFiles<KeyThread>;
   #current: Current | undefined;
-  /** The previous key, which may still be signing earlier requests. */
+  /** The previous key. It may still be signing for earlier requests. */
   #former: KeyThread | undefined;
   #isStopped = false;
 
@@ -79,7 +88,7 @@ export class Signer {
     this.#files = new WatchedFiles({
       paths,
       secretPaths: paths,
-      // A binary key is not text.
+      // A key file can be binary. latin1 keeps all of its bytes.
       encoding: "latin1",
       parse: (texts) => this.#read(texts),
       changed: (thread) => this.#use(thread),
@@ -89,8 +98,8 @@ export class Signer {
   }
 
   /**
-   * Reads the key, and follows its files.
-   * @throws {StartError} with the reason, when it cannot sign.
+   * Reads the key, and then follows its files.
+   * @throws {StartError} with the reason, if the key cannot sign.
    */
   static async open(options: SignerOptions): Promise<Signer> {
     const signer = new Signer(options);
@@ -104,8 +113,9 @@ export class Signer {
   }
 
   /**
-   * The signature of a text as UTF-8, at once when it is known.
-   * @throws {SigningError}
+   * Returns the signature of a text's UTF-8 bytes: at once if the text is short and its signature is cached, else as a
+   * promise.
+   * @throws {SigningError} if the text cannot be signed.
    */
   sign(body: string, asker = nobody): DetachedSignature | Promise<DetachedSignature> {
     if (body.length > maxHashedAtOnce) return this.#signLong(body, asker);
@@ -114,7 +124,7 @@ export class Signer {
   }
 
   /**
-   * Counts a text whose signature is withheld.
+   * Refuses to sign a text, and counts the refusal.
    * @throws {SigningError} withheld, always.
    */
   withhold(): never {
@@ -122,7 +132,7 @@ export class Signer {
     throw new SigningError("withheld");
   }
 
-  /** Problems for a person, a line each. */
+  /** Problems for the operator, one line each. */
   attention(): readonly string[] {
     const { problem } = this.#files;
     const lines = problem === "" ? [] : [`${problem}; the last good key signs`];
@@ -132,7 +142,7 @@ export class Signer {
     );
   }
 
-  /** Sets the metrics that are computed when they are read. */
+  /** Sets the metrics whose values are computed when they are read. */
   measure(): void {
     const { signingKeyExpiry, signingKeyProblem } = this.#options.metrics;
     const labels = this.#option === "signing" ? {} : { key: "grub" };
@@ -140,7 +150,7 @@ export class Signer {
     signingKeyProblem.set(labels, this.#files.problem === "" ? 0 : 1);
   }
 
-  /** Ends the key's thread; requests that wait for a signature are refused. Idempotent. */
+  /** Ends the key's thread. Requests that wait for a signature are refused. Idempotent. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#files.stop();
@@ -195,7 +205,7 @@ export class Signer {
     return line;
   }
 
-  /** Signs with this key from now on. Earlier requests still get the previous key's signatures. */
+  /** Uses this key from now on. Requests that already wait still get signatures by the previous key. */
   #use(thread: KeyThread): void {
     if (this.#isStopped) return void thread.stop();
     const { clock, log } = this.#options;

@@ -1,12 +1,12 @@
-/** Why an existing config has no signature. Only `http/errors.ts` turns a reason into a status. */
+/** Why davit does not sign a config that it has. Only `http/errors.ts` turns a reason into a status. */
 
 /** The reasons, each with the words for the client. */
 export const signingRefusals = {
-  /** A signature made after the end of its key is invalid. */
+  /** The key has expired: a signature that is made after that is invalid. */
   expired: "signing key expired",
-  /** More signatures are requested than can be made. */
+  /** The queue is full: clients request more signatures than the key can make. */
   busy: "too many signatures",
-  /** The signature would also be good for a GRUB script that the request wrote. */
+  /** The body repeats text of the request that GRUB could run. With a signature, GRUB would run it. */
   withheld: "not signed, since it repeats what the request says",
   /** The thread that signs died, or reported a failure. */
   failed: "signing failed",

@@ -1,7 +1,7 @@
 /**
- * Finds the signing key in the bytes of a key file: the first private key with a part that may sign, can be unlocked,
- * and does sign. It accepts armored and binary files, several keys, signing subkeys, and files whose only secret part
- * is a subkey. It refuses everything else with a reason of its own, and never passes on the library's messages.
+ * Finds the signing key in the bytes of a key file: the first private key with a part that may sign and can be
+ * unlocked. It accepts armored and binary files, several keys, signing subkeys, and files whose only secret part is a
+ * subkey. It refuses everything else with a message of davit, and never passes on the library's messages.
  */
 
 import {
@@ -17,19 +17,19 @@ import {
 import { dateOf, toRfc3339 } from "../lib/clock.ts";
 import { FileError } from "../lib/watched-files.ts";
 
-/** A key that signs. */
+/** An unlocked key that may sign. */
 export interface SigningKey {
   readonly privateKey: PrivateKey;
-  /** Of the part that signs: a subkey, or the key itself. */
+  /** The ID of the part that signs: of a subkey, or of the primary key. */
   readonly partId: KeyID;
   readonly info: KeyInfo;
 }
 
-/** The public facts of a key. */
+/** What everyone may know of a key. */
 export interface KeyInfo {
   /** 40 hexadecimal digits in upper case, as gpg shows them. */
   readonly fingerprint: string;
-  /** Empty for a key without one. */
+  /** Empty for a key without a user ID. */
   readonly userId: string;
   /** When the key or its signing part expires, Unix milliseconds; undefined for never. */
   readonly expiresAtMs: number | undefined;
@@ -37,24 +37,25 @@ export interface KeyInfo {
   readonly publicKey: string;
 }
 
+/** What the operator gives for a key: the bytes of its file, and the passphrase. */
 export interface KeyMaterial {
   readonly bytes: Uint8Array;
-  /** Undefined when none was given. */
+  /** Undefined if the operator gave none. */
   readonly passphrase: string | undefined;
   /** The prefix of the key's options; `signing` unless given. */
   readonly option?: SigningOption;
 }
 
-/** Of the key for everything, or of GRUB's key. */
+/** Which key of davit this is: `signing` for all answers, or `grub-signing` for `/grub` alone. */
 export type SigningOption = "signing" | "grub-signing";
 
 /** The primary key or one of its subkeys. */
 type KeyPart = PrivateKey | Subkey;
 
 /**
- * Finds the key.
- * @param nowMs of the wall clock, Unix milliseconds.
- * @throws {FileError} why none of the file's keys can sign.
+ * Finds and unlocks the signing key.
+ * @param nowMs the time of the wall clock, Unix milliseconds.
+ * @throws {FileError} with the reason why no key of the file can sign.
  */
 export async function readSigningKey(material: KeyMaterial, nowMs: number): Promise<SigningKey> {
   const keys = await readAllKeys(material.bytes);
@@ -81,7 +82,7 @@ const armoredKey = /-----BEGIN PGP (PRIVATE|PUBLIC) KEY BLOCK-----.*?-----END PG
 async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
   if (bytes.length === 0) throw new FileError("it is empty");
   const text = Buffer.from(bytes).toString("latin1");
-  // The library reads the first block of a file and ignores the others.
+  // The library reads only the first block of a text. So davit reads each block by itself.
   const blocks = text.match(armoredKey) ?? [];
   try {
     if (blocks.length === 0) return await readKeys({ binaryKeys: bytes });
@@ -92,7 +93,7 @@ async function readAllKeys(bytes: Uint8Array): Promise<readonly UnknownKey[]> {
 }
 
 async function asSigningKey(key: PrivateKey, material: KeyMaterial, now: Date): Promise<SigningKey> {
-  // Newer key versions make signatures that neither GRUB nor the gpg of current distributions reads.
+  // No GRUB, and no gpg of a current distribution, reads the signatures of newer key versions.
   if (key.keyPacket.version !== 4) throw new FileError("it is no key of version 4, which gpg and GRUB read");
   const parts = await partsThatMaySign(key, now);
   if (parts.length === 0) throw new FileError(await whyItMayNotSign(key, now));
@@ -104,7 +105,7 @@ async function asSigningKey(key: PrivateKey, material: KeyMaterial, now: Date): 
   return { privateKey: key, partId: part.getKeyID(), info: await infoOf(key, part, now) };
 }
 
-/** The newest subkey first and the primary key last, as gpg chooses. */
+/** Returns the parts of a key that may sign: the newest subkey first and the primary key last, as gpg chooses. */
 async function partsThatMaySign(key: PrivateKey, now: Date): Promise<readonly KeyPart[]> {
   const newestFirst = key.subkeys.toSorted((a, b) => b.getCreationTime().getTime() - a.getCreationTime().getTime());
   const candidates: readonly KeyPart[] = [...newestFirst, key];
@@ -112,13 +113,16 @@ async function partsThatMaySign(key: PrivateKey, now: Date): Promise<readonly Ke
   return candidates.filter((_, at) => may[at]);
 }
 
-/** The library checks signatures, usage, revocations, ends and the strength of the algorithms. */
+/**
+ * True if a part may sign now. The library checks self-signatures, usage, revocations, expiry and the strength of the
+ * algorithms.
+ */
 async function maySign(key: PrivateKey, part: KeyPart, now: Date): Promise<boolean> {
   try {
     await key.getSigningKey(part.getKeyID(), now);
     return true;
   } catch {
-    // Its error has no code; `whyItMayNotSign` finds the reason.
+    // The library's error has no code. `whyItMayNotSign` finds the reason.
     return false;
   }
 }
@@ -127,7 +131,10 @@ function secretOf({ keyPacket }: KeyPart): SecretKeyPacket | SecretSubkeyPacket 
   return keyPacket instanceof SecretKeyPacket || keyPacket instanceof SecretSubkeyPacket ? keyPacket : undefined;
 }
 
-/** Unlocks only this part: the file's other parts may be stubs, or have another passphrase. */
+/**
+ * Unlocks only this part. Other parts of the file may lack their secret, or have another passphrase.
+ * @throws {FileError} if the passphrase is missing or wrong.
+ */
 async function unlock(part: KeyPart, { passphrase, option = "signing" }: KeyMaterial): Promise<void> {
   const secret = secretOf(part);
   if (secret === undefined || secret.isDecrypted()) return;
@@ -155,12 +162,12 @@ async function infoOf(key: PrivateKey, part: KeyPart, now: Date): Promise<KeyInf
   };
 }
 
-/** The shortest that the library accepts; gpg's default is 3072. */
+/** The library accepts no shorter RSA key. gpg makes keys of 3072 bits by default. */
 const minRsaBits = 2048;
 
 /**
  * Explains to the key's owner, in half a sentence, why no part of a private key may sign.
- * @returns the first reason that applies, reasons of the whole key before those of its parts.
+ * @returns the first reason that applies. Reasons of the whole key come before those of its parts.
  */
 async function whyItMayNotSign(key: PrivateKey, now: Date): Promise<string> {
   if (key.getCreationTime() > now) {
@@ -195,7 +202,7 @@ function isForSigning({ bindingSignatures }: Subkey): boolean {
   return bindingSignatures.some(({ keyFlags }) => ((keyFlags?.[0] ?? 0) & enums.keyFlags.signData) !== 0);
 }
 
-/** @returns the end as RFC 3339 if it has passed. */
+/** Returns the end of a key as RFC 3339 if it has passed, else undefined. */
 function whenPast(end: Date | number | null, now: Date): string | undefined {
   return end === null || typeof end === "number" || end > now ? undefined : toRfc3339(end.getTime());
 }
